@@ -1,0 +1,23 @@
+/**
+ * Polls until `probe` stops throwing (and does not return `false`), then returns its value.
+ * For conditions that become true by other processes' work, where a fixed sleep would only hope.
+ *
+ * @throws the last error of `probe` once `timeoutMs` has passed
+ */
+export async function eventually<T>(
+  probe: () => T | Promise<T>,
+  { timeoutMs = 15_000, everyMs = 20 }: { timeoutMs?: number; everyMs?: number } = {},
+): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    let failure: unknown = new Error('condition did not become true');
+    try {
+      const value = await probe();
+      if (value !== false) return value;
+    } catch (error) {
+      failure = error;
+    }
+    if (Date.now() > deadline) throw failure;
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+}

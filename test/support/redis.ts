@@ -1,0 +1,70 @@
+/** A Redis of its own for a test: free port, temporary folder, and the ways in which a Redis can fail. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  freePort,
+  startRedisProcess,
+  type RedisProcess,
+  type RedisProcessOptions,
+} from '#infra/private-redis/redis-process.ts';
+
+export interface TestRedis {
+  /** With a password, so that no test mistakes another Redis on a reused port for its own. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Ends it and removes its data. */
+  stop(): Promise<void>;
+  /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
+  kill9(): Promise<void>;
+  /** SIGSTOP: connections stay open, nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  /** Starts it again on the same port and data, after it was killed, or after stopping it. */
+  restart(): Promise<void>;
+}
+
+/** @param options.config further lines of redis.conf, e.g. `['maxmemory 8mb']` */
+export async function startTestRedis(options: { config?: readonly string[] } = {}): Promise<TestRedis> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-redis-'));
+  const extraConfig = options.config ?? [];
+  const password = randomBytes(12).toString('hex');
+  let redis = await startOnFreePort({ dataDir, password, extraConfig });
+  const { url, port } = redis;
+  return {
+    url,
+    port,
+    get pid() {
+      return redis.pid;
+    },
+    async stop() {
+      redis.kill('SIGKILL');
+      await redis.exited;
+      await rm(dataDir, { recursive: true, force: true });
+    },
+    async kill9() {
+      redis.kill('SIGKILL');
+      await redis.exited;
+    },
+    pause: () => redis.kill('SIGSTOP'),
+    resume: () => redis.kill('SIGCONT'),
+    async restart() {
+      await redis.stop();
+      redis = await startRedisProcess({ dataDir, port, password, extraConfig });
+    },
+  };
+}
+
+/** Another process may take the free port first: then try the next one. */
+async function startOnFreePort(options: Omit<RedisProcessOptions, 'port'>): Promise<RedisProcess> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startRedisProcess({ ...options, port: await freePort() });
+    } catch (error) {
+      if (attempt === 5) throw error;
+    }
+  }
+}

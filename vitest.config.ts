@@ -1,0 +1,17 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['{libs,services,infra}/**/*.test.ts', 'test/**/*.test.ts'],
+    globals: false,
+    // Processes, not threads: tests start and kill stores, and one file must not see another's signals.
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 10_000,
+    // A condition that holds only at the second try is a defect of the test or of the code.
+    retry: 0,
+    expect: { requireAssertions: true },
+  },
+});

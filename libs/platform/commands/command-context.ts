@@ -1,0 +1,32 @@
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { Actor, EventMetadata } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+
+/** What every command brings along besides its own data. */
+export interface CommandContext {
+  /** Repeating a command with the same id repeats the ids of its events, by which the store knows them. */
+  readonly commandId: EntityId;
+  readonly organizationId: EntityId;
+  readonly actor: Actor;
+  readonly at: Timestamp;
+  /** What this command belongs to; itself, if nothing else. */
+  readonly correlationId?: string | undefined;
+  /** The event or command that this one follows from; itself, if nothing else. */
+  readonly causationId?: string | undefined;
+  readonly traceparent?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export function metadataOf(context: CommandContext): EventMetadata {
+  const { at, organizationId, actor, commandId, traceparent, idempotencyKey } = context;
+  return {
+    at,
+    organizationId,
+    actor,
+    commandId,
+    $correlationId: context.correlationId ?? commandId,
+    $causationId: context.causationId ?? commandId,
+    ...(traceparent !== undefined && { traceparent }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
+}

@@ -1,0 +1,83 @@
+#!lua name=parley_read_model_v1
+
+--[[
+parley_apply_v1: writes what a run of events of one stream makes of one entity, guarded by revision.
+
+KEYS[1]     the entity's revision key: the stream revision that its other keys reflect
+KEYS[2..]   the entity's other keys, all in the slot of KEYS[1]
+ARGV[1]     revision of the first event of the run
+ARGV[2]     revision of the last event of the run
+ARGV[3..]   operations, each: command, index into KEYS, number of arguments, arguments...
+            Absolute writes only (SET, DEL, HSET, HDEL, ZADD, ZREM ...): what they leave behind depends
+            on nothing that was there before.
+Returns     { outcome, stored revision }, the outcome being
+             1 APPLIED    the run (or the part of it that was new) is written
+             0 DUPLICATE  the whole run was there already; nothing was done
+            -1 GAP        events between the stored revision and the run are missing; nothing was done
+Errors      those of the commands. Redis does not roll a script back, so the revision is written last:
+            a run that failed half way is applied again as a whole.
+--]]
+local function apply(keys, args)
+  local stored = tonumber(redis.call('GET', keys[1]) or '-1')
+  local first = tonumber(args[1])
+  local last = tonumber(args[2])
+  if last <= stored then
+    return { 0, stored }
+  end
+  if first > stored + 1 then
+    return { -1, stored }
+  end
+  local at = 3
+  local size = #args
+  while at <= size do
+    local count = tonumber(args[at + 2])
+    redis.call(args[at], keys[tonumber(args[at + 1])], unpack(args, at + 3, at + 2 + count))
+    at = at + 3 + count
+  end
+  redis.call('SET', keys[1], args[2])
+  return { 1, last }
+end
+
+--[[
+parley_index_v1: places one entity in the sorted indexes of a list, guarded by revision.
+
+KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", what is known of each listed entity
+ARGV[1]     prefix of the index keys: an index is the sorted set <prefix><facet>. These keys carry the
+            hash tag of KEYS[1]; they are not declared, because which old ones the entity leaves is known
+            only from the hash
+ARGV[2]     entity id; indexes are ordered by it (all scores are 0)
+ARGV[3]     revision that the facets reflect
+ARGV[4..]   facets that the entity is to be found under; none takes it out of the list
+Returns     1 written, 0 a newer or the same revision was there already
+Why guarded: it is written before the entity itself, by any process, in any order; an older view that
+arrives late must not bring an entity back to a list that it has left.
+--]]
+local function index(keys, args)
+  local prefix, member, revision = args[1], args[2], args[3]
+  local known = redis.call('HGET', keys[1], member)
+  local had = {}
+  if known then
+    local words = string.gmatch(known, '%S+')
+    if tonumber(words()) >= tonumber(revision) then
+      return 0
+    end
+    for facet in words do
+      had[facet] = true
+    end
+  end
+  for i = 4, #args do
+    if had[args[i]] then
+      had[args[i]] = nil
+    else
+      redis.call('ZADD', prefix .. args[i], 0, member)
+    end
+  end
+  for facet in pairs(had) do
+    redis.call('ZREM', prefix .. facet, member)
+  end
+  redis.call('HSET', keys[1], member, table.concat(args, ' ', 3))
+  return 1
+end
+
+redis.register_function('parley_apply_v1', apply)
+redis.register_function('parley_index_v1', index)

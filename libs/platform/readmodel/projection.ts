@@ -1,0 +1,45 @@
+import type { Fold } from '#libs/kernel/decider.ts';
+import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventCodec } from '#libs/platform/eventstore/event-codec.ts';
+
+import type { EntityKeys } from './read-model.keys.ts';
+import type { ListEntry, WriteOperation } from './read-model.ts';
+
+/** What a run of events makes of an entity; absolute as of the last of them. */
+export interface ProjectedWrites {
+  readonly operations: readonly WriteOperation[];
+  readonly lists: readonly ListEntry[];
+}
+
+/** What a projection is given: the state before and after the run, and the run itself. */
+export interface ProjectedRun<State, E extends DomainEvent> {
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+  readonly before: State;
+  readonly after: State;
+  readonly events: readonly StreamEvent<E>[];
+}
+
+/**
+ * How the streams of one noun become read models. The state must survive JSON: its snapshot in Redis is
+ * where a cold command and a cold projector start.
+ */
+export interface Projection<State, E extends DomainEvent> {
+  /** Category of the streams: `channel` for `channel-<id>`. */
+  readonly noun: string;
+  readonly codec: EventCodec<E>;
+  readonly fold: Fold<State, E>;
+  project(run: ProjectedRun<State, E>, keys: EntityKeys): ProjectedWrites;
+}
+
+/** `channel-0198…` of `channel` and `0198…`. */
+export function streamName(noun: string, id: EntityId): string {
+  return `${noun}-${id}`;
+}
+
+/** The noun and the id of a stream name; the id may contain dashes. */
+export function parseStreamName(stream: string): { readonly noun: string; readonly id: EntityId } {
+  const dash = stream.indexOf('-');
+  return { noun: stream.slice(0, dash), id: stream.slice(dash + 1) };
+}

@@ -1,0 +1,189 @@
+import { foldEvents } from '#libs/kernel/decider.ts';
+import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/event-store.ts';
+
+import { parseStreamName, streamName } from './projection.ts';
+import type { Projection } from './projection.ts';
+import { entityKeys } from './read-model.keys.ts';
+import type { EntityKeys } from './read-model.keys.ts';
+import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
+
+/** A projection of any noun. States of different nouns never meet: each is found by its stream's name. */
+// eslint-disable-next-line typescript/no-explicit-any -- the state type is private to each projection
+export type AnyProjection = Projection<any, any>;
+
+const PAGE = 500;
+const GAP_ATTEMPTS = 5;
+
+/** A run of decided and appended events of one entity, with the states around it. */
+export interface AppendedRun<State, E extends DomainEvent> {
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+  readonly before: State;
+  readonly after: State;
+  readonly events: readonly [StreamEvent<E>, ...StreamEvent<E>[]];
+}
+
+interface StoredRun {
+  readonly projection: AnyProjection;
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+  readonly keys: EntityKeys;
+  readonly events: StoredEvent[];
+}
+
+/**
+ * Brings events into the read models: what this process has just appended, what a feed delivers, and
+ * whatever is missing of one entity. All three meet in the same guarded write, so any number of
+ * processes may do any of it at once.
+ */
+export class Projector {
+  readonly #store: EventStore;
+  readonly #readModel: ReadModel;
+  readonly #projections: ReadonlyMap<string, AnyProjection>;
+
+  constructor(store: EventStore, readModel: ReadModel, projections: readonly AnyProjection[]) {
+    this.#store = store;
+    this.#readModel = readModel;
+    this.#projections = new Map(projections.map((projection) => [projection.noun, projection]));
+  }
+
+  /** Prefixes of the streams that have a projection, for a feed's filter. */
+  get streamPrefixes(): string[] {
+    return [...this.#projections.keys()].map((noun) => `${noun}-`);
+  }
+
+  /** Applies what was just appended, and fills the gap before it if there is one. */
+  async applyAppended<State, E extends DomainEvent>(
+    projection: Projection<State, E>,
+    run: AppendedRun<State, E>,
+  ): Promise<void> {
+    const keys = entityKeys(projection.noun, run.organizationId, run.id);
+    const first = run.events[0].revision;
+    const last = streamRevision(first + run.events.length - 1);
+    const [outcome] = await this.#readModel.apply([
+      { revisionKey: keys.revision, first, last, ...projection.project(run, keys) },
+    ]);
+    if (outcome?.kind === 'gap') await this.catchUp(projection.noun, run.organizationId, run.id);
+  }
+
+  /**
+   * Applies events as a feed delivers them: any streams, in order per stream, perhaps known already.
+   *
+   * @returns how many of them were new to the read models
+   * @throws `Fault` when a store is away (deliver the same events again); `CorruptEventError` (do not go on)
+   */
+  async applyStored(events: readonly StoredEvent[]): Promise<number> {
+    const runs = this.#groupByEntity(events);
+    const revisions = await this.#readModel.revisions(runs.map((run) => run.keys.revision));
+    const fresh = runs.filter((run, index) => lastRevision(run) > (revisions[index] ?? NO_EVENTS));
+    const snapshots = await this.#readModel.snapshots(fresh.map((run) => run.keys));
+    const folded = fresh.map((run, index) => foldRun(run, snapshots[index] ?? null));
+    const writes = folded.filter((result) => result.kind === 'write').map((result) => result.write);
+    const outcomes = await this.#readModel.apply(writes);
+    const gaps = new Set(
+      writes.filter((_, index) => outcomes[index]?.kind === 'gap').map((write) => write.revisionKey),
+    );
+    for (const [index, run] of fresh.entries()) {
+      if (folded[index]?.kind !== 'gap' && !gaps.has(run.keys.revision)) continue;
+      await this.catchUp(run.projection.noun, run.organizationId, run.id);
+    }
+    return writes.reduce((sum, write) => sum + write.last - write.first + 1, 0);
+  }
+
+  /**
+   * Brings one entity up to the end of its stream, from wherever its read model stands. Nothing is done
+   * for a stream that does not exist or that belongs to another organization.
+   */
+  async catchUp(noun: string, organizationId: EntityId, id: EntityId): Promise<void> {
+    const projection = this.#projections.get(noun);
+    if (projection === undefined) return;
+    const keys = entityKeys(noun, organizationId, id);
+    for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
+      const [snapshot] = await this.#readModel.snapshots([keys]);
+      if (await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null)) return;
+    }
+    throw new Fault('not_caught_up', 'The read model could not be brought up to date', { retryAfterSeconds: 1 });
+  }
+
+  /** @returns false if another process moved the entity meanwhile, in a way that left a gap */
+  async #applyTail(
+    projection: AnyProjection,
+    organizationId: EntityId,
+    id: EntityId,
+    keys: EntityKeys,
+    from: Snapshot | null,
+  ): Promise<boolean> {
+    let snapshot = from;
+    let page: StoredEvent[] = [];
+    const flush = async (): Promise<boolean> => {
+      if (page.length === 0) return true;
+      const run: StoredRun = { projection, organizationId, id, keys, events: page };
+      page = [];
+      if (organizationOf(run.events[0]) !== organizationId) return true;
+      const folded = foldRun(run, snapshot);
+      if (folded.kind !== 'write') return folded.kind === 'known';
+      const [outcome] = await this.#readModel.apply([folded.write]);
+      snapshot = { revision: folded.write.last, state: folded.after };
+      return outcome?.kind !== 'gap';
+    };
+    const next = streamRevision((snapshot?.revision ?? NO_EVENTS) + 1);
+    for await (const event of this.#store.readStream(streamName(projection.noun, id), { from: next })) {
+      page.push(event);
+      if (page.length >= PAGE && !(await flush())) return false;
+    }
+    return flush();
+  }
+
+  #groupByEntity(events: readonly StoredEvent[]): StoredRun[] {
+    const runs = new Map<string, StoredRun>();
+    for (const event of events) {
+      const known = runs.get(event.stream);
+      if (known !== undefined) {
+        known.events.push(event);
+        continue;
+      }
+      const { noun, id } = parseStreamName(event.stream);
+      const projection = this.#projections.get(noun);
+      if (projection === undefined) continue;
+      const organizationId = organizationOf(event);
+      const keys = entityKeys(noun, organizationId, id);
+      runs.set(event.stream, { projection, organizationId, id, keys, events: [event] });
+    }
+    return [...runs.values()];
+  }
+}
+
+function lastRevision(run: StoredRun): StreamRevision {
+  return run.events.at(-1)?.revision ?? NO_EVENTS;
+}
+
+type FoldedRun = { readonly kind: 'write'; readonly write: EntityWrite; readonly after: unknown };
+
+/** Folds the part of the run that the snapshot does not have; `gap` if events between are missing. */
+function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun | { readonly kind: 'known' | 'gap' } {
+  const { projection, organizationId, id, keys } = run;
+  const next = (snapshot?.revision ?? NO_EVENTS) + 1;
+  const stored = run.events.filter((event) => event.revision >= next);
+  const first = stored[0]?.revision;
+  if (first === undefined) return { kind: 'known' };
+  if (first > next) return { kind: 'gap' };
+  const events = stored.map((event) => projection.codec.decode(event)).filter((event) => event !== null);
+  const before: unknown = snapshot === null ? projection.fold.initialState : snapshot.state;
+  const after: unknown = foldEvents(projection.fold, before, events);
+  const writes = projection.project({ organizationId, id, before, after, events }, keys);
+  return { kind: 'write', write: { revisionKey: keys.revision, first, last: lastRevision(run), ...writes }, after };
+}
+
+/** The organization that an event belongs to: part of every key of its read model. */
+function organizationOf(event: StoredEvent | undefined): EntityId {
+  const metadata: unknown = event?.metadata;
+  if (typeof metadata === 'object' && metadata !== null && 'organizationId' in metadata) {
+    const { organizationId } = metadata;
+    if (typeof organizationId === 'string' && organizationId !== '') return organizationId;
+  }
+  throw new CorruptEventError(`${event?.stream}@${event?.revision} names no organization`);
+}

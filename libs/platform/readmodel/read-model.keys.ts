@@ -1,0 +1,38 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+
+/** Everything below can be thrown away and rebuilt from the log. */
+export const READ_MODEL_PREFIX = 'parley:rm:v1:';
+
+/** Set while the read models hold the whole log; its absence makes "not there" mean "not yet". */
+export const COMPLETE_KEY = `${READ_MODEL_PREFIX}complete`;
+
+/** The log position up to which a projector has seen everything: a hint where to start. */
+export const CHECKPOINT_KEY = `${READ_MODEL_PREFIX}checkpoint`;
+
+/** Keys of one entity, all in one slot: the hash tag names the entity and its organization. */
+export interface EntityKeys {
+  /** Stream revision that the entity's other keys reflect. */
+  readonly revision: string;
+  /** The fold's state at that revision, as JSON: where a cold command starts. */
+  readonly state: string;
+  /** The entity as REST answers it: see `document.ts`. */
+  readonly document: string;
+}
+
+/** @param noun the stream's category, such as `channel` */
+export function entityKeys(noun: string, organizationId: EntityId, id: EntityId): EntityKeys {
+  const prefix = `${READ_MODEL_PREFIX}${noun}:{${organizationId}:${id}}:`;
+  return { revision: `${prefix}revision`, state: `${prefix}state`, document: `${prefix}document` };
+}
+
+/** Keys of one list: the facets known of each member, and the prefix of its sorted indexes. */
+export interface ListKeys {
+  readonly members: string;
+  readonly indexPrefix: string;
+}
+
+/** @param owner the organization that the list belongs to, or `all` for lists across organizations */
+export function listKeys(noun: string, owner: EntityId): ListKeys {
+  const prefix = `${READ_MODEL_PREFIX}${noun}-list:{${owner}}:`;
+  return { members: `${prefix}members`, indexPrefix: `${prefix}by:` };
+}

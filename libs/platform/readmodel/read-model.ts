@@ -1,0 +1,133 @@
+import type { Redis } from 'ioredis';
+
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
+import type { FunctionCall } from '#libs/platform/redis/function-library.ts';
+import { guarded } from '#libs/platform/redis/redis.ts';
+
+import type { EntityKeys, ListKeys } from './read-model.keys.ts';
+
+/** An absolute write: what it leaves behind depends on nothing that was there before. */
+export interface WriteOperation {
+  readonly command: 'SET' | 'DEL' | 'HSET' | 'HDEL' | 'ZADD' | 'ZREM' | 'SADD' | 'SREM';
+  readonly key: string;
+  readonly args: readonly (string | Buffer | number)[];
+}
+
+/** Where an entity is to be found in a list; no facets take it out. */
+export interface ListEntry {
+  readonly list: ListKeys;
+  readonly member: EntityId;
+  readonly facets: readonly string[];
+}
+
+/** What the run of events `first..last` of one stream makes of one entity. */
+export interface EntityWrite {
+  readonly revisionKey: string;
+  readonly first: StreamRevision;
+  readonly last: StreamRevision;
+  readonly operations: readonly WriteOperation[];
+  readonly lists: readonly ListEntry[];
+}
+
+export type ApplyOutcome =
+  | { readonly kind: 'applied' | 'duplicate'; readonly stored: StreamRevision }
+  /** Events between `stored` and the run are missing: read the stream from `stored + 1`. */
+  | { readonly kind: 'gap'; readonly stored: StreamRevision };
+
+/** An entity as it was last projected. */
+export interface Snapshot {
+  readonly revision: StreamRevision;
+  readonly state: unknown;
+}
+
+const OUTCOMES = new Map([
+  [1, 'applied'],
+  [0, 'duplicate'],
+  [-1, 'gap'],
+] as const);
+
+/**
+ * The read models' one way to be written: guarded by revision, so that any process may apply any
+ * events at any time, again or late, without a lease.
+ *
+ * Guarantees: all writes of one entity and its revision happen at once or, if Redis fails between, are
+ * repeated as a whole by the next application; an older view never replaces a newer one.
+ *
+ * Omissions: does not read the log; a gap is reported, not filled.
+ */
+export class ReadModel {
+  readonly #redis: Redis;
+  readonly #functions: FunctionLibrary;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+    this.#functions = new FunctionLibrary(redis, new URL('./lua/read-model.lua', import.meta.url));
+  }
+
+  /**
+   * Applies writes of different entities in one round trip; outcomes come in the same order.
+   *
+   * @throws `Fault` `store_unavailable`; some of the writes may have happened, all may be repeated
+   */
+  async apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
+    const calls: FunctionCall[] = [];
+    const positions: number[] = [];
+    for (const write of writes) {
+      for (const entry of write.lists) calls.push(indexCall(entry, write.last));
+      positions.push(calls.push(applyCall(write)) - 1);
+    }
+    const replies = await this.#functions.callAll(calls);
+    return positions.map((at) => outcome(replies[at]));
+  }
+
+  /** The revisions that the read model reflects, `-1` for entities it does not have. */
+  async revisions(revisionKeys: readonly string[]): Promise<StreamRevision[]> {
+    if (revisionKeys.length === 0) return [];
+    const stored = await guarded(this.#redis.mget([...revisionKeys]));
+    return stored.map((value) => (value === null ? NO_EVENTS : streamRevision(Number(value))));
+  }
+
+  /** The states that entities were last projected with, null for those that are not there, in one round trip. */
+  async snapshots(entities: readonly EntityKeys[]): Promise<(Snapshot | null)[]> {
+    if (entities.length === 0) return [];
+    const stored = await guarded(this.#redis.mget(entities.flatMap((keys) => [keys.revision, keys.state])));
+    return entities.map((_, index) => {
+      const [revision, state] = [stored[2 * index], stored[2 * index + 1]];
+      if (typeof revision !== 'string' || typeof state !== 'string') return null;
+      return { revision: streamRevision(Number(revision)), state: JSON.parse(state) as unknown };
+    });
+  }
+}
+
+function applyCall(write: EntityWrite): FunctionCall {
+  const keys = [write.revisionKey];
+  const places = new Map<string, number>();
+  const args: (string | Buffer | number)[] = [write.first, write.last];
+  for (const { command, key, args: operands } of write.operations) {
+    let place = places.get(key);
+    if (place === undefined) {
+      place = keys.push(key);
+      places.set(key, place);
+    }
+    args.push(command, place, operands.length, ...operands);
+  }
+  return { name: 'parley_apply_v1', keys, args };
+}
+
+function indexCall(entry: ListEntry, revision: StreamRevision): FunctionCall {
+  return {
+    name: 'parley_index_v1',
+    keys: [entry.list.members],
+    args: [entry.list.indexPrefix, entry.member, revision, ...entry.facets],
+  };
+}
+
+function outcome(reply: unknown): ApplyOutcome {
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v1 answered without an outcome');
+  const kind = OUTCOMES.get(reply[0]);
+  if (kind === undefined) throw new TypeError(`parley_apply_v1 answered ${String(reply[0])}`);
+  return { kind, stored: streamRevision(Number(reply[1])) };
+}

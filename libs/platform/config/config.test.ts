@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, parseConfig, type Variables } from './config.ts';
+import { describeConfig } from './describe-config.ts';
+
+describe('configuration', () => {
+  it('has a default for everything', () => {
+    expect(parseConfig({})).toEqual({
+      port: 8080,
+      host: '127.0.0.1',
+      dataDir: './data',
+      bootstrapKey: undefined,
+      eventstoreUrl: undefined,
+      redisUrl: undefined,
+      roles: [],
+      logLevel: 'info',
+      corsOrigins: [],
+      trustProxy: false,
+      rateLimitPerKey: 60_000,
+      rateLimitPerAddress: 120_000,
+      requestTimeoutMs: 15_000,
+      storeTimeoutMs: 4_000,
+      stopTimeoutMs: 10_000,
+    });
+  });
+
+  it('takes what the environment says', () => {
+    const config = parseConfig({
+      PORT: '0',
+      HOST: '0.0.0.0',
+      PARLEY_BOOTSTRAP_KEY: 'secret',
+      EVENTSTORE_URL: 'esdb+discover://a:2113,b:2113?tls=false',
+      REDIS_URL: 'rediss://:pw@cache:6380',
+      ROLES: 'gateway, projector,',
+      CORS_ORIGINS: 'https://app.example.com,http://localhost:3000',
+      TRUST_PROXY: '1',
+    });
+    expect(config).toMatchObject({
+      port: 0,
+      host: '0.0.0.0',
+      bootstrapKey: 'secret',
+      eventstoreUrl: 'esdb+discover://a:2113,b:2113?tls=false',
+      redisUrl: 'rediss://:pw@cache:6380',
+      roles: ['gateway', 'projector'],
+      corsOrigins: ['https://app.example.com', 'http://localhost:3000'],
+      trustProxy: true,
+    });
+  });
+
+  it('takes an empty variable for an unset one', () => {
+    expect(parseConfig({ PORT: '', REDIS_URL: ' ' })).toMatchObject({ port: 8080, redisUrl: undefined });
+  });
+
+  it('names all wrong variables at once, one line each', () => {
+    expect(problemsOf({ PORT: '80a', LOG_LEVEL: 'loud', CORS_ORIGINS: 'https://a.example,example.com/x' })).toEqual([
+      'PORT must be a whole number from 0 to 65535; it is "80a"',
+      'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud"',
+      'CORS_ORIGINS must hold origins like https://app.example.com; "example.com/x" is none',
+    ]);
+  });
+
+  it.each(['-1', '1.5', '65536', '0x10', '1e3', '999999999999999999999'])('refuses %s as a port', (PORT) => {
+    expect(problemsOf({ PORT })).toHaveLength(1);
+  });
+
+  it('does not repeat an address that may hold a password', () => {
+    const problems = problemsOf({ REDIS_URL: 'http://:hunter2@cache', EVENTSTORE_URL: 'admin:hunter2@db' });
+    expect(problems).toEqual([
+      'EVENTSTORE_URL must be a URL like esdb://… or esdb+discover://…',
+      'REDIS_URL must be a URL like redis://… or rediss://…',
+    ]);
+  });
+
+  it('refuses Kafka, which is not there yet', () => {
+    expect(problemsOf({ KAFKA_BROKERS: 'localhost:9092' })[0]).toMatch(/^KAFKA_BROKERS cannot be used yet/);
+  });
+});
+
+describe('description of the configuration', () => {
+  it('tells the source of each value', () => {
+    const described = describeConfig({ PORT: '9000' });
+    expect(described.find(({ name }) => name === 'PORT')).toMatchObject({
+      value: '9000',
+      source: 'environment',
+      default: '8080',
+    });
+    expect(described.find(({ name }) => name === 'HOST')).toMatchObject({ value: '127.0.0.1', source: 'default' });
+    expect(described.find(({ name }) => name === 'REDIS_URL')).toMatchObject({ value: null, source: 'default' });
+  });
+
+  it('describes every variable', () => {
+    expect(describeConfig({}).filter(({ description }) => description.length < 20)).toEqual([]);
+  });
+
+  it('hides secrets and passwords', () => {
+    const described = describeConfig({
+      PARLEY_BOOTSTRAP_KEY: 'hunter2',
+      REDIS_URL: 'redis://me:hunter2@cache:6379/0',
+      EVENTSTORE_URL: 'esdb://admin:hunter2@db:2113',
+    });
+    expect(JSON.stringify(described)).not.toContain('hunter2');
+    expect(described.find(({ name }) => name === 'REDIS_URL')?.value).toBe('redis://me:********@cache:6379/0');
+  });
+
+  it('shows what is wrong instead of refusing it', () => {
+    expect(describeConfig({ PORT: 'x' })[0]).toMatchObject({ name: 'PORT', value: 'x', source: 'environment' });
+  });
+});
+
+function problemsOf(variables: Variables): readonly string[] {
+  try {
+    parseConfig(variables);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}

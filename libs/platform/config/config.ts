@@ -1,0 +1,137 @@
+/**
+ * Everything that can be configured, in one schema over environment variables. It is parsed once, by
+ * the process' `main.ts`, before anything starts; nobody else reads `process.env`.
+ */
+import { z } from 'zod';
+import { flag, integer, listOf, oneOf, origin, refused, text, url } from './variables.ts';
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** In the order in which the variables are listed. `prefault` holds the default as one would write it. */
+export const environment = z.object({
+  PORT: integer(0, 65_535).prefault('8080').describe('Port of the HTTP API; 0 takes a free one.'),
+  HOST: text().prefault('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all interfaces.'),
+  DATA_DIR: text().prefault('./data').describe('Folder of the embedded stores; one running Parley per folder.'),
+  PARLEY_BOOTSTRAP_KEY: text()
+    .optional()
+    .meta({ description: 'Installs this API key for the first organization instead of a random one.', secret: true }),
+  EVENTSTORE_URL: url('esdb:', 'esdb+discover:')
+    .optional()
+    .describe('EventStoreDB to use, `esdb://…`. Without it an embedded one keeps its events in `DATA_DIR`.'),
+  REDIS_URL: url('redis:', 'rediss:')
+    .optional()
+    .describe('Redis 7 or newer to use, `redis://…`. Without it a private one runs in `DATA_DIR`.'),
+  KAFKA_BROKERS: refused('cannot be used yet: this version has no relay to Kafka; unset it')
+    .optional()
+    .describe('Reserved for the relay to Kafka, which does not exist yet: Parley refuses to start with it.'),
+  ROLES: listOf(text()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
+  LOG_LEVEL: oneOf(LOG_LEVELS)
+    .prefault('info')
+    .describe(`Least severe log lines to write: ${LOG_LEVELS.join(', ')}.`),
+  CORS_ORIGINS: listOf(origin())
+    .prefault('')
+    .describe('Origins whose web pages may call the API, separated by commas; empty for none.'),
+  TRUST_PROXY: flag()
+    .prefault('false')
+    .describe('Take the caller’s address from `X-Forwarded-For`; only behind a proxy that sets it.'),
+  RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
+    .prefault('60000')
+    .describe('Requests a minute that one API key may send; 0 for no limit.'),
+  RATE_LIMIT_PER_ADDRESS: integer(0, 100_000_000)
+    .prefault('120000')
+    .describe('Requests a minute from one address, counted before authentication; 0 for no limit.'),
+  REQUEST_TIMEOUT_MS: integer(100, 600_000)
+    .prefault('15000')
+    .describe('Milliseconds within which a request must have arrived in full.'),
+  STORE_TIMEOUT_MS: integer(100, 60_000)
+    .prefault('4000')
+    .describe('Milliseconds to wait for a store before the answer is 503.'),
+  STOP_TIMEOUT_MS: integer(100, 600_000)
+    .prefault('10000')
+    .describe('Milliseconds that each part gets to finish its work when Parley stops.'),
+  // Read by the set-up before this schema exists; it stands here to be listed with the others.
+  PARLEY_NODE_FLAGS: z
+    .string()
+    .prefault('--max-semi-space-size=64 --single-threaded-gc')
+    .describe('Flags of the Node process that `npm start` runs Parley in.'),
+});
+
+export type VariableName = keyof typeof environment.shape;
+
+/** What the process was told, under the names that the code uses. Times in milliseconds. */
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  readonly dataDir: string;
+  readonly bootstrapKey: string | undefined;
+  /** Absent: the embedded event store. */
+  readonly eventstoreUrl: string | undefined;
+  /** Absent: the private Redis. */
+  readonly redisUrl: string | undefined;
+  /** Empty: all roles. */
+  readonly roles: readonly string[];
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly corsOrigins: readonly string[];
+  readonly trustProxy: boolean;
+  /** Requests a minute; 0 is no limit. */
+  readonly rateLimitPerKey: number;
+  /** Requests a minute; 0 is no limit. */
+  readonly rateLimitPerAddress: number;
+  readonly requestTimeoutMs: number;
+  readonly storeTimeoutMs: number;
+  readonly stopTimeoutMs: number;
+}
+
+/** All that is wrong with the environment, one line per problem, each naming its variable. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+/**
+ * @param variables usually `process.env`; an empty variable counts as unset
+ * @throws ConfigError
+ */
+export function parseConfig(variables: Variables): Config {
+  const parsed = environment.safeParse(setVariables(variables));
+  if (!parsed.success) {
+    const byVariable = new Map(parsed.error.issues.toReversed().map((issue) => [String(issue.path[0]), issue.message]));
+    throw new ConfigError([...byVariable].toReversed().map(([name, message]) => `${name} ${message}`));
+  }
+  const values = parsed.data;
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    dataDir: values.DATA_DIR,
+    bootstrapKey: values.PARLEY_BOOTSTRAP_KEY,
+    eventstoreUrl: values.EVENTSTORE_URL,
+    redisUrl: values.REDIS_URL,
+    roles: values.ROLES,
+    logLevel: values.LOG_LEVEL,
+    corsOrigins: values.CORS_ORIGINS,
+    trustProxy: values.TRUST_PROXY,
+    rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
+    rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
+    requestTimeoutMs: values.REQUEST_TIMEOUT_MS,
+    storeTimeoutMs: values.STORE_TIMEOUT_MS,
+    stopTimeoutMs: values.STOP_TIMEOUT_MS,
+  };
+}
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** The variables of ours that are set, as they were written. `PORT=` means the default, as in a shell's `${PORT:-…}`. */
+export function setVariables(variables: Variables): Record<string, string> {
+  const names = Object.keys(environment.shape);
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = variables[name]?.trim();
+      return value === undefined || value === '' ? [] : [[name, value]];
+    }),
+  );
+}

@@ -1,0 +1,2 @@
+export { ConfigError, parseConfig, type Config, type VariableName, type Variables } from './config.ts';
+export { describeConfig, type DescribedVariable } from './describe-config.ts';

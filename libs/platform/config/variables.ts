@@ -1,0 +1,74 @@
+/**
+ * The kinds of values that an environment variable may hold. Every message is the second half of a
+ * sentence that starts with the variable's name, and repeats the value unless that may be a secret.
+ */
+import { z } from 'zod';
+
+export function text() {
+  return z.string();
+}
+
+/** A whole number in plain digits (`8080`; not `8e3`, not `0x10`). */
+export function integer(min: number, max: number) {
+  return z
+    .string()
+    .refine((value) => /^\d{1,15}$/.test(value) && Number(value) >= min && Number(value) <= max, {
+      error: ({ input }) => `must be a whole number from ${min} to ${max}; it is ${JSON.stringify(input)}`,
+    })
+    .transform(Number);
+}
+
+export function flag() {
+  return z
+    .enum(['true', 'false', '1', '0'], {
+      error: ({ input }) => `must be true or false; it is ${JSON.stringify(input)}`,
+    })
+    .transform((value) => value === 'true' || value === '1');
+}
+
+export function oneOf<const Options extends readonly [string, ...string[]]>(options: Options) {
+  return z.enum(options, {
+    error: ({ input }) => `must be one of ${options.join(', ')}; it is ${JSON.stringify(input)}`,
+  });
+}
+
+/** A URL with one of `protocols` (`redis:`). It may hold a password, so the message does not repeat it. */
+export function url(...protocols: readonly string[]) {
+  const forms = protocols.map((protocol) => `${protocol}//…`).join(' or ');
+  return z.string().refine((value) => hasProtocol(value, protocols), { error: () => `must be a URL like ${forms}` });
+}
+
+/** A web origin: scheme, host and port, nothing behind them. */
+export function origin() {
+  return z.string().refine((value) => isOrigin(value), {
+    error: ({ input }) => `must hold origins like https://app.example.com; ${JSON.stringify(input)} is none`,
+  });
+}
+
+/** Items separated by commas; blanks around them and empty ones do not count. */
+export function listOf<Item extends z.ZodType<unknown, string>>(item: Item) {
+  return z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== ''),
+    )
+    .pipe(z.array(item));
+}
+
+/** A variable that no value is right for. */
+export function refused(why: string) {
+  return z.string().refine(() => false, { error: () => why });
+}
+
+function hasProtocol(value: string, protocols: readonly string[]): boolean {
+  // Cluster addresses of EventStoreDB name several hosts, which `URL` does not take: look at the scheme only.
+  const scheme = /^([a-z+]+:)\/\/[^\s]+$/.exec(value)?.[1];
+  return scheme !== undefined && protocols.includes(scheme);
+}
+
+function isOrigin(value: string): boolean {
+  return /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value;
+}

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { backoffMs, pause } from './backoff.ts';
+import { startBackgroundJob, startPeriodicJob } from './background-job.ts';
+import { silentLog, type LifecycleLog } from './log.ts';
+import { selectRoles, StartRefusal } from './role.ts';
+import { createStopSequence } from './stop-sequence.ts';
+
+describe('stop sequence', () => {
+  it('stops what was started last first', async () => {
+    const stopped: string[] = [];
+    const sequence = createStopSequence(silentLog, 1_000);
+    for (const name of ['stores', 'projector', 'gateway']) sequence.add(name, () => void stopped.push(name));
+    expect(await sequence.stop()).toEqual([]);
+    expect(stopped).toEqual(['gateway', 'projector', 'stores']);
+  });
+
+  it('waits for a part to be done before it stops the ones under it', async () => {
+    const stopped: string[] = [];
+    const sequence = createStopSequence(silentLog, 1_000);
+    sequence.add('stores', () => void stopped.push('stores'));
+    sequence.add('gateway', async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      stopped.push('gateway drained');
+    });
+    await sequence.stop();
+    expect(stopped).toEqual(['gateway drained', 'stores']);
+  });
+
+  it('goes on past a part that hangs or fails, and names it', async () => {
+    const log = recordingLog();
+    const sequence = createStopSequence(log, 1_000);
+    let storesStopped = false;
+    sequence.add('stores', () => void (storesStopped = true));
+    sequence.add('hangs', () => new Promise<void>(() => undefined), 5);
+    sequence.add('fails', () => Promise.reject(new Error('no')));
+    expect(await sequence.stop()).toEqual(['fails', 'hangs']);
+    expect(storesStopped).toBe(true);
+    expect(log.messages).toHaveLength(2);
+  });
+
+  it('stops once, however often it is asked', async () => {
+    let stops = 0;
+    const sequence = createStopSequence(silentLog, 1_000);
+    sequence.add('stores', () => void stops++);
+    await Promise.all([sequence.stop(), sequence.stop()]);
+    expect(stops).toBe(1);
+  });
+});
+
+describe('background job', () => {
+  it('runs again after a failure, until it is stopped', async () => {
+    let runs = 0;
+    const third = Promise.withResolvers<void>();
+    const log = recordingLog();
+    const job = startBackgroundJob({
+      name: 'job',
+      log,
+      backoff: { firstMs: 1, maxMs: 1 },
+      async run(signal) {
+        runs++;
+        if (runs < 3) throw new Error('not yet');
+        third.resolve();
+        await pause(60_000, signal);
+      },
+    });
+    await third.promise;
+    await job.stop();
+    expect(runs).toBe(3);
+    expect(log.messages).toHaveLength(2);
+  });
+
+  it('ends for good at a fatal error, and says so', async () => {
+    const fatal: unknown[] = [];
+    const error = new Error('corrupt');
+    const job = startBackgroundJob({
+      name: 'job',
+      log: silentLog,
+      run: () => Promise.reject(error),
+      isFatal: (thrown) => thrown === error,
+      onFatal: (thrown) => fatal.push(thrown),
+    });
+    await job.ended;
+    expect(fatal).toEqual([error]);
+  });
+
+  it('does not sit out a pause when it is stopped', async () => {
+    const failed = Promise.withResolvers<void>();
+    const job = startBackgroundJob({
+      name: 'job',
+      log: { ...silentLog, error: () => failed.resolve() },
+      backoff: { firstMs: 3_600_000, maxMs: 3_600_000 },
+      run: () => Promise.reject(new Error('always')),
+    });
+    await failed.promise;
+    await expect(job.stop()).resolves.toBeUndefined();
+  });
+
+  it('can be periodic', async () => {
+    let times = 0;
+    const thrice = Promise.withResolvers<void>();
+    const job = startPeriodicJob({
+      name: 'job',
+      log: silentLog,
+      everyMs: 1,
+      async work() {
+        if (++times === 3) thrice.resolve();
+      },
+    });
+    await thrice.promise;
+    await job.stop();
+    const atStop = times;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(times).toBe(atStop);
+  });
+});
+
+describe('back-off', () => {
+  it('doubles up to its bound, less at most a fifth', () => {
+    for (const [attempt, full] of [
+      [1, 100],
+      [2, 200],
+      [5, 1_600],
+      [1_000, 5_000],
+    ] as const) {
+      expect(backoffMs(attempt)).toBeLessThanOrEqual(full);
+      expect(backoffMs(attempt)).toBeGreaterThanOrEqual(full * 0.8);
+    }
+  });
+});
+
+describe('choice of roles', () => {
+  const roles = [{ name: 'projector' }, { name: 'gateway' }];
+
+  it('is all of them by default, in their own order', () => {
+    expect(selectRoles(roles, [])).toEqual(roles);
+    expect(selectRoles(roles, ['gateway', 'projector'])).toEqual(roles);
+    expect(selectRoles(roles, ['gateway'])).toEqual([{ name: 'gateway' }]);
+  });
+
+  it('refuses a role that does not exist', () => {
+    expect(() => selectRoles(roles, ['gatway'])).toThrow(StartRefusal);
+    expect(() => selectRoles(roles, ['gatway'])).toThrow('ROLES names gatway; the roles are projector, gateway');
+  });
+});
+
+function recordingLog(): LifecycleLog & { readonly messages: string[] } {
+  const messages: string[] = [];
+  const record = (_fields: object, message: string): void => void messages.push(message);
+  return { info: record, warn: record, error: record, messages };
+}

@@ -1,0 +1,216 @@
+// One group commit while it is put together: writes are decided one after
+// another against the stored state and what earlier writes of the same commit
+// changed. Nothing of it exists until the rows are on disk.
+import { randomUUID } from 'node:crypto';
+import { TOMBSTONE_REVISION } from './event-log.ts';
+import type { AppendRequest, DeleteRequest, ProposedEvent, WriteOutcome } from './event-log.ts';
+import { decideAppend } from './expected-revision.ts';
+import type { Decision, WrittenEvent, WrittenEvents } from './expected-revision.ts';
+import type { RecentIds } from './recent-ids.ts';
+import type { CommitRows, Storage } from './storage.ts';
+import { encodeStoredEvent } from './stored-event.ts';
+import {
+  isMetastream,
+  isSoftDeleted,
+  METADATA_TYPE,
+  metadataFrom,
+  metastreamOf,
+  newStream,
+  originalOf,
+  parseTruncation,
+  softDeletedMetadata,
+  TOMBSTONE_TYPE,
+} from './stream-state.ts';
+import type { StreamState } from './stream-state.ts';
+
+export type Change =
+  | { kind: 'append'; request: AppendRequest }
+  | { kind: 'delete'; request: DeleteRequest }
+  | { kind: 'tombstone'; request: DeleteRequest };
+
+type DraftEvent = WrittenEvent & { id: string; stream: string };
+
+const NO_BYTES = Buffer.alloc(0);
+
+export class CommitDraft {
+  readonly rows: CommitRows = { log: [], index: [], streams: new Map() };
+  /** Names of streams that listeners must hear of. */
+  readonly touched = new Set<string>();
+  /** Position of the last event, drafted ones included. */
+  position: number;
+  #storage: Storage;
+  #recentIds: RecentIds;
+  #createdMs: number;
+  #streamCount: number;
+  #events: DraftEvent[] = [];
+  #byId = new Map<string, DraftEvent>();
+  #byRevision = new Map<string, DraftEvent>();
+  /** The newest metadata of streams whose metadata this commit changes. */
+  #metadata = new Map<string, Uint8Array>();
+
+  constructor(storage: Storage, recentIds: RecentIds, last: { position: number; createdMs: number }) {
+    this.#storage = storage;
+    this.#recentIds = recentIds;
+    this.position = last.position;
+    // Never backwards, whatever the clock does: age limits are found by bisection.
+    this.#createdMs = Math.max(last.createdMs, Date.now());
+    this.#streamCount = storage.streamCount();
+  }
+
+  get createdMs(): number {
+    return this.#createdMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.rows.log.length === 0;
+  }
+
+  apply(change: Change): WriteOutcome {
+    if (change.kind === 'append') return this.#append(change.request);
+    return this.#delete(change.request, change.kind === 'tombstone');
+  }
+
+  /** To be called when the commit is durable. */
+  remember(): void {
+    for (const { id, ...event } of this.#events) this.#recentIds.add(id, event);
+  }
+
+  #append({ stream, expected, events, deadline }: AppendRequest): WriteOutcome {
+    if (deadline !== undefined && deadline < Date.now()) return { kind: 'deadline-passed' };
+    // A metadata stream ends with its stream.
+    if (isMetastream(stream) && this.#stream(originalOf(stream))?.tombstoned) return { kind: 'stream-deleted' };
+    const ids = events.map((event) => event.id);
+    const decision = this.#decide(stream, expected, ids);
+    if (decision.kind !== 'write') return this.#refuse(stream, decision);
+
+    const state = this.#streamOrNew(stream);
+    const revived = state.lastRevision + 1;
+    const previous = this.#lastPosition(state);
+    for (const event of events) this.#add(stream, state, event, state.lastRevision + 1);
+    if (decision.revive) this.#setMetadata(stream, metadataFrom(this.#currentMetadata(stream), revived));
+    if (isMetastream(stream)) this.#metadataWritten(originalOf(stream), events.at(-1)?.data);
+    const last = this.#byRevision.get(revisionKey(stream, state.lastRevision));
+    return {
+      kind: 'written',
+      revision: state.lastRevision < 0 ? undefined : state.lastRevision,
+      position: last?.position ?? previous,
+    };
+  }
+
+  #delete({ stream, expected }: DeleteRequest, forEver: boolean): WriteOutcome {
+    const id = randomUUID();
+    const decision = this.#decide(stream, expected, [id]);
+    if (decision.kind !== 'write') return this.#refuse(stream, decision);
+    if (forEver) {
+      const state = this.#streamOrNew(stream);
+      state.tombstoned = true;
+      const event = { id, type: TOMBSTONE_TYPE, contentType: 'application/octet-stream' };
+      const position = this.#add(stream, state, { ...event, data: NO_BYTES, metadata: NO_BYTES }, TOMBSTONE_REVISION);
+      return { kind: 'written', revision: undefined, position };
+    }
+    const lastRevision = this.#stream(stream)?.lastRevision ?? -1;
+    if (lastRevision < 0 && !this.#hasMetadata(stream)) return { kind: 'wrong-revision', current: undefined };
+    const position = this.#setMetadata(stream, softDeletedMetadata());
+    return { kind: 'written', revision: lastRevision < 0 ? undefined : lastRevision, position };
+  }
+
+  #decide(stream: string, expected: AppendRequest['expected'], ids: readonly string[]): Decision {
+    const state = this.#stream(stream);
+    const written: WrittenEvents = {
+      hasMetadata: this.#hasMetadata(stream),
+      recent: (id) => {
+        const drafted = this.#byId.get(id);
+        return drafted?.stream === stream ? drafted : this.#recentIds.find(stream, id);
+      },
+      at: (revision) => {
+        const drafted = this.#byRevision.get(revisionKey(stream, revision));
+        if (drafted || !state) return drafted;
+        const position = this.#storage.position(state.number, revision);
+        return position === undefined ? undefined : this.#storage.event(position);
+      },
+    };
+    return decideAppend(state, expected, ids, written);
+  }
+
+  #refuse(stream: string, decision: Exclude<Decision, { kind: 'write' }>): WriteOutcome {
+    if (decision.kind === 'repeated') return { ...decision.event, kind: 'written' };
+    if (decision.kind === 'stream-deleted') return decision;
+    const lastRevision = this.#stream(stream)?.lastRevision ?? -1;
+    return { kind: 'wrong-revision', current: lastRevision < 0 ? undefined : lastRevision };
+  }
+
+  /** Adds one event; returns its position. */
+  #add(stream: string, state: StreamState, event: ProposedEvent, revision: number): number {
+    const position = ++this.position;
+    this.rows.log.push({
+      position,
+      frame: encodeStoredEvent(event, { stream, revision, position, createdMs: this.#createdMs }),
+    });
+    if (revision !== TOMBSTONE_REVISION) {
+      state.lastRevision = revision;
+      this.rows.index.push({ streamNumber: state.number, revision, position });
+    }
+    const drafted = { id: event.id, stream, revision, position };
+    this.#events.push(drafted);
+    this.#byId.set(event.id, drafted);
+    this.#byRevision.set(revisionKey(stream, revision), drafted);
+    this.touched.add(stream);
+    return position;
+  }
+
+  /** Writes a metadata event of the server's own. */
+  #setMetadata(stream: string, data: Uint8Array): number {
+    const metastream = metastreamOf(stream);
+    const event = { id: randomUUID(), type: METADATA_TYPE, contentType: 'application/json', data, metadata: NO_BYTES };
+    const state = this.#streamOrNew(metastream);
+    const position = this.#add(metastream, state, event, state.lastRevision + 1);
+    this.#useMetadata(stream, data);
+    return position;
+  }
+
+  /** A client wrote metadata. Of a soft-deleted stream that revives it, without its old events. */
+  #metadataWritten(stream: string, data: Uint8Array | undefined): void {
+    if (data === undefined) return;
+    const state = this.#streamOrNew(stream);
+    const wasDeleted = isSoftDeleted(state);
+    this.#useMetadata(stream, data);
+    if (wasDeleted) this.#setMetadata(stream, metadataFrom(data, state.lastRevision + 1));
+  }
+
+  #useMetadata(stream: string, data: Uint8Array): void {
+    this.#streamOrNew(stream).truncation = parseTruncation(data);
+    this.#metadata.set(stream, data);
+    this.touched.add(stream);
+  }
+
+  #currentMetadata(stream: string): Uint8Array {
+    const drafted = this.#metadata.get(stream);
+    if (drafted) return drafted;
+    const metastream = this.#stream(metastreamOf(stream));
+    const position = metastream && this.#storage.position(metastream.number, metastream.lastRevision);
+    return (position !== undefined && this.#storage.event(position)?.data) || NO_BYTES;
+  }
+
+  #hasMetadata(stream: string): boolean {
+    return (this.#stream(metastreamOf(stream))?.lastRevision ?? -1) >= 0;
+  }
+
+  #lastPosition(state: StreamState): number | undefined {
+    return state.lastRevision < 0 ? undefined : this.#storage.position(state.number, state.lastRevision);
+  }
+
+  #stream(name: string): StreamState | undefined {
+    return this.rows.streams.get(name) ?? this.#storage.stream(name);
+  }
+
+  /** The state to change; it is stored with this commit. */
+  #streamOrNew(name: string): StreamState {
+    const drafted = this.rows.streams.get(name);
+    if (drafted) return drafted;
+    const state = this.#storage.stream(name) ?? newStream(this.#streamCount++);
+    this.rows.streams.set(name, state);
+    return state;
+  }
+}
+
+const revisionKey = (stream: string, revision: number): string => `${revision}@${stream}`;

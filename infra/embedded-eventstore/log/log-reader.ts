@@ -1,0 +1,146 @@
+// Bounded pages out of storage. Pages are short-lived LMDB reads: none holds a
+// snapshot while a slow client takes its time.
+import type { Page, ReadAllRequest, ReadStreamRequest, StreamInfo } from './event-log.ts';
+import type { Storage } from './storage.ts';
+import { parseLink } from './stored-event.ts';
+import type { StoredEvent } from './stored-event.ts';
+import { firstReadable, isMetastream, isSoftDeleted, oldestReadable, originalOf } from './stream-state.ts';
+import type { StreamState } from './stream-state.ts';
+
+/** A page ends early when it holds this much. */
+const MAX_PAGE_BYTES = 1024 * 1024;
+
+const NOTHING: Page = { events: [], next: undefined };
+
+export class LogReader {
+  #storage: Storage;
+  #committed: () => number;
+
+  /** `committed`: newest position that may be shown. */
+  constructor(storage: Storage, committed: () => number) {
+    this.#storage = storage;
+    this.#committed = committed;
+  }
+
+  streamInfo(stream: string): StreamInfo {
+    const state = this.#storage.stream(stream);
+    const lastRevision = state === undefined || state.lastRevision < 0 ? undefined : state.lastRevision;
+    if (this.#isTombstoned(stream, state)) return { status: 'deleted', lastRevision };
+    if (state === undefined || lastRevision === undefined || isSoftDeleted(state)) {
+      return { status: 'missing', lastRevision };
+    }
+    return { status: 'exists', lastRevision };
+  }
+
+  readStream(request: ReadStreamRequest): Page {
+    const { stream, direction } = request;
+    const state = this.#storage.stream(stream);
+    if (state === undefined || state.lastRevision < 0 || this.#isTombstoned(stream, state)) return NOTHING;
+    const last = state.lastRevision;
+    const from = request.from === 'end' ? last : request.from;
+    const first = firstReadable(stream, state);
+    const oldestMs = oldestReadable(stream, state, Date.now());
+    if (direction === 'backwards')
+      return this.#pageBackwards(state, { ...request, from: Math.min(from, last) }, first, oldestMs);
+    const start = Math.max(from, first);
+    return this.#pageForwards(state, { ...request, from: this.#firstYoungEnough(state, start, oldestMs) });
+  }
+
+  readAll({ from, direction, limit }: ReadAllRequest): Page {
+    const committed = this.#committed();
+    const page = new PageBuilder(limit);
+    const forwards = direction === 'forwards';
+    const start = from === 'end' ? (forwards ? committed + 1 : committed) : forwards ? from : Math.min(from, committed);
+    if (start < 0) return NOTHING;
+    for (const event of this.#storage.events(start, direction, limit)) {
+      if (event.position > committed || page.isFull) break;
+      page.add(event);
+    }
+    const last = page.events.at(-1)?.position;
+    if (last === undefined) return NOTHING;
+    const next = forwards ? last + 1 : last - 1;
+    return { events: page.events, next: next >= 1 && next <= committed ? next : undefined };
+  }
+
+  resolveLink(event: StoredEvent): StoredEvent | undefined {
+    if (!event.isLink) return event;
+    const link = parseLink(event.data);
+    if (!link) return undefined;
+    const page = this.readStream({ stream: link.stream, from: link.revision, direction: 'backwards', limit: 1 });
+    const target = page.events[0];
+    return target?.revision === link.revision ? target : undefined;
+  }
+
+  #isTombstoned(stream: string, state: StreamState | undefined): boolean {
+    if (state?.tombstoned) return true;
+    return isMetastream(stream) && this.#storage.stream(originalOf(stream))?.tombstoned === true;
+  }
+
+  #pageForwards(state: StreamState, request: ReadStreamRequest & { from: number }): Page {
+    const page = new PageBuilder(request.limit);
+    let revision = request.from;
+    for (; revision <= state.lastRevision && !page.isFull; revision++) {
+      const event = this.#event(state, revision);
+      if (!event) return { events: page.events, next: undefined };
+      page.add(event);
+    }
+    return { events: page.events, next: revision <= state.lastRevision ? revision : undefined };
+  }
+
+  #pageBackwards(
+    state: StreamState,
+    request: ReadStreamRequest & { from: number },
+    first: number,
+    oldestMs: number | undefined,
+  ): Page {
+    const page = new PageBuilder(request.limit);
+    let revision = request.from;
+    for (; revision >= first && !page.isFull; revision--) {
+      const event = this.#event(state, revision);
+      if (!event) continue;
+      if (oldestMs !== undefined && event.createdMs < oldestMs) return { events: page.events, next: undefined };
+      page.add(event);
+    }
+    return { events: page.events, next: revision >= first ? revision : undefined };
+  }
+
+  /** First revision from `start` on that is not too old. Times never decrease along a stream, so bisect. */
+  #firstYoungEnough(state: StreamState, start: number, oldestMs: number | undefined): number {
+    const isOld = (revision: number) => (this.#event(state, revision)?.createdMs ?? Infinity) < (oldestMs ?? 0);
+    if (oldestMs === undefined || start > state.lastRevision || !isOld(start)) return start;
+    let old = start;
+    let young = state.lastRevision + 1;
+    while (young - old > 1) {
+      const middle = Math.floor((old + young) / 2);
+      if (isOld(middle)) old = middle;
+      else young = middle;
+    }
+    return young;
+  }
+
+  /** Undefined also for an event whose commit is not finished yet. */
+  #event(state: StreamState, revision: number): StoredEvent | undefined {
+    const position = this.#storage.position(state.number, revision);
+    if (position === undefined || position > this.#committed()) return undefined;
+    return this.#storage.event(position);
+  }
+}
+
+class PageBuilder {
+  readonly events: StoredEvent[] = [];
+  #limit: number;
+  #bytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get isFull(): boolean {
+    return this.events.length >= this.#limit || this.#bytes >= MAX_PAGE_BYTES;
+  }
+
+  add(event: StoredEvent): void {
+    this.events.push(event);
+    this.#bytes += event.frame.length;
+  }
+}

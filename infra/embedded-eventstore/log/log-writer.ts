@@ -1,0 +1,115 @@
+// The single writer. Writes that arrive while a commit is being flushed wait
+// and go together into the next one (group commit); the slower the disk, the
+// larger the groups.
+import { LogWriteError } from './event-log.ts';
+import type { Commit, WriteOutcome } from './event-log.ts';
+import { CommitDraft } from './commit-draft.ts';
+import type { Change } from './commit-draft.ts';
+import { RecentIds } from './recent-ids.ts';
+import type { Storage } from './storage.ts';
+
+/** More than this waits for the next commit, so that one flush stays short. */
+const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
+const EVENT_OVERHEAD = 200;
+
+type Waiting = {
+  change: Change;
+  bytes: number;
+  resolve: (outcome: WriteOutcome) => void;
+  reject: (error: Error) => void;
+};
+
+export class LogWriter {
+  /** Newest durable event. */
+  position = 0;
+  pendingBytes = 0;
+  #storage: Storage;
+  #onCommit: (commit: Commit) => void;
+  #recentIds = new RecentIds();
+  #createdMs = 0;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(storage: Storage, onCommit: (commit: Commit) => void) {
+    this.#storage = storage;
+    this.#onCommit = onCommit;
+    this.#startFromStorage();
+  }
+
+  write(change: Change): Promise<WriteOutcome> {
+    if (this.#closed) return Promise.reject(new LogWriteError('the event store is stopping'));
+    const bytes = sizeOf(change);
+    this.pendingBytes += bytes;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change, bytes, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Refuses new writes, waits for those accepted. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Everything that arrives in this turn of the event loop shares the commit.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) await this.#commit(this.#take());
+    this.#running = undefined;
+  }
+
+  #take(): Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex((entry) => (bytes += entry.bytes) > MAX_COMMIT_BYTES);
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : Math.max(1, end));
+  }
+
+  async #commit(group: Waiting[]): Promise<void> {
+    try {
+      const draft = new CommitDraft(this.#storage, this.#recentIds, {
+        position: this.position,
+        createdMs: this.#createdMs,
+      });
+      // 1. Decide all, in order.
+      const outcomes = group.map((entry) => draft.apply(entry.change));
+      // 2. On disk.
+      if (!draft.isEmpty) await this.#storage.commit(draft.rows);
+      this.position = draft.position;
+      this.#createdMs = draft.createdMs;
+      draft.remember();
+      // 3. Acknowledge, then publish.
+      for (const [index, entry] of group.entries()) {
+        const outcome = outcomes[index];
+        if (outcome) entry.resolve(outcome);
+      }
+      if (!draft.isEmpty) this.#onCommit({ position: this.position, streams: draft.touched });
+    } catch (error) {
+      this.#fail(group, error);
+    } finally {
+      for (const entry of group) this.pendingBytes -= entry.bytes;
+    }
+  }
+
+  /** All of the group fails: each outcome was decided on top of the ones before it. */
+  #fail(group: Waiting[], error: unknown): void {
+    const reason = error instanceof LogWriteError ? error : new LogWriteError(String(error), { cause: error });
+    for (const entry of group) entry.reject(reason);
+    // What is on disk decides, not what we believe.
+    this.#startFromStorage();
+  }
+
+  #startFromStorage(): void {
+    const last = this.#storage.lastEvent();
+    this.position = last?.position ?? 0;
+    this.#createdMs = last?.createdMs ?? 0;
+  }
+}
+
+function sizeOf(change: Change): number {
+  if (change.kind !== 'append') return EVENT_OVERHEAD;
+  let bytes = EVENT_OVERHEAD;
+  for (const event of change.request.events) bytes += EVENT_OVERHEAD + event.data.length + event.metadata.length;
+  return bytes;
+}

@@ -1,0 +1,177 @@
+// The LMDB file: which tables there are, how keys are made, how one commit is
+// written. WARNING: names, keys and values here are on disk.
+//
+//   log      position            -> frame (see stored-event.ts)
+//   streams  stream name         -> StreamState
+//   index    stream number, rev. -> position
+//   values   any key             -> any bytes (checkpoints, group settings)
+//   about    'format'            -> number of this layout
+import { createHash } from 'node:crypto';
+import { open } from 'lmdb';
+import type { Database, RootDatabase } from 'lmdb';
+import { LogWriteError } from './event-log.ts';
+import { StoredEvent } from './stored-event.ts';
+import type { StreamState } from './stream-state.ts';
+
+const FORMAT = 1;
+/** Address space reserved at once, so that the map need not move while it grows; the file itself grows with the data. */
+const MAP_BYTES = 16 * 1024 ** 3;
+const MAX_NAME_BYTES = 500;
+
+type Bytes = Database<Buffer, Buffer>;
+
+/** The rows of one commit. */
+export type CommitRows = {
+  log: { position: number; frame: Buffer }[];
+  index: { streamNumber: number; revision: number; position: number }[];
+  streams: Map<string, StreamState>;
+};
+
+export class Storage {
+  #root: RootDatabase;
+  #log: Bytes;
+  #index: Bytes;
+  #streams: Database<StreamState, Buffer>;
+  #values: Bytes;
+
+  /** @throws Error when the folder cannot be used or holds another format. */
+  constructor(folder: string) {
+    this.#root = open({
+      path: `${folder}/events.mdb`,
+      mapSize: MAP_BYTES,
+      // Commits are flushed before they are reported (not after): durable means durable.
+      overlappingSync: false,
+    });
+    const bytes = { encoding: 'binary', keyEncoding: 'binary' } as const;
+    this.#log = this.#root.openDB<Buffer, Buffer>('log', bytes);
+    this.#index = this.#root.openDB<Buffer, Buffer>('index', bytes);
+    this.#values = this.#root.openDB<Buffer, Buffer>('values', bytes);
+    this.#streams = this.#root.openDB<StreamState, Buffer>('streams', { keyEncoding: 'binary' });
+    const about = this.#root.openDB<number, string>('about', {});
+    const format = about.get('format');
+    if (format === undefined) about.putSync('format', FORMAT);
+    else if (format !== FORMAT) throw new Error(`the data has format ${format}, this version reads format ${FORMAT}`);
+  }
+
+  /** The newest event; undefined in an empty log. */
+  lastEvent(): StoredEvent | undefined {
+    for (const { value } of this.#log.getRange({ reverse: true, limit: 1 })) return new StoredEvent(value);
+    return undefined;
+  }
+
+  streamCount(): number {
+    return this.#streams.getCount();
+  }
+
+  stream(name: string): StreamState | undefined {
+    return this.#streams.get(nameKey(name));
+  }
+
+  event(position: number): StoredEvent | undefined {
+    const frame = this.#log.get(positionKey(position));
+    return frame && new StoredEvent(frame);
+  }
+
+  /** Position of an event, however it is truncated. */
+  position(streamNumber: number, revision: number): number | undefined {
+    return this.#index.get(indexKey(streamNumber, revision))?.readDoubleBE();
+  }
+
+  /** Events from `from` on (inclusive) in position order; read lazily, so stop early. */
+  *events(from: number, direction: 'forwards' | 'backwards', limit: number): Generator<StoredEvent> {
+    const reverse = direction === 'backwards';
+    for (const { value } of this.#log.getRange({ start: positionKey(from), reverse, limit })) {
+      yield new StoredEvent(value);
+    }
+  }
+
+  /** Writes all rows in one transaction; resolves when they are on disk. @throws LogWriteError (rejects) */
+  async commit(rows: CommitRows): Promise<void> {
+    await this.#durably(() =>
+      this.#root.batch(() => {
+        for (const { position, frame } of rows.log) void this.#log.put(positionKey(position), frame);
+        for (const { streamNumber, revision, position } of rows.index) {
+          void this.#index.put(indexKey(streamNumber, revision), doubleBytes(position));
+        }
+        for (const [name, state] of rows.streams) void this.#streams.put(nameKey(name), state);
+      }),
+    );
+  }
+
+  value(key: string): Buffer | undefined {
+    return this.#values.get(Buffer.from(key));
+  }
+
+  values(prefix: string): { key: string; value: Buffer }[] {
+    const start = Buffer.from(prefix);
+    const found: { key: string; value: Buffer }[] = [];
+    for (const { key, value } of this.#values.getRange({ start: start.length > 0 ? start : Buffer.alloc(1) })) {
+      if (!key.subarray(0, start.length).equals(start)) break;
+      found.push({ key: key.toString('utf8'), value });
+    }
+    return found;
+  }
+
+  async putValue(key: string, value: Uint8Array): Promise<void> {
+    await this.#durably(() => this.#values.put(Buffer.from(key), Buffer.from(value)));
+  }
+
+  async deleteValue(key: string): Promise<void> {
+    await this.#durably(() => this.#values.remove(Buffer.from(key)));
+  }
+
+  /** Waits for writes under way. */
+  async close(): Promise<void> {
+    await this.#root.close();
+  }
+
+  async #durably(write: () => Promise<unknown>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      throw new LogWriteError(await reasonOf(error), { cause: error });
+    }
+  }
+}
+
+/** lmdb rejects with a promise of the real reason inside. */
+async function reasonOf(error: unknown): Promise<string> {
+  if (!(error instanceof Error)) return String(error);
+  if (!('commitError' in error)) return error.message;
+  try {
+    await error.commitError;
+    return error.message;
+  } catch (reason) {
+    return reason instanceof Error ? reason.message : String(reason);
+  }
+}
+
+function writeSafeInteger(target: Buffer, value: number, offset: number): void {
+  target.writeUInt32BE(Math.floor(value / 2 ** 32), offset);
+  target.writeUInt32BE(value % 2 ** 32, offset + 4);
+}
+
+function positionKey(position: number): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  writeSafeInteger(key, position, 0);
+  return key;
+}
+
+function indexKey(streamNumber: number, revision: number): Buffer {
+  const key = Buffer.allocUnsafe(16);
+  writeSafeInteger(key, streamNumber, 0);
+  writeSafeInteger(key, revision, 8);
+  return key;
+}
+
+function doubleBytes(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(8);
+  bytes.writeDoubleBE(value);
+  return bytes;
+}
+
+/** Long names are hashed: keys are limited. The first byte keeps the two kinds apart. */
+function nameKey(name: string): Buffer {
+  const bytes = Buffer.from(`n${name}`);
+  return bytes.length <= MAX_NAME_BYTES ? bytes : Buffer.from(`h${createHash('sha256').update(name).digest('hex')}`);
+}

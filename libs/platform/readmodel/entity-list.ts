@@ -1,0 +1,88 @@
+import type { Redis } from 'ioredis';
+
+import { guarded } from '#libs/platform/redis/redis.ts';
+
+import type { ListKeys } from './read-model.keys.ts';
+
+/** Which part of a list to read: after the member of the cursor, or else from an offset. */
+export interface ListPage {
+  readonly size: number;
+  readonly offset: number;
+  readonly after: string | null;
+}
+
+export interface ListResult {
+  /** Newest first. */
+  readonly members: readonly string[];
+  readonly total: number;
+  readonly hasNext: boolean;
+}
+
+/** Members looked at in one step while several facets are intersected. */
+const STEP = 200;
+
+/**
+ * Members are `<created at>_<id>`, so that their order is that of creation. Both parts never change,
+ * which is what keeps a cursor stable while rows are added.
+ */
+export function listMember(createdAt: string, id: string): string {
+  return `${createdAt}_${id}`;
+}
+
+/** The id in a member; timestamps hold no underscore, ids may. */
+export function idOfMember(member: string): string {
+  return member.slice(member.indexOf('_') + 1);
+}
+
+/**
+ * Reads one page of the members that have **all** of `facets`, newest first.
+ * With one facet the cost is that of the page; with several, that of the rarest facet.
+ *
+ * @throws `Fault` `store_unavailable`
+ */
+export async function readList(
+  redis: Redis,
+  list: ListKeys,
+  facets: readonly [string, ...string[]],
+  page: ListPage,
+): Promise<ListResult> {
+  const keys = facets.map((facet) => `${list.indexPrefix}${facet}`);
+  const total = await guarded(redis.zintercard(keys.length, ...keys));
+  if (total === 0) return { members: [], total, hasNext: false };
+  const [first, ...others] = await rarestFirst(redis, keys);
+  const members =
+    others.length === 0 && page.after === null
+      ? await guarded(redis.zrevrange(first ?? '', page.offset, page.offset + page.size))
+      : await scan(redis, first ?? '', others, page);
+  return { members: members.slice(0, page.size), total, hasNext: members.length > page.size };
+}
+
+async function rarestFirst(redis: Redis, keys: readonly string[]): Promise<string[]> {
+  if (keys.length === 1) return [...keys];
+  const counts = await guarded(Promise.all(keys.map((key) => redis.zcard(key))));
+  return [...keys].sort((a, b) => (counts[keys.indexOf(a)] ?? 0) - (counts[keys.indexOf(b)] ?? 0));
+}
+
+/** Walks `key` downwards from the cursor, keeping what is in all of `others`, until the page is full. */
+async function scan(redis: Redis, key: string, others: readonly string[], page: ListPage): Promise<string[]> {
+  const wanted = page.size + 1;
+  let toSkip = page.after === null ? page.offset : 0;
+  let max = page.after === null ? '+' : `(${page.after}`;
+  const kept: string[] = [];
+  while (kept.length < wanted) {
+    const step = await guarded(redis.zrange(key, max, '-', 'BYLEX', 'REV', 'LIMIT', 0, STEP));
+    const matching = await keepMembersOf(redis, step, others);
+    kept.push(...matching.slice(toSkip));
+    toSkip = Math.max(0, toSkip - matching.length);
+    const last = step.at(-1);
+    if (last === undefined || step.length < STEP) break;
+    max = `(${last}`;
+  }
+  return kept.slice(0, wanted);
+}
+
+async function keepMembersOf(redis: Redis, members: readonly string[], others: readonly string[]): Promise<string[]> {
+  if (members.length === 0 || others.length === 0) return [...members];
+  const scores = await guarded(Promise.all(others.map((other) => redis.zmscore(other, ...members))));
+  return members.filter((_, index) => scores.every((ofOne) => ofOne[index] !== null));
+}

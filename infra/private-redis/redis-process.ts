@@ -4,7 +4,6 @@
  * process dies without a word (`kill -9`): its stdin is a pipe from us, which the kernel then closes.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createServer, type AddressInfo } from 'node:net';
 import { pingRedis } from './ping.ts';
 
 export interface RedisProcessOptions {
@@ -54,7 +53,7 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   child.stdin.end(redisConfig(options));
   if (child.pid === undefined) {
     await exited;
-    throw new RedisStartError(`${command} could not be started: ${output()}`);
+    throw new RedisStartError(`${command} could not be started: ${output()}`, { notFound: true });
   }
   const pid = child.pid;
   endWithUs(pid, exited);
@@ -89,18 +88,13 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
 
 export class RedisStartError extends Error {
   override readonly name = 'RedisStartError';
-}
+  /** There is no such command on the PATH. */
+  readonly notFound: boolean;
 
-/** A loopback port that was free a moment ago. Somebody else may take it before it is used. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  constructor(message: string, { notFound = false }: { notFound?: boolean } = {}) {
+    super(message);
+    this.notFound = notFound;
+  }
 }
 
 function redisConfig({ dataDir, port, password, extraConfig = [] }: RedisProcessOptions): string {

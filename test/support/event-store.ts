@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEventStoreWorker } from '#infra/embedded-eventstore/index.ts';
-import { freePort } from '#infra/private-redis/redis-process.ts';
+import { freePort } from '#infra/private-redis/free-port.ts';
 
 export interface TestEventStore {
   /** `esdb://127.0.0.1:PORT?tls=false`, the same after a restart. */

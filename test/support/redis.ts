@@ -3,12 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  freePort,
-  startRedisProcess,
-  type RedisProcess,
-  type RedisProcessOptions,
-} from '#infra/private-redis/redis-process.ts';
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { startRedisProcess, type RedisProcess, type RedisProcessOptions } from '#infra/private-redis/redis-process.ts';
 
 export interface TestRedis {
   /** With a password, so that no test mistakes another Redis on a reused port for its own. */

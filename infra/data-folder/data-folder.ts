@@ -1,0 +1,165 @@
+/**
+ * The folder that holds all of a Parley's state. A marker file says that it is one, in which format, and
+ * whose; a lock says that somebody is at work in it.
+ */
+import { randomUUID } from 'node:crypto';
+import { access, constants, mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
+import { tryLock, type FolderLock } from './folder-lock.ts';
+import { readRunFile, removeRunFile, writeRunFile, type RunFile } from './run-file.ts';
+
+/** Raised when older versions of Parley could not work with the folder any more. */
+export const DATA_FORMAT = 1;
+
+const MARKER = 'parley.json';
+const LOCK = 'parley.lock';
+/** What file managers, volumes and git put into a folder that counts as empty nevertheless. */
+const NOBODYS = new Set(['.DS_Store', '.gitkeep', '.gitignore', 'lost+found']);
+
+const marker = z.object({
+  format: z.int().positive(),
+  instanceId: z.string().min(1),
+  createdAt: z.string(),
+  /** When the first start was complete, its first API key shown; absent before. */
+  initializedAt: z.string().optional(),
+});
+type Marker = z.infer<typeof marker>;
+
+export interface DataFolder {
+  /** Absolute. */
+  readonly path: string;
+  /** Stays the same for as long as the folder exists. */
+  readonly instanceId: string;
+  /** Whether {@link markInitialized} was ever called on it. */
+  readonly initialized: boolean;
+  markInitialized(): Promise<void>;
+  /** Says in `run.json` how to reach this process; removed by {@link release}. */
+  publish(addresses: Pick<RunFile, 'baseUrl' | 'eventstoreUrl' | 'redisUrl'>): Promise<void>;
+  release(): Promise<void>;
+}
+
+/**
+ * Takes the folder for this process, and makes it one of ours if it is absent or empty.
+ *
+ * @throws StartRefusal when it is somebody else's, of a newer Parley, in use, or not writable
+ */
+export async function openDataFolder(dataDir: string): Promise<DataFolder> {
+  const path = resolve(dataDir);
+  await makeWritable(path);
+  await refuseForeign(path);
+  const lock = await lockFolder(path);
+  try {
+    let current = (await readMarker(path)) ?? (await createMarker(path));
+    const startedAt = new Date().toISOString();
+    await writeRunFile(path, { pid: process.pid, startedAt });
+    return {
+      path,
+      instanceId: current.instanceId,
+      get initialized() {
+        return current.initializedAt !== undefined;
+      },
+      async markInitialized() {
+        current = { ...current, initializedAt: new Date().toISOString() };
+        await writeMarker(path, current);
+      },
+      publish: (addresses) => writeRunFile(path, { pid: process.pid, startedAt, ...addresses }),
+      async release() {
+        await removeRunFile(path);
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/**
+ * The Parley that runs on the folder now, for commands that talk to it; undefined when none does, even
+ * if one that was killed left its `run.json`.
+ */
+export async function findRunning(dataDir: string): Promise<RunFile | undefined> {
+  const path = resolve(dataDir);
+  const run = await readRunFile(path);
+  if (run === undefined) return undefined;
+  const lock = tryLock(join(path, LOCK));
+  lock?.release();
+  return lock === undefined ? run : undefined;
+}
+
+async function makeWritable(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'it, or a folder above it, is a file' : `no access (${code})`;
+    throw new StartRefusal(`the data folder ${path} cannot be used: ${why}; choose another with DATA_DIR=…`);
+  }
+}
+
+async function refuseForeign(path: string): Promise<void> {
+  const entries = await readdir(path);
+  if (entries.includes(MARKER)) return;
+  // A lock without a marker: the first start was cut short between the two.
+  const foreign = entries.filter((entry) => !NOBODYS.has(entry) && !entry.startsWith(LOCK));
+  if (foreign.length > 0) {
+    throw new StartRefusal(
+      `the folder ${path} holds files that are not Parley's (${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ', …' : ''}); choose another with DATA_DIR=…`,
+    );
+  }
+}
+
+async function lockFolder(path: string): Promise<FolderLock> {
+  // A Parley that was told to stop may be about to let go, and `findRunning` holds it for a moment.
+  const lock = tryLock(join(path, LOCK), 500);
+  if (lock !== undefined) return lock;
+  const run = await readRunFile(path);
+  const holder = run === undefined ? 'another Parley' : `a running Parley (pid ${run.pid})`;
+  throw new StartRefusal(`the data folder ${path} is in use by ${holder}; stop it, or choose another with DATA_DIR=…`);
+}
+
+async function readMarker(path: string): Promise<Marker | undefined> {
+  const file = join(path, MARKER);
+  const content = await readFile(file, 'utf8').catch(() => undefined);
+  if (content === undefined) return undefined;
+  const format = marker.pick({ format: true }).safeParse(parseJson(content));
+  if (format.success && format.data.format > DATA_FORMAT) {
+    throw new StartRefusal(
+      `the data folder ${path} was written by a newer Parley (format ${format.data.format}, this one knows ${DATA_FORMAT}); use that version`,
+    );
+  }
+  const parsed = marker.safeParse(parseJson(content));
+  if (!parsed.success)
+    throw new StartRefusal(`${file} is damaged; restore it from a backup, or choose another DATA_DIR`);
+  return parsed.data;
+}
+
+async function createMarker(path: string): Promise<Marker> {
+  const created = { format: DATA_FORMAT, instanceId: randomUUID(), createdAt: new Date().toISOString() };
+  await writeMarker(path, created);
+  return created;
+}
+
+/** Whole or not at all, and on the disk before anything else is written into the folder. */
+async function writeMarker(path: string, content: Marker): Promise<void> {
+  const next = join(path, `${LOCK}.marker`);
+  const handle = await open(next, 'w', 0o600);
+  try {
+    await handle.writeFile(`${JSON.stringify(content, null, 2)}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(next, join(path, MARKER));
+}
+
+function parseJson(content: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,2 @@
+export { DATA_FORMAT, findRunning, openDataFolder, type DataFolder } from './data-folder.ts';
+export { type RunFile } from './run-file.ts';

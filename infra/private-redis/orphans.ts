@@ -1,0 +1,70 @@
+/**
+ * Redis puts no lock on its folder: two servers that append to the same files destroy them. A server
+ * that outlived its Parley (both it and its watcher were killed apart) is found here by what no other
+ * process can have: it is a Redis, and its working folder is ours.
+ */
+import { execFile } from 'node:child_process';
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+/**
+ * Ends every Redis that works in `dataDir`, and returns when they are gone. Only for the owner of the
+ * data folder's lock: whoever else starts a Redis in there is none of ours.
+ *
+ * @returns the process ids that were ended
+ */
+export async function endOrphans(dataDir: string, graceMs = 5_000): Promise<readonly number[]> {
+  const folder = await realpath(dataDir);
+  const orphans = await redisProcessesIn(folder);
+  for (const pid of orphans) {
+    signal(pid, 'SIGCONT');
+    signal(pid, 'SIGTERM');
+  }
+  const deadline = Date.now() + graceMs;
+  for (let left = orphans; left.length > 0; left = await redisProcessesIn(folder)) {
+    if (Date.now() > deadline) for (const pid of left) signal(pid, 'SIGKILL');
+    await delay(20);
+  }
+  return orphans;
+}
+
+/** Process ids of the Redis servers, and their children that rewrite files, whose working folder is `folder`. */
+export async function redisProcessesIn(folder: string): Promise<readonly number[]> {
+  return process.platform === 'linux' ? fromProc(folder) : fromLsof(folder);
+}
+
+async function fromProc(folder: string): Promise<readonly number[]> {
+  const pids = (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      // Processes come and go, and those of other users show neither: no concern of ours.
+      const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+      if (!/redis|valkey/.test(name)) return [];
+      const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '');
+      return cwd === folder ? [Number(pid)] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** Where there is no /proc (macOS). Without `lsof` nothing is found: then only the watcher guards us. */
+async function fromLsof(folder: string): Promise<readonly number[]> {
+  const run = promisify(execFile);
+  const { stdout } = await run('lsof', ['-a', '-c', 'redis', '-d', 'cwd', '-Fpn']).catch(() => ({ stdout: '' }));
+  const pids: number[] = [];
+  let pid = 0;
+  for (const line of stdout.split('\n')) {
+    if (line.startsWith('p')) pid = Number(line.slice(1));
+    if (line === `n${folder}`) pids.push(pid);
+  }
+  return pids;
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has just ended by itself.
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The Redis of one running Parley: found on the PATH, started on a free loopback port with a random
+ * password, its data beside the other data, brought back when it dies, ended with us. A Redis that the
+ * system runs is never used or touched.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  pause,
+  backoffMs,
+  startBackgroundJob,
+  StartRefusal,
+  type LifecycleLog,
+} from '#libs/platform/lifecycle/index.ts';
+import { freePort } from './free-port.ts';
+import { endOrphans } from './orphans.ts';
+import { RedisStartError, startRedisProcess, type RedisProcess } from './redis-process.ts';
+
+export interface PrivateRedisOptions {
+  /** Created if absent. The caller holds the lock of the data folder that it is in. */
+  readonly dataDir: string;
+  readonly log: LifecycleLog;
+}
+
+export interface PrivateRedis {
+  /** `redis://:PASSWORD@127.0.0.1:PORT`, the same for as long as this process runs. */
+  readonly url: string;
+  /** Process id of the server that runs now. */
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const LOG_FILE = 'redis.log';
+const LOG_FILE_LIMIT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Starts Redis and resolves once it answers.
+ *
+ * @throws StartRefusal when there is no Redis on the PATH, or it ends at once
+ */
+export async function startPrivateRedis({ dataDir, log }: PrivateRedisOptions): Promise<PrivateRedis> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeRoomForLog(join(dataDir, LOG_FILE));
+  const password = randomBytes(24).toString('hex');
+
+  async function start(port: number): Promise<RedisProcess> {
+    const orphans = await endOrphans(dataDir);
+    if (orphans.length > 0) log.warn({ pids: orphans }, 'ended a Redis that an earlier Parley left behind');
+    return startRedisProcess({ dataDir, port, password, extraConfig: [`logfile ${LOG_FILE}`] });
+  }
+
+  let redis = await startOnFreePort(start, dataDir);
+  const supervision = startBackgroundJob({
+    name: 'private redis',
+    log,
+    async run(signal) {
+      for (let deaths = 0; ;) {
+        const startedAt = performance.now();
+        await Promise.race([redis.exited, aborted(signal)]);
+        if (signal.aborted) return;
+        deaths = performance.now() - startedAt > 30_000 ? 1 : deaths + 1;
+        log.error({ pid: redis.pid }, 'the private Redis has died; starting it again');
+        await pause(deaths === 1 ? 0 : backoffMs(deaths), signal);
+        // A failure goes to the job, which logs it, pauses, and gets here again: the old one has still exited.
+        redis = await start(redis.port);
+      }
+    },
+  });
+
+  return {
+    url: redis.url,
+    get pid() {
+      return redis.pid;
+    },
+    async stop() {
+      await supervision.stop();
+      await redis.stop();
+    },
+  };
+}
+
+async function startOnFreePort(start: (port: number) => Promise<RedisProcess>, dataDir: string): Promise<RedisProcess> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start(await freePort());
+    } catch (error) {
+      if (!(error instanceof RedisStartError)) throw error;
+      if (error.notFound) {
+        throw new StartRefusal('redis-server is not on the PATH: install Redis 7 or newer, or set REDIS_URL');
+      }
+      if (attempt < 3) continue;
+      const why = (await lastLine(join(dataDir, LOG_FILE))) ?? error.message;
+      throw new StartRefusal(`the private Redis does not start (${join(dataDir, LOG_FILE)}): ${why}`);
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Redis only ever appends to its log: one old file of it is kept. */
+async function makeRoomForLog(file: string): Promise<void> {
+  const { size } = await stat(file).catch(() => ({ size: 0 }));
+  if (size > LOG_FILE_LIMIT_BYTES) await rename(file, `${file}.1`);
+}
+
+async function lastLine(file: string): Promise<string | undefined> {
+  const handle = await open(file).catch(() => undefined);
+  if (handle === undefined) return undefined;
+  try {
+    const { size } = await handle.stat();
+    const start = Math.max(0, size - 4_096);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4_096), 0, 4_096, start);
+    return buffer.toString('utf8', 0, bytesRead).trim().split('\n').at(-1)?.trim() || undefined;
+  } finally {
+    await handle.close();
+  }
+}

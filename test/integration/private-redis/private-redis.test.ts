@@ -1,0 +1,79 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startPrivateRedis } from '#infra/private-redis/index.ts';
+import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
+import { pingRedis } from '#infra/private-redis/ping.ts';
+import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+
+let dataDir: string;
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-test-private-redis-'));
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+describe('private Redis', () => {
+  it('answers only to its password, and ends when it is stopped', async () => {
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    expect(await pingRedis(addressOf(redis.url))).toBe(true);
+    expect(await pingRedis({ port: addressOf(redis.url).port })).toBe(false);
+    expect((await stat(join(dataDir, 'redis.log'))).size).toBeGreaterThan(0);
+    await redis.stop();
+    expect(await redisProcessesIn(dataDir)).toEqual([]);
+  });
+
+  it('comes back under the same address after kill -9, again and again', async () => {
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    const { url } = redis;
+    for (let time = 0; time < 3; time++) {
+      const killed = redis.pid;
+      process.kill(killed, 'SIGKILL');
+      await eventually(() => redis.pid !== killed);
+      expect(await pingRedis(addressOf(url))).toBe(true);
+    }
+    expect(redis.url).toBe(url);
+    expect(await redisProcessesIn(dataDir)).toEqual([redis.pid]);
+    await redis.stop();
+  });
+
+  it('ends when its Parley is killed', async () => {
+    const parley = fork(join(import.meta.dirname, 'private-redis.process.ts'), [dataDir], { execArgv: [] });
+    await once(parley, 'message');
+    expect(await redisProcessesIn(dataDir)).toHaveLength(1);
+    parley.kill('SIGKILL');
+    await eventually(async () => (await redisProcessesIn(dataDir)).length === 0);
+  });
+
+  it('ends a Redis that was left behind on its folder before it starts its own', async () => {
+    const left = await startRedisProcess({ dataDir, port: await freePort() });
+    // Paused, an orphan takes no SIGTERM: the hardest one to end.
+    left.kill('SIGSTOP');
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    await left.exited;
+    expect(await redisProcessesIn(dataDir)).toEqual([redis.pid]);
+    await redis.stop();
+  });
+
+  it('says in one line why it does not start', async () => {
+    await rm(dataDir, { recursive: true });
+    const path = process.env['PATH'];
+    process.env['PATH'] = '';
+    try {
+      await expect(startPrivateRedis({ dataDir, log: silentLog })).rejects.toThrow(/^redis-server is not on the PATH/);
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+});
+
+function addressOf(url: string): { port: number; password: string } {
+  const { port, password } = new URL(url);
+  return { port: Number(port), password };
+}

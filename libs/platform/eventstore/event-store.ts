@@ -36,6 +36,8 @@ export interface ReadStreamOptions {
   readonly direction?: 'forwards' | 'backwards';
   /** Default: to the end. */
   readonly limit?: number;
+  /** How long to wait for each next event. Default: 3,000 ms. */
+  readonly deadlineMs?: number;
 }
 
 /**
@@ -51,6 +53,7 @@ export interface ReadStreamOptions {
  * when an append was sent and no answer came in time.
  */
 export interface EventStore {
+  /** `deadlineMs`: default 2,000. Errors besides those above: `RangeError` for more than the server takes at once. */
   append(
     stream: string,
     expectedRevision: StreamRevision,

@@ -1,0 +1,121 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { guardClient, supportsBatchAppend } from './client-guard.ts';
+import { reconnectsByItself } from './client-errors.ts';
+
+export interface ConnectionOptions {
+  /** `esdb://host:port?tls=false`, or `esdb+discover://…` for a cluster. */
+  readonly url: string;
+  /** Hears of answers by the server that were thrown away, for the log of the process. */
+  readonly onDefect?: (error: unknown) => void;
+}
+
+/**
+ * How long a dead connection stays unnoticed at most: a ping after 10 s of silence (the client warns
+ * about less), given up 5 s later. Calls do not wait for that, they have their own deadlines.
+ */
+const KEEP_ALIVE = 'keepAliveInterval=10000&keepAliveTimeout=5000';
+
+let open: EventStoreConnection | undefined;
+
+/** The one client of this process: its bookkeeping is shared by all clients, so there must be only one. */
+export class EventStoreConnection {
+  readonly #options: ConnectionOptions;
+  #client: EventStoreDBClient;
+  #closed: Promise<void> | undefined;
+
+  /** Connects at the first call. Errors: `Error` for a bad URL, or when another connection is open. */
+  static open(options: ConnectionOptions): EventStoreConnection {
+    if (open) {
+      throw new Error('an event store connection is open in this process already: share it, or close it first');
+    }
+    open = new EventStoreConnection(options);
+    return open;
+  }
+
+  private constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#client = newClient(options);
+  }
+
+  get client(): EventStoreDBClient {
+    if (this.#closed) throw new Error('the event store connection is closed');
+    return this.#client;
+  }
+
+  /**
+   * Resolves when the server is known to take appends. Once it rejects, nothing was sent.
+   *
+   * The client remembers a failed question about the server's features for ever unless the failure made
+   * it reconnect (a proxy that answered 500 once, say): then only a new client helps.
+   */
+  async ready(): Promise<void> {
+    const { client } = this;
+    try {
+      if (await supportsBatchAppend(client)) return;
+    } catch (error) {
+      if (!reconnectsByItself(error)) this.#replace(client);
+      throw error;
+    }
+    this.#replace(client);
+    throw new Error('the server does not support batch appends: EventStoreDB 21.10 or newer is needed');
+  }
+
+  /** Ends all calls. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= dispose(this.#client).finally(() => {
+      if (open === this) open = undefined;
+    });
+    return this.#closed;
+  }
+
+  #replace(broken: EventStoreDBClient): void {
+    if (this.#client !== broken || this.#closed) return;
+    this.#client = newClient(this.#options);
+    void dispose(broken);
+  }
+}
+
+function newClient({ url, onDefect }: ConnectionOptions): EventStoreDBClient {
+  const client = connect(withSettings(url));
+  guardClient(client, onDefect ?? (() => undefined));
+  return client;
+}
+
+/** `throwOnAppendFailure=false` makes batch appends answer wrong revisions: whatever the URL says, it is on. */
+function withSettings(url: string): string {
+  const separator = url.includes('?') ? '&' : '?';
+  const keepAlive = /[?&]keep_?-?alive/i.test(url) ? '' : `&${KEEP_ALIVE}`;
+  return `${url.trim()}${separator}throwOnAppendFailure=true${keepAlive}`;
+}
+
+function connect(url: string): EventStoreDBClient {
+  if (!/^esdb(\+discover)?:\/\/[^/?]/.test(url)) {
+    throw new Error('the event store URL must look like esdb://host:2113?tls=false');
+  }
+  try {
+    return EventStoreDBClient.connectionString(url);
+  } catch (error) {
+    // The client quotes the URL; it may hold a password.
+    const problem = String(error instanceof Error ? error.message : error).replace(/[^\s"/]*:[^\s"/]*@/g, '***@');
+    // eslint-disable-next-line preserve-caught-error -- the cause would quote it, too
+    throw new Error(`the event store URL is not valid: ${problem}`);
+  }
+}
+
+/** The client waits for every stream to end; a hung server must not hold up the stop of this process. */
+async function dispose(client: EventStoreDBClient): Promise<void> {
+  const orderly = client.dispose().then(() => closeChannel(client));
+  await Promise.race([orderly, new Promise((resolve) => setTimeout(resolve, 1000).unref())]);
+}
+
+/** `dispose` of the client ends its streams but leaves the connection open. */
+async function closeChannel(client: EventStoreDBClient): Promise<void> {
+  try {
+    const getChannel: unknown = Reflect.get(client, 'getChannel');
+    const channel: unknown = typeof getChannel === 'function' ? await getChannel() : undefined;
+    const close: unknown = channel instanceof Object ? Reflect.get(channel, 'close') : undefined;
+    if (typeof close === 'function') Reflect.apply(close, channel, []);
+  } catch {
+    // It never connected.
+  }
+}

@@ -1,0 +1,185 @@
+import { streamNameFilter } from '@eventstore/db-client';
+import type { AllStreamResolvedEvent } from '@eventstore/db-client';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+import type { EventStoreConnection } from './connection.ts';
+import { pause } from './deadline.ts';
+import type { EventFeed, FeedItem, FeedOptions } from './event-feed.ts';
+import { EventPull } from './event-pull.ts';
+import { readLastPosition } from './log-head.ts';
+import { comparePositions } from './position.ts';
+import { toStoredEvent } from './stored-event.ts';
+
+export interface EventStoreDbFeedOptions {
+  /** After so long without anything from the server it is asked whether it is still there. Default 5,000 ms. */
+  readonly livenessMs?: number;
+  /** First and longest wait before a new subscription, before jitter. Default 100 and 5,000 ms. */
+  readonly backOffMs?: { readonly first: number; readonly longest: number };
+  /** Hears why a subscription ended, and how many have in a row, for the log of the process. */
+  readonly onInterruption?: (error: unknown, inARow: number) => void;
+}
+
+const DEFAULT_MAX_BATCH = 500;
+/** Events that do not match the prefixes, after which the server says how far it has come. */
+const CHECKPOINT_EVERY = 256;
+const LIVENESS_DEADLINE_MS = 3000;
+
+/** {@link EventFeed} on EventStoreDB: catch-up subscriptions to `$all`, filtered by the server. */
+export class EventStoreDbFeed implements EventFeed {
+  readonly #connection: EventStoreConnection;
+  readonly #options: EventStoreDbFeedOptions;
+
+  constructor(connection: EventStoreConnection, options: EventStoreDbFeedOptions = {}) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  async *subscribe(options: FeedOptions): AsyncGenerator<FeedItem, void, undefined> {
+    const { signal, maxBatch = DEFAULT_MAX_BATCH } = options;
+    const { first, longest } = this.#options.backOffMs ?? { first: 100, longest: 5000 };
+    checkOptions(options, maxBatch);
+    let from = options.from;
+    let inARow = 0;
+    while (!signal.aborted) {
+      const subscription = new Subscription(this.#connection, { ...options, from }, maxBatch, this.#options);
+      try {
+        for (;;) {
+          const item = await subscription.next();
+          if (!item) break;
+          from = positionAfter(item) ?? from;
+          inARow = 0;
+          yield item;
+        }
+      } catch (error) {
+        this.#options.onInterruption?.(error, ++inARow);
+      } finally {
+        subscription.close();
+      }
+      const ceiling = Math.min(longest, first * 2 ** Math.min(inARow, 16));
+      await pause(ceiling * (0.5 + Math.random() / 2), signal);
+    }
+  }
+
+  head(): Promise<GlobalPosition | null> {
+    return readLastPosition(this.#connection);
+  }
+}
+
+/** One subscription of the client, from its start to its first failure. */
+class Subscription {
+  readonly #connection: EventStoreConnection;
+  readonly #signal: AbortSignal;
+  readonly #maxBatch: number;
+  readonly #livenessMs: number;
+  readonly #pull: EventPull<AllStreamResolvedEvent>;
+  readonly #onAbort: () => void;
+  /** Position up to which everything was yielded. */
+  #known: GlobalPosition | null;
+  #checkpoint: GlobalPosition | null = null;
+  #caughtUp = false;
+  /** Head of the log when the subscription was last found silent. */
+  #headWhenSilent: GlobalPosition | null = null;
+
+  constructor(
+    connection: EventStoreConnection,
+    { from, streamPrefixes, signal }: FeedOptions,
+    maxBatch: number,
+    { livenessMs = 5000 }: EventStoreDbFeedOptions,
+  ) {
+    this.#connection = connection;
+    this.#signal = signal;
+    this.#maxBatch = maxBatch;
+    this.#livenessMs = livenessMs;
+    this.#known = from === 'start' ? null : from;
+    const filter = streamNameFilter({
+      prefixes: [...streamPrefixes],
+      maxSearchWindow: CHECKPOINT_EVERY,
+      checkpointInterval: 1,
+      // Nothing here may throw: the client would stop the subscription without a word.
+      checkpointReached: (_, position) => {
+        this.#checkpoint = position;
+        this.#pull.notify();
+      },
+    });
+    const source = connection.client.subscribeToAll({ fromPosition: from, filter }, { highWaterMark: maxBatch });
+    this.#pull = new EventPull(source, () => source.unsubscribe());
+    source.on('caughtUp', () => {
+      this.#caughtUp = true;
+      this.#pull.notify();
+    });
+    this.#onAbort = () => this.#pull.notify();
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** The next item, or null once the feed is aborted. Errors: whatever ended the subscription. */
+  async next(): Promise<FeedItem | null> {
+    while (!this.#signal.aborted) {
+      const item = this.#take();
+      if (item) return item;
+      if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
+      if (await this.#pull.wait(this.#livenessMs)) continue;
+      await this.#proveLiveness();
+    }
+    return null;
+  }
+
+  close(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#pull.close();
+  }
+
+  #take(): FeedItem | null {
+    // The marks below overtake events that are still buffered, so they have to wait for these.
+    const taken = this.#pull.take(this.#maxBatch);
+    const [first, ...rest] = taken.map(toStoredEvent).filter((event) => event !== null);
+    if (first) {
+      const last = rest.at(-1) ?? first;
+      this.#known = last.position;
+      return { kind: 'events', events: [first, ...rest] };
+    }
+    if (!this.#pull.drained) return null;
+    const position = this.#checkpoint;
+    this.#checkpoint = null;
+    if (position && this.#isNews(position)) {
+      this.#known = position;
+      return { kind: 'checkpoint', position };
+    }
+    if (!this.#caughtUp) return null;
+    this.#caughtUp = false;
+    return { kind: 'caught-up' };
+  }
+
+  #isNews(position: GlobalPosition): boolean {
+    return this.#known === null || comparePositions(position, this.#known) > 0;
+  }
+
+  /**
+   * A quiet log and a dead server look the same from here, so the server is asked for the head of the
+   * log. A server that answers but has not moved this subscription although the log has grown since
+   * the last time is distrusted as well: a new subscription costs little.
+   */
+  async #proveLiveness(): Promise<void> {
+    const known = this.#known;
+    const head = await readLastPosition(this.#connection, LIVENESS_DEADLINE_MS);
+    if (!this.#pull.drained || this.#known !== known) return;
+    const before = this.#headWhenSilent;
+    this.#headWhenSilent = head;
+    if (before && this.#isNews(before)) {
+      throw storeUnavailable('event store', new Error('the subscription stands still while the log grows'));
+    }
+  }
+}
+
+function positionAfter(item: FeedItem): GlobalPosition | null {
+  if (item.kind === 'checkpoint') return item.position;
+  if (item.kind === 'events') return item.events.at(-1)?.position ?? null;
+  return null;
+}
+
+function checkOptions({ streamPrefixes }: FeedOptions, maxBatch: number): void {
+  if (streamPrefixes.length === 0) throw new TypeError('a feed needs a stream prefix');
+  for (const prefix of streamPrefixes) {
+    if (prefix === '' || prefix.startsWith('$')) throw new TypeError(`no prefix for a feed: ${JSON.stringify(prefix)}`);
+  }
+  if (!Number.isSafeInteger(maxBatch) || maxBatch < 1) throw new RangeError(`no batch size: ${maxBatch}`);
+}

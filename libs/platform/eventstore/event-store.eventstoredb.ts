@@ -1,0 +1,124 @@
+import { jsonEvent } from '@eventstore/db-client';
+import type { AppendResult as ClientAppendResult, EventData, ResolvedEvent } from '@eventstore/db-client';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts';
+import { appendError, isConflict, isMissingStream, readFault } from './client-errors.ts';
+import type { EventStoreConnection } from './connection.ts';
+import { within } from './deadline.ts';
+import { EventPull } from './event-pull.ts';
+import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
+import { readLastPosition } from './log-head.ts';
+import { toStoredEvent } from './stored-event.ts';
+
+const APPEND_DEADLINE_MS = 2000;
+/** For each next event of a read, not for all of it. */
+const READ_DEADLINE_MS = 3000;
+/** Events that a read holds ahead of its consumer. */
+const READ_AHEAD = 256;
+/** Bytes of appends without an answer, beyond which further ones are turned away at once. */
+const MAX_UNANSWERED_BYTES = 64 * 1024 * 1024;
+
+const utf8 = new TextEncoder();
+
+/** {@link EventStore} on EventStoreDB, through its official client. */
+export class EventStoreDbStore implements EventStore {
+  readonly #connection: EventStoreConnection;
+  #unansweredBytes = 0;
+
+  constructor(connection: EventStoreConnection) {
+    this.#connection = connection;
+  }
+
+  async append(
+    stream: string,
+    expectedRevision: StreamRevision,
+    events: readonly EventToAppend[],
+    { deadlineMs = APPEND_DEADLINE_MS }: { readonly deadlineMs?: number } = {},
+  ): Promise<AppendResult> {
+    if (events.length === 0) throw new TypeError(`nothing to append to ${stream}`);
+    // 1. Serialise here what the client would serialise where a failure has no handler.
+    const proposed = events.map(toProposed);
+    const bytes = proposed.reduce((sum, { size }) => sum + size, 0);
+    if (this.#unansweredBytes + bytes > MAX_UNANSWERED_BYTES) {
+      throw new Fault('overloaded', 'Too many appends wait for the event store', { retryAfterSeconds: 1 });
+    }
+    this.#unansweredBytes += bytes;
+    try {
+      // 2. Until the server has said what it supports, nothing is sent.
+      const started = performance.now();
+      await within(deadlineMs, this.#ready(), () => storeUnavailable('event store'));
+      // 3. From here on an error is no proof that nothing was written.
+      const remainingMs = Math.max(1, Math.ceil(deadlineMs - (performance.now() - started)));
+      const appended = this.#connection.client.appendToStream(
+        stream,
+        proposed.map(({ event }) => event),
+        { expectedRevision: toExpected(expectedRevision), deadline: remainingMs },
+      );
+      return toAppended(await within(remainingMs, appended, () => outcomeUnknown()));
+    } catch (error) {
+      if (isConflict(error)) return { kind: 'conflict' };
+      throw appendError(error);
+    } finally {
+      this.#unansweredBytes -= bytes;
+    }
+  }
+
+  async *readStream(stream: string, options: ReadStreamOptions = {}): AsyncGenerator<StoredEvent, void, undefined> {
+    const { from, direction = 'forwards', limit = Number.MAX_SAFE_INTEGER } = options;
+    const deadlineMs = options.deadlineMs ?? READ_DEADLINE_MS;
+    if (limit <= 0) return;
+    const start = direction === 'forwards' ? 'start' : 'end';
+    const read = this.#connection.client.readStream(
+      stream,
+      { direction, maxCount: limit, fromRevision: from === undefined ? start : BigInt(from) },
+      { highWaterMark: READ_AHEAD },
+    );
+    const pull = new EventPull<ResolvedEvent>(read, () => read.cancel());
+    try {
+      while (!pull.ended) {
+        for (const resolved of pull.take(READ_AHEAD)) {
+          const event = toStoredEvent(resolved);
+          if (event) yield event;
+        }
+        if (!(await pull.wait(deadlineMs))) throw storeUnavailable('event store');
+      }
+    } catch (error) {
+      if (!isMissingStream(error)) throw readFault(error);
+    } finally {
+      pull.close();
+    }
+  }
+
+  async ping(): Promise<void> {
+    await readLastPosition(this.#connection);
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async #ready(): Promise<void> {
+    try {
+      await this.#connection.ready();
+    } catch (error) {
+      throw storeUnavailable('event store', error);
+    }
+  }
+}
+
+function toProposed({ id, type, data, metadata }: EventToAppend): { event: EventData; size: number } {
+  // The client takes the bytes of metadata as they are, but makes JSON of data by itself, always.
+  const dataSize = Buffer.byteLength(JSON.stringify(data));
+  const metadataBytes = utf8.encode(JSON.stringify(metadata));
+  const event = jsonEvent({ id, type, data: { ...data }, metadata: metadataBytes });
+  return { event, size: dataSize + metadataBytes.length + 2 * type.length };
+}
+
+function toExpected(revision: StreamRevision): 'no_stream' | bigint {
+  return revision === NO_EVENTS ? 'no_stream' : BigInt(revision);
+}
+
+function toAppended({ nextExpectedRevision, position }: ClientAppendResult): AppendResult {
+  return { kind: 'appended', revision: streamRevision(Number(nextExpectedRevision)), position: position ?? null };
+}

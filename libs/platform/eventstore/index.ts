@@ -1,0 +1,55 @@
+/**
+ * The log: ports of the event store and of the feed of its events, their adapter for EventStoreDB, and
+ * codecs between stored and typed events.
+ *
+ *     const { store, feed, close } = connectEventStore({ url: 'esdb://127.0.0.1:2113?tls=false' });
+ *     await store.append('channel-1', NO_EVENTS, [{ id, type, data: codec.encode(event), metadata }]);
+ *     for await (const stored of store.readStream('channel-1')) codec.decode(stored);
+ *     for await (const item of feed.subscribe({ from: 'start', streamPrefixes: ['channel-'], signal })) …
+ *
+ * Needs EventStoreDB 21.10 or newer; 23.10 or newer for feeds, as older ones never say `caught-up`.
+ */
+import { EventStoreConnection } from './connection.ts';
+import type { ConnectionOptions } from './connection.ts';
+import { EventStoreDbFeed } from './event-feed.eventstoredb.ts';
+import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
+import type { EventFeed } from './event-feed.ts';
+import { EventStoreDbStore } from './event-store.eventstoredb.ts';
+import type { EventStore } from './event-store.ts';
+
+export { defineEvents, encodeMetadata, eventMetadataSchema, upcast } from './event-codec.ts';
+export type {
+  Check,
+  Checked,
+  CodecOptions,
+  CompileCheck,
+  EventCodec,
+  EventOf,
+  EventsOf,
+  Upcaster,
+} from './event-codec.ts';
+export type { EventFeed, FeedItem, FeedOptions } from './event-feed.ts';
+export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
+export { comparePositions, decodePosition, encodePosition } from './position.ts';
+
+export type EventStoreOptions = ConnectionOptions & EventStoreDbFeedOptions;
+
+/**
+ * Opens the one connection of this process; the server need not be up, and may go and come back.
+ *
+ * Errors: `Error` when the URL is not valid (its password is never quoted), or when a connection is
+ * open already: the official client shares state between its instances, so there may be only one.
+ */
+export function connectEventStore(options: EventStoreOptions): {
+  readonly store: EventStore;
+  readonly feed: EventFeed;
+  /** Ends what is running, within about a second. Same as `store.close()`. */
+  close(): Promise<void>;
+} {
+  const connection = EventStoreConnection.open(options);
+  return {
+    store: new EventStoreDbStore(connection),
+    feed: new EventStoreDbFeed(connection, options),
+    close: () => connection.close(),
+  };
+}

@@ -50,6 +50,12 @@ const stored = (over: Partial<StoredEvent>): StoredEvent => ({
 
 test('events are inferred as a union that their type discriminates', () => {
   type E = EventOf<ReturnType<typeof codec>>;
+  expect([...codec().types].sort()).toEqual([
+    'ChannelCreated.v1',
+    'ChannelRenamed.v1',
+    'ChannelRenamed.v2',
+    'ChannelRenamed.v3',
+  ]);
   expectTypeOf<E['type']>().toEqualTypeOf<'ChannelCreated.v1' | 'ChannelRenamed.v3'>();
   expectTypeOf<Extract<E, { type: 'ChannelRenamed.v3' }>['data']>().toEqualTypeOf<{ name: string; reason: string }>();
 });

@@ -6,7 +6,11 @@ const offset = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const position = fc.record({ commit: offset, prepare: offset });
 
 test('a position survives the way through its text form', () => {
-  fc.assert(fc.property(position, (p) => expect(decodePosition(encodePosition(p))).toEqual(p)));
+  fc.assert(
+    fc.property(position, (p) => {
+      expect(decodePosition(encodePosition(p))).toEqual(p);
+    }),
+  );
 });
 
 test('text that is no position is refused', () => {

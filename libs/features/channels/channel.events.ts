@@ -22,7 +22,7 @@ export const agentInvocationBehavior = z.enum([
 ]);
 
 const stringMap = z.record(z.string(), z.string());
-const jsonMap = z.record(z.string(), z.json());
+const jsonMap = z.record(z.string(), z.unknown());
 
 /** A participant as it was when it joined; details are those of that moment. */
 export const participant = z.discriminatedUnion('type', [

@@ -1,3 +1,4 @@
+import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { encodeDocument, listMember } from '#libs/platform/readmodel/index.ts';
 import type { Projection } from '#libs/platform/readmodel/index.ts';

@@ -1,0 +1,86 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import { CommandHandler } from '#libs/platform/commands/index.ts';
+import type {
+  CommandContext,
+  CommandHandlerOptions,
+  CommandResult,
+  CommandStores,
+} from '#libs/platform/commands/index.ts';
+
+import {
+  decideAddParticipant,
+  decideArchive,
+  decideCreate,
+  decideRemoveParticipant,
+  decideUpdate,
+} from './channel.decider.ts';
+import type { Channel, ChannelChanges, ChannelRejection, ChannelState, ChannelTarget } from './channel.decider.ts';
+import type { ChannelCreated, ChannelEvent, Participant } from './channel.events.ts';
+import { channelProjection } from './channels.projection.ts';
+
+/** A channel after a command, at the revision of its stream. */
+export type ChannelResult =
+  | { readonly ok: true; readonly channel: Channel; readonly revision: StreamRevision }
+  | { readonly ok: false; readonly rejection: ChannelRejection };
+
+type IfMatch = ChannelTarget['ifMatch'];
+
+/** The commands of channels. All of them throw the faults of `CommandHandler.handle`. */
+export class ChannelCommands {
+  readonly #handler: CommandHandler<ChannelState, ChannelEvent>;
+
+  constructor(stores: CommandStores, options?: CommandHandlerOptions) {
+    this.#handler = new CommandHandler(channelProjection, stores, options);
+  }
+
+  async create(context: CommandContext, channel: ChannelCreated): Promise<ChannelResult> {
+    return asChannel(await this.#handler.handle(channel.id, context, (state) => decideCreate(state, channel)));
+  }
+
+  async update(
+    context: CommandContext,
+    id: EntityId,
+    changes: ChannelChanges,
+    ifMatch?: IfMatch,
+  ): Promise<ChannelResult> {
+    const target = { organizationId: context.organizationId, ifMatch };
+    return asChannel(await this.#handler.handle(id, context, (state) => decideUpdate(state, target, changes)));
+  }
+
+  async addParticipant(
+    context: CommandContext,
+    id: EntityId,
+    participant: Participant,
+    ifMatch?: IfMatch,
+  ): Promise<ChannelResult> {
+    const target = { organizationId: context.organizationId, ifMatch };
+    return asChannel(
+      await this.#handler.handle(id, context, (state) => decideAddParticipant(state, target, participant)),
+    );
+  }
+
+  async removeParticipant(
+    context: CommandContext,
+    id: EntityId,
+    participantId: EntityId,
+    ifMatch?: IfMatch,
+  ): Promise<ChannelResult> {
+    const target = { organizationId: context.organizationId, ifMatch };
+    return asChannel(
+      await this.#handler.handle(id, context, (state) => decideRemoveParticipant(state, target, participantId)),
+    );
+  }
+
+  async archive(context: CommandContext, id: EntityId, ifMatch?: IfMatch): Promise<ChannelResult> {
+    const target = { organizationId: context.organizationId, ifMatch };
+    return asChannel(await this.#handler.handle(id, context, (state) => decideArchive(state, target)));
+  }
+}
+
+function asChannel(result: CommandResult<ChannelState, ChannelRejection>): ChannelResult {
+  if (!result.ok) return result;
+  // Every accepted command leaves a channel behind; only a decider that is wrong could get here.
+  if (result.state === null) throw new TypeError('a command was accepted for a channel that does not exist');
+  return { ok: true, channel: result.state, revision: result.revision };
+}

@@ -1,0 +1,123 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { invalid } from '#libs/platform/http/index.ts';
+
+import type { ChannelCreated, Participant } from './channel.events.ts';
+import type { ChannelQueries } from './channels.queries.ts';
+import type { CreateChannelBody, ParticipantInput } from './channels.schemas.ts';
+
+/** A user as a channel needs to know one. */
+export interface KnownUser {
+  readonly id: EntityId;
+  readonly displayName: string;
+  readonly imageUrl: string | null;
+}
+
+/** Port: the users of an organization. Answers null for other organizations' users as for missing ones. */
+export interface UserDirectory {
+  user(organizationId: EntityId, userId: EntityId): Promise<KnownUser | null>;
+}
+
+type Location = readonly (string | number)[];
+
+/**
+ * Checks what a new channel refers to, and fills in what the platform knows.
+ *
+ * @throws ValidationFailure 422 for a user or parent channel that the organization does not have
+ */
+export async function channelToCreate(
+  context: CommandContext,
+  body: CreateChannelBody,
+  known: { readonly users: UserDirectory; readonly channels: ChannelQueries },
+): Promise<ChannelCreated> {
+  const parentChannelId = body.parent_channel_id ?? null;
+  const channelType = body.channel_type ?? (parentChannelId === null ? 'chat' : 'thread');
+  await requireParent(context.organizationId, body, channelType, known.channels);
+  const inputs = body.participants ?? callerAsParticipant(context);
+  const participants = await Promise.all(
+    inputs.map((input, index) => participantToAdd(context, input, known.users, ['body', 'participants', index])),
+  );
+  return {
+    id: context.commandId,
+    type: body.type,
+    channelType,
+    name: body.name,
+    participants,
+    metaData: body.meta_data ?? null,
+    source: body.source ?? null,
+    agentInvocationBehavior: body.agent_invocation_behavior ?? null,
+    parentChannelId,
+    originMessageId: body.origin_message_id ?? null,
+  };
+}
+
+/**
+ * The participant that an input describes. Its record's id follows from the command and the place in the
+ * input, so that a repeated command adds nobody twice.
+ *
+ * @throws ValidationFailure 422 for a user that the organization does not have
+ */
+export async function participantToAdd(
+  context: CommandContext,
+  input: ParticipantInput,
+  users: UserDirectory,
+  at: Location = ['body'],
+): Promise<Participant> {
+  const participantId = derivedId(context.commandId, `participant ${at.join('.')}`);
+  switch (input.type) {
+    case 'authenticated_user': {
+      const user = await users.user(context.organizationId, input.user_id);
+      if (user === null) throw invalid([...at, 'user_id'], 'the organization has no such user', input.user_id);
+      const { id: userId, displayName, imageUrl } = user;
+      return { type: input.type, participantId, userId, displayName, imageUrl, isOwner: true };
+    }
+    case 'non_authenticated_user':
+      return { type: input.type, participantId, userMetadata: input.user_metadata ?? null };
+    case 'external_agent':
+      return { type: input.type, participantId, agentMetadata: input.agent_metadata ?? null };
+    case 'agent':
+      return {
+        type: input.type,
+        participantId,
+        agentId: input.id,
+        name: input.name,
+        description: input.description,
+        isActive: input.is_active,
+        imageUrl: input.image_url ?? null,
+        personality: input.personality,
+        website: input.website ?? null,
+        agentCapabilities: input.agent_capabilities ?? null,
+        agentUrl: input.agent_url ?? null,
+        agentAddress: input.agent_address ?? null,
+        agentHandle: input.agent_handle ?? null,
+        isVerified: false,
+        allowHtmlResponses: input.allow_html_responses,
+      };
+  }
+}
+
+function callerAsParticipant(context: CommandContext): ParticipantInput[] {
+  return context.actor.type === 'user' ? [{ type: 'authenticated_user', user_id: context.actor.id }] : [];
+}
+
+async function requireParent(
+  organizationId: EntityId,
+  body: CreateChannelBody,
+  channelType: ChannelCreated['channelType'],
+  channels: ChannelQueries,
+): Promise<void> {
+  const { parent_channel_id: parent, origin_message_id: origin } = body;
+  if (channelType === 'thread' && !parent) {
+    throw invalid(['body', 'parent_channel_id'], 'a thread needs the channel that it belongs to', parent ?? null);
+  }
+  if (parent && channelType !== 'thread') {
+    throw invalid(['body', 'channel_type'], 'a channel with a parent is a thread', channelType);
+  }
+  if (origin && !parent) {
+    throw invalid(['body', 'origin_message_id'], 'only a thread has a message that started it', origin);
+  }
+  if (parent && (await channels.channel(organizationId, parent)) === null) {
+    throw invalid(['body', 'parent_channel_id'], 'the organization has no such channel', parent);
+  }
+}

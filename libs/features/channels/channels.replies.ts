@@ -1,0 +1,36 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import { unreachable } from '#libs/kernel/decider.ts';
+import { conflict, etagOf, notFound, preconditionFailed, sendJson, setPosition } from '#libs/platform/http/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import { MAX_PARTICIPANTS } from './channel.decider.ts';
+import type { ChannelRejection } from './channel.decider.ts';
+import { CHANNEL } from './channel.events.ts';
+import type { ChannelResult } from './channels.commands.ts';
+import { channelResource } from './channels.projection.ts';
+
+/** Answers a command with the channel as it left it. */
+export function sendChannel(request: FastifyRequest, reply: FastifyReply, result: ChannelResult): FastifyReply {
+  if (!result.ok) throw errorOf(result.rejection);
+  const { channel, revision } = result;
+  setPosition(request, reply, { stream: streamName(CHANNEL, channel.id), revision });
+  void reply.header('etag', etagOf(channel.changedAt));
+  return sendJson(reply, JSON.stringify(channelResource(channel)));
+}
+
+function errorOf(rejection: ChannelRejection): Error {
+  switch (rejection.reason) {
+    case 'not_found':
+    case 'participant_not_found':
+      return notFound();
+    case 'archived':
+      return conflict('The channel is archived', 'archived');
+    case 'changed_since':
+      return preconditionFailed();
+    case 'too_many_participants':
+      return conflict(`A channel has at most ${MAX_PARTICIPANTS} participants`, 'too_many_participants');
+    default:
+      return unreachable(rejection);
+  }
+}

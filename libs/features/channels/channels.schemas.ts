@@ -1,0 +1,174 @@
+/*
+ * Channels as HTTP shows them: the contract's sections 2.1 to 2.3 and 4.1, field by field. The OpenAPI
+ * document is made of these schemas.
+ */
+import { z } from 'zod';
+
+import {
+  httpUrl,
+  idParam,
+  idReference,
+  jsonMap,
+  pageMetaSchema,
+  pageQuery,
+  queryBoolean,
+  stringMap,
+  text,
+} from '#libs/platform/http/index.ts';
+
+import { MAX_PARTICIPANTS } from './channel.decider.ts';
+import { agentInvocationBehavior, channelSource, channelType, communicationType } from './channel.events.ts';
+
+const name = text({ max: 256, description: 'Channel name' });
+const organizationApplication = z.enum(['app_main', 'app_two', 'app_three', 'app_four', 'health', 'app_five']);
+
+const userSummary = z
+  .object({ display_name: z.string(), image_url: z.string() })
+  .meta({ id: 'UserSummary', description: 'A user in short' });
+
+export const organizationSummary = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    owner: userSummary.nullable(),
+    application: organizationApplication.nullable(),
+  })
+  .meta({ id: 'OrganizationSummary' });
+
+export const participantSchema = z
+  .discriminatedUnion('type', [
+    z
+      .object({
+        type: z.literal('authenticated_user'),
+        user_id: z.string(),
+        id: z.string().describe('Id of the participant record, by which it is removed'),
+        display_name: z.string(),
+        image_url: z.string().nullable(),
+        is_owner: z.boolean().describe('Whether the user belongs to the organization that owns the channel'),
+      })
+      .meta({ id: 'AuthenticatedUserParticipant' }),
+    z
+      .object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullable() })
+      .meta({ id: 'NonAuthenticatedUserParticipant' }),
+    z
+      .object({
+        id: z.string(),
+        chat_user_id: z.string().describe('Id of the participant record, by which it is removed'),
+        type: z.literal('agent'),
+        name: z.string(),
+        description: z.string(),
+        is_active: z.boolean(),
+        organization: organizationSummary.nullable(),
+        image_url: z.string().nullable(),
+        personality: z.string(),
+        website: z.string().nullable(),
+        agent_capabilities: z.string().nullable(),
+        agent_url: z.string().nullable(),
+        agent_address: z.string().nullable(),
+        agent_handle: z.string().nullable(),
+        is_verified: z.boolean(),
+        allow_html_responses: z.boolean(),
+      })
+      .meta({ id: 'AgentParticipant' }),
+    z
+      .object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullable() })
+      .meta({ id: 'ExternalAgentParticipant' }),
+  ])
+  .meta({ id: 'ChannelParticipant' });
+
+export const channelSchema = z
+  .object({
+    id: z.string(),
+    type: communicationType,
+    channel_type: channelType,
+    name: z.string(),
+    participants: z.array(participantSchema),
+    created_at: z.string(),
+    modified: z.string(),
+    meta_data: z.record(z.string(), z.unknown()).nullable(),
+    source: channelSource.nullable(),
+    agent_invocation_behavior: agentInvocationBehavior.nullable(),
+    parent_channel_id: z.string().nullable(),
+    origin_message_id: z.string().nullable(),
+  })
+  .meta({ id: 'Channel' });
+
+export const channelPageSchema = z
+  .object({ items: z.array(channelSchema), meta: pageMetaSchema })
+  .meta({ id: 'ChannelPage' });
+
+/** Participants with the id that removes them, which the contract's shapes show for two kinds only. */
+export const participantListSchema = z
+  .object({ items: z.array(z.object({ participant_id: z.string(), participant: participantSchema })) })
+  .meta({ id: 'ChannelParticipantList' });
+
+const shortText = text({ max: 256 });
+const longText = text({ max: 4_096 });
+
+/** Somebody to add. Users are looked up; of agents the caller gives the details. */
+export const participantInput = z
+  .discriminatedUnion('type', [
+    z.object({ type: z.literal('authenticated_user'), user_id: idReference() }),
+    z.object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullish() }),
+    z.object({
+      type: z.literal('agent'),
+      id: idReference(),
+      name: shortText.default(''),
+      description: longText.default(''),
+      is_active: z.boolean().default(true),
+      image_url: httpUrl().nullish(),
+      personality: longText.default(''),
+      website: httpUrl().nullish(),
+      agent_capabilities: longText.nullish(),
+      agent_url: httpUrl().nullish(),
+      agent_address: shortText.nullish(),
+      agent_handle: shortText.nullish(),
+      allow_html_responses: z.boolean().default(false),
+    }),
+    z.object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() }),
+  ])
+  .meta({ id: 'ChannelParticipantInput' });
+export type ParticipantInput = z.infer<typeof participantInput>;
+
+export const createChannelBody = z
+  .object({
+    name,
+    type: communicationType.default('websocket'),
+    channel_type: channelType.optional().describe('`chat`, or `thread` where `parent_channel_id` is given'),
+    participants: z
+      .array(participantInput)
+      .max(MAX_PARTICIPANTS)
+      .optional()
+      .describe('Without it, the calling user is the first participant'),
+    meta_data: jsonMap().nullish(),
+    source: channelSource.nullish(),
+    agent_invocation_behavior: agentInvocationBehavior.nullish(),
+    parent_channel_id: idReference({ description: 'Makes this channel a thread of that one' }).nullish(),
+    origin_message_id: idReference({ description: 'The message that started the thread' }).nullish(),
+  })
+  .meta({ id: 'ChannelCreate' });
+export type CreateChannelBody = z.infer<typeof createChannelBody>;
+
+/** Absent fields stay as they are, whatever the contract names as their default. */
+export const updateChannelBody = z
+  .object({
+    name: name.optional(),
+    meta_data: jsonMap().nullish(),
+    agent_invocation_behavior: agentInvocationBehavior.nullish(),
+  })
+  .meta({ id: 'ChannelUpdate' });
+
+export const channelParams = z.object({ id: idParam('Id of the channel') });
+
+export const participantParams = channelParams.extend({ participant_id: idParam('Id of the participant record') });
+
+export const listChannelsQuery = z.object({
+  ...pageQuery,
+  type: communicationType.optional(),
+  channel_type: channelType.optional(),
+  source: channelSource.optional(),
+  agent: idReference({ description: 'Only channels in which this agent takes part' }).optional(),
+  parent_channel_id: idReference({ description: 'Only threads of this channel' }).optional(),
+  is_owner: queryBoolean({ description: 'Only channels that the organization owns, or does not own' }).optional(),
+  archived: queryBoolean({ default: false, description: 'Archived channels instead of open ones' }),
+});

@@ -1,0 +1,8 @@
+/** Channels: where users and agents meet. One stream, `channel-<id>`, holds all that happens in one. */
+export { participantRoutes } from './channel-participants.routes.ts';
+export { CHANNEL } from './channel.events.ts';
+export { ChannelCommands } from './channels.commands.ts';
+export type { KnownUser, UserDirectory } from './channels.inputs.ts';
+export { channelProjection } from './channels.projection.ts';
+export { ChannelQueries } from './channels.queries.ts';
+export { channelRoutes } from './channels.routes.ts';

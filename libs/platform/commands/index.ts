@@ -1,0 +1,5 @@
+/** Commands: load, decide, append at the exact revision, apply to the read model, answer. */
+export { metadataOf } from './command-context.ts';
+export type { CommandContext } from './command-context.ts';
+export { CommandHandler } from './command-handler.ts';
+export type { CommandHandlerOptions, CommandResult, CommandStores } from './command-handler.ts';

@@ -1,0 +1,58 @@
+// The folder of one event store, held by one process at a time. The lock is a
+// file lock of the operating system (taken through SQLite, which Node brings
+// along): it dies with its process, however that ends.
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+const LOCK_FILE = 'lock.sqlite';
+const DATA_FILE = 'events.mdb';
+
+/** A reason not to start that a person can act on; the message is one line. */
+export class CannotStartError extends Error {
+  override name = 'CannotStartError';
+}
+
+export type DataFolder = { path: string; release(): void };
+
+/**
+ * Creates the folder where needed and locks it.
+ * @throws CannotStartError when it is in use, cannot be written, or holds something else
+ */
+export function holdDataFolder(path: string): DataFolder {
+  prepare(path);
+  const lock = acquire(path);
+  return { path, release: () => lock.close() };
+}
+
+function prepare(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true });
+    const names = readdirSync(path);
+    if (names.length === 0 || names.includes(DATA_FILE) || names.includes(LOCK_FILE)) return;
+  } catch (error) {
+    throw new CannotStartError(`the data folder ${path} cannot be used: ${messageOf(error)}`);
+  }
+  throw new CannotStartError(`the folder ${path} holds something else than an event store`);
+}
+
+function acquire(path: string): DatabaseSync {
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = new DatabaseSync(join(path, LOCK_FILE));
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock?.close();
+    const busy = messageOf(error).includes('locked');
+    throw new CannotStartError(
+      busy
+        ? `the data folder ${path} is in use by another process`
+        : `the data folder ${path} cannot be locked: ${messageOf(error)}`,
+    );
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,91 @@
+// Proposed messages, identical in Append and BatchAppend, straight from their bytes.
+import { UUID } from './messages.ts';
+import { MAX_APPEND_BYTES, invalidArgument, maximumAppendSizeExceeded, requiredMetadataMissing } from './errors.ts';
+import type { ExpectedRevision, ProposedEvent } from '../log/event-log.ts';
+import { FieldReader } from '../wire/protobuf.ts';
+
+const FIELD = { id: 1, map: 2, metadata: 3, data: 4 } as const;
+const UUID_STRING = 2;
+const MAP_KEY = 1;
+const MAP_VALUE = 2;
+const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const NO_BYTES = Buffer.alloc(0);
+
+/** The events of one append while they arrive; refuses to grow past the limit. */
+export class EventCollector {
+  readonly events: ProposedEvent[] = [];
+  #bytes = 0;
+
+  /** Takes the bytes of one ProposedMessage. @throws CallError */
+  add(bytes: Buffer): void {
+    const event = parseProposedEvent(bytes);
+    this.#bytes += event.data.length + event.metadata.length + 2 * event.type.length;
+    if (this.#bytes > MAX_APPEND_BYTES) throw maximumAppendSizeExceeded();
+    this.events.push(event);
+  }
+}
+
+function parseProposedEvent(bytes: Buffer): ProposedEvent {
+  const event: ProposedEvent = { id: '', type: '', contentType: '', data: NO_BYTES, metadata: NO_BYTES };
+  const reader = new FieldReader(bytes);
+  while (reader.next()) {
+    if (reader.field === FIELD.id) event.id = parseUuid(reader.bytes());
+    else if (reader.field === FIELD.map) readMapEntry(reader.bytes(), event);
+    else if (reader.field === FIELD.metadata) event.metadata = reader.bytes();
+    else if (reader.field === FIELD.data) event.data = reader.bytes();
+    else reader.skip();
+  }
+  if (event.type === '') throw requiredMetadataMissing('type');
+  if (event.contentType === '') throw requiredMetadataMissing('content-type');
+  if (!UUID_PATTERN.test(event.id)) throw invalidArgument(`An event id must be a UUID, not '${event.id}'.`);
+  return event;
+}
+
+function readMapEntry(bytes: Buffer, event: { type: string; contentType: string }): void {
+  const reader = new FieldReader(bytes);
+  let key = '';
+  let value = '';
+  while (reader.next()) {
+    if (reader.field === MAP_KEY) key = reader.string();
+    else if (reader.field === MAP_VALUE) value = reader.string();
+    else reader.skip();
+  }
+  if (key === 'type') event.type = value;
+  else if (key === 'content-type') event.contentType = value;
+}
+
+/** A UUID message in its string form, lower case; empty when it has none. */
+export function parseUuid(bytes: Buffer): string {
+  const reader = new FieldReader(bytes);
+  while (reader.next()) {
+    if (reader.field === UUID_STRING) return reader.string().toLowerCase();
+    reader.skip();
+  }
+  const structured = UUID.deserializeBinary(bytes).getStructured();
+  if (!structured) return '';
+  const high = BigInt.asUintN(64, BigInt(structured.getMostSignificantBits()));
+  const low = BigInt.asUintN(64, BigInt(structured.getLeastSignificantBits()));
+  const hex = ((high << 64n) | low).toString(16).padStart(32, '0');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** Options of Append, Delete and Tombstone carry the expected revision in the same way. */
+export type ExpectedRevisionOptions = {
+  hasRevision(): boolean;
+  getRevision(): string;
+  hasNoStream(): boolean;
+  hasStreamExists(): boolean;
+};
+
+export function parseExpectedRevision(options: ExpectedRevisionOptions): ExpectedRevision {
+  if (options.hasRevision()) return Number(options.getRevision());
+  if (options.hasNoStream()) return 'no_stream';
+  return options.hasStreamExists() ? 'stream_exists' : 'any';
+}
+
+/** The name in a StreamIdentifier. @throws CallError when there is none that can be used */
+export function parseStreamName(identifier: { getStreamName_asU8(): Uint8Array } | undefined): string {
+  const name = Buffer.from(identifier?.getStreamName_asU8() ?? NO_BYTES).toString('utf8');
+  if (name === '' || name === '$$') throw invalidArgument(`'${name}' is not a stream name.`);
+  return name;
+}

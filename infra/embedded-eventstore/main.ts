@@ -1,0 +1,24 @@
+// The event store as a process of its own.
+// Environment: EVENTSTORE_PORT (2113), HOST (127.0.0.1), DATA_DIR (./data; the store uses its folder `eventstore`).
+import { join } from 'node:path';
+import { startEmbeddedEventStore } from './server.ts';
+
+const { EVENTSTORE_PORT = '2113', HOST = '127.0.0.1', DATA_DIR = './data' } = process.env;
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new Error(`EVENTSTORE_PORT must be a port number, not '${text}'`);
+}
+
+try {
+  const dataDir = join(DATA_DIR, 'eventstore');
+  const store = await startEmbeddedEventStore({ dataDir, host: HOST, port: parsePort(EVENTSTORE_PORT) });
+  console.log(`event store  ${store.url}\ndata         ${dataDir}`);
+  const stop = () => void store.stop().then(() => process.exit(0));
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+} catch (error) {
+  console.error(`event store: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

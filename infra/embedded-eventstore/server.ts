@@ -1,0 +1,121 @@
+// The server in the current thread: data folder, log, services, port.
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { CannotStartError, holdDataFolder } from './data-folder.ts';
+import { gossipService, serverFeaturesService } from './grpc/cluster-services.ts';
+import type { GrpcService } from './grpc/service.ts';
+import { streamsService } from './grpc/streams-service.ts';
+import { unsupportedServices } from './grpc/unsupported-services.ts';
+import type { EventLog } from './log/event-log.ts';
+import { openEventLog } from './log/event-log.lmdb.ts';
+
+export type EventStoreOptions = {
+  /** Folder of this event store alone; created where needed. */
+  dataDir: string;
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** Default 0: any free port. */
+  port?: number;
+};
+
+export type EventStoreServer = {
+  port: number;
+  /** `esdb://…?tls=false`, for the official client. */
+  url: string;
+  /** Ends open streams with CANCELLED, finishes accepted writes, frees port and folder. May be called twice. */
+  stop(): Promise<void>;
+};
+
+/** Messages larger than this are refused before they are read; an append may be 1 MiB, the client's chunks 3 MiB. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** How long a stopping server waits for calls under way. */
+const STOP_GRACE_MS = 2000;
+
+/**
+ * Starts an event store in the current thread.
+ * @throws CannotStartError (rejects) when the folder or the port cannot be had
+ */
+export async function startEmbeddedEventStore(options: EventStoreOptions): Promise<EventStoreServer> {
+  const { dataDir, host = '127.0.0.1', port = 0 } = options;
+  const folder = holdDataFolder(dataDir);
+  let log: EventLog | undefined;
+  try {
+    log = openLog(dataDir);
+    const services = servicesOf(log);
+    const server = createServer(services);
+    const bound = await bind(server, host, port);
+    return running({ server, services, log, host, port: bound, release: () => folder.release() });
+  } catch (error) {
+    await log?.close();
+    folder.release();
+    throw error;
+  }
+}
+
+function openLog(dataDir: string): EventLog {
+  try {
+    return openEventLog(dataDir);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CannotStartError(`the data folder ${dataDir} cannot be opened: ${reason}`);
+  }
+}
+
+function servicesOf(log: EventLog): GrpcService[] {
+  const working = [streamsService(log), gossipService()];
+  return [...working, serverFeaturesService(working), ...unsupportedServices()];
+}
+
+function createServer(services: readonly GrpcService[]): Server {
+  const server = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES });
+  for (const { definition, implementation } of services) server.addService(definition, implementation);
+  return server;
+}
+
+async function bind(server: Server, host: string, port: number): Promise<number> {
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+      if (!error) resolve(bound);
+      else if (error.message.includes('EADDRINUSE')) reject(new CannotStartError(`port ${port} on ${host} is in use`));
+      else reject(new CannotStartError(`cannot listen on ${address}: ${error.message}`));
+    });
+  });
+}
+
+type Parts = {
+  server: Server;
+  services: readonly GrpcService[];
+  log: EventLog;
+  host: string;
+  port: number;
+  release(): void;
+};
+
+function running({ server, services, log, host, port, release }: Parts): EventStoreServer {
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    for (const service of services) await service.stop?.();
+    await shutDown(server);
+    await log.close();
+    release();
+  };
+  const shownHost = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return {
+    port,
+    url: `esdb://${shownHost.includes(':') ? `[${shownHost}]` : shownHost}:${port}?tls=false`,
+    stop: () => (stopped ??= stop()),
+  };
+}
+
+async function shutDown(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => {
+      server.forceShutdown();
+      resolve();
+    }, STOP_GRACE_MS);
+    server.tryShutdown(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

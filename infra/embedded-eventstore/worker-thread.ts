@@ -1,0 +1,21 @@
+// Inside the worker thread of `startEventStoreWorker`.
+import { parentPort, workerData } from 'node:worker_threads';
+import { startEmbeddedEventStore } from './server.ts';
+import type { FromWorker } from './worker.ts';
+
+const say = (message: FromWorker): void => parentPort?.postMessage(message);
+
+try {
+  const store = await startEmbeddedEventStore(workerData);
+  parentPort?.once('message', () => {
+    void store.stop().then(() => {
+      say({ kind: 'stopped' });
+      parentPort?.close();
+    });
+  });
+  say({ kind: 'started', port: store.port, url: store.url });
+} catch (error) {
+  const { name, message } = error instanceof Error ? error : new Error(String(error));
+  say({ kind: 'failed', name, message });
+  parentPort?.close();
+}

@@ -1,0 +1,63 @@
+// The server in a worker thread: on the main thread it would take half of its
+// throughput. A thread that dies says so, it never just hangs.
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { CannotStartError } from './data-folder.ts';
+import type { EventStoreOptions, EventStoreServer } from './server.ts';
+
+/** What the thread says; it is told to stop by any message. */
+export type FromWorker =
+  | { kind: 'started'; port: number; url: string }
+  | { kind: 'failed'; name: string; message: string }
+  | { kind: 'stopped' };
+
+export type EventStoreWorker = EventStoreServer & {
+  /** Calls back once when the thread ends: without an error after `stop`, else with the reason. */
+  onExit(listener: (error: Error | undefined) => void): void;
+};
+
+/**
+ * Starts an event store in a worker thread of its own.
+ * @throws CannotStartError (rejects) when the folder or the port cannot be had; Error when the thread dies at once
+ */
+export async function startEventStoreWorker(options: EventStoreOptions): Promise<EventStoreWorker> {
+  const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
+    workerData: options,
+    // Flags of a test runner or a profiler are not meant for this thread.
+    execArgv: [],
+    name: 'embedded-eventstore',
+  });
+  let failure: Error | undefined;
+  let stopping = false;
+  worker.on('error', (error: Error) => (failure = error));
+  const exited: Promise<Error | undefined> = once(worker, 'exit').then(() =>
+    stopping ? undefined : (failure ?? new Error('the thread of the event store ended')),
+  );
+  const started = await firstMessage(worker, exited);
+  return {
+    port: started.port,
+    url: started.url,
+    onExit: (listener) => void exited.then(listener),
+    stop: async () => {
+      if (!stopping) worker.postMessage('stop');
+      stopping = true;
+      await exited;
+    },
+  };
+}
+
+async function firstMessage(
+  worker: Worker,
+  exited: Promise<Error | undefined>,
+): Promise<Extract<FromWorker, { kind: 'started' }>> {
+  const message = await Promise.race([
+    new Promise<FromWorker>((resolve) => worker.once('message', resolve)),
+    exited.then((error) => {
+      throw error ?? new Error('the thread of the event store ended before it started');
+    }),
+  ]);
+  if (message.kind === 'started') return message;
+  await exited;
+  if (message.kind === 'failed' && message.name === 'CannotStartError') throw new CannotStartError(message.message);
+  throw new Error(message.kind === 'failed' ? message.message : 'the thread of the event store stopped at once');
+}

@@ -1,0 +1,30 @@
+// `npm run check`: everything about the source that needs no running store. All checks run, also after one failed.
+import { spawnSync } from 'node:child_process';
+import { delimiter, join } from 'node:path';
+import { root, setUp } from './run.mjs';
+import { tellErrors } from './say.mjs';
+
+const checks = {
+  types: ['tsc', '--noEmit'],
+  lint: ['oxlint'],
+  format: ['prettier', '--check', '--log-level=warn', '.'],
+  architecture: ['vitest', 'run', 'test/architecture.test.ts'],
+};
+
+await tellErrors(async () => {
+  await setUp({ redis: false });
+  const bin = join(root, 'node_modules/.bin');
+  const asked = process.argv.slice(2);
+  const failed = Object.entries(checks)
+    .filter(([name]) => asked.length === 0 || asked.includes(name))
+    .filter(([name, [command, ...args]]) => {
+      const { status } = spawnSync(join(bin, command), args, {
+        cwd: root,
+        stdio: ['ignore', 'inherit', 'inherit'],
+        env: { ...process.env, PATH: [bin, process.env.PATH].join(delimiter) },
+      });
+      console.log(`${status === 0 ? 'ok    ' : 'FAILED'}  ${name}`);
+      return status !== 0;
+    });
+  process.exit(failed.length === 0 ? 0 : 1);
+});

@@ -1,0 +1,94 @@
+// Brings node_modules to what package-lock.json says, and does nothing when it is there already.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { withSetUpLock } from './lock.mjs';
+import { say, SetUpError } from './say.mjs';
+
+/** @returns the path of the pinned Node */
+export async function ensureDependencies(root) {
+  if (!upToDate(root)) {
+    await withSetUpLock(root, async () => {
+      // Whoever had the lock before may have done it.
+      if (!upToDate(root)) await install(root);
+    });
+  }
+  return pinnedNode(root);
+}
+
+function upToDate(root) {
+  const node = join(root, 'node_modules/node/bin/node');
+  return existsSync(node) && installedIsLocked(readJson(join(root, 'package-lock.json')), installedPackages(root));
+}
+
+function installedPackages(root) {
+  // npm writes this file as the last step of an installation: an interrupted one has none.
+  return readJson(join(root, 'node_modules/.package-lock.json'));
+}
+
+/** Whether every package of the lock is installed in that version; optional ones may be absent (other platforms). */
+export function installedIsLocked(lock, installed) {
+  if (lock?.packages === undefined)
+    throw new SetUpError('package-lock.json is missing or damaged: restore it (git checkout package-lock.json)');
+  if (installed?.packages === undefined) return false;
+  return Object.entries(lock.packages).every(([path, wanted]) => {
+    if (path === '') return true;
+    const found = installed.packages[path];
+    if (found === undefined) return wanted.optional === true || wanted.devOptional === true || wanted.peer === true;
+    return found.version === wanted.version && found.integrity === wanted.integrity;
+  });
+}
+
+async function install(root) {
+  say('installing dependencies (npm ci); the first time this takes about a minute …');
+  const code = await runNpm(root, ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  if (code !== 0) throw new SetUpError(`npm ci failed (exit code ${code}); see above. It needs the npm registry once.`);
+  if (!existsSync(join(root, 'node_modules/node/bin/node'))) await fetchNode(root);
+}
+
+/** Where install scripts are switched off, the pinned Node's own has not run: it fetches the binary. */
+async function fetchNode(root) {
+  say('fetching the pinned Node, whose install script did not run …');
+  const folder = join(root, 'node_modules/node');
+  spawnSync(process.execPath, ['installArchSpecificPackage.js'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: npmEnvironment(root),
+  });
+}
+
+function runNpm(root, args) {
+  return new Promise((resolve) => {
+    const npm = spawn('npm', args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env: npmEnvironment(root) });
+    npm.once('error', () => resolve('npm was not found'));
+    npm.once('exit', (code, signal) => resolve(code ?? signal));
+  });
+}
+
+/** npm must not run on the Node in node_modules, which it is about to replace. */
+function npmEnvironment(root) {
+  const own = join(root, 'node_modules');
+  const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.startsWith(own));
+  return { ...process.env, PATH: path.join(delimiter) };
+}
+
+/** The pinned Node, or the one that runs this if that is new enough and the pinned one does not run here (musl). */
+function pinnedNode(root) {
+  const wanted = readJson(join(root, 'node_modules/node/package.json'))?.version ?? '24.0.0';
+  const pinned = join(root, 'node_modules/node/bin/node');
+  const { status } = spawnSync(pinned, ['--version'], { stdio: 'ignore' });
+  if (status === 0) return pinned;
+  if (Number(process.versions.node.split('.')[0]) >= Number(wanted.split('.')[0])) return process.execPath;
+  throw new SetUpError(
+    `the pinned Node ${wanted} (${pinned}) does not run on this system, and its own Node is ${process.versions.node}.\n` +
+      `Install Node ${wanted.split('.')[0]} or newer, and start again.`,
+  );
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+// Runs a program on the pinned Node as if this process had become it: same terminal, same signals, same
+// exit code. (Node 20 has no exec.) If this process is killed, the program notices and stops by itself.
+//
+// As a command: node infra/set-up/run.mjs [--redis] program [arguments]
+import { spawn } from 'node:child_process';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ensureDependencies } from './dependencies.mjs';
+import { ensureRedisServer } from './redis-server.mjs';
+import { tellErrors } from './say.mjs';
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/**
+ * Installs what is missing; quick when nothing is.
+ *
+ * @returns the path of the Node to run Parley on
+ */
+export async function setUp({ redis }) {
+  const node = await ensureDependencies(root);
+  if (redis) ensureRedisServer();
+  return node;
+}
+
+/** Never returns to the caller's next line: this process ends when the program does. */
+export function become(node, args) {
+  const program = spawn(node, args, {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: {
+      ...process.env,
+      // Whatever the program starts by the name `node` is the pinned one.
+      PATH: [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter),
+      PARLEY_SUPERVISED: '1',
+    },
+  });
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  for (const signal of signals) process.on(signal, () => program.kill(signal));
+  const watch = stopWithNpm(() => program.kill('SIGTERM'));
+  program.once('exit', (code, signal) => {
+    clearInterval(watch);
+    if (signal === null) process.exit(code ?? 1);
+    for (const name of signals) process.removeAllListeners(name);
+    process.kill(process.pid, signal);
+    // For signals that do not end this process, or not before this line.
+    setTimeout(() => process.exit(1), 1_000);
+  });
+}
+
+/** A `kill` of npm's process reaches only the shell between npm and us: then our parent changes. */
+function stopWithNpm(stop) {
+  if (process.env.npm_lifecycle_event === undefined) return undefined;
+  const parent = process.ppid;
+  return setInterval(() => process.ppid !== parent && stop(), 500);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const args = process.argv.slice(2);
+  const redis = args[0] === '--redis';
+  const [program, ...rest] = redis ? args.slice(1) : args;
+  await tellErrors(async () => become(await setUp({ redis }), [join(root, program), ...rest]));
+}

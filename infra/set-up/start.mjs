@@ -1,0 +1,16 @@
+// `npm start`: sets up what is missing, then runs the whole of Parley in one process.
+import { join } from 'node:path';
+import { become, root, setUp } from './run.mjs';
+import { tellErrors } from './say.mjs';
+
+/**
+ * Measured on two cores under load: a larger young generation and a collector without helper threads,
+ * which compete with the event loop for the cores, cut the slowest answers. docs/performance.md has the figures.
+ */
+const DEFAULT_NODE_FLAGS = '--max-semi-space-size=64 --single-threaded-gc';
+
+await tellErrors(async () => {
+  const node = await setUp({ redis: !process.env.REDIS_URL });
+  const flags = (process.env.PARLEY_NODE_FLAGS || DEFAULT_NODE_FLAGS).split(/\s+/).filter(Boolean);
+  become(node, [...flags, join(root, 'services/standalone/main.ts'), ...process.argv.slice(2)]);
+});

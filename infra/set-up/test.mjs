@@ -1,0 +1,9 @@
+// `npm test`: sets up what is missing, then runs the tests, or those that the arguments choose.
+import { join } from 'node:path';
+import { become, root, setUp } from './run.mjs';
+import { tellErrors } from './say.mjs';
+
+await tellErrors(async () => {
+  const node = await setUp({ redis: true });
+  become(node, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', root, ...process.argv.slice(2)]);
+});

@@ -17,13 +17,24 @@
  */
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
+import { pause } from './deadline.ts';
+
+/** How long the orderly end of all calls may take. */
+const CLOSE_DEADLINE_MS = 1000;
 
 type Creator = (grpcClient: unknown) => unknown;
 type StreamCreator = (client: unknown, name: string, create: Creator, cache?: unknown) => unknown;
 
+export interface GuardedClient {
+  readonly client: EventStoreDBClient;
+  /** Ends all calls and the connection. The client's own `dispose` would leave the connection open. */
+  close(): Promise<void>;
+}
+
 /** Makes `client` safe to use; `onDefect` hears of answers that would have ended the process. */
-export function guardClient(client: EventStoreDBClient, onDefect: (error: unknown) => void): void {
+export function guardClient(client: EventStoreDBClient, onDefect: (error: unknown) => void): GuardedClient {
   const createStream: StreamCreator = method(client, 'GRPCStreamCreator');
   Reflect.set(client, 'GRPCStreamCreator', (grpc: unknown, name: string, create: Creator, cache?: unknown) => {
     const guarded: Creator = (grpcClient) => guardBatchStream(create(grpcClient), onDefect);
@@ -33,6 +44,25 @@ export function guardClient(client: EventStoreDBClient, onDefect: (error: unknow
   Reflect.set(client, 'handleError', async (grpcClient: unknown, error: unknown) => {
     await handleError(grpcClient, error).catch(() => undefined);
   });
+  let channel: Promise<unknown> | undefined;
+  const getChannel: () => Promise<unknown> = method(client, 'getChannel');
+  Reflect.set(client, 'getChannel', () => (channel = getChannel()));
+  return { client, close: () => closeWithin(CLOSE_DEADLINE_MS, client, () => channel) };
+}
+
+/** A hung server must not hold up the stop of this process: after the deadline, what is left is left. */
+async function closeWithin(ms: number, client: EventStoreDBClient, channelOf: () => Promise<unknown> | undefined) {
+  const signal = new AbortController();
+  const orderly = client
+    .dispose()
+    .then(channelOf)
+    .then((channel) => {
+      if (channel instanceof Channel) channel.close();
+    })
+    // Without a connection there is nothing to close.
+    .catch(() => undefined)
+    .finally(() => signal.abort());
+  await Promise.race([orderly, pause(ms, signal.signal)]);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { guardClient, supportsBatchAppend } from './client-guard.ts';
+import type { GuardedClient } from './client-guard.ts';
 import { reconnectsByItself } from './client-errors.ts';
 
 export interface ConnectionOptions {
@@ -20,7 +21,7 @@ let open: EventStoreConnection | undefined;
 /** The one client of this process: its bookkeeping is shared by all clients, so there must be only one. */
 export class EventStoreConnection {
   readonly #options: ConnectionOptions;
-  #client: EventStoreDBClient;
+  #guarded: GuardedClient;
   #closed: Promise<void> | undefined;
 
   /** Connects at the first call. Errors: `Error` for a bad URL, or when another connection is open. */
@@ -34,12 +35,12 @@ export class EventStoreConnection {
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#client = newClient(options);
+    this.#guarded = newClient(options);
   }
 
   get client(): EventStoreDBClient {
     if (this.#closed) throw new Error('the event store connection is closed');
-    return this.#client;
+    return this.#guarded.client;
   }
 
   /**
@@ -62,23 +63,22 @@ export class EventStoreConnection {
 
   /** Ends all calls. Idempotent. */
   close(): Promise<void> {
-    this.#closed ??= dispose(this.#client).finally(() => {
+    this.#closed ??= this.#guarded.close().finally(() => {
       if (open === this) open = undefined;
     });
     return this.#closed;
   }
 
   #replace(broken: EventStoreDBClient): void {
-    if (this.#client !== broken || this.#closed) return;
-    this.#client = newClient(this.#options);
-    void dispose(broken);
+    const former = this.#guarded;
+    if (former.client !== broken || this.#closed) return;
+    this.#guarded = newClient(this.#options);
+    void former.close();
   }
 }
 
-function newClient({ url, onDefect }: ConnectionOptions): EventStoreDBClient {
-  const client = connect(withSettings(url));
-  guardClient(client, onDefect ?? (() => undefined));
-  return client;
+function newClient({ url, onDefect }: ConnectionOptions): GuardedClient {
+  return guardClient(connect(withSettings(url)), onDefect ?? (() => undefined));
 }
 
 /** `throwOnAppendFailure=false` makes batch appends answer wrong revisions: whatever the URL says, it is on. */
@@ -99,23 +99,5 @@ function connect(url: string): EventStoreDBClient {
     const problem = String(error instanceof Error ? error.message : error).replace(/[^\s"/]*:[^\s"/]*@/g, '***@');
     // eslint-disable-next-line preserve-caught-error -- the cause would quote it, too
     throw new Error(`the event store URL is not valid: ${problem}`);
-  }
-}
-
-/** The client waits for every stream to end; a hung server must not hold up the stop of this process. */
-async function dispose(client: EventStoreDBClient): Promise<void> {
-  const orderly = client.dispose().then(() => closeChannel(client));
-  await Promise.race([orderly, new Promise((resolve) => setTimeout(resolve, 1000).unref())]);
-}
-
-/** `dispose` of the client ends its streams but leaves the connection open. */
-async function closeChannel(client: EventStoreDBClient): Promise<void> {
-  try {
-    const getChannel: unknown = Reflect.get(client, 'getChannel');
-    const channel: unknown = typeof getChannel === 'function' ? await getChannel() : undefined;
-    const close: unknown = channel instanceof Object ? Reflect.get(channel, 'close') : undefined;
-    if (typeof close === 'function') Reflect.apply(close, channel, []);
-  } catch {
-    // It never connected.
   }
 }

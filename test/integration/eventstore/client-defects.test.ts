@@ -1,0 +1,156 @@
+/**
+ * What the official client does not survive by itself (see `client-guard.ts` and `connection.ts`). An
+ * uncaught exception or an unhandled rejection anywhere in this file fails the run.
+ */
+import { afterEach, expect, test } from 'vitest';
+import { Status } from '@eventstore/db-client/generated/status_pb.js';
+import { BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import { status } from '@grpc/grpc-js';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { answerFeatures, startMisbehavingServer, succeed } from './misbehaving-server.ts';
+import type { BatchCall, MisbehavingServer, Script } from './misbehaving-server.ts';
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+test('an answer for an append that nobody waits for is reported and thrown away', async () => {
+  const { store, defects } = await against({
+    batchStream: (call) =>
+      call.on('data', (request) => {
+        call.write(succeed(request));
+        call.write(succeed(request));
+      }),
+  });
+  expect(await append(store)).toMatchObject({ kind: 'appended' });
+  await eventually(() => expect(defects).toEqual([expect.any(TypeError)]));
+  expect(await append(store)).toMatchObject({ kind: 'appended' });
+});
+
+test('an answer without the fields that the client relies on leaves the outcome unknown', async () => {
+  const { store, defects } = await against({
+    batchStream: (call) =>
+      call.on('data', (request) => {
+        call.write(new BatchAppendResp().setCorrelationId(request.getCorrelationId()).setError(new Status()));
+      }),
+  });
+  await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'outcome_unknown' });
+  expect(defects).toEqual([expect.any(TypeError)]);
+});
+
+test('appends that wait for a congested stream fail without an unhandled rejection when it breaks', async () => {
+  const calls: BatchCall[] = [];
+  const { store, server } = await against({ batchStream: (call) => calls.push(call) });
+  const appends = Array.from({ length: 20 }, () => append(store, { deadlineMs: 60_000 }, 'x'.repeat(500_000)));
+  const outcomes = Promise.allSettled(appends);
+  await eventually(() => expect(calls).toHaveLength(1));
+  server.stop();
+  const faults = (await outcomes).map((outcome) => outcome.status === 'rejected' && outcome.reason);
+  expect(faults).toEqual(appends.map(() => expect.objectContaining({ code: 'outcome_unknown' })));
+});
+
+test('appends beyond the bound of unanswered ones are turned away at once', async () => {
+  const { store } = await against({ batchStream: () => undefined });
+  const large = 'x'.repeat(900_000);
+  const waiting = Promise.allSettled(Array.from({ length: 72 }, () => append(store, { deadlineMs: 500 }, large)));
+  await expect(append(store, { deadlineMs: 60_000 }, 'x'.repeat(4_000_000))).rejects.toMatchObject({
+    code: 'overloaded',
+  });
+  await waiting;
+  await expect(append(store, { deadlineMs: 100 }, large)).rejects.toMatchObject({ code: 'outcome_unknown' });
+});
+
+test('data that is no JSON is refused before it reaches the client', async () => {
+  const { store } = await against({});
+  await expect(store.append('s', NO_EVENTS, [{ ...event(), data: { n: 1n } }])).rejects.toThrow(TypeError);
+  await expect(store.append('s', NO_EVENTS, [])).rejects.toThrow('nothing to append');
+});
+
+test('a server whose features could not be asked once is asked again', async () => {
+  let questions = 0;
+  const { store } = await against({
+    features: (call, answer) => {
+      questions += 1;
+      if (questions === 1) return answer({ code: status.INTERNAL, details: 'not today' });
+      answerFeatures(call, answer);
+    },
+  });
+  await expect(append(store)).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(await append(store)).toMatchObject({ kind: 'appended' });
+  expect(questions).toBe(2);
+});
+
+test('a server without batch appends is refused, and asked again once it may have been upgraded', async () => {
+  let old = true;
+  const { store } = await against({
+    features: (call, answer) => (old ? answer(null, new SupportedMethods()) : answerFeatures(call, answer)),
+  });
+  await expect(append(store)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    cause: expect.objectContaining({ message: expect.stringContaining('21.10') }),
+  });
+  old = false;
+  expect(await append(store)).toMatchObject({ kind: 'appended' });
+});
+
+test('a server that never says what it supports is unavailable after the deadline', async () => {
+  const { store } = await against({ features: () => undefined });
+  await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'store_unavailable' });
+});
+
+test('an append that is never answered has an unknown outcome after the deadline', async () => {
+  const { store } = await against({ batchStream: (call) => call.on('data', () => undefined) });
+  await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 });
+});
+
+test('a read that is never answered is unavailable after the deadline', async () => {
+  const { store } = await against({ read: () => undefined });
+  const read = async () => {
+    for await (const _ of store.readStream('s', { deadlineMs: 200 })) throw new Error('no event was sent');
+  };
+  await expect(read()).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(store.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
+});
+
+test('closing ends within a second or so although the server is silent', async () => {
+  const { store } = await against({ batchStream: () => undefined });
+  const waiting = Promise.allSettled([append(store)]);
+  await store.close();
+  expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 'store_unavailable' } }]);
+});
+
+async function against(script: Script): Promise<{ store: EventStore; server: MisbehavingServer; defects: unknown[] }> {
+  const server = await startMisbehavingServer(script);
+  cleanUps.push(() => server.stop());
+  const defects: unknown[] = [];
+  const { store, close } = connectEventStore({ url: server.url, onDefect: (error) => defects.push(error) });
+  cleanUps.push(close);
+  return { store, server, defects };
+}
+
+function append(store: EventStore, options?: { deadlineMs: number }, payload = '') {
+  return store.append('s', NO_EVENTS, [event(payload)], options);
+}
+
+function event(payload = ''): EventToAppend {
+  const id = newId();
+  return {
+    id,
+    type: 'Tested.v1',
+    data: { payload },
+    metadata: {
+      at: '2026-01-31T12:00:00.000Z',
+      organizationId: 'o',
+      actor: { type: 'system', id: 'test' },
+      commandId: id,
+      $correlationId: id,
+      $causationId: id,
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import {
+  DeadlineExceededError,
+  MaxAppendSizeExceededError,
+  NO_STREAM,
+  StreamNotFoundError,
+  binaryEvent,
+} from '@eventstore/db-client';
+import { describe, expect, test } from 'vitest';
+import { appendPaths, collect, numberedEvents, rejectionOf, uniqueName, useEventStore } from './support.ts';
+
+const MIB = 1024 * 1024;
+
+describe.each(appendPaths)('limits of $path', ({ options }) => {
+  const store = useEventStore();
+  const append = (stream: string, bytes: number, metadata?: Uint8Array) =>
+    store.client.appendToStream(
+      stream,
+      binaryEvent({ type: 'size', data: Buffer.alloc(bytes), ...(metadata ? { metadata } : {}) }),
+      { ...options },
+    );
+  /** The server's limit, learned from its refusal of an append that is too large for every default. */
+  const limit = async () => {
+    const error = await rejectionOf(append(uniqueName('size'), 2 * MIB));
+    if (!(error instanceof MaxAppendSizeExceededError)) throw error;
+    return error.maxAppendSize;
+  };
+  // An event counts with its data, its metadata and two bytes for each character of its type.
+  const typeBytes = 2 * 'size'.length;
+
+  test('one event above the maximum append size is refused with that size, and nothing is written', async () => {
+    const stream = uniqueName('size');
+    const error = await rejectionOf(append(stream, 2 * MIB));
+    expect(error).toBeInstanceOf(MaxAppendSizeExceededError);
+    expect(await limit()).toBeGreaterThan(0);
+    expect(await rejectionOf(collect(store.client.readStream(stream)))).toBeInstanceOf(StreamNotFoundError);
+  });
+
+  test('many small events above the maximum append size together are refused, and nothing is written', async () => {
+    const stream = uniqueName('size');
+    const error = await rejectionOf(store.client.appendToStream(stream, numberedEvents(40_000), { ...options }));
+    expect(error).toBeInstanceOf(MaxAppendSizeExceededError);
+    await store.client.appendToStream(stream, numberedEvents(1), { expectedRevision: NO_STREAM });
+  });
+
+  test('exactly the maximum append size is accepted, one byte more is not', async () => {
+    const size = await limit();
+    const stream = uniqueName('size');
+    await append(stream, size - typeBytes);
+    expect(await rejectionOf(append(stream, size - typeBytes + 1))).toBeInstanceOf(MaxAppendSizeExceededError);
+    const [read] = await collect(store.client.readStream(stream));
+    expect(read?.event?.data).toHaveLength(size - typeBytes);
+  });
+
+  test('metadata counts', async () => {
+    const size = await limit();
+    const stream = uniqueName('size');
+    const metadata = Uint8Array.from(Buffer.alloc(1000, 1));
+    await append(stream, size - typeBytes - metadata.length, metadata);
+    const error = await rejectionOf(append(stream, size - typeBytes - metadata.length + 1, metadata));
+    expect(error).toBeInstanceOf(MaxAppendSizeExceededError);
+  });
+
+  test('appends of others go on after a refusal', async () => {
+    const stream = uniqueName('size');
+    const [refused, accepted] = await Promise.allSettled([append(stream, 2 * MIB), append(uniqueName('size'), 10)]);
+    expect(refused.status).toBe('rejected');
+    expect(accepted.status).toBe('fulfilled');
+  });
+
+  test('an append that comes after its deadline is refused', async () => {
+    // The client fixes the deadline first; encoding so many events takes longer than 1 ms.
+    const append = store.client.appendToStream(uniqueName('deadline'), numberedEvents(8_000), {
+      ...options,
+      deadline: 1,
+    });
+    expect(await rejectionOf(append)).toBeInstanceOf(DeadlineExceededError);
+  });
+});

@@ -1,0 +1,502 @@
+// Consuming from a group: delivery, acknowledgement, retries, time-outs, strategies.
+import {
+  DISPATCH_TO_SINGLE,
+  END,
+  PARK,
+  PINNED,
+  PersistentSubscriptionMaximumSubscribersReachedError,
+  RETRY,
+  ROUND_ROBIN,
+  SKIP,
+  START,
+  STOP,
+  persistentSubscriptionToStreamSettingsFromDefaults,
+  type PersistentSubscriptionToStreamResolvedEvent,
+  type PersistentSubscriptionToStreamSettings,
+} from '@eventstore/db-client';
+import { describe, expect, test } from 'vitest';
+import { eventually } from '#test/support/eventually.ts';
+import { indexOf, linkTo, numberedEvents, range, record, uniqueName, useEventStore } from './support.ts';
+
+type Delivered = PersistentSubscriptionToStreamResolvedEvent;
+
+const fast = { checkPointLowerBound: 1, checkPointUpperBound: 1, checkPointAfter: 100 };
+
+describe('a persistent subscription to a stream', () => {
+  const store = useEventStore();
+
+  const group = async (events: number, settings: Partial<PersistentSubscriptionToStreamSettings> = {}) => {
+    const stream = uniqueName('persistent');
+    const name = uniqueName('group');
+    if (events > 0) await store.client.appendToStream(stream, numberedEvents(events));
+    await store.client.createPersistentSubscriptionToStream(
+      stream,
+      name,
+      persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: START, ...settings }),
+    );
+    const connect = (bufferSize = 10, onEvent?: (event: Delivered) => Promise<void> | void) => {
+      const subscription = store.client.subscribeToPersistentSubscriptionToStream(stream, name, { bufferSize });
+      return { subscription, recording: record(subscription, (event) => void onEvent?.(event)) };
+    };
+    /** A consumer that acknowledges everything. */
+    const consume = (bufferSize = 10) => {
+      const consumer = connect(bufferSize, (event) => consumer.subscription.ack(event));
+      return consumer.recording;
+    };
+    return {
+      stream,
+      name,
+      connect,
+      consume,
+      append: (count: number, firstIndex: number) =>
+        store.client.appendToStream(stream, numberedEvents(count, 'persistent', firstIndex)),
+      info: () => store.client.getPersistentSubscriptionToStreamInfo(stream, name),
+    };
+  };
+
+  describe('delivers', () => {
+    test('from start: history, then what is appended, in order', async () => {
+      const { consume, append } = await group(20);
+      const recording = consume();
+      try {
+        await recording.delivered(20);
+        await append(4, 20);
+        expect((await recording.delivered(24)).map(indexOf)).toEqual(range(24));
+        expect(recording.signals[0]).toBe('confirmation');
+        expect(recording.signals.filter((signal) => signal === 'confirmation')).toHaveLength(1);
+        expect(recording.events.every(({ retryCount }) => retryCount === 0)).toBe(true);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('from a revision: that event is the first', async () => {
+      const { consume, append } = await group(4, { startFrom: 1n });
+      const recording = consume();
+      try {
+        await append(2, 4);
+        expect((await recording.delivered(5)).map(indexOf)).toEqual([1, 2, 3, 4, 5]);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('from the end: what is appended after the group was created', async () => {
+      const { consume, append } = await group(4, { startFrom: END });
+      await append(2, 4);
+      const recording = consume();
+      try {
+        await append(2, 6);
+        expect((await recording.delivered(4)).map(indexOf)).toEqual([4, 5, 6, 7]);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('a stream that is not there yet, from its first event on', async () => {
+      const { consume, append } = await group(0);
+      const recording = consume();
+      try {
+        await recording.confirmed();
+        await append(3, 0);
+        expect((await recording.delivered(3)).map(indexOf)).toEqual([0, 1, 2]);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('more than its buffers hold, complete and in order', async () => {
+      const { consume, append } = await group(300, { liveBufferSize: 20, historyBufferSize: 30, readBatchSize: 10 });
+      const recording = consume(5);
+      try {
+        for (const round of range(10)) await append(30, 300 + round * 30);
+        expect((await recording.delivered(600)).map(indexOf)).toEqual(range(600));
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('the events as a read gives them', async () => {
+      const { consume, stream } = await group(2);
+      const recording = consume();
+      try {
+        const delivered = await recording.delivered(2);
+        const read = [];
+        for await (const { event } of store.client.readStream(stream)) read.push(event);
+        expect(delivered.map(({ event }) => event)).toEqual(read);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('at most as many unacknowledged events as the consumer has room for', async () => {
+      const { connect, info } = await group(10);
+      const { subscription, recording } = connect(3);
+      try {
+        await recording.delivered(3);
+        await eventually(async () => {
+          expect((await info()).stats).toMatchObject({ totalInFlightMessages: 3 });
+        });
+        expect(recording.events).toHaveLength(3);
+        // Out of order: the third frees a slot as well as the first.
+        const [first, , third] = recording.events;
+        if (third) await subscription.ack(third);
+        await recording.delivered(4);
+        if (first) await subscription.ack(first);
+        await recording.delivered(5);
+        expect((await info()).stats).toMatchObject({ totalInFlightMessages: 3 });
+        expect(recording.events.map(indexOf)).toEqual(range(5));
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('several acknowledgements in one message', async () => {
+      const { connect } = await group(9);
+      const { subscription, recording } = connect(3);
+      try {
+        await subscription.ack(...(await recording.delivered(3)));
+        await subscription.ack(...(await recording.delivered(6)).slice(3));
+        expect((await recording.delivered(9)).map(indexOf)).toEqual(range(9));
+      } finally {
+        await recording.stop();
+      }
+    });
+  });
+
+  describe('links', () => {
+    const linked = async (resolveLinkTos: boolean) => {
+      const target = uniqueName('persistent-target');
+      await store.client.appendToStream(target, numberedEvents(4));
+      const created = await group(0, { resolveLinkTos });
+      await store.client.appendToStream(
+        created.stream,
+        range(4).map((n) => linkTo(target, n)),
+      );
+      return { ...created, target };
+    };
+
+    test('are resolved when the group says so, and acknowledged by the id of the link', async () => {
+      const { connect, info, target, stream } = await linked(true);
+      const { subscription, recording } = connect(2);
+      try {
+        await subscription.ack(...(await recording.delivered(2)));
+        const read = await recording.delivered(4);
+        expect(read.map(({ event, link }) => [event?.streamId, link?.streamId, link?.revision])).toEqual(
+          range(4).map((n) => [target, stream, BigInt(n)]),
+        );
+        await subscription.ack(...read.slice(2));
+        await eventually(async () => expect((await info()).stats.totalInFlightMessages).toBe(0));
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('are delivered as they are otherwise', async () => {
+      const { consume } = await linked(false);
+      const recording = consume(2);
+      try {
+        const read = await recording.delivered(4);
+        expect(read.map(({ event, link }) => [event?.type, link])).toEqual(range(4).map(() => ['$>', undefined]));
+      } finally {
+        await recording.stop();
+      }
+    });
+  });
+
+  describe('an event that is not acknowledged', () => {
+    test('with retry comes again, with a higher retry count each time', async () => {
+      const { connect } = await group(1);
+      const { recording, subscription } = connect(1, async (event) => {
+        if (event.retryCount < 3) await subscription.nack(RETRY, 'not yet', event);
+        else await subscription.ack(event);
+      });
+      try {
+        const read = await recording.delivered(4);
+        expect(read.map(indexOf)).toEqual([0, 0, 0, 0]);
+        expect(read.map(({ retryCount }) => retryCount)).toEqual([0, 1, 2, 3]);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test.each([SKIP, STOP] as const)('with %s does not come again, and its slot is free', async (action) => {
+      const { connect, info } = await group(4);
+      const { recording, subscription } = connect(1, async (event) => {
+        if (indexOf(event) % 2 === 0) await subscription.nack(action, 'no', event);
+        else await subscription.ack(event);
+      });
+      try {
+        expect((await recording.delivered(4)).map(indexOf)).toEqual(range(4));
+        await eventually(async () => expect((await info()).stats.totalInFlightMessages).toBe(0));
+        expect(recording.events).toHaveLength(4);
+        expect((await info()).stats.parkedMessageCount).toBe(0n);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('is parked after as many retries as the group allows', async () => {
+      const { connect, info } = await group(2, { maxRetryCount: 2 });
+      const { recording, subscription } = connect(1, async (event) => {
+        if (indexOf(event) === 0) await subscription.nack(RETRY, 'never', event);
+        else await subscription.ack(event);
+      });
+      try {
+        const read = await recording.delivered(4);
+        expect(read.map((event) => [indexOf(event), event.retryCount])).toEqual([
+          [0, 0],
+          [0, 1],
+          [0, 2],
+          [1, 0],
+        ]);
+        await eventually(async () => expect((await info()).stats.parkedMessageCount).toBe(1n));
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('comes again when its time is up', async () => {
+      const { connect } = await group(1, { messageTimeout: 300 });
+      const { recording, subscription } = connect(1, async (event) => {
+        if (event.retryCount === 2) await subscription.ack(event);
+      });
+      try {
+        const read = await recording.delivered(3);
+        expect(read.map((event) => [indexOf(event), event.retryCount])).toEqual([
+          [0, 0],
+          [0, 1],
+          [0, 2],
+        ]);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('is parked when its time is up too often', async () => {
+      const { connect, info } = await group(1, { messageTimeout: 200, maxRetryCount: 1 });
+      const { recording } = connect(1);
+      try {
+        await recording.delivered(2);
+        await eventually(async () => expect((await info()).stats.parkedMessageCount).toBe(1n));
+        expect(recording.events).toHaveLength(2);
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('goes to another consumer when its own disconnects, before newer events', async () => {
+      const { connect, consume } = await group(10);
+      const first = connect(4);
+      const delivered = await first.recording.delivered(4);
+      await first.subscription.ack(...delivered.slice(0, 2));
+      await first.recording.delivered(6);
+      await first.recording.stop();
+      const second = consume(1);
+      try {
+        // 2 to 5 were in flight at the first consumer; 0 and 1 are done.
+        expect((await second.delivered(8)).map(indexOf)).toEqual(range(8, 2));
+      } finally {
+        await second.stop();
+      }
+    });
+
+    test('does not hold up the others', async () => {
+      const { connect } = await group(50);
+      const kept: Delivered[] = [];
+      const { recording, subscription } = connect(5, async (event) => {
+        if (indexOf(event) === 3) kept.push(event);
+        else await subscription.ack(event);
+      });
+      try {
+        expect((await recording.delivered(50)).map(indexOf)).toEqual(range(50));
+        expect(kept).toHaveLength(1);
+      } finally {
+        await recording.stop();
+      }
+    });
+  });
+
+  test('a mixture of acknowledgements and refusals handles every event', async () => {
+    const { connect, info } = await group(90, { maxRetryCount: 10 });
+    const { recording, subscription } = connect(20, async (event) => {
+      const kind = indexOf(event) % 3;
+      if (kind === 0) await subscription.nack(SKIP, 'skip', event);
+      else if (kind === 1 && event.retryCount === 0) await subscription.nack(RETRY, 'retry', event);
+      else if (kind === 2 && indexOf(event) > 80) await subscription.nack(PARK, 'park', event);
+      else await subscription.ack(event);
+    });
+    try {
+      await recording.delivered(120);
+      await eventually(async () => {
+        expect((await info()).stats).toMatchObject({
+          totalInFlightMessages: 0,
+          retryBufferCount: 0,
+          parkedMessageCount: 3n,
+        });
+      });
+      expect(recording.events).toHaveLength(120);
+    } finally {
+      await recording.stop();
+    }
+  });
+
+  describe('the checkpoint of a group', () => {
+    test('is behind the oldest event that is not handled', async () => {
+      const { connect, info } = await group(10, fast);
+      const { recording, subscription } = connect(10);
+      try {
+        const read = await recording.delivered(10);
+        await subscription.ack(...read.slice(0, 4), ...read.slice(6));
+        await eventually(async () => expect((await info()).stats.lastCheckpointedEventRevision).toBe(3n));
+        await subscription.ack(...read.slice(4, 6));
+        await eventually(async () => expect((await info()).stats.lastCheckpointedEventRevision).toBe(9n));
+      } finally {
+        await recording.stop();
+      }
+    });
+
+    test('is where the group goes on after all its consumers were away', async () => {
+      const { consume, append, info } = await group(10, fast);
+      const first = consume();
+      await first.delivered(10);
+      await eventually(async () => expect((await info()).stats.totalInFlightMessages).toBe(0));
+      await first.stop();
+      await append(3, 10);
+      const second = consume();
+      try {
+        expect((await second.delivered(3)).map(indexOf)).toEqual([10, 11, 12]);
+      } finally {
+        await second.stop();
+      }
+    });
+
+    test('survives an update of the group', async () => {
+      const { stream, name, consume, append, info } = await group(10, fast);
+      const first = consume();
+      await first.delivered(10);
+      await eventually(async () => expect((await info()).stats.lastCheckpointedEventRevision).toBe(9n));
+      await first.stop();
+      await store.client.updatePersistentSubscriptionToStream(
+        stream,
+        name,
+        persistentSubscriptionToStreamSettingsFromDefaults({ ...fast, startFrom: START, maxRetryCount: 3 }),
+      );
+      await append(2, 10);
+      const second = consume();
+      try {
+        expect((await second.delivered(2)).map(indexOf)).toEqual([10, 11]);
+      } finally {
+        await second.stop();
+      }
+    });
+  });
+
+  describe('several consumers', () => {
+    test('with round robin share the events evenly, and no event goes to two', async () => {
+      const { consume, append } = await group(0, { consumerStrategyName: ROUND_ROBIN });
+      const consumers = [consume(50), consume(50), consume(50)];
+      try {
+        await Promise.all(consumers.map((consumer) => consumer.confirmed()));
+        await append(30, 0);
+        const shares = await Promise.all(consumers.map((consumer) => consumer.delivered(10)));
+        expect(shares.flatMap((share) => share.map(indexOf)).toSorted((a, b) => a - b)).toEqual(range(30));
+        expect(consumers.map(({ events }) => events.length)).toEqual([10, 10, 10]);
+      } finally {
+        await Promise.all(consumers.map((consumer) => consumer.stop()));
+      }
+    });
+
+    test('with dispatch to single one gets all until it is full, then the next', async () => {
+      const { connect, append } = await group(0, { consumerStrategyName: DISPATCH_TO_SINGLE });
+      const consumers = [connect(4), connect(4)];
+      try {
+        await Promise.all(consumers.map(({ recording }) => recording.confirmed()));
+        await append(6, 0);
+        await eventually(() => consumers.flatMap(({ recording }) => recording.events).length === 6);
+        const shares = consumers
+          .map(({ recording }) => recording.events.map(indexOf))
+          .toSorted((a, b) => b.length - a.length);
+        expect(shares).toEqual([
+          [0, 1, 2, 3],
+          [4, 5],
+        ]);
+      } finally {
+        await Promise.all(consumers.map(({ recording }) => recording.stop()));
+      }
+    });
+
+    test('with pinned all events of one stream go to one of them', async () => {
+      const { consume, append } = await group(0, { consumerStrategyName: PINNED });
+      const consumers = [consume(50), consume(50), consume(50)];
+      try {
+        await Promise.all(consumers.map((consumer) => consumer.confirmed()));
+        await append(20, 0);
+        await eventually(() => consumers.flatMap(({ events }) => events).length === 20);
+        expect(consumers.map(({ events }) => events.length).toSorted((a, b) => a - b)).toEqual([0, 0, 20]);
+      } finally {
+        await Promise.all(consumers.map((consumer) => consumer.stop()));
+      }
+    });
+
+    test('with pinned linked events are pinned by the stream of the event that is linked', async () => {
+      const { stream, consume } = await group(0, { consumerStrategyName: PINNED, resolveLinkTos: true });
+      const targets = range(8).map(() => uniqueName('pinned'));
+      const consumers = [consume(100), consume(100)];
+      try {
+        await Promise.all(consumers.map((consumer) => consumer.confirmed()));
+        for (const target of targets) await store.client.appendToStream(target, numberedEvents(5));
+        for (const revision of range(5)) {
+          await store.client.appendToStream(
+            stream,
+            targets.map((target) => linkTo(target, revision)),
+          );
+        }
+        await eventually(() => consumers.flatMap(({ events }) => events).length === 40);
+        for (const target of targets) {
+          const counts = consumers.map(({ events }) => events.filter(({ event }) => event?.streamId === target).length);
+          expect(counts.toSorted((a, b) => a - b)).toEqual([0, 5]);
+        }
+      } finally {
+        await Promise.all(consumers.map((consumer) => consumer.stop()));
+      }
+    });
+
+    test('are refused above the maximum of the group, until one leaves', async () => {
+      const { stream, name, connect } = await group(0, { maxSubscriberCount: 1 });
+      const first = connect();
+      await first.recording.confirmed();
+      const refused = await connect().recording.failed();
+      expect(refused).toBeInstanceOf(PersistentSubscriptionMaximumSubscribersReachedError);
+      expect(refused).toMatchObject({ streamName: stream, groupName: name });
+      await first.recording.stop();
+      await eventually(async () => {
+        const next = connect().recording;
+        try {
+          await next.confirmed();
+        } finally {
+          await next.stop();
+        }
+      });
+    });
+
+    test('two groups on one stream each get everything', async () => {
+      const one = await group(5);
+      const other = uniqueName('group');
+      await store.client.createPersistentSubscriptionToStream(
+        one.stream,
+        other,
+        persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: START }),
+      );
+      const recordings = [
+        one.consume(),
+        record(store.client.subscribeToPersistentSubscriptionToStream(one.stream, other)),
+      ];
+      try {
+        for (const recording of recordings) expect((await recording.delivered(5)).map(indexOf)).toEqual(range(5));
+      } finally {
+        await Promise.all(recordings.map((recording) => recording.stop()));
+      }
+    });
+  });
+});

@@ -1,0 +1,104 @@
+import {
+  BACKWARDS,
+  END,
+  START,
+  StreamDeletedError,
+  StreamNotFoundError,
+  type ReadStreamOptions,
+} from '@eventstore/db-client';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { collect, eventOf, indexOf, numberedEvents, range, rejectionOf, uniqueName, useEventStore } from './support.ts';
+
+describe('reading a stream', () => {
+  const store = useEventStore();
+  const stream = uniqueName('read');
+  const indexes = async (options?: ReadStreamOptions) =>
+    (await collect(store.client.readStream(stream, options))).map(indexOf);
+
+  beforeAll(async () => {
+    await store.client.appendToStream(stream, numberedEvents(10));
+  });
+
+  test('by default all events forwards from the start', async () => {
+    expect(await indexes()).toEqual(range(10));
+  });
+
+  test.each([
+    ['start', { fromRevision: START }, range(10)],
+    ['a revision, which is included', { fromRevision: 7n }, [7, 8, 9]],
+    ['revision 0', { fromRevision: 0n }, range(10)],
+    ['a revision with a limit', { fromRevision: 2n, maxCount: 3 }, [2, 3, 4]],
+    ['start with a limit', { maxCount: 1 }, [0]],
+    ['start with a limit beyond the end', { maxCount: 100 }, range(10)],
+    ['the last revision', { fromRevision: 9n }, [9]],
+    ['a revision beyond the end', { fromRevision: 10n }, []],
+  ] as const)('forwards from %s', async (_, options, expected) => {
+    expect(await indexes(options)).toEqual(expected);
+  });
+
+  test.each([
+    ['end', { fromRevision: END }, range(10).toReversed()],
+    ['end with a limit', { fromRevision: END, maxCount: 2 }, [9, 8]],
+    ['a revision, which is included', { fromRevision: 2n }, [2, 1, 0]],
+    ['a revision with a limit', { fromRevision: 5n, maxCount: 2 }, [5, 4]],
+    ['revision 0', { fromRevision: 0n }, [0]],
+    ['start', { fromRevision: START }, [0]],
+    ['a revision beyond the end', { fromRevision: 100n }, range(10).toReversed()],
+  ] as const)('backwards from %s', async (_, options, expected) => {
+    expect(await indexes({ ...options, direction: BACKWARDS })).toEqual(expected);
+  });
+
+  test('more events than fit into one page come in order and once, in both directions', async () => {
+    const long = uniqueName('read-long');
+    for (const start of range(5)) await store.client.appendToStream(long, numberedEvents(500, 'page', start * 500));
+    expect((await collect(store.client.readStream(long))).map(indexOf)).toEqual(range(2500));
+    const backwards = await collect(store.client.readStream(long, { direction: BACKWARDS, fromRevision: END }));
+    expect(backwards.map(indexOf)).toEqual(range(2500).toReversed());
+    expect(await collect(store.client.readStream(long, { maxCount: 1234 }))).toHaveLength(1234);
+  });
+
+  test('a reader that stops early does not disturb others', async () => {
+    for await (const read of store.client.readStream(stream)) if (indexOf(read) === 3) break;
+    expect(await indexes()).toEqual(range(10));
+  });
+
+  test('a stream that never was is not found, by its name', async () => {
+    const missing = uniqueName('missing-Ü');
+    for (const direction of ['forwards', 'backwards'] as const) {
+      const error = await rejectionOf(collect(store.client.readStream(missing, { direction })));
+      expect(error).toBeInstanceOf(StreamNotFoundError);
+      expect(error).toMatchObject({ streamName: missing });
+    }
+  });
+
+  test('a soft-deleted stream is not found', async () => {
+    const deleted = uniqueName('deleted');
+    await store.client.appendToStream(deleted, numberedEvents(2));
+    await store.client.deleteStream(deleted);
+    expect(await rejectionOf(collect(store.client.readStream(deleted)))).toBeInstanceOf(StreamNotFoundError);
+    const backwards = store.client.readStream(deleted, { direction: BACKWARDS, fromRevision: END });
+    expect(await rejectionOf(collect(backwards))).toBeInstanceOf(StreamNotFoundError);
+  });
+
+  test('a tombstoned stream is deleted, by its name', async () => {
+    const tombstoned = uniqueName('tombstoned');
+    await store.client.appendToStream(tombstoned, numberedEvents(2));
+    await store.client.tombstoneStream(tombstoned);
+    for (const direction of ['forwards', 'backwards'] as const) {
+      const error = await rejectionOf(collect(store.client.readStream(tombstoned, { direction })));
+      expect(error).toBeInstanceOf(StreamDeletedError);
+      expect(error).toMatchObject({ streamName: tombstoned });
+    }
+  });
+
+  test('what an append answered is read at once', async () => {
+    const own = uniqueName('read-own');
+    for (const count of range(20, 1)) {
+      await store.client.appendToStream(own, numberedEvents(1));
+      const [last] = await collect(
+        store.client.readStream(own, { direction: BACKWARDS, fromRevision: END, maxCount: 1 }),
+      );
+      expect(last && eventOf(last).revision).toBe(BigInt(count - 1));
+    }
+  });
+});

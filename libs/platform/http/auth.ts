@@ -1,0 +1,50 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { forbidden } from './errors.ts';
+
+/** Who calls: a user or service of exactly one organization, through one API key. */
+export interface Principal {
+  readonly organizationId: EntityId;
+  readonly principalType: 'user' | 'service';
+  readonly principalId: EntityId;
+  readonly keyId: EntityId;
+  /** Scopes such as `channels:read`; `channels:*` covers all of a group, `*` everything. */
+  readonly scopes: ReadonlySet<string>;
+}
+
+/**
+ * Port: who presents this key.
+ *
+ * Guarantees: `null` for every key that is unknown, malformed, expired or revoked, without saying
+ * which. Answers at once (no promise) when it knows, so that a read costs no extra turn of the
+ * event loop. Throws `storeUnavailable` when it cannot know.
+ * Omits: the header's form, scopes, rate limits.
+ */
+export interface Authenticator {
+  authenticate(presentedKey: string): Principal | null | Promise<Principal | null>;
+}
+
+const SCHEMES = ['bearer ', 'token '] as const;
+
+/** The key in an `Authorization` header of the form `<key>`, `Bearer <key>` or `Token <key>`, or `null`. */
+export function presentedKey(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  const first = header.charCodeAt(0) | 0x20;
+  if (first === 0x62 || first === 0x74) {
+    const lower = header.slice(0, 7).toLowerCase();
+    for (const scheme of SCHEMES) if (lower.startsWith(scheme)) return header.slice(scheme.length).trim() || null;
+  }
+  return header === '' || header.includes(' ') ? null : header;
+}
+
+/** Whether `scopes` cover `required` (`group:action`). */
+export function hasScope(scopes: ReadonlySet<string>, required: string): boolean {
+  if (scopes.has(required) || scopes.has('*')) return true;
+  const colon = required.indexOf(':');
+  return colon > 0 && scopes.has(`${required.slice(0, colon)}:*`);
+}
+
+/** @throws HttpError 403 when the principal lacks the scope */
+export function requireScope(principal: Principal, required: string): void {
+  if (!hasScope(principal.scopes, required))
+    throw forbidden(`The API key lacks the scope ${required}`, 'missing_scope');
+}

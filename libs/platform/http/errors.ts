@@ -1,0 +1,143 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { Fault } from '#libs/kernel/faults.ts';
+import type { ValidationError } from './validation/pydantic-errors.ts';
+
+/**
+ * An answer other than success that a route decides on. `detail` and `code` are shown to the caller:
+ * they never hold what another organization owns, nor anything of the inside.
+ */
+export class HttpError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, detail: string, headers: Record<string, string> = {}) {
+    super(detail);
+    this.name = 'HttpError';
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+/** 422: the input does not fit. `errors` go out as they are, in the shape of pydantic 2. */
+export class ValidationFailure extends Error {
+  readonly status = 422;
+  readonly errors: readonly ValidationError[];
+
+  constructor(errors: readonly ValidationError[]) {
+    super('The input is invalid');
+    this.name = 'ValidationFailure';
+    this.errors = errors;
+  }
+}
+
+/**
+ * Absent, or another organization's: the same bytes for both, hence no request id and no name of
+ * the thing in the body (the id is in `x-request-id`).
+ */
+export const NOT_FOUND_BODY = Buffer.from('{"detail":"Not Found","code":"not_found"}');
+
+export const unauthorized = (): HttpError =>
+  new HttpError(401, 'not_authenticated', 'Not authenticated', { 'www-authenticate': 'Bearer realm="parley"' });
+export const forbidden = (detail: string, code = 'forbidden'): HttpError => new HttpError(403, code, detail);
+export const notFound = (): HttpError => new HttpError(404, 'not_found', 'Not Found');
+export const conflict = (detail: string, code = 'conflict', headers?: Record<string, string>): HttpError =>
+  new HttpError(409, code, detail, headers);
+export const preconditionFailed = (detail = 'The entity has changed since the given ETag'): HttpError =>
+  new HttpError(412, 'precondition_failed', detail);
+export const tooManyRequests = (retryAfterSeconds: number): HttpError =>
+  new HttpError(429, 'rate_limited', 'Too many requests', { 'retry-after': String(retryAfterSeconds) });
+
+/** 422 for a single field that only the route can judge (`loc` as in `['body', 'url']`). */
+export function invalid(
+  loc: readonly (string | number)[],
+  message: string,
+  input: unknown,
+  type = 'value_error',
+): ValidationFailure {
+  const error: ValidationError =
+    type === 'value_error'
+      ? { type, loc: [...loc], msg: `Value error, ${message}`, input, ctx: { error: {} } }
+      : { type, loc: [...loc], msg: message, input };
+  return new ValidationFailure([error]);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const INTERNAL: Answer = { status: 500, code: 'internal', detail: 'Internal Server Error' };
+
+/** What Fastify and its plugins refuse by themselves, in our words. */
+const BY_STATUS: Readonly<Record<number, Answer>> = {
+  400: { status: 400, code: 'bad_request', detail: 'The request cannot be read' },
+  408: { status: 408, code: 'request_timeout', detail: 'The request did not arrive in time' },
+  413: { status: 413, code: 'body_too_large', detail: 'The body is larger than allowed' },
+  414: { status: 414, code: 'uri_too_long', detail: 'The URL is longer than allowed' },
+  415: { status: 415, code: 'unsupported_media_type', detail: 'Content-Type must be application/json' },
+  431: { status: 431, code: 'headers_too_large', detail: 'The headers are larger than allowed' },
+};
+
+function answerOf(error: FastifyError | Error): Answer {
+  if (error instanceof HttpError) return { ...error, detail: error.message };
+  if (error instanceof Fault) {
+    const headers =
+      error.status === 503 || error.retryAfterSeconds !== undefined
+        ? { 'retry-after': String(error.retryAfterSeconds ?? 1) }
+        : {};
+    return { status: error.status, code: error.code, detail: error.message, headers };
+  }
+  const { code, statusCode } = error as Partial<FastifyError>;
+  if (code === 'FST_ERR_HANDLER_TIMEOUT') {
+    return { status: 503, code: 'timeout', detail: 'The answer took too long', headers: { 'retry-after': '2' } };
+  }
+  return (statusCode !== undefined && BY_STATUS[statusCode]) || INTERNAL;
+}
+
+/** Fastify's one error handler: turns whatever was thrown into the error table of the API. */
+export function replyWithError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof ValidationFailure) {
+    void reply.code(422).type(JSON_TYPE).send(validationBody(error.errors));
+    return;
+  }
+  const answer = answerOf(error);
+  if (answer.status >= 500) {
+    const level = answer.status === 500 ? 'error' : 'warn';
+    request.log[level](
+      { err: error, request_id: request.id, method: request.method, route: routeOf(request) },
+      'request failed',
+    );
+  }
+  if (answer.headers) void reply.headers(answer.headers);
+  if (answer.status === 404) {
+    void reply.code(404).type(JSON_TYPE).send(NOT_FOUND_BODY);
+    return;
+  }
+  const body = JSON.stringify({ detail: answer.detail, code: answer.code, request_id: request.id });
+  void reply.code(answer.status).type(JSON_TYPE).send(Buffer.from(body));
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The pattern of the route, never the URL: a URL may carry a ticket. */
+export function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'none';
+}
+
+const MAX_ERRORS = 100;
+const MAX_INPUT_BYTES = 16 * 1024;
+
+/** Bounds what a hostile body can make us echo: 100 errors, 16 KiB for each `input`. */
+function validationBody(errors: readonly ValidationError[]): Buffer {
+  const detail = errors.slice(0, MAX_ERRORS).map((error) => {
+    const size = JSON.stringify(error.input)?.length ?? 0;
+    if (size <= MAX_INPUT_BYTES) return error;
+    const { input: _omitted, ...rest } = error;
+    return rest;
+  });
+  return Buffer.from(JSON.stringify({ detail }));
+}

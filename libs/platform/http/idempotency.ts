@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { canonicalJson } from './canonical-json.ts';
+import { conflict, invalid } from './errors.ts';
+
+/** Whose key it is: keys of different principals never meet. */
+export interface IdempotencyScope {
+  readonly organizationId: string;
+  readonly principalId: string;
+  /** 1 to 255 characters, as the caller chose it. */
+  readonly key: string;
+}
+
+/** An answer that can be given again, byte for byte. */
+export interface StoredResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type IdempotencyStart =
+  /** The caller holds the key now; `lease` proves it to `complete` and `abandon`. */
+  | { readonly state: 'started'; readonly lease: string }
+  /** Another request holds the key. */
+  | { readonly state: 'in_flight' }
+  /** The key was used with another fingerprint. */
+  | { readonly state: 'mismatch' }
+  | { readonly state: 'completed'; readonly response: StoredResponse };
+
+/**
+ * Port: remembers what a key was answered with.
+ *
+ * Guarantees:
+ * - `begin` is atomic: of any number of concurrent calls with one scope, one gets `started`.
+ * - A lease ends by itself after `leaseMs`: a process that dies holds nobody up for longer. The
+ *   fingerprint outlives the lease and is kept for `keepMs`, so that a retry with another body is
+ *   `mismatch` even after a crash.
+ * - `complete` and `abandon` do nothing when the lease is no longer the holder's.
+ * - After `complete`, `begin` with the same fingerprint is `completed` for `keepMs`.
+ * - All three throw `storeUnavailable` when the store does not answer: a request that asks for
+ *   idempotency is never run without it.
+ * Omits: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
+ */
+export interface IdempotencyStore {
+  begin(
+    scope: IdempotencyScope,
+    fingerprint: string,
+    options: { leaseMs: number; keepMs: number },
+  ): Promise<IdempotencyStart>;
+  complete(scope: IdempotencyScope, lease: string, response: StoredResponse, keepMs: number): Promise<void>;
+  abandon(scope: IdempotencyScope, lease: string): Promise<void>;
+}
+
+/** A request that runs under an idempotency key. */
+export interface IdempotentRun {
+  readonly scope: IdempotencyScope;
+  readonly fingerprint: string;
+  lease: string | undefined;
+}
+
+export const IDEMPOTENCY_HEADER = 'idempotency-key';
+export const KEEP_MS = 24 * 60 * 60 * 1000;
+export const LEASE_MS = 30_000;
+/** Headers of the first answer that belong to its content; others belong to the exchange. */
+const KEPT_HEADERS = ['content-type', 'etag', 'location', 'parley-position'] as const;
+/** Refusals that the very same request may get past a moment later; nothing was written. */
+const TRANSIENT = new Set([401, 403, 408, 409, 412, 425, 429]);
+
+/**
+ * Reads the header and fingerprints the request while the body is still as it was sent.
+ * @throws ValidationFailure 422 for a key of more than 255 characters, an empty one, or several
+ */
+export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
+  const key = request.headers[IDEMPOTENCY_HEADER];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw invalid(['header', IDEMPOTENCY_HEADER], 'a key has 1 to 255 visible ASCII characters', key);
+  }
+  const { organizationId, principalId } = request.principal;
+  const fingerprint = createHash('sha256')
+    .update(`${request.method} ${request.url}\n`)
+    .update(canonicalJson(request.body))
+    .digest('base64url');
+  return { scope: { organizationId, principalId, key }, fingerprint, lease: undefined };
+}
+
+/**
+ * Takes the key, or answers from what it was answered with before.
+ * @returns true when the reply has been sent
+ * @throws HttpError 409 while another request holds it; ValidationFailure 422 for another body
+ */
+export async function beginIdempotent(
+  run: IdempotentRun,
+  store: IdempotencyStore,
+  reply: FastifyReply,
+): Promise<boolean> {
+  const start = await store.begin(run.scope, run.fingerprint, { leaseMs: LEASE_MS, keepMs: KEEP_MS });
+  switch (start.state) {
+    case 'started':
+      run.lease = start.lease;
+      return false;
+    case 'in_flight':
+      throw conflict('A request with this Idempotency-Key is in flight', 'idempotency_in_flight', {
+        'retry-after': '1',
+      });
+    case 'mismatch':
+      throw invalid(['header', IDEMPOTENCY_HEADER], 'the key was used with another request', run.scope.key);
+    case 'completed':
+      void reply
+        .code(start.response.status)
+        .headers({ ...start.response.headers, 'idempotency-replayed': 'true' })
+        .send(Buffer.from(start.response.body));
+      return true;
+  }
+}
+
+/**
+ * Stores the answer before it goes out. Never throws: by now the command has happened, and a caller
+ * who repeats it is safe by its deterministic event ids.
+ */
+export async function endIdempotent(
+  run: IdempotentRun,
+  store: IdempotencyStore,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<void> {
+  const { lease } = run;
+  if (lease === undefined) return;
+  run.lease = undefined;
+  const status = reply.statusCode;
+  const body = bodyText(payload);
+  try {
+    if (status >= 500 || TRANSIENT.has(status) || body === undefined) await store.abandon(run.scope, lease);
+    else await store.complete(run.scope, lease, { status, headers: keptHeaders(reply), body }, KEEP_MS);
+  } catch (error) {
+    request.log.warn({ err: error, request_id: request.id }, 'the answer to an idempotency key was not stored');
+  }
+}
+
+/** `undefined` for a stream: what is not in memory is not kept. */
+function bodyText(payload: unknown): string | undefined {
+  if (payload === undefined || payload === null) return '';
+  if (typeof payload === 'string') return payload;
+  return Buffer.isBuffer(payload) ? payload.toString() : undefined;
+}
+
+function keptHeaders(reply: FastifyReply): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of KEPT_HEADERS) {
+    const value = reply.getHeader(name);
+    if (value !== undefined) kept[name] = String(value);
+  }
+  return kept;
+}

@@ -1,0 +1,96 @@
+/**
+ * The HTTP edge, without knowledge of any noun: validation in pydantic's words, authentication,
+ * the error table, paging, idempotency, preconditions, OpenAPI, health, metrics.
+ *
+ * A feature's routes file declares its routes on the app, like this:
+ *
+ * ```ts
+ * const params = z.object({ id: idParam('Id of the channel') });
+ *
+ * export function channelRoutes(app: HttpApp, channels: Channels): void {
+ *   app.get('/api/v1/channels/:id', {
+ *     config: { scope: 'channels:read' },
+ *     schema: { operationId: 'getChannel', tags: ['channels'], params, response: { 200: channelSchema } },
+ *   }, async (request, reply) => {
+ *     const found = await channels.document(request.principal.organizationId, request.params.id);
+ *     if (found === null) throw notFound();                   // missing or foreign: the same bytes
+ *     if (notModified(request, reply, found.revision)) return reply;
+ *     return sendJson(reply, found.json);                     // a Buffer, as it is stored
+ *   });
+ *
+ *   app.get('/api/v1/channels', {
+ *     config: { scope: 'channels:read' },
+ *     schema: {
+ *       operationId: 'listChannels', tags: ['channels'],
+ *       querystring: z.object({ ...pageQuery, is_owner: queryBoolean().optional() }),
+ *       response: { 200: z.object({ items: z.array(channelSchema), meta: pageMetaSchema }) },
+ *     },
+ *   }, async (request, reply) => {
+ *     const { size, page: _page, cursor: _cursor, ...filter } = request.query;
+ *     const page = openPage(request, request.query, filter);
+ *     const found = await channels.list(request.principal.organizationId, filter, page);
+ *     return sendPage(reply, found.items, page.meta({ total: found.total, hasNext: found.hasNext, last: found.last }));
+ *   });
+ *
+ *   app.patch('/api/v1/channels/:id', {
+ *     config: { scope: 'channels:write' },
+ *     schema: { operationId: 'updateChannel', tags: ['channels'], params, body: changes, response: { 200: channelSchema } },
+ *   }, async (request, reply) => {
+ *     const outcome = await channels.update(commandContext(request), request.params.id, request.body, ifMatchOf(request));
+ *     if (!outcome.ok) throw statusOf(outcome.rejection);     // each reason to a status, exhaustively
+ *     setPosition(request, reply, { stream: outcome.stream, revision: outcome.revision });
+ *     reply.header('etag', etagOf(outcome.revision));
+ *     return outcome.channel;
+ *   });
+ * }
+ * ```
+ *
+ * What a route gets without asking: 401, 403 (`config.scope`), 429, 413, 415, 422, the wait for
+ * `Parley-Position` on GET, replay by `Idempotency-Key` on POST and PATCH, metrics, trace context,
+ * and its place in the OpenAPI document.
+ */
+export { buildHttpServer } from './server.ts';
+export type { HttpApp, HttpServer, HttpServerOptions, RateLimit } from './server-options.ts';
+export type { Authenticator, Principal } from './auth.ts';
+export { hasScope, requireScope } from './auth.ts';
+export { cachingAuthenticator } from './authentication-cache.ts';
+export type { CachingAuthenticator, KeyDirectory, KnownKey } from './authentication-cache.ts';
+export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './api-key.ts';
+export {
+  conflict,
+  forbidden,
+  HttpError,
+  invalid,
+  notFound,
+  preconditionFailed,
+  tooManyRequests,
+  unauthorized,
+  ValidationFailure,
+} from './errors.ts';
+export type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
+export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
+export type { PageMeta, PageRequest } from './paging.ts';
+export { positionOf, setPosition } from './position.ts';
+export type { Position, PositionWaiter } from './position.ts';
+export { etagOf, ifMatchOf, notModified, requireIfMatch } from './preconditions.ts';
+export type { IfMatch } from './preconditions.ts';
+export { commandContext, commandIdOf } from './request-context.ts';
+export { sendJson, sendPage } from './replies.ts';
+export type { ReadinessProbe } from './operations.ts';
+export type { PydanticError, ValidationError } from './validation/pydantic-errors.ts';
+export { refuse } from './validation/custom-issue.ts';
+export {
+  httpUrl,
+  idParam,
+  idReference,
+  jsonMap,
+  queryBoolean,
+  queryInteger,
+  queryPointInHistory,
+  singleEmoji,
+  stringMap,
+  text,
+  timestamp,
+  uuid,
+} from './validation/schemas.ts';
+export type { PointInHistory } from './validation/schemas.ts';

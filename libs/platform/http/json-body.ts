@@ -1,0 +1,74 @@
+import { isUtf8 } from 'node:buffer';
+import { ValidationFailure } from './errors.ts';
+import { syntaxFaultOf } from './validation/json-syntax.ts';
+import type { ValidationError } from './validation/pydantic-errors.ts';
+
+/** Beyond any shape of the API, and far below what recursive code (serialisers, schemas) survives. */
+const MAX_DEPTH = 100;
+
+/**
+ * The body of a request: parsed JSON, or `undefined` where it is empty.
+ * @throws ValidationFailure 422 for bytes that are no UTF-8, malformed JSON, nesting beyond 100
+ *   levels, and names that reach an object's prototype
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  if (!isUtf8(bytes)) throw jsonInvalid({ error: 'The body is not UTF-8', position: 0 });
+  const decoded = bytes.toString();
+  const text = decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded;
+  const tooDeep = depthFault(text);
+  if (tooDeep !== undefined) throw jsonInvalid({ error: 'Nesting is too deep', position: tooDeep });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw jsonInvalid(syntaxFaultOf(text));
+  }
+  if (SUSPICIOUS.test(text)) refusePrototypeNames(value);
+  return value;
+}
+
+function jsonInvalid({ error, position }: { error: string; position: number }): ValidationFailure {
+  return new ValidationFailure([
+    { type: 'json_invalid', loc: ['body', position], msg: 'JSON decode error', input: {}, ctx: { error } },
+  ]);
+}
+
+/** Where the nesting passes the limit, if it does. */
+function depthFault(text: string): number | undefined {
+  if (text.length <= MAX_DEPTH) return undefined;
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) inString = !inString;
+    else if (inString) at += code === 0x5c ? 1 : 0;
+    else if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > MAX_DEPTH) return at;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return undefined;
+}
+
+/** Escapes can spell any name, so they are looked into as well. */
+const SUSPICIOUS = /__proto__|prototype|\\u/;
+
+function refusePrototypeNames(root: unknown): void {
+  const errors: ValidationError[] = [];
+  const pending: { value: unknown; loc: (string | number)[] }[] = [{ value: root, loc: ['body'] }];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, loc } = next;
+    if (typeof value !== 'object' || value === null) continue;
+    for (const name of Object.keys(value)) {
+      const child: unknown = Reflect.get(value, name);
+      const childLoc = [...loc, Array.isArray(value) ? Number(name) : name];
+      const forbidden = name === '__proto__' || (name === 'prototype' && loc.at(-1) === 'constructor');
+      if (forbidden) errors.push({ type: 'extra_forbidden', loc: childLoc, msg: FORBIDDEN, input: child });
+      else pending.push({ value: child, loc: childLoc });
+    }
+  }
+  if (errors.length > 0) throw new ValidationFailure(errors);
+}
+
+const FORBIDDEN = 'Extra inputs are not permitted';

@@ -1,0 +1,103 @@
+import swagger from '@fastify/swagger';
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { JSON_TYPE } from './errors.ts';
+import { ERROR_RESPONSES, ERROR_SCHEMAS } from './openapi-errors.ts';
+import type { HttpApp, HttpServerOptions } from './server-options.ts';
+
+type Transform = NonNullable<FastifyDynamicSwaggerOptions['transform']>;
+type TransformObject = NonNullable<FastifyDynamicSwaggerOptions['transformObject']>;
+type Document = Extract<ReturnType<TransformObject>, { components?: { pathItems?: unknown } }>;
+type Operation = NonNullable<NonNullable<NonNullable<Document['paths']>[string]>['get']>;
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+
+/** Collects the routes declared from here on. The document is served by {@link openApiRoute}. */
+export async function registerOpenApi(app: HttpApp, info: HttpServerOptions['info']): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { ...info },
+      servers: [{ url: '/' }],
+      components: {
+        securitySchemes: {
+          ApiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Authorization',
+            description: 'An API key: `<key>`, `Bearer <key>` or `Token <key>`',
+          },
+        },
+        schemas: ERROR_SCHEMAS,
+      },
+      security: [{ ApiKey: [] }],
+    },
+    transform: describeRoute,
+    transformObject: (document) => completed(jsonSchemaTransformObject(document)),
+  });
+}
+
+/** `/openapi.json`, written once. Must be registered after all routes. */
+export function openApiRoute(app: HttpApp): void {
+  let document: Buffer | undefined;
+  app.get('/openapi.json', { config: { public: true }, schema: { hide: true } }, (_request, reply) => {
+    document ??= Buffer.from(JSON.stringify(app.swagger()));
+    void reply.type(JSON_TYPE).send(document);
+  });
+}
+
+const describeRoute: Transform = (route) => {
+  const { schema, url } = jsonSchemaTransform(route);
+  const { config } = route.route;
+  if (config?.public) return { schema: { ...schema, security: [] }, url };
+  return { schema: { ...schema, ...(config?.scope !== undefined && { 'x-required-scope': config.scope }) }, url };
+};
+
+/** What holds for every operation is said once, here, instead of at each route. */
+function completed(document: ReturnType<TransformObject>): ReturnType<TransformObject> {
+  if (!isOpenApi31(document)) return document;
+  for (const item of Object.values(document.paths ?? {})) {
+    for (const method of METHODS) {
+      const operation = item?.[method];
+      if (operation) completeOperation(operation, method);
+    }
+  }
+  return document;
+}
+
+function isOpenApi31(document: ReturnType<TransformObject>): document is Document {
+  return 'openapi' in document && document.openapi?.startsWith('3.1') === true;
+}
+
+function completeOperation(operation: Operation, method: (typeof METHODS)[number]): void {
+  const isPublic = operation.security?.length === 0;
+  const skipped = new Set(isPublic ? ['401', '403'] : []);
+  operation.responses ??= {};
+  for (const [status, response] of Object.entries(ERROR_RESPONSES)) {
+    if (!skipped.has(status)) operation.responses[status] ??= response;
+  }
+  for (const parameter of operation.parameters ?? []) {
+    if ('schema' in parameter && parameter.schema && 'deprecated' in parameter.schema && parameter.schema.deprecated) {
+      parameter.deprecated = true;
+    }
+  }
+  const ok = operation.responses['200'];
+  if (ok && 'description' in ok && ok.description === 'Default Response') ok.description = 'Successful Response';
+  if (operation.requestBody && 'content' in operation.requestBody) operation.requestBody.required = true;
+  if (!isPublic) operation.parameters = [...(operation.parameters ?? []), ...headersOf(method)];
+}
+
+function headersOf(method: (typeof METHODS)[number]): NonNullable<Operation['parameters']> {
+  const header = (name: string, description: string, maxLength: number) => ({
+    in: 'header' as const,
+    name,
+    required: false,
+    description,
+    schema: { type: 'string' as const, minLength: 1, maxLength },
+  });
+  if (method === 'get') {
+    return [header('Parley-Position', 'Waits, at most two seconds, until this position can be read', 2048)];
+  }
+  if (method !== 'post' && method !== 'patch') return [];
+  return [header('Idempotency-Key', 'Kept for 24 hours: the same request again gets the first answer again', 255)];
+}

@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Metrics } from '../telemetry/index.ts';
+import { JSON_TYPE } from './errors.ts';
+import type { HttpApp } from './server-options.ts';
+
+/**
+ * One thing that this process needs in order to serve: a store, or a projection that keeps up.
+ * `check` may throw, or never answer: both count as down. `detail` is shown to everybody who can
+ * reach `/health/ready`: lag and positions, no addresses and no secrets.
+ */
+export interface ReadinessProbe {
+  readonly name: string;
+  check(): Promise<{ readonly ok: boolean; readonly detail?: Readonly<Record<string, unknown>> }>;
+}
+
+interface ProbeResult {
+  readonly status: 'ok' | 'down';
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+interface Operations {
+  readonly probes: readonly ReadinessProbe[];
+  readonly metrics: Metrics;
+  readonly isClosing: () => boolean;
+}
+
+const PROBE_MS = 2_000;
+/** However many ask, the stores are asked once in this time. */
+const REUSE_MS = 250;
+
+/** `/health/live`, `/health/ready` and `/metrics`: for orchestrators, without authentication. */
+export function operationRoutes(app: HttpApp, { probes, metrics, isClosing }: Operations): void {
+  const config = { public: true };
+  const schema = { hide: true };
+  const alive = Buffer.from('{"status":"ok"}');
+  app.get('/health/live', { config, schema }, (_request, reply) => {
+    void reply.type(JSON_TYPE).header('cache-control', 'no-store').send(alive);
+  });
+
+  let latest: { at: number; results: Promise<Record<string, ProbeResult>> } | undefined;
+  app.get('/health/ready', { config, schema }, async (_request, reply) => {
+    if (latest === undefined || performance.now() - latest.at > REUSE_MS) {
+      latest = { at: performance.now(), results: runProbes(probes) };
+    }
+    const checks = await latest.results;
+    const ready = !isClosing() && Object.values(checks).every(({ status }) => status === 'ok');
+    void reply.header('cache-control', 'no-store').code(ready ? 200 : 503);
+    if (!ready) void reply.header('retry-after', '2');
+    return { status: ready ? 'ok' : isClosing() ? 'stopping' : 'down', checks };
+  });
+
+  app.get('/metrics', { config, schema }, async (_request, reply) =>
+    reply.header('content-type', metrics.contentType).send(await metrics.scrape()),
+  );
+}
+
+async function runProbes(probes: readonly ReadinessProbe[]): Promise<Record<string, ProbeResult>> {
+  const results = await Promise.all(probes.map(async (probe) => [probe.name, await runProbe(probe)] as const));
+  return Object.fromEntries(results);
+}
+
+async function runProbe(probe: ReadinessProbe): Promise<ProbeResult> {
+  const abort = new AbortController();
+  const late = delay(PROBE_MS, undefined, { signal: abort.signal }).then(() => ({ ok: false, detail: LATE }));
+  late.catch(() => undefined);
+  try {
+    const { ok, detail } = await Promise.race([probe.check(), late]);
+    return { status: ok ? 'ok' : 'down', ...(detail && { detail }) };
+  } catch {
+    // The reason is in the log of whoever owns the store; a message may name hosts.
+    return { status: 'down', detail: { reason: 'the check failed' } };
+  } finally {
+    abort.abort();
+  }
+}
+
+const LATE = { reason: `no answer within ${PROBE_MS} ms` };

@@ -1,0 +1,77 @@
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { canonicalJson } from './canonical-json.ts';
+import { invalid } from './errors.ts';
+import { queryInteger, text } from './validation/schemas.ts';
+
+/** The paging parameters of every list route: spread into its query schema. */
+export const pageQuery = {
+  size: queryInteger({ min: 1, max: 100, default: 50, description: 'Items on a page' }),
+  page: queryInteger({ min: 1, max: 1_000_000_000, default: 1, description: 'Number of the page, from 1' }),
+  cursor: text({ max: 2048, description: '`meta.next_cursor` of the page before; wins over `page`' }).optional(),
+};
+
+/** `meta` of every list answer (section 2.10 of the contract). */
+export const pageMetaSchema = z
+  .object({
+    total: z.int().min(0),
+    has_next: z.boolean(),
+    has_previous: z.boolean(),
+    page: z.int().min(1),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: 'PageMeta' });
+export type PageMeta = z.infer<typeof pageMetaSchema>;
+
+interface PageInput {
+  readonly size: number;
+  readonly page: number;
+  readonly cursor?: string | undefined;
+}
+
+/** One page to read: `size` items after the key `after` where a cursor was given, else from `offset`. */
+export interface PageRequest {
+  readonly size: number;
+  readonly page: number;
+  /** Sort key (the feature's own text) of the last item of the page before; `null` without a cursor. */
+  readonly after: string | null;
+  /** Items to skip from the start where there is no cursor; 0 with one. */
+  readonly offset: number;
+  /**
+   * `meta` for what was read. `last` is the sort key of the last item on this page: it must order
+   * the items totally (a time alone does not), so that rows added meanwhile move nobody.
+   */
+  meta(read: { total: number; hasNext: boolean; last: string | null }): PageMeta;
+}
+
+const cursorPayload = z.tuple([z.int().min(2), z.string()]);
+
+/**
+ * Opens the page that a query asks for. A cursor is bound to the organization, the route and the
+ * filter: `filter` holds the parsed filter parameters, with deprecated names already merged.
+ * @throws ValidationFailure 422 for a cursor that was changed, or made for something else
+ */
+export function openPage(request: FastifyRequest, query: PageInput, filter: Record<string, unknown>): PageRequest {
+  const { tokens } = request.server;
+  const context = ['cursor', request.principal.organizationId, request.routeOptions.url ?? '', canonicalJson(filter)];
+  let page = query.page;
+  let after: string | null = null;
+  if (query.cursor !== undefined) {
+    const opened = cursorPayload.safeParse(tokens.open(context, query.cursor));
+    if (!opened.success) throw invalid(['query', 'cursor'], 'not a cursor of this list', query.cursor);
+    [page, after] = opened.data;
+  }
+  return {
+    size: query.size,
+    page,
+    after,
+    offset: after === null ? (page - 1) * query.size : 0,
+    meta: ({ total, hasNext, last }) => ({
+      total,
+      has_next: hasNext,
+      has_previous: page > 1,
+      page,
+      next_cursor: hasNext && last !== null ? tokens.seal(context, [page + 1, last]) : null,
+    }),
+  };
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { systemClock } from '#libs/kernel/clock.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { Principal } from './auth.ts';
+import type { IdempotentRun } from './idempotency.ts';
+import type { TokenSigner } from './signed-token.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Signs cursors and positions. */
+    tokens: TokenSigner;
+  }
+  interface FastifyRequest {
+    /** Who calls. Reading it on a route with `config.public` is a fault of ours, and throws. */
+    readonly principal: Principal;
+    authenticated: Principal | null;
+    /** W3C trace context of this request: the caller's trace, or a new one; our own span. */
+    readonly traceparent: string;
+    ownTraceparent: string | null;
+    /** The caller's `Idempotency-Key`, if any. */
+    readonly idempotencyKey: string | undefined;
+    idempotentRun: IdempotentRun | null;
+  }
+  interface FastifyContextConfig {
+    /** The scope that the key needs, such as `channels:read`. Every route has either this or `public`. */
+    scope?: string;
+    /** No authentication: health, documentation. */
+    public?: boolean;
+  }
+}
+
+const PRINTABLE_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
+const processPrefix = randomBytes(6).toString('base64url');
+let counter = 0;
+
+/** The caller's `x-request-id` where it is well-formed, else an id that no other process gives out. */
+export function requestIdOf(raw: { headers: Record<string, string | string[] | undefined> }): string {
+  const given = raw.headers['x-request-id'];
+  if (typeof given === 'string' && PRINTABLE_ID.test(given)) return given;
+  counter += 1;
+  return `${processPrefix}-${counter.toString(36)}`;
+}
+
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})$/;
+
+/** `traceparent` for the span of this request (W3C Trace Context, version 00). */
+export function traceparentOf(header: string | string[] | undefined): string {
+  const match = typeof header === 'string' ? TRACEPARENT.exec(header) : null;
+  const spanId = randomHex(8);
+  return match ? `00-${match[1]}-${spanId}-${match[2]}` : `00-${randomHex(16)}-${spanId}-01`;
+}
+
+/** Random hex from a pool: one system call for a thousand requests. */
+let pool = '';
+let poolAt = 0;
+function randomHex(bytes: number): string {
+  const length = bytes * 2;
+  if (poolAt + length > pool.length) {
+    pool = randomBytes(24 * 1024).toString('hex');
+    poolAt = 0;
+  }
+  const hex = pool.slice(poolAt, poolAt + length);
+  poolAt += length;
+  // All zeros is the one value that the standard forbids; a set bit costs nothing.
+  return hex.startsWith('00000000') ? `1${hex.slice(1)}` : hex;
+}
+
+const COMMAND_NAMESPACE: EntityId = '6c1f5f0e-58a5-5c0b-9c39-0f6b1d7b8a52';
+
+/**
+ * The seam that makes a crash between append and answer safe. With an `Idempotency-Key`, the
+ * command's id is a function of organization, principal, key and the request's content, and the ids
+ * of its events are a function of that (`eventIdOf`). A retry after the short lease has ended runs
+ * the command again, appends the same event ids, and the event store recognises them.
+ * Without a key every request is a command of its own.
+ */
+export function commandIdOf(request: FastifyRequest): EntityId {
+  const run = request.idempotentRun;
+  if (run === null) return newId();
+  const { organizationId, principalId, key } = run.scope;
+  return derivedId(COMMAND_NAMESPACE, JSON.stringify([organizationId, principalId, key, run.fingerprint]));
+}
+
+/** Call once per command: without an `Idempotency-Key` each call makes a new command id. */
+export function commandContext(request: FastifyRequest): CommandContext {
+  const { organizationId, principalType, principalId } = request.principal;
+  return {
+    commandId: commandIdOf(request),
+    organizationId,
+    actor: { type: principalType, id: principalId },
+    at: systemClock.now(),
+    correlationId: request.id,
+    traceparent: request.traceparent,
+    idempotencyKey: request.idempotencyKey,
+  };
+}

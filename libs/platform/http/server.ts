@@ -1,0 +1,175 @@
+import cors from '@fastify/cors';
+import helmet from '@fastify/helmet';
+import Fastify from 'fastify';
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
+import type { Socket } from 'node:net';
+import { createAllowedMethods } from './allowed-methods.ts';
+import type { AllowedMethods } from './allowed-methods.ts';
+import { registerDocumentation } from './documentation.ts';
+import { HttpError, notFound, replyWithError } from './errors.ts';
+import { parseJsonBody } from './json-body.ts';
+import { openApiRoute, registerOpenApi } from './openapi.ts';
+import { operationRoutes } from './operations.ts';
+import { createLimiters } from './rate-limits.ts';
+import type { Limiters } from './rate-limits.ts';
+import { requestIdOf, traceparentOf } from './request-context.ts';
+import { attachPipeline, stamp } from './route-pipeline.ts';
+import type { HttpApp, HttpServer, HttpServerOptions, HttpTypeProvider } from './server-options.ts';
+import { createTokenSigner } from './signed-token.ts';
+import { InputRefused, validatorCompiler, wholeRefusal } from './validation/validator.ts';
+
+const GRACE_MS = 10_000;
+
+/** Builds the server, with every part registered here, in order; it does not listen yet. */
+export async function buildHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  let closing = false;
+  const isClosing = (): boolean => closing;
+  const app = createApp(options);
+  const allowed = createAllowedMethods();
+
+  // 1. How requests are read, and how errors are written
+  decorate(app, options);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    done(null, parseJsonBody(Buffer.isBuffer(body) ? body : Buffer.from(body)));
+  });
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler((error: Error, request, reply) =>
+    replyWithError(error instanceof InputRefused ? wholeRefusal(error, request) : error, request, reply),
+  );
+
+  // 2. What stands around every route
+  const limiters = await createLimiters(app, options.rateLimits);
+  await app.register(helmet, { contentSecurityPolicy: { directives: { defaultSrc: ["'none'"] }, useDefaults: false } });
+  await app.register(cors, corsOptions(options.corsOrigins));
+  await registerOpenApi(app, options.info);
+  app.addHook('onRoute', (route) => {
+    for (const method of [route.method].flat()) allowed.add(method, route.url);
+    attachPipeline(route, {
+      authenticator: options.authenticator,
+      limiters,
+      metrics: options.metrics,
+      idempotency: options.idempotency,
+      positions: options.positions,
+      handlerTimeoutMs: options.handlerTimeoutMs ?? 30_000,
+      isClosing,
+    });
+  });
+  setNotFound(app, allowed, limiters);
+
+  // 3. The routes
+  operationRoutes(app, { probes: options.probes ?? [], metrics: options.metrics, isClosing });
+  options.routes(app);
+  openApiRoute(app);
+  await registerDocumentation(app, options.info.title);
+  await app.ready();
+
+  return {
+    app,
+    listen: (address) => app.listen(address),
+    async close(graceMs = GRACE_MS) {
+      closing = true;
+      const cut = setTimeout(() => app.server.closeAllConnections(), graceMs);
+      await app.close().finally(() => clearTimeout(cut));
+    },
+  };
+}
+
+function createApp(options: HttpServerOptions): HttpApp {
+  const loggerInstance: FastifyBaseLogger | undefined = options.logger;
+  return Fastify({
+    ...(loggerInstance ? { loggerInstance } : { logger: false }),
+    disableRequestLogging: true,
+    genReqId: requestIdOf,
+    bodyLimit: options.bodyLimit ?? 256 * 1024,
+    requestTimeout: options.requestTimeoutMs ?? 15_000,
+    keepAliveTimeout: 72_000,
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 2_000 },
+    // The gate answers during the stop, in our form; Fastify's own answer is not configurable.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    trustProxy: options.trustedProxies ? [...options.trustedProxies] : false,
+    // An emoji in a path is up to 105 characters when percent-encoded.
+    routerOptions: { maxParamLength: 256 },
+    frameworkErrors: (_error, request, reply) => replyWithError(notFound(), request, reply),
+    clientErrorHandler: answerBrokenRequest,
+  }).withTypeProvider<HttpTypeProvider>();
+}
+
+function decorate(app: HttpApp, options: HttpServerOptions): void {
+  app.decorate('tokens', createTokenSigner(options.tokenSecret));
+  app.decorateRequest('authenticated', null);
+  app.decorateRequest('idempotentRun', null);
+  app.decorateRequest('ownTraceparent', null);
+  app.decorateRequest('principal', {
+    getter(this: FastifyRequest) {
+      if (this.authenticated === null) throw new TypeError('this route has no principal: it is public');
+      return this.authenticated;
+    },
+  });
+  app.decorateRequest('traceparent', {
+    getter(this: FastifyRequest) {
+      return (this.ownTraceparent ??= traceparentOf(this.headers.traceparent));
+    },
+  });
+  app.decorateRequest('idempotencyKey', {
+    getter(this: FastifyRequest) {
+      return this.idempotentRun?.scope.key;
+    },
+  });
+}
+
+const EXPOSED_HEADERS = [
+  'etag',
+  'parley-position',
+  'idempotency-replayed',
+  'retry-after',
+  'x-request-id',
+  'traceparent',
+];
+
+function corsOptions(origins: readonly string[] = []) {
+  return {
+    origin: [...origins],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    exposedHeaders: EXPOSED_HEADERS,
+    maxAge: 600,
+    // Without an allow-list there is nothing to negotiate: no browser gets in.
+    hook: 'onRequest' as const,
+  };
+}
+
+/** 404, or 405 where the path exists; counted per address, so that scanning has a price too. */
+function setNotFound(app: HttpApp, allowed: AllowedMethods, { perAddress }: Limiters): void {
+  app.setNotFoundHandler(async (request, reply) => {
+    stamp(request, reply, () => undefined);
+    await perAddress?.(request, reply);
+    const methods = allowed.of(request.url);
+    if (methods.length === 0) throw notFound();
+    throw new HttpError(405, 'method_not_allowed', 'Method Not Allowed', { allow: methods.join(', ') });
+  });
+}
+
+const BROKEN: Readonly<Record<string, readonly [string, string, string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'headers_too_large',
+    'The headers are larger than allowed',
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time'],
+};
+
+/** Bytes that never became a request: written by hand, for there is no reply. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  const [status, code, detail] = BROKEN[error.code ?? ''] ?? [
+    '400 Bad Request',
+    'bad_request',
+    'The request cannot be read',
+  ];
+  const body = JSON.stringify({ detail, code });
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+  if (socket.writable) socket.write(`${head}connection: close\r\n\r\n${body}`);
+  socket.destroy(error);
+}

@@ -1,0 +1,44 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+const MAC_BYTES = 16;
+
+/**
+ * Opaque tokens that callers hand back to us: cursors and positions. The payload is not secret, but
+ * cannot be made up: it is signed together with a context (purpose, organization, filter) that is
+ * not part of the token, so that a token of another context does not open.
+ */
+export interface TokenSigner {
+  seal(context: readonly string[], payload: unknown): string;
+  /** The payload, or `undefined` when the token was not made by `seal` with the same context. */
+  open(context: readonly string[], token: string): unknown;
+}
+
+/** @param secret the same in every process that serves the same callers; at least 16 bytes */
+export function createTokenSigner(secret: string): TokenSigner {
+  if (Buffer.byteLength(secret) < 16) throw new RangeError('the signing secret needs at least 16 bytes');
+
+  function mac(context: readonly string[], payload: Uint8Array): Buffer {
+    // The length of the context is part of the message: no other split of the same bytes verifies.
+    const head = Buffer.from(JSON.stringify(context));
+    return createHmac('sha256', secret)
+      .update(`${head.length}:`)
+      .update(head)
+      .update(payload)
+      .digest()
+      .subarray(0, MAC_BYTES);
+  }
+
+  return {
+    seal(context, payload) {
+      const bytes = Buffer.from(JSON.stringify(payload));
+      return Buffer.concat([mac(context, bytes), bytes]).toString('base64url');
+    },
+    open(context, token) {
+      if (!/^[A-Za-z0-9_-]{24,2048}$/.test(token)) return undefined;
+      const bytes = Buffer.from(token, 'base64url');
+      const payload = bytes.subarray(MAC_BYTES);
+      if (!timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(context, payload))) return undefined;
+      return JSON.parse(payload.toString());
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * Formats of strings, with the reasons that pydantic 2 gives when one does not fit. Each function
+ * returns the error, or `undefined` for a good value.
+ */
+import type { PydanticError } from './pydantic-errors.ts';
+
+const HYPHENATED = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Takes the hyphenated form only: the other spellings that pydantic knows would be a second name for one id. */
+export function uuidProblem(value: string): PydanticError | undefined {
+  if (HYPHENATED.test(value)) return undefined;
+  const error = uuidReason(value);
+  return { type: 'uuid_parsing', msg: `Input should be a valid UUID, ${error}`, ctx: { error } };
+}
+
+const GROUPS = [8, 4, 4, 4, 12];
+
+function uuidReason(value: string): string {
+  let at = 0;
+  for (const character of value) {
+    if (!/[0-9a-fA-F-]/.test(character)) {
+      const expected = 'an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-]';
+      return `invalid character: expected ${expected}, found \`${character}\` at ${at + 1}`;
+    }
+    at += 1;
+  }
+  const groups = value.split('-');
+  if (groups.length === 1) return `invalid length: expected length 32 for simple format, found ${value.length}`;
+  if (groups.length !== 5) return `invalid group count: expected 5, found ${groups.length}`;
+  const wrong = groups.findIndex((group, index) => group.length !== GROUPS[index]);
+  return `invalid group length in group ${wrong}: expected ${GROUPS[wrong]}, found ${groups[wrong]?.length}`;
+}
+
+const MAX_URL = 2083;
+
+/** http and https only. */
+export function urlProblem(value: string): PydanticError | undefined {
+  if ([...value].length > MAX_URL) {
+    return { type: 'url_too_long', msg: `URL should have at most ${MAX_URL} characters`, ctx: { max_length: MAX_URL } };
+  }
+  const url = URL.parse(value);
+  if (url === null) return urlParsing(urlReason(value));
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    const expected = "'http' or 'https'";
+    return { type: 'url_scheme', msg: `URL scheme should be ${expected}`, ctx: { expected_schemes: expected } };
+  }
+  return value.isWellFormed() && !/[\0\r\n\t]/.test(value)
+    ? undefined
+    : urlParsing('invalid international domain name');
+}
+
+function urlParsing(error: string): PydanticError {
+  return { type: 'url_parsing', msg: `Input should be a valid URL, ${error}`, ctx: { error } };
+}
+
+/** The parser does not say why; the usual reasons can be seen. */
+function urlReason(value: string): string {
+  if (value.trim() === '') return 'input is empty';
+  const scheme = /^\s*[A-Za-z][A-Za-z0-9+.-]*:/.exec(value);
+  if (!scheme) return 'relative URL without a base';
+  const authority = /^[/\\]*([^/?#\\]*)/.exec(value.slice(scheme[0].length))?.[1] ?? '';
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  if (host === '' || host.startsWith(':')) return 'empty host';
+  if (/:[^\]]*\D[^\]]*$/.test(host) || Number(/:(\d+)$/.exec(host)?.[1] ?? 0) > 65_535) return 'invalid port number';
+  if (host.startsWith('[')) return 'invalid IPv6 address';
+  if (/^[\d.]+$/.test(host)) return 'invalid IPv4 address';
+  return 'invalid international domain name';
+}
+
+const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
+
+/** RFC 3339; an offset is required, for a time without one means another instant on every machine. */
+export function timestampProblem(value: string): PydanticError | undefined {
+  const parts = RFC3339.exec(value);
+  if (parts && rangeReason(parts.slice(1, 9).map((part) => Number(part ?? 0))) === undefined) return undefined;
+  if (/^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?$/.test(value)) {
+    return { type: 'timezone_aware', msg: 'Input should have timezone info' };
+  }
+  const error = parts ? (rangeReason(parts.slice(1, 9).map((part) => Number(part ?? 0))) ?? '') : shapeReason(value);
+  // With less than a date in it, pydantic reports what it found while looking for a date.
+  const type = value.length < 10 || !parts ? 'datetime_from_date_parsing' : 'datetime_parsing';
+  const what = type === 'datetime_parsing' ? 'datetime' : 'datetime or date';
+  return { type, msg: `Input should be a valid ${what}, ${error}`, ctx: { error } };
+}
+
+function rangeReason([
+  year = 0,
+  month = 0,
+  day = 0,
+  hour = 0,
+  minute = 0,
+  second = 0,
+  zoneHour = 0,
+  zoneMinute = 0,
+]: number[]): string | undefined {
+  if (year === 0) return 'year 0 is out of range';
+  if (month < 1 || month > 12) return 'month value is outside expected range of 1-12';
+  if (day < 1 || day > new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate())
+    return 'day value is outside expected range';
+  if (hour > 23) return 'hour value is outside expected range of 0-23';
+  if (minute > 59) return 'minute value is outside expected range of 0-59';
+  if (second > 59) return 'second value is outside expected range of 0-59';
+  if (zoneHour > 23 || zoneMinute > 59) return 'timezone offset must be less than 24 hours';
+  return undefined;
+}
+
+function shapeReason(value: string): string {
+  if (value.length < 10) return 'input is too short';
+  if (!/^\d{4}/.test(value)) return 'invalid character in year';
+  if (value[4] !== '-' || value[7] !== '-') return 'invalid date separator, expected `-`';
+  if (!/^\d{2}/.test(value.slice(5))) return 'invalid character in month';
+  if (!/^\d{2}/.test(value.slice(8))) return 'invalid character in day';
+  if (value.length === 10) return 'input is too short';
+  if (!/^[Tt _]/.test(value.slice(10))) return 'invalid datetime separator, expected `T`, `t`, `_` or space';
+  return 'unexpected extra characters at the end of the input';
+}

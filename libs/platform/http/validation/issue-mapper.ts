@@ -1,0 +1,253 @@
+/**
+ * The one place where zod's issues become pydantic's errors. zod says what it expected; what was
+ * there instead, and whether it was there at all, is read from the input again.
+ */
+import type { z } from 'zod';
+import type { CustomIssueParams } from './custom-issue.ts';
+import {
+  BOOL_TYPE,
+  greaterThanEqual,
+  INT_PARSING_SIZE,
+  INT_TYPE,
+  lessThanEqual,
+  STRING_TYPE,
+  valueError,
+} from './custom-issue.ts';
+import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
+import type { PydanticError, ValidationError } from './pydantic-errors.ts';
+import { definition, discriminatorOf, isContainer, isInteger, placeOf, unionLabel, unwrapped } from './schema-path.ts';
+import type { Place } from './schema-path.ts';
+import { count } from './schemas.ts';
+
+/** The parts of a request, as `loc` names them. */
+export type InputPart = 'path' | 'query' | 'header' | 'body';
+
+/** What a schema refused: the errors, or that the path names nothing. */
+export type Refusal = { readonly notFound: true } | { readonly notFound: false; readonly errors: ValidationError[] };
+
+/** @param data the input as it was before `schema` saw it */
+export function mapIssues(
+  part: InputPart,
+  schema: z.core.$ZodType,
+  data: unknown,
+  issues: readonly z.core.$ZodIssue[],
+): Refusal {
+  if (issues.some((issue) => issue.code === 'custom' && (issue.params as CustomIssueParams | undefined)?.notFound)) {
+    return { notFound: true };
+  }
+  const errors = new Map<string, ValidationError>();
+  for (const error of issues.flatMap((issue) => errorsOf(schema, data, issue))) {
+    // pydantic stops at the first fault of a value, zod goes on: only the first counts.
+    const key = JSON.stringify(error.loc);
+    if (!errors.has(key)) errors.set(key, { ...error, loc: [part, ...error.loc], input: inputOf(part, error) });
+  }
+  return { notFound: false, errors: [...errors.values()] };
+}
+
+/** Outside of bodies there is no object that lacks the member: FastAPI gives null. */
+function inputOf(part: InputPart, error: ValidationError): unknown {
+  return error.type === 'missing' && part !== 'body' ? null : (error.input ?? null);
+}
+
+function errorsOf(schema: z.core.$ZodType, data: unknown, issue: z.core.$ZodIssue): ValidationError[] {
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => {
+        const { loc, value } = placeOf(schema, data, [...issue.path, key]);
+        return { type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted', input: value };
+      });
+    case 'invalid_union':
+      return issue.discriminator === undefined
+        ? plainUnionErrors(schema, data, issue)
+        : [tagError(placeOf(schema, data, issue.path.slice(0, -1)), issue.discriminator)];
+    case 'invalid_key': {
+      const { loc } = placeOf(schema, data, issue.path);
+      const key = String(issue.path.at(-1));
+      return issue.issues.slice(0, 1).map((inner) => {
+        const place: Place = {
+          loc: [...loc, '[key]'],
+          schema: undefined,
+          value: key,
+          present: true,
+          parent: undefined,
+        };
+        return at(place, problemOf(place, inner));
+      });
+    }
+    default: {
+      const place = placeOf(schema, data, issue.path);
+      if (!place.present) return [missing(place)];
+      return [at(place, problemOf(place, issue))];
+    }
+  }
+}
+
+function at(place: Place, problem: PydanticError): ValidationError {
+  const { type, msg, ctx } = problem;
+  return { type, loc: place.loc, msg, input: place.value, ...(ctx && { ctx }) };
+}
+
+function missing({ loc, parent }: Place): ValidationError {
+  return { type: 'missing', loc, msg: 'Field required', input: parent };
+}
+
+/** No member fits: pydantic lists every member's errors, each under the member's name. */
+function plainUnionErrors(
+  schema: z.core.$ZodType,
+  data: unknown,
+  issue: Extract<z.core.$ZodIssue, { code: 'invalid_union' }>,
+): ValidationError[] {
+  const place = placeOf(schema, data, issue.path);
+  if (!place.present) return [missing(place)];
+  const def = place.schema && definition(place.schema);
+  if (def?.type !== 'union') return [at(place, valueError('no member of the union fits'))];
+  return def.options.flatMap((option, index) =>
+    (issue.errors[index] ?? []).flatMap((inner) =>
+      errorsOf(option, place.value, inner).map((error) => ({
+        ...error,
+        loc: [...place.loc, unionLabel(option), ...error.loc],
+      })),
+    ),
+  );
+}
+
+function tagError(place: Place, discriminator: string): ValidationError {
+  const quoted = `'${discriminator}'`;
+  if (!place.present) return missing(place);
+  const tag = isContainer(place.value) ? Reflect.get(place.value, discriminator) : undefined;
+  if (tag === undefined) {
+    const msg = `Unable to extract tag using discriminator ${quoted}`;
+    return at(place, { type: 'union_tag_not_found', msg, ctx: { discriminator: quoted } });
+  }
+  const expected = tagsOf(place.schema, discriminator).map(quote).join(', ');
+  const shown = isContainer(tag) ? JSON.stringify(tag) : tag === null ? 'None' : String(tag);
+  const msg = `Input tag '${shown}' found using ${quoted} does not match any of the expected tags: ${expected}`;
+  return at(place, {
+    type: 'union_tag_invalid',
+    msg,
+    ctx: { discriminator: quoted, tag: shown, expected_tags: expected },
+  });
+}
+
+function tagsOf(schema: z.core.$ZodType | undefined, discriminator: string): unknown[] {
+  const def = schema && definition(schema);
+  if (def?.type !== 'union' || discriminatorOf(def) === undefined) return [];
+  return def.options.flatMap((option) => {
+    const inner = unwrapped(option);
+    const shape = inner && definition(inner);
+    const tag = shape?.type === 'object' ? unwrapped(shape.shape[discriminator]) : undefined;
+    return [...(tag?._zod.values ?? [])];
+  });
+}
+
+const quote = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : String(value));
+
+/** `'a', 'b' or 'c'` */
+function alternatives(values: readonly unknown[]): string {
+  const quoted = values.map(quote);
+  const last = quoted.pop() ?? '';
+  return quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`;
+}
+
+function problemOf(place: Place, issue: z.core.$ZodIssue): PydanticError {
+  switch (issue.code) {
+    case 'invalid_type':
+      return typeProblem(place, issue.expected);
+    case 'invalid_value': {
+      const expected = alternatives(issue.values);
+      const type = place.schema && definition(place.schema).type === 'literal' ? 'literal_error' : 'enum';
+      return { type, msg: `Input should be ${expected}`, ctx: { expected } };
+    }
+    case 'too_small':
+      return tooSmall(place, issue);
+    case 'too_big':
+      return tooBig(place, issue);
+    case 'invalid_format':
+      return formatProblem(place.value, issue);
+    case 'not_multiple_of': {
+      const { divisor } = issue;
+      return { type: 'multiple_of', msg: `Input should be a multiple of ${divisor}`, ctx: { multiple_of: divisor } };
+    }
+    case 'custom':
+      return (issue.params as CustomIssueParams | undefined)?.pydantic ?? valueError(issue.message);
+    default:
+      return valueError(issue.message);
+  }
+}
+
+const BY_EXPECTED: Readonly<Record<string, PydanticError>> = {
+  string: STRING_TYPE,
+  number: { type: 'float_type', msg: 'Input should be a valid number' },
+  int: INT_TYPE,
+  boolean: BOOL_TYPE,
+  array: { type: 'list_type', msg: 'Input should be a valid list' },
+  tuple: { type: 'tuple_type', msg: 'Input should be a valid tuple' },
+  record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+  object: {
+    type: 'model_attributes_type',
+    msg: 'Input should be a valid dictionary or object to extract fields from',
+  },
+  null: { type: 'none_required', msg: 'Input should be None' },
+};
+
+function typeProblem({ schema, value }: Place, expected: string): PydanticError {
+  if (typeof value === 'number' && (expected === 'number' || expected === 'int')) {
+    if (!Number.isFinite(value)) return { type: 'finite_number', msg: 'Input should be a finite number' };
+    return { type: 'int_from_float', msg: 'Input should be a valid integer, got a number with a fractional part' };
+  }
+  const kind = expected === 'number' && isInteger(schema) ? 'int' : expected;
+  return BY_EXPECTED[kind] ?? valueError(`expected ${expected}`);
+}
+
+type Bound<Code> = Extract<z.core.$ZodIssue, { code: Code }>;
+
+function tooSmall({ value }: Place, { origin, minimum, inclusive }: Bound<'too_small'>): PydanticError {
+  const limit = Number(minimum);
+  if (origin === 'string') {
+    const msg = `String should have at least ${count(limit, 'character')}`;
+    return { type: 'string_too_short', msg, ctx: { min_length: limit } };
+  }
+  if (origin === 'array') {
+    const actual_length = Array.isArray(value) ? value.length : 0;
+    const msg = `List should have at least ${count(limit, 'item')} after validation, not ${actual_length}`;
+    return { type: 'too_short', msg, ctx: { field_type: 'List', min_length: limit, actual_length } };
+  }
+  if (inclusive) return greaterThanEqual(limit);
+  return { type: 'greater_than', msg: `Input should be greater than ${limit}`, ctx: { gt: limit } };
+}
+
+function tooBig({ value }: Place, { origin, maximum, inclusive }: Bound<'too_big'>): PydanticError {
+  const limit = Number(maximum);
+  if (origin === 'string') {
+    const msg = `String should have at most ${count(limit, 'character')}`;
+    return { type: 'string_too_long', msg, ctx: { max_length: limit } };
+  }
+  if (origin === 'array') {
+    const actual_length = Array.isArray(value) ? value.length : 0;
+    const msg = `List should have at most ${count(limit, 'item')} after validation, not ${actual_length}`;
+    return { type: 'too_long', msg, ctx: { field_type: 'List', max_length: limit, actual_length } };
+  }
+  // Not a bound of the schema but of what a double can hold.
+  if (origin === 'int' && limit === Number.MAX_SAFE_INTEGER) return INT_PARSING_SIZE;
+  if (inclusive) return lessThanEqual(limit);
+  return { type: 'less_than', msg: `Input should be less than ${limit}`, ctx: { lt: limit } };
+}
+
+function formatProblem(value: unknown, issue: Extract<z.core.$ZodIssue, { code: 'invalid_format' }>): PydanticError {
+  const text = String(value);
+  switch (issue.format) {
+    case 'regex': {
+      const pattern = (issue.pattern ?? '').replace(/^\/(.*)\/[a-z]*$/s, '$1');
+      return { type: 'string_pattern_mismatch', msg: `String should match pattern '${pattern}'`, ctx: { pattern } };
+    }
+    case 'uuid':
+    case 'guid':
+      return uuidProblem(text) ?? valueError(issue.message);
+    case 'datetime':
+      return timestampProblem(text) ?? valueError(issue.message);
+    case 'url':
+      return urlProblem(text) ?? valueError(issue.message);
+    default:
+      return valueError(issue.message);
+  }
+}

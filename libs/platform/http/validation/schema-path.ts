@@ -1,0 +1,155 @@
+import type { z } from 'zod';
+
+type Schema = z.core.$ZodType;
+type AnyDef = z.core.$ZodTypes['_zod']['def'];
+
+/** Where an issue is: pydantic's `loc`, the value there, and the schema that judged it. */
+export interface Place {
+  readonly loc: readonly (string | number)[];
+  readonly schema: Schema | undefined;
+  readonly value: unknown;
+  /** False where the object or list has no such member. */
+  readonly present: boolean;
+  /** The value that holds (or lacks) it; `undefined` at the root. */
+  readonly parent: unknown;
+}
+
+/** Looks through everything that wraps a schema without changing what its input looks like. */
+export function unwrapped(schema: Schema | undefined): Schema | undefined {
+  let inner = schema;
+  for (;;) {
+    const def = inner && definition(inner);
+    switch (def?.type) {
+      case 'optional':
+      case 'nullable':
+      case 'default':
+      case 'prefault':
+      case 'nonoptional':
+      case 'readonly':
+      case 'catch':
+        inner = def.innerType;
+        break;
+      case 'pipe':
+        inner = definition(def.in).type === 'transform' ? def.out : def.in;
+        break;
+      case 'lazy':
+        inner = def.getter();
+        break;
+      default:
+        return inner;
+    }
+  }
+}
+
+/** zod declares `def` of a schema of unknown kind without its members; its `type` tells which they are. */
+export function definition(schema: Schema): AnyDef {
+  return schema._zod.def as AnyDef;
+}
+
+/**
+ * Follows `path` through data and schema together. A discriminated union puts its tag into `loc`
+ * where pydantic does: after the union's own place, before the member's.
+ */
+export function placeOf(root: Schema, data: unknown, path: readonly PropertyKey[]): Place {
+  const loc: (string | number)[] = [];
+  let schema: Schema | undefined = unwrapped(root);
+  let value = data;
+  let parent: unknown;
+  let present = data !== undefined;
+  for (const segment of path) {
+    const key = typeof segment === 'symbol' ? String(segment) : segment;
+    const member = selectMember(schema, value, key);
+    loc.push(...member.labels, key);
+    schema = unwrapped(member.schema);
+    parent = value;
+    present = isContainer(value) && Object.hasOwn(value, key);
+    value = present && isContainer(value) ? Reflect.get(value, key) : undefined;
+  }
+  return { loc, schema, value, present, parent };
+}
+
+interface Member {
+  readonly schema: Schema | undefined;
+  /** What pydantic inserts before the key: tags of the unions that were passed. */
+  readonly labels: readonly string[];
+}
+
+function selectMember(schema: Schema | undefined, value: unknown, key: string | number): Member {
+  const def = schema && definition(schema);
+  switch (def?.type) {
+    case 'object':
+      return { schema: def.shape[key], labels: [] };
+    case 'array':
+      return { schema: def.element, labels: [] };
+    case 'tuple':
+      return { schema: def.items[Number(key)] ?? def.rest ?? undefined, labels: [] };
+    case 'record':
+      return { schema: def.valueType, labels: [] };
+    case 'union': {
+      const chosen = chosenOption(def, value, key);
+      if (chosen === undefined) return { schema: undefined, labels: [] };
+      const inner = selectMember(unwrapped(chosen.option), value, key);
+      return { schema: inner.schema, labels: [chosen.label, ...inner.labels] };
+    }
+    default:
+      return { schema: undefined, labels: [] };
+  }
+}
+
+function chosenOption(def: z.core.$ZodUnionDef, value: unknown, key: string | number) {
+  const discriminator = discriminatorOf(def);
+  for (const option of def.options) {
+    const inner = unwrapped(option);
+    const shape = inner && definition(inner);
+    if (shape?.type !== 'object') continue;
+    if (discriminator === undefined) {
+      if (Object.hasOwn(shape.shape, key)) return { option, label: unionLabel(option) };
+      continue;
+    }
+    const tag = isContainer(value) ? Reflect.get(value, discriminator) : undefined;
+    const tagSchema = unwrapped(shape.shape[discriminator]);
+    if (tagSchema?._zod.values?.has(tag)) return { option, label: String(tag) };
+  }
+  return undefined;
+}
+
+export function discriminatorOf(def: z.core.$ZodUnionDef): string | undefined {
+  return 'discriminator' in def && typeof def.discriminator === 'string' ? def.discriminator : undefined;
+}
+
+const LABELS: Readonly<Record<string, string>> = {
+  string: 'str',
+  number: 'float',
+  boolean: 'bool',
+  record: 'dict[str,any]',
+  array: 'list[any]',
+};
+
+/** How pydantic names a member of a union without tags: a model by its name, a scalar by its type. */
+export function unionLabel(option: Schema, name: (schema: Schema) => string | undefined = registeredName): string {
+  const inner = unwrapped(option) ?? option;
+  return (
+    name(inner) ??
+    name(option) ??
+    (isInteger(inner) ? 'int' : (LABELS[definition(inner).type] ?? definition(inner).type))
+  );
+}
+
+let registry: z.core.$ZodRegistry<z.core.GlobalMeta> | undefined;
+
+/** Names come from `.meta({ id })`, the same that OpenAPI shows. */
+export function useNamesOf(metadata: z.core.$ZodRegistry<z.core.GlobalMeta>): void {
+  registry = metadata;
+}
+
+function registeredName(schema: Schema): string | undefined {
+  return registry?.get(schema)?.id;
+}
+
+export function isInteger(schema: Schema | undefined): boolean {
+  return schema !== undefined && schema._zod.bag['format'] === 'safeint';
+}
+
+export function isContainer(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,228 @@
+/**
+ * Building blocks for HTTP inputs. Bodies take plain zod types where those say enough (`z.boolean()`,
+ * `z.enum()`, `z.int()`, objects); what is here either parses a string of a URL, or guards
+ * something that zod alone lets through.
+ */
+import { z } from 'zod';
+import { ENTITY_ID } from '#libs/kernel/ids.ts';
+import {
+  BOOL_PARSING,
+  BOOL_TYPE,
+  greaterThanEqual,
+  INT_PARSING,
+  INT_PARSING_SIZE,
+  INT_TYPE,
+  lessThanEqual,
+  refuse,
+  STRING_UNICODE,
+} from './custom-issue.ts';
+import type { CustomIssueParams } from './custom-issue.ts';
+import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
+import { jsonLimitProblem } from './json-limits.ts';
+import type { JsonLimits } from './json-limits.ts';
+
+interface Described {
+  readonly description?: string;
+  readonly deprecated?: boolean;
+}
+
+/** OpenAPI facts; members without a value are left out. */
+function facts(known: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
+}
+
+interface TextOptions extends Described {
+  readonly min?: number;
+  readonly max?: number;
+  readonly pattern?: RegExp;
+}
+
+/** A string of well-formed Unicode; lengths in characters (code points), as pydantic counts them. */
+export function text({ min, max, pattern, ...described }: TextOptions = {}): z.ZodType<string, string> {
+  return z
+    .string()
+    .superRefine((value, context) => {
+      if (!value.isWellFormed()) return refuse(context, STRING_UNICODE);
+      const problem = textProblem(value, min, max, pattern);
+      return problem && refuse(context, problem);
+    })
+    .meta(facts({ ...described, minLength: min, maxLength: max, pattern: pattern?.source }));
+}
+
+function textProblem(value: string, min = 0, max = Infinity, pattern?: RegExp) {
+  // A string has at most as many characters as UTF-16 units: most are settled without counting.
+  const length = value.length > max || (min > 0 && value.length < min * 2) ? characters(value) : value.length;
+  if (length < min) {
+    const msg = `String should have at least ${count(min, 'character')}`;
+    return { type: 'string_too_short', msg, ctx: { min_length: min } };
+  }
+  if (length > max) {
+    const msg = `String should have at most ${count(max, 'character')}`;
+    return { type: 'string_too_long', msg, ctx: { max_length: max } };
+  }
+  if (pattern && !pattern.test(value)) {
+    const { source } = pattern;
+    return {
+      type: 'string_pattern_mismatch',
+      msg: `String should match pattern '${source}'`,
+      ctx: { pattern: source },
+    };
+  }
+  return undefined;
+}
+
+function characters(value: string): number {
+  let total = 0;
+  for (const _ of value) total += 1;
+  return total;
+}
+
+export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;
+
+interface QueryIntegerOptions extends Described {
+  readonly min?: number;
+  readonly max?: number;
+  readonly default?: number;
+}
+
+/**
+ * An integer in a query string: digits with an optional minus, nothing else (`5abc`, ` 5`, `5.0` and
+ * `1e3` are `int_parsing`). Given twice, it is `int_type`. With a `default` it may be left out.
+ */
+export function queryInteger(options: QueryIntegerOptions & { default: number }): z.ZodDefault<z.ZodType<number>>;
+export function queryInteger(options?: QueryIntegerOptions): z.ZodType<number>;
+export function queryInteger(options: QueryIntegerOptions = {}): z.ZodType<number> {
+  const { min, max, default: fallback, ...described } = options;
+  const schema = z
+    .unknown()
+    .transform((value, context): number => {
+      if (typeof value !== 'string') return refuse(context, INT_TYPE);
+      if (!/^-?\d+$/.test(value)) return refuse(context, INT_PARSING);
+      const parsed = Number(value);
+      if (min !== undefined && parsed < min) return refuse(context, greaterThanEqual(min));
+      if (max !== undefined && parsed > max) return refuse(context, lessThanEqual(max));
+      return Number.isSafeInteger(parsed) ? parsed : refuse(context, INT_PARSING_SIZE);
+    })
+    .meta(facts({ type: 'integer', ...described, minimum: min, maximum: max, default: fallback }));
+  return fallback === undefined ? schema : schema.default(fallback);
+}
+
+/** The words that pydantic takes for a boolean in a query string, in any case. */
+const BOOLEANS = new Map<string, boolean>([
+  ...['true', '1', 'yes', 'y', 'on', 't'].map((word) => [word, true] as const),
+  ...['false', '0', 'no', 'n', 'off', 'f'].map((word) => [word, false] as const),
+]);
+
+interface QueryBooleanOptions extends Described {
+  readonly default?: boolean;
+}
+
+export function queryBoolean(options: QueryBooleanOptions & { default: boolean }): z.ZodDefault<z.ZodType<boolean>>;
+export function queryBoolean(options?: QueryBooleanOptions): z.ZodType<boolean>;
+export function queryBoolean({ default: fallback, ...described }: QueryBooleanOptions = {}): z.ZodType<boolean> {
+  const schema = z
+    .unknown()
+    .transform((value, context): boolean => {
+      if (typeof value !== 'string') return refuse(context, BOOL_TYPE);
+      return BOOLEANS.get(value.toLowerCase()) ?? refuse(context, BOOL_PARSING);
+    })
+    .meta(facts({ type: 'boolean', ...described, default: fallback }));
+  return fallback === undefined ? schema : schema.default(fallback);
+}
+
+/** An id in a path. One that no entity can have makes the request 404, without a look-up. */
+export function idParam(description?: string): z.ZodType<string, string> {
+  const notFound: CustomIssueParams = { notFound: true };
+  return z
+    .string()
+    .refine((value) => ENTITY_ID.test(value), { params: notFound })
+    .meta(facts({ description }));
+}
+
+/** An id where the contract demands a UUID: anything else is 422 (`uuid_parsing`). Always lower case. */
+export function uuid(described: Described = {}): z.ZodType<string> {
+  return z
+    .string()
+    .transform((value, context) => {
+      const problem = uuidProblem(value);
+      return problem ? refuse(context, problem) : value.toLowerCase();
+    })
+    .meta(facts({ type: 'string', format: 'uuid', ...described }));
+}
+
+/** An id of an entity that a body or query names: 422 (`string_pattern_mismatch`) when it cannot be one. */
+export const idReference = (described: Described = {}): z.ZodType<string, string> =>
+  text({ pattern: ENTITY_ID, ...described });
+
+/** An http or https URL of at most 2,083 characters; kept as it was written. */
+export function httpUrl(described: Described = {}): z.ZodType<string, string> {
+  return z
+    .string()
+    .superRefine((value, context) => {
+      const problem = urlProblem(value);
+      return problem && refuse(context, problem);
+    })
+    .meta(facts({ ...described, format: 'uri', minLength: 1, maxLength: 2083 }));
+}
+
+/** RFC 3339 with an offset; out comes UTC with milliseconds (`2026-01-31T12:00:00.000Z`). */
+export function timestamp(described: Described = {}): z.ZodType<string> {
+  return z
+    .string()
+    .transform((value, context) => {
+      const problem = timestampProblem(value);
+      return problem ? refuse(context, problem) : new Date(value).toISOString();
+    })
+    .meta(facts({ type: 'string', format: 'date-time', ...described }));
+}
+
+/** A point in history, `as_of`: a sequence (digits only), or an RFC 3339 time. */
+export type PointInHistory = { readonly sequence: number } | { readonly at: string };
+
+export function queryPointInHistory(described: Described = {}): z.ZodType<PointInHistory> {
+  return z
+    .string()
+    .transform((value, context): PointInHistory => {
+      if (/^\d{1,15}$/.test(value)) return { sequence: Number(value) };
+      const problem = timestampProblem(value);
+      return problem ? refuse(context, problem) : { at: new Date(value).toISOString() };
+    })
+    .meta(facts({ type: 'string', ...described }));
+}
+
+const META_LIMITS: JsonLimits = { depth: 32, nodes: 1000, bytes: 64 * 1024 };
+
+/** A free map of JSON values (`meta_data`, `data`, …): at most 32 levels, 1,000 nodes, 64 KiB. */
+export function jsonMap(
+  described: Described = {},
+  limits: JsonLimits = META_LIMITS,
+): z.ZodType<Record<string, unknown>, Record<string, unknown>> {
+  return z
+    .record(z.string(), z.unknown())
+    .superRefine((value, context) => {
+      const problem = jsonLimitProblem(value, limits);
+      return problem && refuse(context, problem);
+    })
+    .meta(facts({ ...described, additionalProperties: true }));
+}
+
+/** A map of strings to strings (`user_metadata`, `agent_metadata`), with the limits of {@link jsonMap}. */
+export function stringMap(described: Described = {}): z.ZodType<Record<string, string>, Record<string, string>> {
+  return z
+    .record(z.string(), text())
+    .superRefine((value, context) => {
+      const problem = jsonLimitProblem(value, META_LIMITS);
+      return problem && refuse(context, problem);
+    })
+    .meta(facts({ ...described }));
+}
+
+const ONE_EMOJI = /^\p{RGI_Emoji}$/v;
+
+/** Exactly one emoji of Unicode's recommended set; 404 in a path is the route's own choice. */
+export function singleEmoji(described: Described = {}): z.ZodType<string, string> {
+  return z
+    .string()
+    .refine((value) => ONE_EMOJI.test(value), { error: 'exactly one emoji is expected' })
+    .meta(facts({ ...described }));
+}

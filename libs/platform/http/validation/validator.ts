@@ -1,0 +1,65 @@
+import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
+import { globalRegistry } from 'zod';
+import type { z } from 'zod';
+import { notFound, ValidationFailure } from '../errors.ts';
+import type { HttpError } from '../errors.ts';
+import { mapIssues } from './issue-mapper.ts';
+import type { InputPart, Refusal } from './issue-mapper.ts';
+import { useNamesOf } from './schema-path.ts';
+
+useNamesOf(globalRegistry);
+
+/** What one part of a request was refused for; the error handler adds what the other parts have to say. */
+export class InputRefused extends Error {
+  readonly part: InputPart;
+  readonly refusal: Refusal;
+  readonly statusCode = 422;
+
+  constructor(part: InputPart, refusal: Refusal) {
+    super('The input is invalid');
+    this.part = part;
+    this.refusal = refusal;
+  }
+}
+
+/** Fastify's names of the parts, in the order in which FastAPI lists their errors. */
+const PARTS = [
+  ['params', 'path'],
+  ['querystring', 'query'],
+  ['headers', 'header'],
+  ['body', 'body'],
+] as const;
+
+/** Fastify runs the parts in this order and stops at the first that fails. */
+const CHECK_ORDER: readonly InputPart[] = ['path', 'body', 'query', 'header'];
+
+export const validatorCompiler: FastifySchemaCompiler<z.core.$ZodType> = ({ schema, httpPart }) => {
+  const part = PARTS.find(([name]) => name === httpPart)?.[1] ?? 'body';
+  const parse = (schema as z.ZodType).safeParse;
+  return (data: unknown) => {
+    const result = parse(data);
+    if (result.success) return { value: result.data };
+    return { error: new InputRefused(part, mapIssues(part, schema, data, result.error.issues)) };
+  };
+};
+
+/**
+ * The whole answer to a request of which one part was refused: FastAPI judges all parts and lists
+ * all errors, so the parts that Fastify did not get to are judged here, off the hot path.
+ */
+export function wholeRefusal(first: InputRefused, request: FastifyRequest): ValidationFailure | HttpError {
+  const refusals = new Map<InputPart, Refusal>([[first.part, first.refusal]]);
+  for (const [name, part] of PARTS) {
+    if (CHECK_ORDER.indexOf(part) <= CHECK_ORDER.indexOf(first.part)) continue;
+    const data = name === 'querystring' ? request.query : request[name];
+    const outcome: unknown = request.getValidationFunction(name)?.(data);
+    if (hasRefusal(outcome)) refusals.set(part, outcome.error.refusal);
+  }
+  const inOrder = PARTS.map(([, part]) => refusals.get(part)).filter((refusal) => refusal !== undefined);
+  if (inOrder.some((refusal) => refusal.notFound)) return notFound();
+  return new ValidationFailure(inOrder.flatMap((refusal) => (refusal.notFound ? [] : refusal.errors)));
+}
+
+function hasRefusal(outcome: unknown): outcome is { error: InputRefused } {
+  return typeof outcome === 'object' && outcome !== null && 'error' in outcome && outcome.error instanceof InputRefused;
+}

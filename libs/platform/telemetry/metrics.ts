@@ -1,0 +1,77 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { createRouteTimings } from './route-timings.ts';
+import type { RouteTimings } from './route-timings.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Count {
+  /** Adds `by` (1 by default). */
+  add(labels?: Labels, by?: number): void;
+}
+
+export interface Level {
+  set(value: number, labels?: Labels): void;
+}
+
+/**
+ * The metrics of a process. Names are in snake_case with the unit last (`…_seconds`, `…_total`);
+ * `parley_` is put in front; asking for a name again gives the same metric. Labels have few values: never an id of an entity or an organization.
+ */
+export interface Metrics {
+  counter(name: string, help: string, labelNames?: readonly string[]): Count;
+  gauge(name: string, help: string, labelNames?: readonly string[]): Level;
+  /** A gauge that is read when somebody scrapes: lag, queue length, connections. Must not block. */
+  observedGauge(name: string, help: string, read: () => number | Promise<number>): void;
+  readonly http: RouteTimings;
+  /** Everything in Prometheus' text format. */
+  scrape(): Promise<string>;
+  readonly contentType: string;
+}
+
+const PREFIX = 'parley_';
+
+/** @param options.processMetrics CPU, memory, event loop and garbage collection of this process */
+export function createMetrics(options: { processMetrics?: boolean } = {}): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  if (options.processMetrics ?? true) collectDefaultMetrics({ register: registry });
+  const http = createRouteTimings();
+
+  return {
+    counter(name, help, labelNames = []) {
+      const known = registry.getSingleMetric(PREFIX + name);
+      const counter =
+        known instanceof Counter
+          ? known
+          : new Counter({ name: PREFIX + name, help, labelNames: [...labelNames], registers });
+      return { add: (labels = {}, by = 1) => counter.inc({ ...labels }, by) };
+    },
+    gauge(name, help, labelNames = []) {
+      const known = registry.getSingleMetric(PREFIX + name);
+      const gauge =
+        known instanceof Gauge
+          ? known
+          : new Gauge({ name: PREFIX + name, help, labelNames: [...labelNames], registers });
+      return { set: (value, labels = {}) => gauge.set({ ...labels }, value) };
+    },
+    observedGauge(name, help, read) {
+      // oxlint-disable-next-line no-new -- a metric registers itself
+      new Gauge({
+        name: PREFIX + name,
+        help,
+        registers,
+        async collect() {
+          // A gauge that cannot be read must not take the others with it.
+          this.set(
+            await Promise.resolve()
+              .then(read)
+              .catch(() => Number.NaN),
+          );
+        },
+      });
+    },
+    http,
+    scrape: async () => `${await registry.metrics()}${http.exposition()}`,
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,130 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import type { TestEventStore } from '#test/support/event-store.ts';
+import { logEvent, numberedEvents } from '#test/support/log-events.ts';
+
+let server: TestEventStore;
+let store: EventStore;
+beforeAll(async () => {
+  server = await startTestEventStore();
+  store = connectEventStore({ url: server.url }).store;
+});
+afterAll(async () => {
+  await store.close();
+  await server.stop();
+});
+
+const newStream = () => `entity-${newId()}`;
+const read = async (stream: string, options?: ReadStreamOptions) => {
+  const events: StoredEvent[] = [];
+  for await (const event of store.readStream(stream, options)) events.push(event);
+  return events;
+};
+const numbers = async (stream: string, options?: ReadStreamOptions) =>
+  (await read(stream, options)).map((event) => event.data);
+
+test('what was appended reads back with every field', async () => {
+  const stream = newStream();
+  const event = logEvent({ text: 'grüße 👋', nested: { list: [1, null, 'x'] } });
+  const before = Date.now();
+  const appended = await store.append(stream, NO_EVENTS, [event]);
+  expect(appended).toMatchObject({ kind: 'appended', revision: 0, position: { commit: expect.any(BigInt) } });
+  const [stored, ...more] = await read(stream);
+  expect(more).toEqual([]);
+  expect(stored).toEqual({
+    stream,
+    revision: 0,
+    position: appended.kind === 'appended' && appended.position,
+    id: event.id,
+    type: 'Tested.v1',
+    data: event.data,
+    metadata: event.metadata,
+    createdMs: expect.any(Number),
+  });
+  expect(stored?.createdMs).toBeGreaterThanOrEqual(before - 1000);
+  expect(stored?.createdMs).toBeLessThanOrEqual(Date.now() + 1000);
+});
+
+test('an append at another revision than expected is a conflict and writes nothing', async () => {
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(3));
+  for (const wrong of [NO_EVENTS, streamRevision(0), streamRevision(1), streamRevision(7)]) {
+    expect(await store.append(stream, wrong, [logEvent({ wrong })])).toEqual({ kind: 'conflict' });
+  }
+  expect(await store.append(newStream(), streamRevision(0), [logEvent({})])).toEqual({ kind: 'conflict' });
+  expect(await read(stream)).toHaveLength(3);
+});
+
+test('the same events at the same expected revision are acknowledged again, not written again', async () => {
+  const stream = newStream();
+  const events = numberedEvents(2);
+  const first = await store.append(stream, NO_EVENTS, events);
+  await store.append(stream, streamRevision(1), numberedEvents(1, 2));
+  expect(await store.append(stream, NO_EVENTS, events)).toEqual(first);
+  expect(await numbers(stream)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+});
+
+test('of many writers at one revision exactly one succeeds', async () => {
+  const stream = newStream();
+  const results = await Promise.all(
+    Array.from({ length: 50 }, (_, n) => store.append(stream, NO_EVENTS, [logEvent({ n })])),
+  );
+  expect(results.filter(({ kind }) => kind === 'appended')).toHaveLength(1);
+  expect(await read(stream)).toHaveLength(1);
+});
+
+test('reads start and end where they are told to, in both directions', async () => {
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(600));
+  const all = numberedEvents(600).map(({ data }) => data);
+  expect(await numbers(stream)).toEqual(all);
+  expect(await numbers(stream, { from: streamRevision(597) })).toEqual(all.slice(597));
+  expect(await numbers(stream, { from: streamRevision(600) })).toEqual([]);
+  expect(await numbers(stream, { limit: 2 })).toEqual(all.slice(0, 2));
+  expect(await numbers(stream, { limit: 0 })).toEqual([]);
+  expect(await numbers(stream, { direction: 'backwards' })).toEqual(all.toReversed());
+  expect(await numbers(stream, { direction: 'backwards', limit: 1 })).toEqual(all.slice(599));
+  expect(await numbers(stream, { direction: 'backwards', from: streamRevision(1) })).toEqual([{ n: 1 }, { n: 0 }]);
+});
+
+test('a reader may stop at any event', async () => {
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(1000));
+  for (let round = 0; round < 20; round++) {
+    for await (const event of store.readStream(stream)) if (event.revision === 5) break;
+  }
+  expect(await read(stream)).toHaveLength(1000);
+});
+
+test('missing and deleted streams read as empty', async () => {
+  const [deleted, tombstoned] = [newStream(), newStream()];
+  await store.append(deleted, NO_EVENTS, numberedEvents(1));
+  await store.append(tombstoned, NO_EVENTS, numberedEvents(1));
+  const admin = EventStoreDBClient.connectionString(server.url);
+  await admin.deleteStream(deleted, { expectedRevision: 'any' });
+  await admin.tombstoneStream(tombstoned, { expectedRevision: 'any' });
+  await admin.dispose();
+  for (const stream of [newStream(), deleted, tombstoned]) {
+    expect(await read(stream)).toEqual([]);
+    expect(await read(stream, { direction: 'backwards', limit: 1 })).toEqual([]);
+  }
+  expect(await store.append(tombstoned, streamRevision(0), [logEvent({})])).toEqual({ kind: 'conflict' });
+});
+
+test('events that are too large together are refused as such, and do no harm to others', async () => {
+  const stream = newStream();
+  const tooLarge = store.append(stream, NO_EVENTS, [logEvent({ text: 'x'.repeat(1_100_000) })]);
+  const others = store.append(newStream(), NO_EVENTS, numberedEvents(1));
+  await expect(tooLarge).rejects.toThrow(RangeError);
+  expect(await others).toMatchObject({ kind: 'appended' });
+  expect(await read(stream)).toEqual([]);
+});
+
+test('a ping is answered', async () => {
+  await expect(store.ping()).resolves.toBeUndefined();
+});

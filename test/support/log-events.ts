@@ -1,0 +1,25 @@
+/** Events for tests of the log itself: valid metadata, data that says which event it is. */
+import { newId } from '#libs/kernel/ids.ts';
+import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
+
+/** `count` events with `data: { n }`, `n` counting from `first`. */
+export function numberedEvents(count: number, first = 0): EventToAppend[] {
+  return Array.from({ length: count }, (_, index) => logEvent({ n: first + index }));
+}
+
+export function logEvent(data: object, type = 'Tested.v1'): EventToAppend {
+  const id = newId();
+  return {
+    id,
+    type,
+    data,
+    metadata: {
+      at: '2026-01-31T12:00:00.000Z',
+      organizationId: 'organization-1',
+      actor: { type: 'user', id: 'user-1' },
+      commandId: id,
+      $correlationId: id,
+      $causationId: id,
+    },
+  };
+}

@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { isComplete, requireComplete } from './completeness.ts';
 import type { Document } from './document.ts';
 import { DocumentReader } from './document-reader.ts';
 import { idOfMember, readList } from './entity-list.ts';
 import type { ListPage } from './entity-list.ts';
+import { ProjectionState } from './projection-state.ts';
 import type { Projector } from './projector.ts';
 import { entityKeys } from './read-model.keys.ts';
 import type { ListKeys } from './read-model.keys.ts';
@@ -37,12 +37,14 @@ export class EntityReader {
   readonly #readModel: ReadModel;
   readonly #projector: Projector;
   readonly #documents: DocumentReader;
+  readonly #state: ProjectionState;
 
   constructor(redis: Redis, readModel: ReadModel, projector: Projector) {
     this.#redis = redis;
     this.#readModel = readModel;
     this.#projector = projector;
     this.#documents = new DocumentReader(redis);
+    this.#state = new ProjectionState(redis);
   }
 
   /**
@@ -53,7 +55,7 @@ export class EntityReader {
   async document(noun: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
     const key = entityKeys(noun, organizationId, id).document;
     const found = await this.#documents.one(key);
-    if (found !== null || (await isComplete(this.#redis))) return found;
+    if (found !== null || (await this.#state.isComplete())) return found;
     await this.#projector.catchUp(noun, organizationId, id);
     return this.#documents.one(key);
   }
@@ -66,7 +68,7 @@ export class EntityReader {
   async state(noun: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
     const keys = entityKeys(noun, organizationId, id);
     let [snapshot] = await this.#readModel.snapshots([keys]);
-    if (!snapshot && !(await isComplete(this.#redis))) {
+    if (!snapshot && !(await this.#state.isComplete())) {
       await this.#projector.catchUp(noun, organizationId, id);
       [snapshot] = await this.#readModel.snapshots([keys]);
     }
@@ -75,7 +77,7 @@ export class EntityReader {
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
   async page({ noun, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
-    await requireComplete(this.#redis);
+    await this.#state.requireComplete();
     const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
     const keys = members.map((member) => entityKeys(noun, organizationId, idOfMember(member)).document);
     const documents = (await this.#documents.many(keys)).filter((document) => document !== null);

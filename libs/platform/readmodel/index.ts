@@ -1,7 +1,6 @@
 /**
  * Read models: folds of the log in Redis, written under a guard of revisions, read as ready bytes.
  */
-export { isComplete, requireComplete } from './completeness.ts';
 export { decodeDocument, encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
 export { DocumentReader } from './document-reader.ts';
@@ -12,9 +11,11 @@ export type { ListPage, ListResult } from './entity-list.ts';
 export { ReadModelPositions } from './position-waiter.ts';
 export { parseStreamName, streamName } from './projection.ts';
 export type { ProjectedRun, ProjectedWrites, Projection } from './projection.ts';
+export { ProjectionState } from './projection-state.ts';
+export type { ProjectionStart } from './projection-state.ts';
 export { Projector } from './projector.ts';
 export type { AnyProjection } from './projector.ts';
-export { CHECKPOINT_KEY, COMPLETE_KEY, READ_MODEL_PREFIX, entityKeys, listKeys } from './read-model.keys.ts';
+export { PROJECTION_KEYS, READ_MODEL_PREFIX, entityKeys, listKeys } from './read-model.keys.ts';
 export type { EntityKeys, ListKeys } from './read-model.keys.ts';
 export { ReadModel } from './read-model.ts';
 export type { ApplyOutcome, EntityWrite, ListEntry, WriteOperation } from './read-model.ts';

@@ -73,25 +73,26 @@ export class Projector {
   /**
    * Applies events as a feed delivers them: any streams, in order per stream, perhaps known already.
    *
-   * @returns how many of them were new to the read models
+   * @param options.repairLists also writes the list entries of entities that are known already. While read
+   *   models are thrown away under a running system, an entity may survive whose list entry did not.
    * @throws `Fault` when a store is away (deliver the same events again); `CorruptEventError` (do not go on)
    */
-  async applyStored(events: readonly StoredEvent[]): Promise<number> {
+  async applyStored(events: readonly StoredEvent[], options: { readonly repairLists?: boolean } = {}): Promise<void> {
     const runs = this.#groupByEntity(events);
     const revisions = await this.#readModel.revisions(runs.map((run) => run.keys.revision));
-    const fresh = runs.filter((run, index) => lastRevision(run) > (revisions[index] ?? NO_EVENTS));
-    const snapshots = await this.#readModel.snapshots(fresh.map((run) => run.keys));
-    const folded = fresh.map((run, index) => foldRun(run, snapshots[index] ?? null));
-    const writes = folded.filter((result) => result.kind === 'write').map((result) => result.write);
+    const isKnown = (run: StoredRun, index: number): boolean => lastRevision(run) <= (revisions[index] ?? NO_EVENTS);
+    const wanted = options.repairLists === true ? runs : runs.filter((run, index) => !isKnown(run, index));
+    const snapshots = await this.#readModel.snapshots(wanted.map((run) => run.keys));
+    const folded = wanted.map((run, index) => foldRun(run, snapshots[index] ?? null));
+    const writes = folded.filter((result) => result.kind !== 'gap').map((result) => result.write);
     const outcomes = await this.#readModel.apply(writes);
     const gaps = new Set(
       writes.filter((_, index) => outcomes[index]?.kind === 'gap').map((write) => write.revisionKey),
     );
-    for (const [index, run] of fresh.entries()) {
+    for (const [index, run] of wanted.entries()) {
       if (folded[index]?.kind !== 'gap' && !gaps.has(run.keys.revision)) continue;
       await this.catchUp(run.projection.noun, run.organizationId, run.id);
     }
-    return writes.reduce((sum, write) => sum + write.last - write.first + 1, 0);
   }
 
   /**
@@ -125,7 +126,7 @@ export class Projector {
       page = [];
       if (organizationOf(run.events[0]) !== organizationId) return true;
       const folded = foldRun(run, snapshot);
-      if (folded.kind !== 'write') return folded.kind === 'known';
+      if (folded.kind !== 'new') return folded.kind === 'known';
       const [outcome] = await this.#readModel.apply([folded.write]);
       snapshot = { revision: folded.write.last, state: folded.after };
       return outcome?.kind !== 'gap';
@@ -161,21 +162,25 @@ function lastRevision(run: StoredRun): StreamRevision {
   return run.events.at(-1)?.revision ?? NO_EVENTS;
 }
 
-type FoldedRun = { readonly kind: 'write'; readonly write: EntityWrite; readonly after: unknown };
+type FoldedRun =
+  { readonly kind: 'new' | 'known'; readonly write: EntityWrite; readonly after: unknown } | { readonly kind: 'gap' };
 
 /** Folds the part of the run that the snapshot does not have; `gap` if events between are missing. */
-function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun | { readonly kind: 'known' | 'gap' } {
+function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   const { projection, organizationId, id, keys } = run;
+  const before: unknown = snapshot === null ? projection.fold.initialState : snapshot.state;
   const next = (snapshot?.revision ?? NO_EVENTS) + 1;
   const stored = run.events.filter((event) => event.revision >= next);
-  const first = stored[0]?.revision;
-  if (first === undefined) return { kind: 'known' };
-  if (first > next) return { kind: 'gap' };
+  const [oldest] = stored;
+  if (oldest !== undefined && oldest.revision > next) return { kind: 'gap' };
   const events = stored.map((event) => projection.codec.decode(event)).filter((event) => event !== null);
-  const before: unknown = snapshot === null ? projection.fold.initialState : snapshot.state;
   const after: unknown = foldEvents(projection.fold, before, events);
   const writes = projection.project({ organizationId, id, before, after, events }, keys);
-  return { kind: 'write', write: { revisionKey: keys.revision, first, last: lastRevision(run), ...writes }, after };
+  // Known already: the entity's own write is a duplicate, which leaves its list entries.
+  const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
+  const first = oldest?.revision ?? last;
+  const kind = oldest === undefined ? 'known' : 'new';
+  return { kind, write: { revisionKey: keys.revision, first, last, ...writes }, after };
 }
 
 /** The organization that an event belongs to: part of every key of its read model. */

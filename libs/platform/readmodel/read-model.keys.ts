@@ -3,11 +3,15 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 /** Everything below can be thrown away and rebuilt from the log. */
 export const READ_MODEL_PREFIX = 'parley:rm:v1:';
 
-/** Set while the read models hold the whole log; its absence makes "not there" mean "not yet". */
-export const COMPLETE_KEY = `${READ_MODEL_PREFIX}complete`;
-
-/** The log position up to which a projector has seen everything: a hint where to start. */
-export const CHECKPOINT_KEY = `${READ_MODEL_PREFIX}checkpoint`;
+/** State of the projection as a whole; one slot. */
+export const PROJECTION_KEYS = {
+  /** Names this building of the read models; gone or changed when they were emptied or are rebuilt. */
+  build: `${READ_MODEL_PREFIX}{projection}:build`,
+  /** The log position up to which a projector has applied everything: a hint where to start. */
+  checkpoint: `${READ_MODEL_PREFIX}{projection}:checkpoint`,
+  /** Set once the read models hold the whole log; until then "not there" means "not yet". */
+  complete: `${READ_MODEL_PREFIX}{projection}:complete`,
+} as const;
 
 /** Keys of one entity, all in one slot: the hash tag names the entity and its organization. */
 export interface EntityKeys {

@@ -43,6 +43,9 @@ export interface Snapshot {
   readonly state: unknown;
 }
 
+/** The Lua library of this folder. */
+export const READ_MODEL_FUNCTIONS = new URL('./lua/read-model.lua', import.meta.url);
+
 const OUTCOMES = new Map([
   [1, 'applied'],
   [0, 'duplicate'],
@@ -64,7 +67,7 @@ export class ReadModel {
 
   constructor(redis: Redis) {
     this.#redis = redis;
-    this.#functions = new FunctionLibrary(redis, new URL('./lua/read-model.lua', import.meta.url));
+    this.#functions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
   }
 
   /**

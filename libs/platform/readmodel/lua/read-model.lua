@@ -79,5 +79,28 @@ local function index(keys, args)
   return 1
 end
 
+--[[
+parley_checkpoint_v1: saves how far the read models have come, if they are still the ones that were built.
+
+KEYS[1..3]  build, checkpoint, complete
+ARGV[1]     the build that the caller works on
+ARGV[2]     the position to save
+ARGV[3]     '1' once the whole log is in the read models
+Returns     1 saved; 0 the read models were emptied or are being rebuilt: start over from their checkpoint
+--]]
+local function checkpoint(keys, args)
+  if redis.call('GET', keys[1]) ~= args[1] then
+    return 0
+  end
+  if args[2] ~= '' then
+    redis.call('SET', keys[2], args[2])
+  end
+  if args[3] == '1' then
+    redis.call('SET', keys[3], '1')
+  end
+  return 1
+end
+
+redis.register_function('parley_checkpoint_v1', checkpoint)
 redis.register_function('parley_apply_v1', apply)
 redis.register_function('parley_index_v1', index)

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+
+import type { Redis } from 'ioredis';
+
+import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
+import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
+import { guarded } from '#libs/platform/redis/redis.ts';
+
+import { PROJECTION_KEYS, READ_MODEL_PREFIX } from './read-model.keys.ts';
+import { READ_MODEL_FUNCTIONS } from './read-model.ts';
+
+/** Where a projector starts: which building of the read models it joins, and how far that has come. */
+export interface ProjectionStart {
+  readonly build: string;
+  readonly from: GlobalPosition | 'start';
+}
+
+const CLEAR_STEP = 1_000;
+
+/**
+ * What is known of the read models as a whole. Several projectors may share it: a checkpoint is only a
+ * hint, and one that is set back costs duplicates, which the guard drops.
+ *
+ * All methods throw `Fault` `store_unavailable`.
+ */
+export class ProjectionState {
+  readonly #redis: Redis;
+  readonly #functions: FunctionLibrary;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+    this.#functions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
+  }
+
+  /** Joins the current building of the read models, or begins one if they were emptied. */
+  async begin(): Promise<ProjectionStart> {
+    await guarded(this.#redis.set(PROJECTION_KEYS.build, randomUUID(), 'NX'));
+    const [build, checkpoint] = await guarded(this.#redis.mget(PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
+    if (typeof build !== 'string') throw new Fault('not_caught_up', 'The read models were emptied just now');
+    return { build, from: typeof checkpoint === 'string' ? decodePosition(checkpoint) : 'start' };
+  }
+
+  /** @returns false if the read models are no longer those of `build`: begin again */
+  async save(build: string, position: GlobalPosition | null, complete: boolean): Promise<boolean> {
+    const [saved] = await this.#functions.callAll([
+      {
+        name: 'parley_checkpoint_v1',
+        keys: [PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint, PROJECTION_KEYS.complete],
+        args: [build, position === null ? '' : encodePosition(position), complete ? '1' : '0'],
+      },
+    ]);
+    return saved === 1;
+  }
+
+  /** Whether the read models are still those of `build`. */
+  async isCurrent(build: string): Promise<boolean> {
+    return (await guarded(this.#redis.get(PROJECTION_KEYS.build))) === build;
+  }
+
+  /**
+   * Whether the read models hold the whole log. While they do not (a first start on an old log, an emptied
+   * Redis, a rebuild), "not there" may mean "not yet", and a list may lack entries.
+   */
+  async isComplete(): Promise<boolean> {
+    return (await guarded(this.#redis.exists(PROJECTION_KEYS.complete))) === 1;
+  }
+
+  /** @throws `Fault` `not_caught_up` (503) while the read models are being built */
+  async requireComplete(): Promise<void> {
+    if (await this.isComplete()) return;
+    throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+  }
+
+  /**
+   * Throws the read models away. Their completeness goes first, so that from then on nobody takes a
+   * missing entity for one that does not exist.
+   *
+   * @returns how many keys were removed
+   */
+  async clear(): Promise<number> {
+    await guarded(this.#redis.del(PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
+    let removed = 0;
+    let cursor = '0';
+    do {
+      const [next, keys] = await guarded(
+        this.#redis.scan(cursor, 'MATCH', `${READ_MODEL_PREFIX}*`, 'COUNT', CLEAR_STEP),
+      );
+      const data = keys.filter((key) => key !== PROJECTION_KEYS.build);
+      if (data.length > 0) removed += await guarded(this.#redis.unlink(...data));
+      cursor = next;
+    } while (cursor !== '0');
+    // Once more: a projector may have begun a building of its own while keys were still being removed.
+    await guarded(this.#redis.del(PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
+    return removed;
+  }
+}

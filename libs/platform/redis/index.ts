@@ -1,0 +1,4 @@
+/** Redis: a connection that fails fast and never sends a command twice, and what is kept beside read models. */
+export { RedisIdempotencyStore } from './idempotency-store.ts';
+export { guarded, connectRedis, redisFault, waitForRedis } from './redis.ts';
+export type { RedisConnectionOptions } from './redis.ts';

@@ -1,0 +1,67 @@
+#!lua name=parley_idempotency_v1
+
+--[[
+parley_idempotency_begin_v1: takes an idempotency key, or says what became of it.
+
+KEYS[1]  hash: fingerprint, lease, lease_until (ms), status, headers, body
+ARGV[1]  fingerprint of the request
+ARGV[2]  lease to take
+ARGV[3]  milliseconds that the lease holds
+ARGV[4]  milliseconds that the key is remembered
+Returns  { 'started' } | { 'in_flight' } | { 'mismatch' } | { 'completed', status, headers, body }
+--]]
+local function begin(keys, args)
+  local time = redis.call('TIME')
+  local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  local known = redis.call('HMGET', keys[1], 'fingerprint', 'lease_until', 'status', 'headers', 'body')
+  if known[1] and known[1] ~= args[1] then
+    return { 'mismatch' }
+  end
+  if known[3] then
+    return { 'completed', known[3], known[4], known[5] }
+  end
+  if known[2] and tonumber(known[2]) > now then
+    return { 'in_flight' }
+  end
+  redis.call('HSET', keys[1], 'fingerprint', args[1], 'lease', args[2], 'lease_until', now + tonumber(args[3]))
+  redis.call('PEXPIRE', keys[1], args[4])
+  return { 'started' }
+end
+
+--[[
+parley_idempotency_complete_v1: remembers the answer, if the lease still holds the key.
+
+KEYS[1]     as above
+ARGV[1]     lease
+ARGV[2..4]  status, headers (JSON), body
+ARGV[5]     milliseconds that the answer is remembered
+Returns     1 remembered, 0 the lease is no longer the holder's
+--]]
+local function complete(keys, args)
+  if redis.call('HGET', keys[1], 'lease') ~= args[1] then
+    return 0
+  end
+  redis.call('HSET', keys[1], 'status', args[2], 'headers', args[3], 'body', args[4])
+  redis.call('HDEL', keys[1], 'lease', 'lease_until')
+  redis.call('PEXPIRE', keys[1], args[5])
+  return 1
+end
+
+--[[
+parley_idempotency_abandon_v1: lets the key go. Its fingerprint stays, so that a retry must be the same request.
+
+KEYS[1]  as above
+ARGV[1]  lease
+Returns  1 let go, 0 the lease is no longer the holder's
+--]]
+local function abandon(keys, args)
+  if redis.call('HGET', keys[1], 'lease') ~= args[1] then
+    return 0
+  end
+  redis.call('HDEL', keys[1], 'lease', 'lease_until')
+  return 1
+end
+
+redis.register_function('parley_idempotency_begin_v1', begin)
+redis.register_function('parley_idempotency_complete_v1', complete)
+redis.register_function('parley_idempotency_abandon_v1', abandon)

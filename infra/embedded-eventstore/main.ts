@@ -14,11 +14,11 @@ function parsePort(text: string): number {
 try {
   const dataDir = join(DATA_DIR, 'eventstore');
   const store = await startEmbeddedEventStore({ dataDir, host: HOST, port: parsePort(EVENTSTORE_PORT) });
-  console.log(`event store  ${store.url}\ndata         ${dataDir}`);
+  process.stdout.write(`event store  ${store.url}\ndata         ${dataDir}\n`);
   const stop = () => void store.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
 } catch (error) {
-  console.error(`event store: ${error instanceof Error ? error.message : String(error)}`);
+  process.stderr.write(`event store: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 }

@@ -1,5 +1,7 @@
 // The server in the current thread: data folder, log, services, port.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { once } from 'node:events';
+import { createServer as createProbe } from 'node:net';
 import { CannotStartError, holdDataFolder } from './data-folder.ts';
 import { gossipService, serverFeaturesService } from './grpc/cluster-services.ts';
 import type { GrpcService } from './grpc/service.ts';
@@ -72,14 +74,28 @@ function createServer(services: readonly GrpcService[]): Server {
 }
 
 async function bind(server: Server, host: string, port: number): Promise<number> {
+  await probe(host, port);
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return new Promise((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
-      if (!error) resolve(bound);
-      else if (error.message.includes('EADDRINUSE')) reject(new CannotStartError(`port ${port} on ${host} is in use`));
-      else reject(new CannotStartError(`cannot listen on ${address}: ${error.message}`));
+      if (error) reject(new CannotStartError(`cannot listen on ${address}: ${error.message}`));
+      else resolve(bound);
     });
   });
+}
+
+/** A taken port is found out here, because the gRPC library would log it in words of its own. */
+async function probe(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  const server = createProbe().listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const isBusy = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+    throw new CannotStartError(isBusy ? `port ${port} on ${host} is in use` : `cannot listen: ${String(error)}`);
+  }
+  server.close();
+  await once(server, 'close');
 }
 
 type Parts = {

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { startEmbeddedEventStore } from './server.ts';
 import type { FromWorker } from './worker.ts';
 
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
 const say = (message: FromWorker): void => parentPort?.postMessage(message);
 
 try {

@@ -39,6 +39,7 @@ export async function startEventStoreWorker(options: EventStoreOptions): Promise
     url: started.url,
     onExit: (listener) => void exited.then(listener),
     stop: async () => {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
       if (!stopping) worker.postMessage('stop');
       stopping = true;
       await exited;

@@ -1,8 +1,8 @@
 // Streams.Append: one append per call; the options first, then one message per event.
-import type { ServerReadableStream, sendUnaryData } from '@grpc/grpc-js';
+import type { ServerReadableStream } from '@grpc/grpc-js';
 import type { AppendRequest, EventLog, ExpectedRevision, WriteOutcome } from '../log/event-log.ts';
 import { FieldReader } from '../wire/protobuf.ts';
-import { deadlinePassed, invalidArgument, streamDeleted, toCallError } from './errors.ts';
+import { deadlinePassed, invalidArgument, streamDeleted } from './errors.ts';
 import { AppendReq, AppendResp, Empty } from './messages.ts';
 import { EventCollector, parseExpectedRevision, parseStreamName } from './proposed-event.ts';
 
@@ -10,14 +10,10 @@ const FIELD = { options: 1, proposedMessage: 2 } as const;
 
 type AppendCall = ServerReadableStream<Buffer, InstanceType<typeof AppendResp>>;
 
-export function append(
-  log: EventLog,
-  call: AppendCall,
-  callback: sendUnaryData<InstanceType<typeof AppendResp>>,
-): void {
-  collect(call)
-    .then(async (request) => callback(null, toResponse(request, await log.append(request))))
-    .catch((error: unknown) => callback(toCallError(error).toStatus()));
+/** @throws CallError, LogWriteError (rejects) */
+export async function append(log: EventLog, call: AppendCall): Promise<InstanceType<typeof AppendResp>> {
+  const request = await collect(call);
+  return toResponse(request, await log.append(request));
 }
 
 async function collect(call: AppendCall): Promise<AppendRequest> {

@@ -7,7 +7,8 @@ import type { EventLog } from '../log/event-log.ts';
 import { append } from './append.ts';
 import { batchAppend } from './batch-append.ts';
 import type { BatchCall } from './batch-append.ts';
-import { stopping, toCallError } from './errors.ts';
+import { answer } from './answer.ts';
+import { stopping } from './errors.ts';
 import type { AppendResp, DeleteResp, TombstoneResp } from './messages.ts';
 import { OpenCalls, Outgoing } from './outgoing.ts';
 import { read } from './read.ts';
@@ -40,25 +41,18 @@ export function streamsService(log: EventLog): GrpcService {
       append: (
         call: ServerReadableStream<Buffer, InstanceType<typeof AppendResp>>,
         callback: sendUnaryData<InstanceType<typeof AppendResp>>,
-      ) => append(log, call, callback),
+      ) => void answer(append(log, call), callback),
       batchAppend: (call: BatchCall) => batchAppend(log, call, open(call)),
       delete: (call: ServerUnaryCall<DeleteReq, unknown>, callback: sendUnaryData<InstanceType<typeof DeleteResp>>) => {
-        answer(deleteStream(log, call.request), callback);
+        void answer(deleteStream(log, call.request), callback);
       },
       tombstone: (
         call: ServerUnaryCall<TombstoneReq, unknown>,
         callback: sendUnaryData<InstanceType<typeof TombstoneResp>>,
       ) => {
-        answer(tombstoneStream(log, call.request), callback);
+        void answer(tombstoneStream(log, call.request), callback);
       },
     },
     stop: () => openCalls.failAll(stopping()),
   };
-}
-
-function answer<Response>(work: Promise<Response>, callback: sendUnaryData<Response>): void {
-  work.then(
-    (response) => callback(null, response),
-    (error: unknown) => callback(toCallError(error).toStatus()),
-  );
 }

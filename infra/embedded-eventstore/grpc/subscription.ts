@@ -4,8 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Outgoing } from './outgoing.ts';
-import { PAGE_SIZE } from './read.ts';
-import type { ReadPlan } from './read.ts';
+import { PAGE_SIZE } from './read-plan.ts';
+import type { ReadPlan } from './read-plan.ts';
 import { caughtUpResponse, checkpointResponse, confirmationResponse } from './read-responses.ts';
 import type { FilterOptions } from './filter.ts';
 

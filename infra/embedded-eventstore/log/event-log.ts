@@ -47,7 +47,9 @@ export type WriteOutcome =
 
 export type Direction = 'forwards' | 'backwards';
 
-/** `from` is inclusive; `limit` bounds the records looked at, not only those returned. */
+/**
+ * `from` is inclusive, `end` is behind the last event (so forwards there is
+ * nothing, backwards everything); `limit` bounds the records looked at, not only those returned. */
 export type ReadStreamRequest = {
   stream: string;
   from: number | 'end';

@@ -37,7 +37,8 @@ export class LogReader {
     const state = this.#storage.stream(stream);
     if (state === undefined || state.lastRevision < 0 || this.#isTombstoned(stream, state)) return NOTHING;
     const last = state.lastRevision;
-    const from = request.from === 'end' ? last : request.from;
+    const end = direction === 'forwards' ? last + 1 : last;
+    const from = request.from === 'end' ? end : request.from;
     const first = firstReadable(stream, state);
     const oldestMs = oldestReadable(stream, state, Date.now());
     if (direction === 'backwards')

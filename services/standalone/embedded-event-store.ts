@@ -1,0 +1,88 @@
+/** The embedded event store in a worker thread, brought back on its port when the thread dies. */
+import { CannotStartError, startEventStoreWorker, type EventStoreWorker } from '#infra/embedded-eventstore/index.ts';
+import {
+  backoffMs,
+  pause,
+  startBackgroundJob,
+  StartRefusal,
+  type LifecycleLog,
+} from '#libs/platform/lifecycle/index.ts';
+
+export interface EmbeddedEventStoreOptions {
+  readonly dataDir: string;
+  readonly log: LifecycleLog;
+  /** The thread could not be brought back: without a log there is nothing left to serve. */
+  onLost(error: unknown): void;
+}
+
+export interface EmbeddedEventStore {
+  /** The same for as long as this process runs. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** With the pauses between them, about half a minute. */
+const RESTARTS_IN_A_ROW = 10;
+
+/** @throws StartRefusal when the folder or the port cannot be had */
+export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions): Promise<EmbeddedEventStore> {
+  const { dataDir, log, onLost } = options;
+  const place = { dataDir, host: '127.0.0.1' };
+  let worker = await startFirst(place);
+  let ended = endOf(worker);
+  const { port, url } = worker;
+
+  const supervision = startBackgroundJob({
+    name: 'embedded event store',
+    log,
+    isFatal: () => true,
+    onFatal: onLost,
+    async run(signal) {
+      for (;;) {
+        const error = await Promise.race([ended, aborted(signal)]);
+        if (signal.aborted) return;
+        log.error({ err: error }, 'the thread of the event store has died; starting it again');
+        worker = await restart(() => startEventStoreWorker({ ...place, port }), signal);
+        ended = endOf(worker);
+      }
+    },
+  });
+
+  return {
+    url,
+    async stop() {
+      await supervision.stop();
+      await worker.stop();
+    },
+  };
+}
+
+async function startFirst(place: { dataDir: string; host: string }): Promise<EventStoreWorker> {
+  try {
+    return await startEventStoreWorker({ ...place, port: 0 });
+  } catch (error) {
+    throw error instanceof CannotStartError ? new StartRefusal(error.message) : error;
+  }
+}
+
+async function restart(start: () => Promise<EventStoreWorker>, signal: AbortSignal): Promise<EventStoreWorker> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (signal.aborted || attempt === RESTARTS_IN_A_ROW) throw error;
+      await pause(backoffMs(attempt), signal);
+    }
+  }
+}
+
+function endOf(worker: EventStoreWorker): Promise<Error | undefined> {
+  return new Promise((resolve) => worker.onExit(resolve));
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+}

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { systemClock } from '#libs/kernel/clock.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { ChannelCommands, ChannelQueries } from '#libs/features/channels/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+let test: TestPlatform;
+let first: ChannelCommands;
+let second: ChannelCommands;
+let queries: ChannelQueries;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  const { projector, reader } = composeReadModels(test.platform);
+  const stores = { ...test.platform, projector };
+  // Two handlers share nothing but the stores: what two gateways are to each other.
+  first = new ChannelCommands(stores);
+  second = new ChannelCommands(stores);
+  queries = new ChannelQueries(reader);
+});
+afterAll(() => test.stop());
+
+const organizationId = newId();
+
+function context(change: Partial<CommandContext> = {}): CommandContext {
+  return {
+    commandId: newId(),
+    organizationId,
+    actor: { type: 'service', id: 'test' },
+    at: systemClock.now(),
+    ...change,
+  };
+}
+
+async function createChannel(): Promise<string> {
+  const command = context();
+  const created = await first.create(command, {
+    id: command.commandId,
+    type: 'websocket',
+    channelType: 'chat',
+    name: 'first',
+    participants: [],
+    metaData: null,
+    source: null,
+    agentInvocationBehavior: null,
+    parentChannelId: null,
+    originMessageId: null,
+  });
+  expect(created.ok).toBe(true);
+  return command.commandId;
+}
+
+async function nameOf(id: string): Promise<unknown> {
+  const document = await queries.channel(organizationId, id);
+  return JSON.parse(document?.json.toString() ?? '{}').name;
+}
+
+describe('channel commands on real stores', () => {
+  it('can be read at once after they were answered', async () => {
+    const id = await createChannel();
+    expect(await nameOf(id)).toBe('first');
+    await first.update(context(), id, { name: 'second' });
+    expect(await nameOf(id)).toBe('second');
+  });
+
+  it('are all kept, once, when two gateways send many at once', async () => {
+    const id = await createChannel();
+    const names = Array.from({ length: 40 }, (_, index) => `agent-${index}`);
+    const results = await Promise.all(
+      names.map((name, index) =>
+        (index % 2 === 0 ? first : second).addParticipant(context(), id, {
+          type: 'external_agent',
+          participantId: newId(),
+          agentMetadata: { name },
+        }),
+      ),
+    );
+    expect(results.every((result) => result.ok)).toBe(true);
+    const participants = (await queries.participants(organizationId, id)) ?? [];
+    const kept = participants.map((one) => (one.type === 'external_agent' ? one.agentMetadata?.['name'] : ''));
+    expect(kept.sort()).toEqual([...names].sort());
+  });
+
+  it('change nothing and still see the newest state when there is nothing to change', async () => {
+    const id = await createChannel();
+    await first.update(context(), id, { name: 'one' });
+    await second.update(context(), id, { name: 'two' });
+    const result = await first.update(context(), id, { name: 'one' });
+    expect(result.ok && result.channel.name).toBe('one');
+    expect(await nameOf(id)).toBe('one');
+    const again = await second.update(context(), id, { name: 'one' });
+    expect(again.ok && result.ok && again.revision === result.revision).toBe(true);
+  });
+
+  it('see a missing channel and another organization’s alike', async () => {
+    const id = await createChannel();
+    const foreign = await first.update(context({ organizationId: newId() }), id, { name: 'mine' });
+    const missing = await first.update(context(), newId(), { name: 'mine' });
+    expect(foreign).toEqual(missing);
+    expect(await queries.channel(newId(), id)).toBeNull();
+  });
+
+  it('repeated with the same id add nothing', async () => {
+    const id = await createChannel();
+    const command = context();
+    const participant = { type: 'external_agent', participantId: newId(), agentMetadata: null } as const;
+    const once = await first.addParticipant(command, id, participant);
+    const twice = await second.addParticipant(command, id, participant);
+    expect(once.ok && twice.ok && once.revision === twice.revision).toBe(true);
+  });
+});

@@ -5,6 +5,8 @@ import { delimiter, join } from 'node:path';
 import { withSetUpLock } from './lock.mjs';
 import { say, SetUpError } from './say.mjs';
 
+const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
+
 /** @returns the path of the pinned Node */
 export async function ensureDependencies(root) {
   if (!upToDate(root)) {
@@ -17,8 +19,9 @@ export async function ensureDependencies(root) {
 }
 
 function upToDate(root) {
-  const node = join(root, 'node_modules/node/bin/node');
-  return existsSync(node) && installedIsLocked(readJson(join(root, 'package-lock.json')), installedPackages(root));
+  return (
+    existsSync(nodeIn(root)) && installedIsLocked(readJson(join(root, 'package-lock.json')), installedPackages(root))
+  );
 }
 
 function installedPackages(root) {
@@ -41,13 +44,22 @@ export function installedIsLocked(lock, installed) {
 
 async function install(root) {
   say('installing dependencies (npm ci); the first time this takes about a minute …');
-  const code = await runNpm(root, ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
-  if (code !== 0) throw new SetUpError(`npm ci failed (exit code ${code}); see above. It needs the npm registry once.`);
-  if (!existsSync(join(root, 'node_modules/node/bin/node'))) await fetchNode(root);
+  let code = await runNpm(root, ['ci', ...QUIET]);
+  if (code !== 0) {
+    // A registry that lacks a package of another platform makes `ci` refuse a lock that is fine for this one.
+    say('npm ci failed; trying npm install, which takes the same versions …');
+    code = await runNpm(root, ['install', '--no-save', ...QUIET]);
+  }
+  if (code !== 0) {
+    throw new SetUpError(
+      `the dependencies could not be installed (npm: ${code}); it needs npm and, once, its registry`,
+    );
+  }
+  if (!existsSync(nodeIn(root))) fetchNode(root);
 }
 
 /** Where install scripts are switched off, the pinned Node's own has not run: it fetches the binary. */
-async function fetchNode(root) {
+function fetchNode(root) {
   say('fetching the pinned Node, whose install script did not run …');
   const folder = join(root, 'node_modules/node');
   spawnSync(process.execPath, ['installArchSpecificPackage.js'], {
@@ -75,7 +87,7 @@ function npmEnvironment(root) {
 /** The pinned Node, or the one that runs this if that is new enough and the pinned one does not run here (musl). */
 function pinnedNode(root) {
   const wanted = readJson(join(root, 'node_modules/node/package.json'))?.version ?? '24.0.0';
-  const pinned = join(root, 'node_modules/node/bin/node');
+  const pinned = nodeIn(root);
   const { status } = spawnSync(pinned, ['--version'], { stdio: 'ignore' });
   if (status === 0) return pinned;
   if (Number(process.versions.node.split('.')[0]) >= Number(wanted.split('.')[0])) return process.execPath;
@@ -83,6 +95,10 @@ function pinnedNode(root) {
     `the pinned Node ${wanted} (${pinned}) does not run on this system, and its own Node is ${process.versions.node}.\n` +
       `Install Node ${wanted.split('.')[0]} or newer, and start again.`,
   );
+}
+
+function nodeIn(root) {
+  return join(root, 'node_modules/node/bin/node');
 }
 
 function readJson(file) {

@@ -1,0 +1,153 @@
+/** `npm start` as a process: what stands in the terminal, signals, exit codes, and what is left running. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findRunning } from '#infra/data-folder/index.ts';
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
+import { describeConfig } from '#libs/platform/config/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const startScript = join(root, 'infra/set-up/start.mjs');
+
+let parent: string;
+let dataDir: string;
+const started: ChildProcess[] = [];
+
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'parley-test-start-'));
+  dataDir = join(parent, 'data');
+});
+afterEach(async () => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+  await rm(parent, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+describe('npm start', () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('stops cleanly at %s, and goes on with the same data', async (signal) => {
+    for (let time = 0; time < 2; time++) {
+      const parley = await startParley();
+      expect(parley.output()).toMatch(/Parley is running\.[^]*API +http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
+      parley.child.kill(signal);
+      expect(await parley.exit).toEqual({ code: 0, signal: null });
+      expect(await findRunning(dataDir)).toBeUndefined();
+      expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
+    }
+  });
+
+  it('takes one Ctrl-C that arrives several times for one', async () => {
+    const parley = await startParley();
+    const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
+    // From the terminal to all, from npm to the set-up, from the set-up to Parley.
+    parley.child.kill('SIGINT');
+    parley.child.kill('SIGINT');
+    process.kill(pid, 'SIGINT');
+    expect(await parley.exit).toEqual({ code: 0, signal: null });
+  });
+
+  it('leaves nothing running when it is killed itself', async () => {
+    const parley = await startParley();
+    parley.child.kill('SIGKILL');
+    expect(await parley.exit).toEqual({ code: null, signal: 'SIGKILL' });
+    await eventually(async () => (await findRunning(dataDir)) === undefined);
+    await eventually(async () => (await redisProcessesIn(join(dataDir, 'redis'))).length === 0);
+  });
+
+  it('ends as Parley did when that is killed, and starts again on what it left', async () => {
+    const parley = await startParley();
+    const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
+    process.kill(pid, 'SIGKILL');
+    expect(await parley.exit).toEqual({ code: null, signal: 'SIGKILL' });
+
+    const again = await startParley();
+    again.child.kill('SIGTERM');
+    expect(await again.exit).toEqual({ code: 0, signal: null });
+  });
+
+  it('says in one line that another Parley has the data folder', async () => {
+    const parley = await startParley();
+    const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
+    const second = run({ DATA_DIR: dataDir, PORT: String(await freePort()) });
+    expect(await second.exit).toEqual({ code: 1, signal: null });
+    expect(second.output().trim()).toBe(
+      `parley: the data folder ${dataDir} is in use by a running Parley (pid ${pid}); stop it, or choose another with DATA_DIR=…`,
+    );
+    parley.child.kill('SIGTERM');
+    await parley.exit;
+  });
+
+  it('says in one line that the port is busy', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const refused = run({ DATA_DIR: dataDir, PORT: String(port) });
+    expect(await refused.exit).toEqual({ code: 1, signal: null });
+    expect(refused.output().trim()).toBe(
+      `parley: port ${port} of 127.0.0.1 is in use; choose another: PORT=${port + 1} npm start`,
+    );
+    server.close();
+  });
+
+  it('says in one line that the folder is somebody else’s', async () => {
+    await writeFile(join(parent, 'thesis.txt'), '');
+    const refused = run({ DATA_DIR: parent, PORT: '0' });
+    expect(await refused.exit).toEqual({ code: 1, signal: null });
+    expect(refused.output().trim().split('\n')).toHaveLength(1);
+    expect(refused.output()).toContain('holds files that are not Parley');
+  });
+
+  it('names every wrong variable in a line of its own', async () => {
+    const refused = run({ DATA_DIR: dataDir, PORT: 'web', KAFKA_BROKERS: 'localhost:9092' });
+    expect(await refused.exit).toEqual({ code: 1, signal: null });
+    const lines = refused.output().trim().split('\n');
+    expect(lines).toEqual([
+      'parley: PORT must be a whole number from 0 to 65535; it is "web"',
+      'parley: KAFKA_BROKERS cannot be used yet: this version has no relay to Kafka; unset it',
+    ]);
+  });
+
+  it('runs Parley with the flags that its configuration lists', async () => {
+    const flags = describeConfig({}).find(({ name }) => name === 'PARLEY_NODE_FLAGS')?.default;
+    expect(await readFile(startScript, 'utf8')).toContain(`DEFAULT_NODE_FLAGS = '${flags}'`);
+  });
+});
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Standard output and standard error so far. */
+  output(): string;
+}
+
+function run(variables: Record<string, string>): Run {
+  const child = spawn(process.execPath, [startScript], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], LOG_LEVEL: 'silent', ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  started.push(child);
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += String(chunk)));
+  child.stderr.on('data', (chunk) => (output += String(chunk)));
+  const exit = once(child, 'close').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null,
+  }));
+  return { child, exit, output: () => output };
+}
+
+async function startParley(): Promise<Run> {
+  const parley = run({ DATA_DIR: dataDir, PORT: String(await freePort()) });
+  let ended = false;
+  void parley.exit.then(() => (ended = true));
+  await eventually(() => {
+    if (ended) throw new Error(`it ended: ${parley.output()}`);
+    return parley.output().includes('Ctrl-C');
+  });
+  return parley;
+}

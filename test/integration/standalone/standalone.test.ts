@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findRunning } from '#infra/data-folder/index.ts';
+import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
+import { parseConfig, type Config } from '#libs/platform/config/index.ts';
+import type { Role } from '#libs/platform/lifecycle/index.ts';
+import type { Platform } from '#libs/platform/runtime/platform.ts';
+import { createLogger } from '#libs/platform/telemetry/index.ts';
+import { startStandalone, type Standalone, type StandaloneParts } from '#services/standalone/app.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+let parent: string;
+let dataDir: string;
+
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'parley-test-standalone-'));
+  dataDir = join(parent, 'data');
+});
+afterEach(() => rm(parent, { recursive: true, force: true }));
+
+describe('standalone', () => {
+  it('runs its stores and roles, says where, and leaves nothing behind', async () => {
+    const events: string[] = [];
+    const parley = await start({ roles: [recordingRole('projector', events), recordingRole('gateway', events)] });
+    expect(parley.baseUrl).toBe('http://gateway.example');
+    expect(await findRunning(dataDir)).toMatchObject({ pid: process.pid, baseUrl: parley.baseUrl, ...parley.stores });
+    await expect(parley.platform.store.ping()).resolves.toBeUndefined();
+    await eventually(async () => (await parley.platform.redis.ping()) === 'PONG');
+
+    expect(await parley.stop()).toEqual([]);
+    expect(events).toEqual(['projector starts', 'gateway starts', 'gateway stops', 'projector stops']);
+    expect(await findRunning(dataDir)).toBeUndefined();
+    expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
+  });
+
+  it('runs only the roles that it is told to, and knows their names', async () => {
+    const events: string[] = [];
+    const roles = [recordingRole('projector', events), recordingRole('gateway', events)];
+    const parley = await start({ roles }, { ROLES: 'projector' });
+    await parley.stop();
+    expect(events).toEqual(['projector starts', 'projector stops']);
+    await expect(start({ roles }, { ROLES: 'gatewya' })).rejects.toThrow('ROLES names gatewya');
+  });
+
+  it('does what only a first start does until that has succeeded once', async () => {
+    let calls = 0;
+    const onFirstStart = async (): Promise<{ apiKey: string }> => {
+      calls++;
+      if (calls === 1) throw new Error('cut short');
+      return { apiKey: 'key' };
+    };
+    await expect(start({ onFirstStart })).rejects.toThrow('cut short');
+    const second = await start({ onFirstStart });
+    expect(second.apiKey).toBe('key');
+    await second.stop();
+    const third = await start({ onFirstStart });
+    expect(third.apiKey).toBeUndefined();
+    await third.stop();
+    expect(calls).toBe(2);
+  });
+
+  it('uses stores that the configuration names instead of starting its own', async () => {
+    const [redis, eventStore] = await Promise.all([startTestRedis(), startTestEventStore()]);
+    const parley = await start({}, { REDIS_URL: redis.url, EVENTSTORE_URL: eventStore.url });
+    expect(parley.stores).toEqual({ redisUrl: redis.url, eventstoreUrl: eventStore.url });
+    await expect(parley.platform.store.ping()).resolves.toBeUndefined();
+    await parley.stop();
+    await Promise.all([redis.stop(), eventStore.stop()]);
+  });
+
+  it('brings the event store back under its address when its thread dies', async () => {
+    const threads: Worker[] = [];
+    const remember = (worker: Worker): void => void threads.push(worker);
+    process.on('worker', remember);
+    const parley = await start({});
+    expect(threads).toHaveLength(1);
+    await threads[0]?.terminate();
+    await eventually(() => parley.platform.store.ping());
+    expect(threads.length).toBeGreaterThan(1);
+    process.off('worker', remember);
+    expect(await parley.stop()).toEqual([]);
+  });
+
+  it('stops what it has started when a role does not start', async () => {
+    const failing: Role<Platform, Config> = { name: 'gateway', start: () => Promise.reject(new Error('no')) };
+    const events: string[] = [];
+    await expect(start({ roles: [recordingRole('projector', events), failing] })).rejects.toThrow('no');
+    expect(events).toEqual(['projector starts', 'projector stops']);
+    expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
+    expect(await findRunning(dataDir)).toBeUndefined();
+  });
+
+  it('tells which port is busy and how to choose another, before it starts anything', async () => {
+    const { server, port } = await occupiedPort();
+    try {
+      const failure = start({}, { PORT: String(port) });
+      await expect(failure).rejects.toThrow(
+        `port ${port} of 127.0.0.1 is in use; choose another: PORT=${port + 1} npm start`,
+      );
+      await expect(redisProcessesIn(join(dataDir, 'redis'))).resolves.toEqual([]);
+    } finally {
+      server.close();
+    }
+  });
+
+  it('refuses a folder of somebody else', async () => {
+    await writeFile(join(parent, 'thesis.txt'), '');
+    await expect(start({}, { DATA_DIR: parent })).rejects.toThrow('holds files that are not Parley');
+  });
+
+  it('refuses a host that is not its own', async () => {
+    // An address for documentation (RFC 5737): no machine has it.
+    await expect(start({}, { HOST: '192.0.2.1' })).rejects.toThrow('HOST 192.0.2.1 is not an address of this machine');
+  });
+});
+
+function start(parts: Partial<StandaloneParts>, variables: Record<string, string> = {}): Promise<Standalone> {
+  const config = parseConfig({ DATA_DIR: dataDir, PORT: '0', ...variables });
+  return startStandalone(config, { roles: [], log: createLogger({ level: 'silent' }), ...parts });
+}
+
+function recordingRole(name: string, events: string[]): Role<Platform, Config> {
+  return {
+    name,
+    async start() {
+      events.push(`${name} starts`);
+      return {
+        url: name === 'gateway' ? 'http://gateway.example' : undefined,
+        async stop() {
+          events.push(`${name} stops`);
+        },
+      };
+    },
+  };
+}
+
+async function occupiedPort(): Promise<{ server: Server; port: number }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, port: (server.address() as AddressInfo).port };
+}

@@ -9,7 +9,8 @@ import {
   channelRoutes,
   participantRoutes,
 } from '#libs/features/channels/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
+import type { Authenticator, HttpApp } from '#libs/platform/http/index.ts';
 import { EntityReader, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';

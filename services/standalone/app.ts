@@ -62,7 +62,12 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
 
   // 2. Stores, and clients of them.
   const stores = await startStores(config, folder.path, { stops, log, onLost });
-  const platform = openPlatform({ ...stores, log, metrics: createMetrics() });
+  const platform = openPlatform({
+    ...stores,
+    log,
+    metrics: createMetrics(),
+    tokenSecret: config.tokenSecret ?? `of ${folder.instanceId}`,
+  });
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);
 

@@ -24,6 +24,7 @@ export async function startTestPlatform(): Promise<TestPlatform> {
     redisUrl: redis.url,
     log: pino({ level: 'silent' }),
     metrics: createMetrics({ processMetrics: false }),
+    tokenSecret: 'a secret of this test only',
   });
   await waitForRedis(platform.redis, 5_000);
   return {

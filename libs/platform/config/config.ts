@@ -15,6 +15,14 @@ export const environment = z.object({
   PARLEY_BOOTSTRAP_KEY: text()
     .optional()
     .meta({ description: 'Installs this API key for the first organization instead of a random one.', secret: true }),
+  PARLEY_TOKEN_SECRET: text()
+    .refine((value) => value.length >= 16, 'needs at least 16 characters')
+    .optional()
+    .meta({
+      description:
+        'Signs cursors and positions; gateways behind one address share it. Default: of the data folder.',
+      secret: true,
+    }),
   EVENTSTORE_URL: url('esdb:', 'esdb+discover:')
     .optional()
     .describe('EventStoreDB to use, `esdb://…`. Without it an embedded one keeps its events in `DATA_DIR`.'),
@@ -64,6 +72,8 @@ export interface Config {
   readonly host: string;
   readonly dataDir: string;
   readonly bootstrapKey: string | undefined;
+  /** Absent: derived from the data folder. */
+  readonly tokenSecret: string | undefined;
   /** Absent: the embedded event store. */
   readonly eventstoreUrl: string | undefined;
   /** Absent: the private Redis. */
@@ -109,6 +119,7 @@ export function parseConfig(variables: Variables): Config {
     host: values.HOST,
     dataDir: values.DATA_DIR,
     bootstrapKey: values.PARLEY_BOOTSTRAP_KEY,
+    tokenSecret: values.PARLEY_TOKEN_SECRET,
     eventstoreUrl: values.EVENTSTORE_URL,
     redisUrl: values.REDIS_URL,
     roles: values.ROLES,

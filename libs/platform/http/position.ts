@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { invalid } from './errors.ts';
 
@@ -18,7 +19,7 @@ export interface Position {
  * Omits: whether the stream exists, and whose it is (a token only opens for its organization).
  */
 export interface PositionWaiter {
-  waitUntilVisible(position: Position, timeoutMs: number): Promise<boolean>;
+  waitUntilVisible(position: Position & { readonly organizationId: EntityId }, timeoutMs: number): Promise<boolean>;
 }
 
 export const POSITION_HEADER = 'parley-position';
@@ -50,6 +51,8 @@ export function positionOf(request: FastifyRequest): Position | undefined {
  */
 export async function awaitPosition(request: FastifyRequest, waiter: PositionWaiter): Promise<void> {
   const position = positionOf(request);
-  if (position === undefined || (await waiter.waitUntilVisible(position, WAIT_MS))) return;
+  if (position === undefined) return;
+  const { organizationId } = request.principal;
+  if (await waiter.waitUntilVisible({ ...position, organizationId }, WAIT_MS)) return;
   throw new Fault('not_caught_up', 'The position is not visible yet', { retryAfterSeconds: 1 });
 }

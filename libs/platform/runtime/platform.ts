@@ -3,8 +3,9 @@ import type { Logger } from 'pino';
 
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
+import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
-import { connectRedis } from '#libs/platform/redis/index.ts';
+import { connectRedis, guarded } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
 /** What every role works with. Opened once per process, closed by whoever opened it. */
@@ -15,6 +16,10 @@ export interface Platform {
   readonly readModel: ReadModel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Signs cursors and positions; the same in all processes of one Parley. */
+  readonly tokenSecret: string;
+  /** What `/health/ready` of this process asks; roles add theirs when they start. */
+  readonly probes: ReadinessProbe[];
   close(): Promise<void>;
 }
 
@@ -23,13 +28,15 @@ export interface PlatformOptions {
   readonly redisUrl: string;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tokenSecret: string;
 }
 
 /**
  * Opens the clients of the stores. Neither needs to be up: what needs one that is away fails with a
  * `store_unavailable` fault until it is back.
  */
-export function openPlatform({ eventstoreUrl, redisUrl, log, metrics }: PlatformOptions): Platform {
+export function openPlatform(options: PlatformOptions): Platform {
+  const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
   const { store, feed, close } = connectEventStore({ url: eventstoreUrl });
   const redis = connectRedis(redisUrl, {
     onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
@@ -41,9 +48,31 @@ export function openPlatform({ eventstoreUrl, redisUrl, log, metrics }: Platform
     readModel: new ReadModel(redis),
     log,
     metrics,
+    tokenSecret,
+    probes: [eventStoreProbe(store), redisProbe(redis)],
     async close() {
       redis.disconnect();
       await close();
+    },
+  };
+}
+
+function eventStoreProbe(store: EventStore): ReadinessProbe {
+  return {
+    name: 'event_store',
+    async check() {
+      await store.ping();
+      return { ok: true };
+    },
+  };
+}
+
+function redisProbe(redis: Redis): ReadinessProbe {
+  return {
+    name: 'redis',
+    async check() {
+      await guarded(redis.ping());
+      return { ok: true };
     },
   };
 }

@@ -1,0 +1,65 @@
+import type { Config } from '#libs/platform/config/index.ts';
+import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
+import type { EventFeed } from '#libs/platform/eventstore/index.ts';
+import type { ReadinessProbe } from '#libs/platform/http/index.ts';
+import { startBackgroundJob } from '#libs/platform/lifecycle/index.ts';
+import type { Role } from '#libs/platform/lifecycle/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+import { composeReadModels } from '#services/features.ts';
+
+import { ProjectionLoop } from './projection-loop.ts';
+
+/** Brings every event of the log into the read models, as far as nobody else has done so already. */
+export const projectorRole: Role<Platform, Config> = {
+  name: 'projector',
+  async start(platform) {
+    const { feed, redis, log, metrics } = platform;
+    const { projector, state } = composeReadModels(platform);
+    const loop = new ProjectionLoop({
+      feed,
+      state,
+      projector,
+      onProblem: (error, { phase }) =>
+        phase === 'halted'
+          ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
+          : log.warn({ err: error }, 'the projector waits for a store'),
+    });
+    metrics.observedGauge('projector_events_seen', 'Events that this process has projected or found projected', () => {
+      return loop.progress.eventsSeen;
+    });
+    platform.probes.push(projectionProbe(loop, feed));
+    // A Redis that comes back may have lost its newest writes: go back to what it says it has.
+    const restart = (): void => loop.restart();
+    redis.on('ready', restart);
+    const job = startBackgroundJob({ name: 'projection', log, run: (signal) => loop.run(signal) });
+    return {
+      async stop() {
+        redis.off('ready', restart);
+        await job.stop();
+      },
+    };
+  },
+};
+
+/** Ready while the read models are whole and follow the log; shows how far they are behind. */
+function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe {
+  return {
+    name: 'projection',
+    async check() {
+      const { phase, position, problem, eventsSeen } = loop.progress;
+      const head = await feed.head();
+      const caughtUp = head === null || (position !== null && comparePositions(position, head) >= 0);
+      return {
+        ok: phase === 'live' && problem === null,
+        detail: {
+          phase,
+          problem,
+          events_seen: eventsSeen,
+          position: position && encodePosition(position),
+          head: head && encodePosition(head),
+          caught_up: caughtUp,
+        },
+      };
+    },
+  };
+}

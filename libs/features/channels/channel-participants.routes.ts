@@ -88,4 +88,3 @@ export function participantRoutes(app: HttpApp, { commands, queries, users }: Ch
     },
   );
 }
-

@@ -149,4 +149,3 @@ function commandRoutes(app: HttpApp, { commands, queries, users }: ChannelRouteP
     },
   );
 }
-

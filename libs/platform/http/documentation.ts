@@ -20,9 +20,6 @@ const CONTENT_POLICY = [
 /** The reference page at `/docs`, script and all from this process. */
 export async function registerDocumentation(app: HttpApp, title: string): Promise<void> {
   await app.register(async (scope) => {
-    scope.addHook('onRoute', (route) => {
-      route.config = { ...route.config, public: true };
-    });
     scope.addHook('onSend', async (_request, reply) => {
       reply.header('content-security-policy', CONTENT_POLICY);
     });

@@ -43,6 +43,8 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   const limiters = await createLimiters(app, options.rateLimits);
   await app.register(helmet, { contentSecurityPolicy: { directives: { defaultSrc: ["'none'"] }, useDefaults: false } });
   await app.register(cors, corsOptions(options.corsOrigins));
+  // Before the pipeline: the page and its script are plain files, for everybody.
+  await registerDocumentation(app, options.info.title);
   await registerOpenApi(app, options.info);
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) allowed.add(method, route.url);
@@ -62,7 +64,6 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   operationRoutes(app, { probes: options.probes ?? [], metrics: options.metrics, isClosing });
   options.routes(app);
   openApiRoute(app);
-  await registerDocumentation(app, options.info.title);
   await app.ready();
 
   return {

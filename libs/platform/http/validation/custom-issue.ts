@@ -29,6 +29,12 @@ export const STRING_UNICODE: PydanticError = {
   type: 'string_unicode',
   msg: 'Input should be a valid string, unable to parse raw data as a unicode string',
 };
+export const UUID_TYPE: PydanticError = {
+  type: 'uuid_type',
+  msg: 'UUID input should be a string, bytes or UUID object',
+};
+export const URL_TYPE: PydanticError = { type: 'url_type', msg: 'URL input should be a string or URL' };
+export const DATETIME_TYPE: PydanticError = { type: 'datetime_type', msg: 'Input should be a valid datetime' };
 export const INT_TYPE: PydanticError = { type: 'int_type', msg: 'Input should be a valid integer' };
 export const INT_PARSING: PydanticError = {
   type: 'int_parsing',

@@ -18,14 +18,11 @@ const GROUPS = [8, 4, 4, 4, 12];
 function uuidReason(value: string): string {
   let at = 0;
   for (const character of value) {
-    if (!/[0-9a-fA-F-]/.test(character)) {
-      const expected = 'an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-]';
-      return `invalid character: expected ${expected}, found \`${character}\` at ${at + 1}`;
-    }
+    if (!/[0-9a-fA-F-]/.test(character)) return `invalid character: found \`${character}\` at ${at}`;
     at += 1;
   }
   const groups = value.split('-');
-  if (groups.length === 1) return `invalid length: expected length 32 for simple format, found ${value.length}`;
+  if (groups.length === 1) return `invalid length: found ${value.length}`;
   if (groups.length !== 5) return `invalid group count: expected 5, found ${groups.length}`;
   const wrong = groups.findIndex((group, index) => group.length !== GROUPS[index]);
   return `invalid group length in group ${wrong}: expected ${GROUPS[wrong]}, found ${groups[wrong]?.length}`;
@@ -67,50 +64,42 @@ function urlReason(value: string): string {
   return 'invalid international domain name';
 }
 
-const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
+const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})?$/;
 
 /** RFC 3339; an offset is required, for a time without one means another instant on every machine. */
 export function timestampProblem(value: string): PydanticError | undefined {
   const parts = RFC3339.exec(value);
-  if (parts && rangeReason(parts.slice(1, 9).map((part) => Number(part ?? 0))) === undefined) return undefined;
-  if (/^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?$/.test(value)) {
-    return { type: 'timezone_aware', msg: 'Input should have timezone info' };
+  const error = dateReason(value) ?? (parts && inRange(parts) ? undefined : timeReason(value));
+  if (error !== undefined) {
+    const msg = `Input should be a valid datetime or date, ${error}`;
+    return { type: 'datetime_from_date_parsing', msg, ctx: { error } };
   }
-  const error = parts ? (rangeReason(parts.slice(1, 9).map((part) => Number(part ?? 0))) ?? '') : shapeReason(value);
-  // With less than a date in it, pydantic reports what it found while looking for a date.
-  const type = value.length < 10 || !parts ? 'datetime_from_date_parsing' : 'datetime_parsing';
-  const what = type === 'datetime_parsing' ? 'datetime' : 'datetime or date';
-  return { type, msg: `Input should be a valid ${what}, ${error}`, ctx: { error } };
-}
-
-function rangeReason([
-  year = 0,
-  month = 0,
-  day = 0,
-  hour = 0,
-  minute = 0,
-  second = 0,
-  zoneHour = 0,
-  zoneMinute = 0,
-]: number[]): string | undefined {
-  if (year === 0) return 'year 0 is out of range';
-  if (month < 1 || month > 12) return 'month value is outside expected range of 1-12';
-  if (day < 1 || day > new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate())
-    return 'day value is outside expected range';
-  if (hour > 23) return 'hour value is outside expected range of 0-23';
-  if (minute > 59) return 'minute value is outside expected range of 0-59';
-  if (second > 59) return 'second value is outside expected range of 0-59';
-  if (zoneHour > 23 || zoneMinute > 59) return 'timezone offset must be less than 24 hours';
+  if (parts?.[5] === undefined) return { type: 'timezone_aware', msg: 'Input should have timezone info' };
   return undefined;
 }
 
-function shapeReason(value: string): string {
+function inRange([, , hour, minute, second, offset = 'Z']: RegExpExecArray): boolean {
+  const [, offsetHour = 0, offsetMinute = 0] = offset.split(/[+:-]/).map(Number);
+  return Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60 && offsetHour < 24 && offsetMinute < 60;
+}
+
+/** What is wrong with the date at the start; pydantic looks no further when there is something. */
+function dateReason(value: string): string | undefined {
   if (value.length < 10) return 'input is too short';
   if (!/^\d{4}/.test(value)) return 'invalid character in year';
-  if (value[4] !== '-' || value[7] !== '-') return 'invalid date separator, expected `-`';
+  if (value[4] !== '-') return 'invalid date separator, expected `-`';
   if (!/^\d{2}/.test(value.slice(5))) return 'invalid character in month';
+  if (value[7] !== '-') return 'invalid date separator, expected `-`';
   if (!/^\d{2}/.test(value.slice(8))) return 'invalid character in day';
-  if (value.length === 10) return 'input is too short';
-  if (!/^[Tt _]/.test(value.slice(10))) return 'invalid datetime separator, expected `T`, `t`, `_` or space';
-  return 'unexpected extra characters at the end of the input';
+  const [year = 0, month = 0, day = 0] = value.slice(0, 10).split('-').map(Number);
+  if (year === 0) return 'year 0 is out of range';
+  if (month < 1 || month > 12) return 'month value is outside expected range of 1-12';
+  // The 400 years from 2000 on have the leap years of all others; `Date` reads years below 100 as 19xx.
+  const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  return day < 1 || day > days ? 'day value is outside expected range' : undefined;
+}
+
+/** A bare date is midnight to pydantic, of no time zone. */
+function timeReason(value: string): string | undefined {
+  return value.length === 10 ? undefined : 'unexpected extra characters at the end of the input';
 }

@@ -6,11 +6,14 @@ import type { z } from 'zod';
 import type { CustomIssueParams } from './custom-issue.ts';
 import {
   BOOL_TYPE,
+  DATETIME_TYPE,
   greaterThanEqual,
   INT_PARSING_SIZE,
   INT_TYPE,
   lessThanEqual,
   STRING_TYPE,
+  URL_TYPE,
+  UUID_TYPE,
   valueError,
 } from './custom-issue.ts';
 import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
@@ -196,7 +199,20 @@ function typeProblem({ schema, value }: Place, expected: string): PydanticError 
     return { type: 'int_from_float', msg: 'Input should be a valid integer, got a number with a fractional part' };
   }
   const kind = expected === 'number' && isInteger(schema) ? 'int' : expected;
-  return BY_EXPECTED[kind] ?? valueError(`expected ${expected}`);
+  return formatType(schema) ?? BY_EXPECTED[kind] ?? valueError(`expected ${expected}`);
+}
+
+const BY_FORMAT: Readonly<Record<string, PydanticError>> = {
+  uuid: UUID_TYPE,
+  guid: UUID_TYPE,
+  url: URL_TYPE,
+  datetime: DATETIME_TYPE,
+};
+
+function formatType(schema: z.core.$ZodType | undefined): PydanticError | undefined {
+  const def = schema?._zod.def;
+  if (def?.type !== 'string' || !('format' in def)) return undefined;
+  return BY_FORMAT[String(def.format)];
 }
 
 type Bound<Code> = Extract<z.core.$ZodIssue, { code: Code }>;

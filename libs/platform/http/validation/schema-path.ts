@@ -147,7 +147,10 @@ function registeredName(schema: Schema): string | undefined {
 }
 
 export function isInteger(schema: Schema | undefined): boolean {
-  return schema !== undefined && schema._zod.bag['format'] === 'safeint';
+  if (schema === undefined) return false;
+  const def = definition(schema);
+  const checks = [def, ...(def.checks ?? []).map((check) => check._zod.def)];
+  return def.type === 'number' && checks.some((check) => 'format' in check && check.format === 'safeint');
 }
 
 export function isContainer(value: unknown): value is object {

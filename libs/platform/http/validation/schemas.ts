@@ -8,6 +8,7 @@ import { ENTITY_ID } from '#libs/kernel/ids.ts';
 import {
   BOOL_PARSING,
   BOOL_TYPE,
+  DATETIME_TYPE,
   greaterThanEqual,
   INT_PARSING,
   INT_PARSING_SIZE,
@@ -15,11 +16,14 @@ import {
   lessThanEqual,
   refuse,
   STRING_UNICODE,
+  URL_TYPE,
+  UUID_TYPE,
 } from './custom-issue.ts';
 import type { CustomIssueParams } from './custom-issue.ts';
 import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
 import { jsonLimitProblem } from './json-limits.ts';
 import type { JsonLimits } from './json-limits.ts';
+import type { PydanticError } from './pydantic-errors.ts';
 
 interface Described {
   readonly description?: string;
@@ -139,56 +143,53 @@ export function idParam(description?: string): z.ZodType<string, string> {
     .meta(facts({ description }));
 }
 
-/** An id where the contract demands a UUID: anything else is 422 (`uuid_parsing`). Always lower case. */
-export function uuid(described: Described = {}): z.ZodType<string> {
+/** A string of a format: `problemOf` judges it, `type` answers what is no string, `read` gives the value. */
+function formatted<T>(
+  type: PydanticError,
+  problemOf: (value: string) => PydanticError | undefined,
+  read: (value: string) => T,
+  known: Record<string, unknown>,
+): z.ZodType<T> {
   return z
-    .string()
-    .transform((value, context) => {
-      const problem = uuidProblem(value);
-      return problem ? refuse(context, problem) : value.toLowerCase();
+    .unknown()
+    .transform((value, context): T => {
+      if (typeof value !== 'string') return refuse(context, type);
+      const problem = problemOf(value);
+      return problem ? refuse(context, problem) : read(value);
     })
-    .meta(facts({ type: 'string', format: 'uuid', ...described }));
+    .meta(facts({ type: 'string', ...known }));
 }
+
+const toUtc = (value: string): string => new Date(value).toISOString();
+
+/** An id where the contract demands a UUID: anything else is 422 (`uuid_parsing`). Always lower case. */
+export const uuid = (described: Described = {}): z.ZodType<string> =>
+  formatted(UUID_TYPE, uuidProblem, (value) => value.toLowerCase(), { format: 'uuid', ...described });
 
 /** An id of an entity that a body or query names: 422 (`string_pattern_mismatch`) when it cannot be one. */
 export const idReference = (described: Described = {}): z.ZodType<string, string> =>
   text({ pattern: ENTITY_ID, ...described });
 
 /** An http or https URL of at most 2,083 characters; kept as it was written. */
-export function httpUrl(described: Described = {}): z.ZodType<string, string> {
-  return z
-    .string()
-    .superRefine((value, context) => {
-      const problem = urlProblem(value);
-      return problem && refuse(context, problem);
-    })
-    .meta(facts({ ...described, format: 'uri', minLength: 1, maxLength: 2083 }));
-}
+export const httpUrl = (described: Described = {}): z.ZodType<string> =>
+  formatted(URL_TYPE, urlProblem, (value) => value, { format: 'uri', minLength: 1, maxLength: 2083, ...described });
 
 /** RFC 3339 with an offset; out comes UTC with milliseconds (`2026-01-31T12:00:00.000Z`). */
-export function timestamp(described: Described = {}): z.ZodType<string> {
-  return z
-    .string()
-    .transform((value, context) => {
-      const problem = timestampProblem(value);
-      return problem ? refuse(context, problem) : new Date(value).toISOString();
-    })
-    .meta(facts({ type: 'string', format: 'date-time', ...described }));
-}
+export const timestamp = (described: Described = {}): z.ZodType<string> =>
+  formatted(DATETIME_TYPE, timestampProblem, toUtc, { format: 'date-time', ...described });
 
 /** A point in history, `as_of`: a sequence (digits only), or an RFC 3339 time. */
 export type PointInHistory = { readonly sequence: number } | { readonly at: string };
 
-export function queryPointInHistory(described: Described = {}): z.ZodType<PointInHistory> {
-  return z
-    .string()
-    .transform((value, context): PointInHistory => {
-      if (/^\d{1,15}$/.test(value)) return { sequence: Number(value) };
-      const problem = timestampProblem(value);
-      return problem ? refuse(context, problem) : { at: new Date(value).toISOString() };
-    })
-    .meta(facts({ type: 'string', ...described }));
-}
+const SEQUENCE = /^\d{1,15}$/;
+
+export const queryPointInHistory = (described: Described = {}): z.ZodType<PointInHistory> =>
+  formatted<PointInHistory>(
+    DATETIME_TYPE,
+    (value) => (SEQUENCE.test(value) ? undefined : timestampProblem(value)),
+    (value) => (SEQUENCE.test(value) ? { sequence: Number(value) } : { at: toUtc(value) }),
+    { ...described },
+  );
 
 const META_LIMITS: JsonLimits = { depth: 32, nodes: 1000, bytes: 64 * 1024 };
 

@@ -49,6 +49,8 @@ export const validatorCompiler: FastifySchemaCompiler<z.core.$ZodType> = ({ sche
  */
 export function wholeRefusal(first: InputRefused, request: FastifyRequest): ValidationFailure | HttpError {
   const refusals = new Map<InputPart, Refusal>([[first.part, first.refusal]]);
+  // Fastify hands a missing body to the schema as `null`, which is a value of its own.
+  if (request.body === undefined && first.part === 'body') refusals.set('body', NO_BODY);
   for (const [name, part] of PARTS) {
     if (CHECK_ORDER.indexOf(part) <= CHECK_ORDER.indexOf(first.part)) continue;
     const data = name === 'querystring' ? request.query : request[name];
@@ -59,6 +61,11 @@ export function wholeRefusal(first: InputRefused, request: FastifyRequest): Vali
   if (inOrder.some((refusal) => refusal.notFound)) return notFound();
   return new ValidationFailure(inOrder.flatMap((refusal) => (refusal.notFound ? [] : refusal.errors)));
 }
+
+const NO_BODY: Refusal = {
+  notFound: false,
+  errors: [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }],
+};
 
 function hasRefusal(outcome: unknown): outcome is { error: InputRefused } {
   return typeof outcome === 'object' && outcome !== null && 'error' in outcome && outcome.error instanceof InputRefused;

@@ -45,7 +45,11 @@ export class UserQueries {
   }
 
   /** Newest first; all of them, or only those that are active, or not. */
-  list(organizationId: EntityId, filter: { readonly isActive?: boolean | undefined }, page: ListPage): Promise<DocumentPage> {
+  list(
+    organizationId: EntityId,
+    filter: { readonly isActive?: boolean | undefined },
+    page: ListPage,
+  ): Promise<DocumentPage> {
     const list = userListKeys(organizationId);
     return this.#reader.page({ noun: USER, organizationId, list, facets: [facetOf(filter.isActive)] }, page);
   }

@@ -22,6 +22,8 @@ export interface ProjectionLoopParts {
   /** Told of every batch that could not be applied yet, and of the event that halts the loop. */
   readonly onProblem: (error: unknown, progress: ProjectionProgress) => void;
   readonly onProgress?: (progress: ProjectionProgress) => void;
+  /** Events applied at a time; the feed's default if absent. */
+  readonly maxBatch?: number;
 }
 
 /** Saving after each item would cost a round trip; the checkpoint is only a hint where to start. */
@@ -72,9 +74,11 @@ export class ProjectionLoop {
   }
 
   async #follow({ build, from }: ProjectionStart, signal: AbortSignal): Promise<void> {
-    const { feed, projector } = this.#parts;
+    const { feed, projector, maxBatch } = this.#parts;
+    const { streamPrefixes } = projector;
     this.#report({ phase: 'catching-up', position: from === 'start' ? null : from });
-    for await (const item of feed.subscribe({ from, streamPrefixes: projector.streamPrefixes, signal })) {
+    const items = feed.subscribe({ from, streamPrefixes, signal, ...(maxBatch !== undefined && { maxBatch }) });
+    for await (const item of items) {
       const taken = await this.#untilDone(signal, () => this.#take(item, build));
       if (taken === undefined) return;
       if (!taken) return this.restart();

@@ -25,7 +25,7 @@ async function valueOf(redis: Redis, key: string): Promise<unknown> {
     case 'hash':
       return Object.entries(await redis.hgetall(key)).sort(([a], [b]) => (a < b ? -1 : 1));
     case 'zset':
-      return redis.zrange(key, 0, -1, 'WITHSCORES');
+      return redis.zrange(key, '0', '-1', 'WITHSCORES');
     case 'set':
       return (await redis.smembers(key)).sort();
     default:

@@ -1,0 +1,219 @@
+/**
+ * The shape of the source, checked on every run: which way imports go and what stands where. Each rule is
+ * also shown a planted violation, so that none of them can fall silent.
+ */
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import * as rules from './architecture/rules.ts';
+import { readSourceTree, sourceTree } from './architecture/source-tree.ts';
+
+const tree = readSourceTree(join(import.meta.dirname, '..'));
+
+interface Case {
+  readonly rule: rules.Rule;
+  readonly says: string;
+  /** Files that break the rule, each with the beginning of the line that the rule must write about it. */
+  readonly planted: readonly { readonly files: Readonly<Record<string, string>>; readonly found: readonly string[] }[];
+  /** Files that look like it and do not. */
+  readonly allowed?: Readonly<Record<string, string>>;
+}
+
+const cases: readonly Case[] = [
+  {
+    rule: rules.importsGoDown,
+    says: 'imports go down: kernel <- platform <- features <- services',
+    planted: [
+      {
+        files: {
+          'libs/kernel/a.ts': `import { x } from '#libs/platform/redis/redis.ts';`,
+          'libs/platform/http/b.ts': `import {\n  x,\n  y,\n} from '#libs/features/channels/index.ts';`,
+          'libs/features/channels/c.ts': `export { x } from '../../../services/gateway/app.ts';`,
+          'services/gateway/d.ts': `import { x } from '#infra/private-redis/index.ts';`,
+          'services/gateway/e.ts': `const x = await import('#test/support/redis.ts');`,
+          'infra/private-redis/f.ts': `import type { x } from '#libs/platform/redis/redis.ts';`,
+          'infra/private-redis/g.ts': `import { x } from '#infra/data-folder/index.ts';`,
+        },
+        found: [
+          'libs/kernel/a.ts',
+          'libs/platform/http/b.ts',
+          'libs/features/channels/c.ts',
+          'services/gateway/d.ts',
+          'services/gateway/e.ts',
+          'infra/private-redis/f.ts',
+          'infra/private-redis/g.ts',
+        ],
+      },
+    ],
+    allowed: {
+      'libs/features/channels/a.ts': `import { x } from '#libs/kernel/ids.ts';\nimport { y } from '#libs/platform/http/index.ts';`,
+      'libs/features/channels/a.test.ts': `import { x } from '#test/support/redis.ts';`,
+      'services/standalone/b.ts': `import { x } from '#infra/private-redis/index.ts';`,
+      'infra/private-redis/c.ts': `import { x } from '#libs/platform/lifecycle/index.ts';`,
+      'libs/kernel/d.ts': `// import { x } from '#services/gateway/app.ts';`,
+    },
+  },
+  {
+    rule: rules.partsAreReachedThroughTheirIndex,
+    says: 'a feature is reached only through its index.ts',
+    planted: [
+      {
+        files: {
+          'libs/features/reactions/a.ts': `import { x } from '#libs/features/channels/channel.events.ts';`,
+          'services/gateway/b.ts': `import { x } from '#libs/features/channels/channels.routes.ts';`,
+          'services/standalone/c.ts': `import { x } from '#infra/private-redis/ping.ts';`,
+        },
+        found: ['libs/features/reactions/a.ts', 'services/gateway/b.ts', 'services/standalone/c.ts'],
+      },
+    ],
+    allowed: {
+      'libs/features/reactions/a.ts': `import { x } from '#libs/features/channels/index.ts';`,
+      'libs/features/channels/b.ts': `import { x } from './channel.events.ts';`,
+    },
+  },
+  {
+    rule: rules.storesAreReachedThroughThePlatform,
+    says: 'only the platform knows the client libraries of stores',
+    planted: [
+      {
+        files: {
+          'libs/features/channels/a.ts': `import { Redis } from 'ioredis';`,
+          'services/gateway/b.ts': `import type { EventStoreDBClient } from '@eventstore/db-client';`,
+          'libs/platform/redis/c.ts': `import { credentials } from '@grpc/grpc-js';`,
+          'libs/platform/eventstore/d.ts': `import { open } from 'lmdb';`,
+          'infra/embedded-eventstore/e.ts': `import { EventStoreDBClient } from '@eventstore/db-client';`,
+        },
+        found: [
+          'libs/features/channels/a.ts',
+          'services/gateway/b.ts',
+          'libs/platform/redis/c.ts',
+          'libs/platform/eventstore/d.ts',
+          'infra/embedded-eventstore/e.ts',
+        ],
+      },
+    ],
+    allowed: {
+      'libs/platform/redis/a.ts': `import { Redis } from 'ioredis';`,
+      'infra/embedded-eventstore/b.ts': `import { x } from '@eventstore/db-client/generated/streams_pb.js';`,
+      'test/contract/event-store/c.ts': `import { x } from '@eventstore/db-client';`,
+    },
+  },
+  {
+    rule: rules.decidersArePure,
+    says: 'the kernel and the deciders are pure',
+    planted: [
+      {
+        files: {
+          'libs/features/channels/channel.decider.ts': `const at = new Date().toISOString();`,
+          'libs/features/runs/run.decider.ts': `import { x } from '#libs/platform/http/index.ts';`,
+          'libs/kernel/a.ts': `import { readFile } from 'node:fs/promises';`,
+        },
+        found: ['libs/features/channels/channel.decider.ts', 'libs/features/runs/run.decider.ts', 'libs/kernel/a.ts'],
+      },
+    ],
+    allowed: { 'libs/features/channels/channel.decider.ts': `const at = new Date(command.at);` },
+  },
+  {
+    rule: rules.redisKeysStandInKeysFiles,
+    says: 'Redis keys stand in *.keys.ts',
+    planted: [
+      {
+        files: {
+          'libs/features/channels/a.ts': `redis.get('parley:rm:v1:x');`,
+          'libs/platform/http/b.ts': 'redis.get(`limit:{${organization}}`);',
+        },
+        found: ['libs/features/channels/a.ts', 'libs/platform/http/b.ts'],
+      },
+    ],
+    allowed: {
+      'libs/features/channels/channels.keys.ts': 'export const key = `parley:{${organization}}`;',
+      'libs/platform/lifecycle/a.ts': 'print(`parley: ${line}`); const path = `/channels/${id}`;',
+    },
+  },
+  {
+    rule: rules.environmentIsReadByMainOnly,
+    says: 'only main.ts reads the environment',
+    planted: [
+      {
+        files: { 'libs/platform/http/a.ts': `const port = process.env['PORT'];` },
+        found: ['libs/platform/http/a.ts'],
+      },
+    ],
+    allowed: { 'services/gateway/main.ts': `parseConfig(process.env);` },
+  },
+  {
+    rule: rules.importsHaveNoCycles,
+    says: 'imports have no cycles',
+    planted: [
+      {
+        files: {
+          'libs/kernel/a.ts': `import { b } from './b.ts';`,
+          'libs/kernel/b.ts': `import { c } from '#libs/kernel/c.ts';`,
+          'libs/kernel/c.ts': `export { a } from './a.ts';`,
+          'libs/kernel/d.ts': `import { a } from './a.ts';`,
+        },
+        found: ['libs/kernel/a.ts: libs/kernel/a.ts -> libs/kernel/b.ts -> libs/kernel/c.ts -> libs/kernel/a.ts'],
+      },
+    ],
+    allowed: {
+      'libs/kernel/a.ts': `import { b } from './b.ts';\nimport { c } from './c.ts';`,
+      'libs/kernel/b.ts': `import { c } from './c.ts';`,
+      'libs/kernel/c.ts': `import type { a } from './a.ts';`,
+    },
+  },
+  {
+    rule: rules.importedFilesExist,
+    says: 'imported files exist',
+    planted: [
+      {
+        files: { 'libs/kernel/a.ts': `const worker = new Worker(new URL('./gone.ts', import.meta.url));` },
+        found: ['libs/kernel/a.ts'],
+      },
+    ],
+  },
+  {
+    rule: rules.namesSayWhatIsInside,
+    says: 'no file is a drawer for everything',
+    planted: [
+      {
+        files: { 'libs/platform/redis-utils.ts': '', 'test/helpers/a.ts': '', 'libs/kernel/channel-manager.ts': '' },
+        found: ['libs/platform/redis-utils.ts', 'test/helpers/a.ts', 'libs/kernel/channel-manager.ts'],
+      },
+    ],
+    allowed: { 'libs/platform/http/commons-license.ts': '' },
+  },
+  {
+    rule: rules.nothingIsLeftForLater,
+    says: 'nothing is left for later in a comment',
+    planted: [{ files: { 'libs/kernel/a.ts': `// ${'TO'}DO: think` }, found: ['libs/kernel/a.ts'] }],
+  },
+  {
+    rule: rules.filesAreShort,
+    says: `no file has more than ${rules.MOST_LINES} lines of code`,
+    planted: [{ files: { 'libs/kernel/a.ts': 'x();\n'.repeat(321) }, found: ['libs/kernel/a.ts'] }],
+    allowed: { 'libs/kernel/a.ts': '// why\n\nx();\n'.repeat(320) },
+  },
+];
+
+const named = cases.map((one) => [one.says, one] as const);
+
+describe('architecture', () => {
+  it('looks at the real source', () => {
+    expect(tree.size).toBeGreaterThan(50);
+    expect(tree.get('libs/kernel/decider.ts')?.imports).toEqual([
+      { target: 'libs/kernel/event.ts', own: true, typeOnly: true },
+    ]);
+  });
+
+  it.each(named)('%s', (_, { rule }) => {
+    expect(rule(tree)).toEqual([]);
+  });
+
+  it.each(named)('notices when it does not hold that %s', (_, { rule, planted, allowed = {} }) => {
+    for (const { files, found } of planted) {
+      const lines = rule(sourceTree(files));
+      expect(lines).toHaveLength(found.length);
+      for (const [index, start] of found.entries()) expect(lines[index]?.startsWith(start)).toBe(true);
+    }
+    expect(rule(sourceTree(allowed))).toEqual([]);
+  });
+});

@@ -37,8 +37,9 @@ export function installedIsLocked(lock, installed) {
   return Object.entries(lock.packages).every(([path, wanted]) => {
     if (path === '') return true;
     const found = installed.packages[path];
-    if (found === undefined) return wanted.optional === true || wanted.devOptional === true || wanted.peer === true;
-    return found.version === wanted.version && found.integrity === wanted.integrity;
+    if (found === undefined) return wanted.optional === true;
+    const sameContent = wanted.integrity === undefined || found.integrity === wanted.integrity;
+    return found.version === wanted.version && sameContent;
   });
 }
 
@@ -62,7 +63,7 @@ async function install(root) {
 function fetchNode(root) {
   say('fetching the pinned Node, whose install script did not run …');
   const folder = join(root, 'node_modules/node');
-  spawnSync(process.execPath, ['installArchSpecificPackage.js'], {
+  spawnSync('node', ['installArchSpecificPackage.js'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: npmEnvironment(root),

@@ -9,6 +9,7 @@ import { streamsService } from './grpc/streams-service.ts';
 import { unsupportedServices } from './grpc/unsupported-services.ts';
 import type { EventLog } from './log/event-log.ts';
 import { openEventLog } from './log/event-log.lmdb.ts';
+import { persistentSubscriptionsService } from './persistent-subscriptions/index.ts';
 
 export type EventStoreOptions = {
   /** Folder of this event store alone; created where needed. */
@@ -63,7 +64,7 @@ function openLog(dataDir: string): EventLog {
 }
 
 function servicesOf(log: EventLog): GrpcService[] {
-  const working = [streamsService(log), gossipService()];
+  const working = [streamsService(log), persistentSubscriptionsService(log), gossipService()];
   return [...working, serverFeaturesService(working), ...unsupportedServices()];
 }
 

@@ -1,0 +1,69 @@
+// What a group is: its name, settings and filter, as they are kept on disk.
+//
+// WARNING: the shape of `groupRecord` is stored. Add fields as optional only.
+import { z } from 'zod';
+
+/** The source of a group on everything. */
+export const ALL = '$all';
+
+/** `source` is a stream name or `$all`. */
+export type GroupName = { source: string; group: string };
+
+export const strategyNames = ['DispatchToSingle', 'RoundRobin', 'Pinned'] as const;
+
+const startFrom = z.union([z.literal('start'), z.literal('end'), z.number().int().nonnegative()]);
+
+const groupSettings = z.object({
+  /** Revision or position; inclusive. */
+  startFrom,
+  resolveLinks: z.boolean(),
+  extraStatistics: z.boolean(),
+  /** 0: never. */
+  messageTimeoutMs: z.number(),
+  maxRetryCount: z.number(),
+  checkpointAfterMs: z.number(),
+  minCheckpointCount: z.number(),
+  maxCheckpointCount: z.number(),
+  /** 0: any number. */
+  maxSubscriberCount: z.number(),
+  /** Kept and reported only: live events are read from the log like old ones. */
+  liveBufferSize: z.number(),
+  readBatchSize: z.number(),
+  historyBufferSize: z.number(),
+  strategy: z.enum(strategyNames),
+});
+
+const groupFilter = z.object({
+  on: z.enum(['type', 'stream']),
+  regex: z.string(),
+  prefixes: z.array(z.string()),
+});
+
+const groupRecord = z.object({
+  source: z.string(),
+  group: z.string(),
+  settings: groupSettings,
+  filter: groupFilter.optional(),
+  /** The first place (revision or position) to deliver while there is no checkpoint; `end` is fixed at creation. */
+  firstPlace: z.number().int().nonnegative(),
+});
+
+export type StartFrom = z.infer<typeof startFrom>;
+export type GroupSettings = z.infer<typeof groupSettings>;
+export type GroupFilter = z.infer<typeof groupFilter>;
+export type GroupRecord = z.infer<typeof groupRecord>;
+
+/** @throws ZodError for what this version did not write */
+export function parseGroupRecord(json: unknown): GroupRecord {
+  return groupRecord.parse(json);
+}
+
+/** The stream into which a group parks, as links. */
+export function parkedStreamOf({ source, group }: GroupName): string {
+  return `$persistentsubscription-${source}::${group}-parked`;
+}
+
+/** Parked streams of all groups and their metadata: groups on `$all` do not see them, else they would feed themselves. */
+export function isOwnStream(stream: string): boolean {
+  return stream.startsWith('$persistentsubscription-') || stream.startsWith('$$$persistentsubscription-');
+}

@@ -1,0 +1,259 @@
+// One group: reads its source as far as its consumers have room, hands out,
+// retries, parks, and remembers what is handled.
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { EventLog } from '../log/event-log.ts';
+import type { StoredEvent } from '../log/stored-event.ts';
+import { Checkpointer } from './checkpointer.ts';
+import { Consumer } from './consumer.ts';
+import type { ConsumerOptions } from './consumer.ts';
+import { maximumSubscribersReached, subscriptionDropped } from './errors.ts';
+import type { GroupRecord } from './group-settings.ts';
+import { groupSource } from './group-source.ts';
+import type { GroupSource } from './group-source.ts';
+import type { GroupStore } from './group-store.ts';
+import { offerInOrder, RetryQueue } from './message.ts';
+import type { Message } from './message.ts';
+import { ParkedMessages } from './parked-messages.ts';
+import { createStrategy } from './strategies.ts';
+import type { Strategy } from './strategies.ts';
+
+/** Events looked at in one go where a filter may let through few of them. */
+const FILTERED_PAGE = 128;
+
+export type NackAction = 'park' | 'retry' | 'skip' | 'stop';
+
+/**
+ * Guarantees: every event of the source from the checkpoint on is delivered at
+ * least once, until it is acknowledged, skipped or durably parked; a consumer
+ * has at most its buffer size in flight; a checkpoint on disk is never beyond
+ * an unhandled event. Omissions: order is kept only among first deliveries.
+ */
+export class Group {
+  readonly record: GroupRecord;
+  readonly consumers: Consumer[] = [];
+  readonly parked: ParkedMessages;
+  readonly checkpointer: Checkpointer;
+  readonly retries = new RetryQueue();
+  totalItems = 0;
+  /** Highest place that was delivered; undefined before the first. */
+  lastKnownPlace: number | undefined;
+  isLive = false;
+  #log: EventLog;
+  #source: GroupSource;
+  #strategy: Strategy;
+  /** Read and not delivered yet, in order. */
+  #queue: Message[] = [];
+  #parking = new Map<Message, Promise<void>>();
+  /** Where to read on. */
+  #next: number;
+  #isPumping = false;
+  #isStopped = false;
+  #endListening: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(log: EventLog, store: GroupStore, record: GroupRecord) {
+    const checkpoint = store.checkpoint(record);
+    this.record = record;
+    this.parked = new ParkedMessages(log, record);
+    this.#log = log;
+    this.#source = groupSource(log, record);
+    this.#strategy = createStrategy(record.settings.strategy);
+    this.#next = checkpoint === undefined ? record.firstPlace : checkpoint + 1;
+    const ports = {
+      current: () => this.#handledPlace(),
+      write: (place: number) => store.putCheckpoint(record, place),
+    };
+    this.checkpointer = new Checkpointer(record.settings, ports, checkpoint);
+  }
+
+  get queueLength(): number {
+    return this.#queue.length;
+  }
+
+  get inFlightCount(): number {
+    return this.consumers.reduce((sum, consumer) => sum + consumer.inFlightCount, 0);
+  }
+
+  get parkingCount(): number {
+    return this.#parking.size;
+  }
+
+  /** The caller confirms to the client, then calls `start`. @throws CallError when the group is full or gone */
+  connect(options: Omit<ConsumerOptions, 'extraStatistics'>): Consumer {
+    const { maxSubscriberCount, extraStatistics } = this.record.settings;
+    if (this.#isStopped) throw subscriptionDropped(this.record);
+    if (maxSubscriberCount > 0 && this.consumers.length >= maxSubscriberCount)
+      throw maximumSubscribersReached(this.record);
+    const consumer = new Consumer({ ...options, extraStatistics });
+    this.consumers.push(consumer);
+    this.#endListening ??= this.#source.onCommit(() => this.#pump());
+    return consumer;
+  }
+
+  start(): void {
+    this.#pump();
+  }
+
+  /** What the consumer had in flight goes to others. */
+  disconnect(consumer: Consumer): void {
+    const at = this.consumers.indexOf(consumer);
+    if (at < 0) return;
+    this.consumers.splice(at, 1);
+    for (const message of consumer.inFlight()) this.#retryOrPark(message);
+    if (this.consumers.length === 0) {
+      this.#endListening?.();
+      this.#endListening = undefined;
+    }
+    this.#pump();
+  }
+
+  /** Ids that are not in flight at this consumer (any more) are passed over. */
+  acknowledge(consumer: Consumer, ids: readonly string[]): void {
+    for (const message of this.#take(consumer, ids)) this.#handled(message);
+    this.#pump();
+  }
+
+  refuse(consumer: Consumer, ids: readonly string[], action: NackAction, reason: string): void {
+    for (const message of this.#take(consumer, ids)) {
+      if (action === 'retry') this.#retryOrPark(message);
+      else if (action === 'park') this.#park(message, `Client explicitly NAK'ed message.\n${reason}`);
+      // Stop does what it does on the real server: the message is done with, the subscription goes on.
+      else this.#handled(message);
+    }
+    this.#pump();
+  }
+
+  replayParked(stopAt: number | undefined): void {
+    for (const message of this.parked.replay(stopAt)) this.retries.add(message);
+    this.#pump();
+  }
+
+  /** Drops the consumers and waits for writes under way. Nothing is delivered afterwards. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#endListening?.();
+    const dropped = subscriptionDropped(this.record);
+    this.#failAll(dropped);
+    await Promise.all(this.#parking.values());
+    await this.checkpointer.stop();
+    await this.parked.stop();
+  }
+
+  /** Each consumer leaves the list while it fails. */
+  #failAll(error: unknown): void {
+    for (const consumer of this.consumers.slice()) consumer.options.out.fail(error);
+  }
+
+  #take(consumer: Consumer, ids: readonly string[]): Message[] {
+    return ids.map((id) => consumer.take(id)).filter((message) => message !== undefined);
+  }
+
+  #handled(message: Message): void {
+    if (message.kind === 'read') this.checkpointer.handled();
+    else this.parked.handled(message.parkedRevision);
+  }
+
+  #retryOrPark(message: Message): void {
+    const { maxRetryCount } = this.record.settings;
+    if (message.retryCount >= maxRetryCount) this.#park(message, `Reached retry count of ${maxRetryCount}`);
+    else this.retries.add({ ...message, retryCount: message.retryCount + 1 });
+  }
+
+  /** Until the park is on disk the message counts as unhandled. */
+  #park(message: Message, reason: string): void {
+    const after = (settle: () => void) => () => {
+      this.#parking.delete(message);
+      settle();
+      this.#pump();
+    };
+    const work = this.parked.park(message, reason).then(
+      after(() => this.#handled(message)),
+      after(() => this.retries.add(message)),
+    );
+    this.#parking.set(message, work);
+  }
+
+  /** The last place up to which everything is handled. */
+  #handledPlace(): number {
+    let oldest = this.#next;
+    const consider = (message: Message) => {
+      if (message.kind === 'read') oldest = Math.min(oldest, message.place);
+    };
+    for (const consumer of this.consumers) for (const message of consumer.inFlight()) consider(message);
+    for (const message of this.retries) consider(message);
+    for (const message of this.#parking.keys()) consider(message);
+    if (this.#queue[0]) consider(this.#queue[0]);
+    return oldest - 1;
+  }
+
+  #pump(): void {
+    if (this.#isPumping || this.#isStopped) return;
+    this.#isPumping = true;
+    this.#deliverAndRead().then(
+      () => (this.#isPumping = false),
+      (error: unknown) => {
+        this.#isPumping = false;
+        this.#failAll(error);
+      },
+    );
+  }
+
+  async #deliverAndRead(): Promise<void> {
+    const { readBatchSize } = this.record.settings;
+    const limit = this.record.filter ? Math.max(FILTERED_PAGE, readBatchSize) : Math.max(1, readBatchSize);
+    this.#deliver();
+    while (!this.#isStopped && this.#hasUseForMore()) {
+      const page = this.#source.page(this.#next, limit);
+      this.#next = page.next;
+      this.#queue.push(...page.events.map((event) => this.#toMessage(event)));
+      this.#deliver();
+      this.isLive = page.isEnd;
+      if (page.isEnd) return;
+      await nextTurn();
+    }
+  }
+
+  #hasUseForMore(): boolean {
+    return this.#queue.length < this.record.settings.historyBufferSize && this.consumers.some(({ hasRoom }) => hasRoom);
+  }
+
+  #toMessage(stored: StoredEvent): Message {
+    const resolve = this.record.settings.resolveLinks && stored.isLink;
+    const event = resolve ? this.#log.resolveLink(stored) : stored;
+    const link = resolve ? stored : undefined;
+    return { kind: 'read', id: stored.id, event, link, retryCount: 0, place: this.#source.placeOf(stored) };
+  }
+
+  #deliver(): void {
+    if (this.consumers.length === 0) return;
+    const offer = (message: Message) => {
+      const consumer = this.#strategy.choose(message, this.consumers);
+      if (!consumer) return this.#strategy.waitsInLine ? 'stop' : 'kept';
+      consumer.deliver(message, this.record.settings.messageTimeoutMs);
+      this.totalItems++;
+      if (message.kind === 'read') this.lastKnownPlace = Math.max(this.lastKnownPlace ?? 0, message.place);
+      return 'taken';
+    };
+    this.retries.offerAll(offer);
+    if (this.consumers.some(({ hasRoom }) => hasRoom)) this.#queue = offerInOrder(this.#queue, offer);
+    this.#armTimer();
+  }
+
+  /** Deadlines only grow, so a timer that is set is early enough. */
+  #armTimer(): void {
+    if (this.#timer) return;
+    const deadlines = this.consumers.map((consumer) => consumer.nextDeadline ?? Infinity);
+    const next = Math.min(...deadlines);
+    if (!Number.isFinite(next)) return;
+    this.#timer = setTimeout(() => this.#expire(), Math.max(1, next - performance.now())).unref();
+  }
+
+  #expire(): void {
+    this.#timer = undefined;
+    const now = performance.now();
+    for (const consumer of this.consumers) for (const message of consumer.takeExpired(now)) this.#retryOrPark(message);
+    this.#pump();
+    this.#armTimer();
+  }
+}

@@ -1,0 +1,110 @@
+// All groups of the server. Changes happen one after another, each on disk
+// before it is answered.
+import type { EventLog } from '../log/event-log.ts';
+import { groupDoesNotExist, groupExists } from './errors.ts';
+import { Group } from './group.ts';
+import { endOf } from './group-source.ts';
+import { GroupStore } from './group-store.ts';
+import type { GroupFilter, GroupName, GroupRecord, GroupSettings } from './group-settings.ts';
+
+export class Groups {
+  #log: EventLog;
+  #store: GroupStore;
+  #groups = new Map<string, Group>();
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  constructor(log: EventLog) {
+    this.#log = log;
+    this.#store = new GroupStore(log.keyValue);
+    for (const record of this.#store.all()) this.#open(record);
+  }
+
+  /** @throws CallError when there is none */
+  get(name: GroupName): Group {
+    const group = this.#groups.get(keyOf(name));
+    if (!group) throw groupDoesNotExist(name);
+    return group;
+  }
+
+  /** Of one source, or all. */
+  list(source?: string): Group[] {
+    const all = [...this.#groups.values()];
+    return source === undefined ? all : all.filter(({ record }) => record.source === source);
+  }
+
+  /** @throws CallError (rejects) when the group exists */
+  create(name: GroupName, settings: GroupSettings, filter: GroupFilter | undefined): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#groups.has(keyOf(name))) throw groupExists(name);
+      const record = { ...name, settings, ...(filter ? { filter } : {}), firstPlace: this.#firstPlace(name, settings) };
+      await this.#store.put(record);
+      this.#open(record);
+    });
+  }
+
+  /** Drops the consumers; checkpoint and filter stay. @throws CallError (rejects) when there is none */
+  update(name: GroupName, settings: GroupSettings): Promise<void> {
+    return this.#inTurn(async () => {
+      const group = this.get(name);
+      await group.stop();
+      const record = { ...group.record, settings, firstPlace: this.#firstPlace(name, settings) };
+      try {
+        await this.#store.put(record);
+      } catch (error) {
+        this.#open(group.record);
+        throw error;
+      }
+      this.#open(record);
+    });
+  }
+
+  /** Drops the consumers; checkpoint and parked messages go too. @throws CallError (rejects) when there is none */
+  delete(name: GroupName): Promise<void> {
+    return this.#inTurn(async () => {
+      const group = this.get(name);
+      await group.stop();
+      try {
+        await this.#log.deleteStream({ stream: group.parked.stream, expected: 'any' });
+        await this.#store.delete(name);
+      } catch (error) {
+        this.#open(group.record);
+        throw error;
+      }
+      this.#groups.delete(keyOf(name));
+    });
+  }
+
+  /** Drops all consumers and loads every group from disk again. */
+  restart(): Promise<void> {
+    return this.#inTurn(async () => {
+      await Promise.all(this.list().map((group) => group.stop()));
+      this.#groups.clear();
+      for (const record of this.#store.all()) this.#open(record);
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.#inTurn(async () => {
+      await Promise.all(this.list().map((group) => group.stop()));
+    });
+  }
+
+  #open(record: GroupRecord): void {
+    this.#groups.set(keyOf(record), new Group(this.#log, this.#store, record));
+  }
+
+  #firstPlace({ source }: GroupName, { startFrom }: GroupSettings): number {
+    if (startFrom === 'start') return 0;
+    return startFrom === 'end' ? endOf(this.#log, source) : startFrom;
+  }
+
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const done = this.#lastChange.then(change, change);
+    this.#lastChange = done;
+    return done;
+  }
+}
+
+function keyOf({ source, group }: GroupName): string {
+  return JSON.stringify([source, group]);
+}

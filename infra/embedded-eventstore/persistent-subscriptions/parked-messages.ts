@@ -1,0 +1,107 @@
+// Parked messages of one group: links in a stream of its own. A replay hands
+// them out again; they leave the stream (by truncation) when they were handled,
+// so that a crash during a replay loses none.
+import { randomUUID } from 'node:crypto';
+import type { EventLog } from '../log/event-log.ts';
+import type { StoredEvent } from '../log/stored-event.ts';
+import { parkedStreamOf } from './group-settings.ts';
+import type { GroupName } from './group-settings.ts';
+import type { Message } from './message.ts';
+
+const PAGE = 128;
+
+export class ParkedMessages {
+  readonly stream: string;
+  #log: EventLog;
+  /** Everything before this revision was handed out by a replay. */
+  #replayedBefore = 0;
+  #unhandled = new Set<number>();
+  #truncating: Promise<void> | undefined;
+  #truncatedBefore = 0;
+
+  constructor(log: EventLog, name: GroupName) {
+    this.#log = log;
+    this.stream = parkedStreamOf(name);
+  }
+
+  /** Parked and not handed out again. */
+  get count(): number {
+    const first = this.#firstWaiting();
+    const last = this.#log.streamInfo(this.stream).lastRevision;
+    return first === undefined || last === undefined ? 0 : last - first + 1;
+  }
+
+  /** Resolves when it is on disk. @throws LogWriteError (rejects) */
+  async park(message: Message, reason: string): Promise<void> {
+    const record = message.event ?? message.link;
+    if (!record) return;
+    // A link that leads nowhere is parked as what it is.
+    const target = message.event ? `${record.revision}@${record.stream}` : record.data.toString('utf8');
+    const place = message.kind === 'read' ? message.place : message.parkedRevision;
+    const metadata = { added: new Date().toISOString(), reason, subscriptionEventNumber: place };
+    await this.#append(this.stream, '$>', 'application/octet-stream', Buffer.from(target), metadata);
+  }
+
+  /** The parked messages up to, not including, revision `stopAt` of the parked stream. Those that a replay handed out before are not in it. */
+  replay(stopAt: number | undefined): Message[] {
+    const messages: Message[] = [];
+    let from: number | undefined = this.#replayedBefore;
+    while (from !== undefined) {
+      const page = this.#log.readStream({ stream: this.stream, from, direction: 'forwards', limit: PAGE });
+      for (const link of page.events) {
+        if (stopAt !== undefined && link.revision >= stopAt) return messages;
+        messages.push(this.#handOut(link));
+      }
+      from = page.next;
+    }
+    return messages;
+  }
+
+  /** To be called for each message of a replay, once. */
+  handled(parkedRevision: number): void {
+    this.#unhandled.delete(parkedRevision);
+    this.#truncating ??= this.#truncate().finally(() => {
+      this.#truncating = undefined;
+    });
+  }
+
+  /** Waits for writes under way. */
+  async stop(): Promise<void> {
+    await this.#truncating;
+  }
+
+  #handOut(link: StoredEvent): Message {
+    this.#replayedBefore = link.revision + 1;
+    this.#unhandled.add(link.revision);
+    const event = this.#log.resolveLink(link);
+    return { kind: 'replayed', id: link.id, event, link, retryCount: 0, parkedRevision: link.revision };
+  }
+
+  #firstWaiting(): number | undefined {
+    const request = { stream: this.stream, from: this.#replayedBefore, direction: 'forwards', limit: 1 } as const;
+    return this.#log.readStream(request).events[0]?.revision;
+  }
+
+  /** One write for all that are handled while it is under way. */
+  async #truncate(): Promise<void> {
+    for (;;) {
+      const before = Math.min(this.#replayedBefore, ...this.#unhandled);
+      if (before <= this.#truncatedBefore) return;
+      const data = Buffer.from(JSON.stringify({ $tb: before }));
+      try {
+        await this.#append(`$$${this.stream}`, '$metadata', 'application/json', data);
+      } catch {
+        // They stay parked: the next handled message tries again, at worst they come once more after a restart.
+        return;
+      }
+      this.#truncatedBefore = before;
+    }
+  }
+
+  async #append(stream: string, type: string, contentType: string, data: Buffer, metadata?: object): Promise<void> {
+    const bytes = metadata ? Buffer.from(JSON.stringify(metadata)) : Buffer.alloc(0);
+    const event = { id: randomUUID(), type, contentType, data, metadata: bytes };
+    const outcome = await this.#log.append({ stream, expected: 'any', events: [event] });
+    if (outcome.kind !== 'written') throw new Error(`${stream} could not be written: ${outcome.kind}`);
+  }
+}

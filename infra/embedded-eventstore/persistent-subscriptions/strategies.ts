@@ -1,0 +1,67 @@
+// Which consumer gets the next message.
+import type { Consumer } from './consumer.ts';
+import { streamOf } from './message.ts';
+import type { Message } from './message.ts';
+import type { GroupSettings } from './group-settings.ts';
+
+export interface Strategy {
+  /** A consumer with room, or undefined when the message must wait. */
+  choose(message: Message, consumers: readonly Consumer[]): Consumer | undefined;
+  /** Whether a message that waits must hold up those behind it: all consumers are full then. */
+  readonly waitsInLine: boolean;
+}
+
+export function createStrategy(name: GroupSettings['strategy']): Strategy {
+  if (name === 'RoundRobin') return roundRobin();
+  return name === 'Pinned' ? pinned() : dispatchToSingle();
+}
+
+/** One after the other, passing over those that are full. */
+function roundRobin(): Strategy {
+  let last: Consumer | undefined;
+  return {
+    waitsInLine: true,
+    choose(_, consumers) {
+      const start = (last ? consumers.indexOf(last) : -1) + 1;
+      const turns = [...consumers.slice(start), ...consumers.slice(0, start)];
+      const next = turns.find((consumer) => consumer.hasRoom);
+      if (next) last = next;
+      return next;
+    },
+  };
+}
+
+/** The first that has room. */
+function dispatchToSingle(): Strategy {
+  return { waitsInLine: true, choose: (_, consumers) => consumers.find((consumer) => consumer.hasRoom) };
+}
+
+/**
+ * All events of a stream to one consumer, also when it is full: they wait for
+ * it, others pass. By highest random weight, so that a consumer that comes or
+ * goes moves few streams.
+ */
+function pinned(): Strategy {
+  return {
+    waitsInLine: false,
+    choose(message, consumers) {
+      const stream = streamOf(message);
+      let best: Consumer | undefined;
+      let bestWeight = -1;
+      for (const consumer of consumers) {
+        const weight = hash(`${consumer.options.id} ${stream}`);
+        if (weight > bestWeight) [best, bestWeight] = [consumer, weight];
+      }
+      return best?.hasRoom ? best : undefined;
+    },
+  };
+}
+
+/** FNV-1a with a final mix, 32 bits. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return (value ^ (value >>> 16)) >>> 0;
+}

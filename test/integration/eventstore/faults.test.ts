@@ -1,0 +1,244 @@
+/** The event store goes away, falls silent and comes back; nothing of ours is restarted for it. */
+import { afterEach, expect, test } from 'vitest';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import type { EventFeed, EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import type { TestEventStoreProcess } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { logEvent, numberedEvents } from '#test/support/log-events.ts';
+
+/** The promise of the design: whatever the event store does, a caller knows within this time. */
+const PROMISED_MS = 5000;
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+test('a killed server is a fault at once, and is used again as soon as it is back', async () => {
+  const { server, store } = await setUp();
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(3));
+  await server.kill9();
+  for (let round = 0; round < 3; round++) {
+    expect((await faultOf(store.append(stream, streamRevision(2), numberedEvents(1, 3)))).status).toBe(503);
+    expect((await faultOf(revisions(store, stream))).code).toBe('store_unavailable');
+    expect((await faultOf(store.ping())).code).toBe('store_unavailable');
+  }
+  expect((await faultOf(store.append(stream, streamRevision(2), numberedEvents(1)))).code).toBe('store_unavailable');
+  await server.restart();
+  await eventually(() => store.ping());
+  expect(await store.append(stream, streamRevision(2), numberedEvents(1, 3))).toMatchObject({ kind: 'appended' });
+  expect(await revisions(store, stream)).toEqual([0, 1, 2, 3]);
+});
+
+test('appends under way when the server is killed have an unknown outcome, and may be sent again', async () => {
+  const { server, store } = await setUp();
+  await store.append(newStream(), NO_EVENTS, numberedEvents(1));
+  const attempts = Array.from({ length: 50 }, () => ({ stream: newStream(), events: numberedEvents(100) }));
+  const send = ({ stream, events }: (typeof attempts)[number]) => store.append(stream, NO_EVENTS, events);
+  const outcomes = attempts.map((attempt) => outcomeOf(send(attempt)));
+  await server.kill9();
+  const known = await Promise.all(outcomes);
+  expect(known).toContain('outcome_unknown');
+  await server.restart();
+  await eventually(() => store.ping());
+  for (const attempt of attempts) {
+    expect(await send(attempt)).toMatchObject({ kind: 'appended', revision: 99 });
+    expect(await revisions(store, attempt.stream)).toHaveLength(100);
+  }
+});
+
+test('a silent server is a fault within the time promised, and everything goes on when it speaks again', async () => {
+  const { server, store } = await setUp();
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(3));
+  const late = numberedEvents(1, 3);
+  server.pause();
+  const faults = await Promise.all([
+    faultOf(store.append(stream, streamRevision(2), late)),
+    faultOf(revisions(store, stream)),
+    faultOf(store.ping()),
+  ]);
+  expect(faults.map(({ code }) => code)).toEqual(['outcome_unknown', 'store_unavailable', 'store_unavailable']);
+  server.resume();
+  await eventually(() => store.ping());
+  expect(await store.append(stream, streamRevision(2), late)).toMatchObject({ kind: 'appended', revision: 3 });
+  expect(await revisions(store, stream)).toEqual([0, 1, 2, 3]);
+});
+
+test('a server that is silent from the start is a fault within the time promised', async () => {
+  const { server, store } = await setUp();
+  server.pause();
+  expect((await faultOf(store.append(newStream(), NO_EVENTS, numberedEvents(1)))).code).toBe('store_unavailable');
+  server.resume();
+  await eventually(() => store.ping());
+  expect(await store.append(newStream(), NO_EVENTS, numberedEvents(1))).toMatchObject({ kind: 'appended' });
+});
+
+test('a feed notices a silent server, and misses nothing once it speaks again', async () => {
+  const interruptions: unknown[] = [];
+  const { server, store, feed } = await setUp({
+    livenessMs: 200,
+    onInterruption: (error: unknown) => interruptions.push(error),
+  });
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(3));
+  const seen = follow(feed, stream);
+  await eventually(() => expect(seen).toEqual([0, 1, 2]));
+  server.pause();
+  await eventually(() => expect(interruptions).toContainEqual(expect.any(Fault)));
+  server.resume();
+  await eventually(() => store.ping());
+  await store.append(stream, streamRevision(2), numberedEvents(3, 3));
+  await eventually(() => expect([...new Set(seen)]).toEqual([0, 1, 2, 3, 4, 5]));
+});
+
+test('a feed that starts before its server waits for it', async () => {
+  const { server, store, feed } = await setUp();
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(3));
+  await server.kill9();
+  const seen = follow(feed, stream);
+  await faultOf(store.ping());
+  await server.restart();
+  await eventually(() => expect(seen).toEqual([0, 1, 2]));
+});
+
+test('a feed that only listens comes back after a kill although nobody calls anything else', async () => {
+  const { server, store, feed } = await setUp();
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(3));
+  const seen = follow(feed, stream);
+  await eventually(() => expect(seen).toEqual([0, 1, 2]));
+  for (let round = 1; round <= 2; round++) {
+    await server.kill9();
+    await server.restart();
+    const written = eventually(() => store.append(stream, streamRevision(round + 1), numberedEvents(1)));
+    expect(await written).toMatchObject({ kind: 'appended' });
+    await eventually(() => expect(seen.at(-1)).toBe(round + 2));
+  }
+  expect(seen).toEqual([0, 1, 2, 3, 4]);
+});
+
+test('under load and repeated kills every acknowledged event is there once, in order, and in the feed', async () => {
+  const { server, store, feed } = await setUp();
+  const streams = Array.from({ length: 4 }, newStream);
+  const followers = streams.map((stream) => follow(feed, stream));
+  const stop = new AbortController();
+  const writers = streams.map((stream) => writeUntil(stop.signal, store, stream));
+  for (let round = 0; round < 3; round++) {
+    await eventually(() => store.ping());
+    const before = writers.map(({ acknowledged }) => acknowledged.length);
+    await eventually(() => writers.every(({ acknowledged }, index) => acknowledged.length > (before[index] ?? 0) + 20));
+    await server.kill9();
+    await server.restart();
+  }
+  await eventually(() => store.ping());
+  stop.abort();
+  await Promise.all(writers.map(({ done }) => done));
+  for (const [index, stream] of streams.entries()) {
+    const ids: string[] = [];
+    for await (const event of store.readStream(stream)) ids.push(event.id);
+    expect(ids).toEqual(writers[index]?.acknowledged);
+    await eventually(() => expect([...new Set(followers[index])]).toEqual(ids.map((_, revision) => revision)));
+  }
+});
+
+test('a cluster URL works, and survives kills as well', async () => {
+  const server = await startTestEventStore({ mode: 'process' });
+  cleanUps.push(() => server.stop());
+  const url = `esdb+discover://127.0.0.1:${server.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=50`;
+  const { store, feed, close } = connectEventStore({ url });
+  cleanUps.push(close);
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(1));
+  const seen = follow(feed, stream);
+  await eventually(() => expect(seen).toEqual([0]));
+  await server.kill9();
+  const while_away = Array.from({ length: 10 }, () =>
+    faultOf(store.append(stream, streamRevision(0), numberedEvents(1))),
+  );
+  expect((await Promise.all(while_away)).map(({ status }) => status)).toEqual(while_away.map(() => 503));
+  await server.restart();
+  await eventually(() => store.ping());
+  expect(await store.append(stream, streamRevision(0), numberedEvents(1))).toMatchObject({ kind: 'appended' });
+  await eventually(() => expect(seen).toEqual([0, 1]));
+});
+
+async function setUp(options: { livenessMs?: number; onInterruption?: (error: unknown) => void } = {}) {
+  const server: TestEventStoreProcess = await startTestEventStore({ mode: 'process' });
+  cleanUps.push(() => server.stop());
+  const { store, feed, close } = connectEventStore({ url: server.url, ...options });
+  cleanUps.push(close);
+  return { server, store, feed };
+}
+
+/** Appends one event at a time, retrying as a command does: same event, same expected revision. */
+function writeUntil(signal: AbortSignal, store: EventStore, stream: string) {
+  const acknowledged: string[] = [];
+  const write = async (event: EventToAppend) => {
+    for (;;) {
+      const expected = streamRevision(acknowledged.length - 1);
+      const outcome = await outcomeOf(store.append(stream, expected, [event]));
+      if (outcome === 'appended') return acknowledged.push(event.id);
+      if (outcome === 'conflict') throw new Error(`a conflict with nobody in ${stream}`);
+    }
+  };
+  const run = async () => {
+    while (!signal.aborted) await write(logEvent({ n: acknowledged.length }));
+  };
+  return { acknowledged, done: run() };
+}
+
+/** The revisions of `stream` as a feed delivers them, for as long as the test runs. */
+function follow(feed: EventFeed, stream: string): number[] {
+  const seen: number[] = [];
+  const abort = new AbortController();
+  const consume = async () => {
+    const items = feed.subscribe({ from: 'start', streamPrefixes: [stream], signal: abort.signal });
+    for await (const item of items) {
+      if (item.kind === 'events') seen.push(...item.events.map(({ revision }) => revision));
+    }
+  };
+  const done = consume();
+  cleanUps.push(async () => {
+    abort.abort();
+    await done;
+  });
+  return seen;
+}
+
+const newStream = () => `entity-${newId()}`;
+
+async function revisions(store: EventStore, stream: string): Promise<number[]> {
+  const read: number[] = [];
+  for await (const event of store.readStream(stream)) read.push(event.revision);
+  return read;
+}
+
+async function outcomeOf(append: ReturnType<EventStore['append']>): Promise<string> {
+  try {
+    return (await append).kind;
+  } catch (error) {
+    if (error instanceof Fault) return error.code;
+    throw error;
+  }
+}
+
+/** The fault that `call` ends with, in the time promised. */
+async function faultOf(call: Promise<unknown>): Promise<Fault> {
+  const signal = AbortSignal.timeout(PROMISED_MS);
+  const late = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(new Error(`no answer within ${PROMISED_MS} ms`)));
+  });
+  const error: unknown = await Promise.race([call, late]).then(
+    () => new Error('it succeeded'),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Fault) return error;
+  throw error;
+}

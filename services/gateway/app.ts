@@ -15,10 +15,10 @@ export interface Gateway {
 }
 
 /** Puts the API together on a platform. Nothing listens yet. */
-export function buildGateway(platform: Platform, config: Config): Gateway {
+export async function buildGateway(platform: Platform, config: Config): Promise<Gateway> {
   const features = composeFeatures(platform);
   const perMinute = (max: number) => (max === 0 ? (false as const) : { max, windowMs: MINUTE_MS });
-  const server = buildHttpServer({
+  const server = await buildHttpServer({
     routes: features.routes,
     authenticator: features.authenticator,
     tokenSecret: platform.tokenSecret,

@@ -8,7 +8,7 @@ import { buildGateway } from './app.ts';
 export const gatewayRole: Role<Platform, Config> = {
   name: 'gateway',
   async start(platform, config) {
-    const { server, stop } = buildGateway(platform, config);
+    const { server, stop } = await buildGateway(platform, config);
     const url = await server.listen({ host: config.host, port: config.port });
     return {
       url,

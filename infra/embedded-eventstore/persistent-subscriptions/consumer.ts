@@ -32,6 +32,10 @@ export class Consumer {
     this.latencies = options.extraStatistics ? new Latencies() : undefined;
   }
 
+  get id(): string {
+    return this.options.id;
+  }
+
   get hasRoom(): boolean {
     return this.#inFlight.size < this.options.bufferSize;
   }

@@ -40,7 +40,7 @@ export class Group {
   isLive = false;
   #log: EventLog;
   #source: GroupSource;
-  #strategy: Strategy;
+  #strategy: Strategy<Consumer>;
   /** Read and not delivered yet, in order. */
   #queue: Message[] = [];
   #parking = new Map<Message, Promise<void>>();
@@ -86,7 +86,10 @@ export class Group {
       throw maximumSubscribersReached(this.record);
     const consumer = new Consumer({ ...options, extraStatistics });
     this.consumers.push(consumer);
-    this.#endListening ??= this.#source.onCommit(() => this.#pump());
+    this.#endListening ??= this.#source.onCommit(() => {
+      this.isLive = false;
+      this.#pump();
+    });
     return consumer;
   }
 
@@ -189,28 +192,27 @@ export class Group {
 
   #pump(): void {
     if (this.#isPumping || this.#isStopped) return;
-    this.#isPumping = true;
-    this.#deliverAndRead().then(
-      () => (this.#isPumping = false),
-      (error: unknown) => {
-        this.#isPumping = false;
-        this.#failAll(error);
-      },
-    );
+    this.#deliverAndRead().catch((error: unknown) => this.#failAll(error));
   }
 
   async #deliverAndRead(): Promise<void> {
     const { readBatchSize } = this.record.settings;
     const limit = this.record.filter ? Math.max(FILTERED_PAGE, readBatchSize) : Math.max(1, readBatchSize);
-    this.#deliver();
-    while (!this.#isStopped && this.#hasUseForMore()) {
-      const page = this.#source.page(this.#next, limit);
-      this.#next = page.next;
-      this.#queue.push(...page.events.map((event) => this.#toMessage(event)));
+    this.#isPumping = true;
+    try {
       this.#deliver();
-      this.isLive = page.isEnd;
-      if (page.isEnd) return;
-      await nextTurn();
+      while (!this.#isStopped && this.#hasUseForMore()) {
+        const page = this.#source.page(this.#next, limit);
+        this.#next = page.next;
+        this.#queue.push(...page.events.map((event) => this.#toMessage(event)));
+        this.#deliver();
+        this.isLive = page.isEnd;
+        if (page.isEnd) return;
+        await nextTurn();
+      }
+    } finally {
+      // In the same turn as the last look at the source: a commit in between would go unseen.
+      this.#isPumping = false;
     }
   }
 

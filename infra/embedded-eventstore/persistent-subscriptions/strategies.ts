@@ -1,30 +1,32 @@
 // Which consumer gets the next message.
-import type { Consumer } from './consumer.ts';
 import { streamOf } from './message.ts';
 import type { Message } from './message.ts';
 import type { GroupSettings } from './group-settings.ts';
 
-export interface Strategy {
+/** What a strategy needs to know of a consumer. */
+export type Candidate = { readonly id: string; readonly hasRoom: boolean };
+
+export interface Strategy<C extends Candidate> {
   /** A consumer with room, or undefined when the message must wait. */
-  choose(message: Message, consumers: readonly Consumer[]): Consumer | undefined;
+  choose(message: Message, consumers: readonly C[]): C | undefined;
   /** Whether a message that waits must hold up those behind it: all consumers are full then. */
   readonly waitsInLine: boolean;
 }
 
-export function createStrategy(name: GroupSettings['strategy']): Strategy {
+export function createStrategy<C extends Candidate>(name: GroupSettings['strategy']): Strategy<C> {
   if (name === 'RoundRobin') return roundRobin();
   return name === 'Pinned' ? pinned() : dispatchToSingle();
 }
 
 /** One after the other, passing over those that are full. */
-function roundRobin(): Strategy {
-  let last: Consumer | undefined;
+function roundRobin<C extends Candidate>(): Strategy<C> {
+  let last: C | undefined;
   return {
     waitsInLine: true,
     choose(_, consumers) {
       const start = (last ? consumers.indexOf(last) : -1) + 1;
       const turns = [...consumers.slice(start), ...consumers.slice(0, start)];
-      const next = turns.find((consumer) => consumer.hasRoom);
+      const next = turns.find(({ hasRoom }) => hasRoom);
       if (next) last = next;
       return next;
     },
@@ -32,8 +34,8 @@ function roundRobin(): Strategy {
 }
 
 /** The first that has room. */
-function dispatchToSingle(): Strategy {
-  return { waitsInLine: true, choose: (_, consumers) => consumers.find((consumer) => consumer.hasRoom) };
+function dispatchToSingle<C extends Candidate>(): Strategy<C> {
+  return { waitsInLine: true, choose: (_, consumers) => consumers.find(({ hasRoom }) => hasRoom) };
 }
 
 /**
@@ -41,15 +43,15 @@ function dispatchToSingle(): Strategy {
  * it, others pass. By highest random weight, so that a consumer that comes or
  * goes moves few streams.
  */
-function pinned(): Strategy {
+function pinned<C extends Candidate>(): Strategy<C> {
   return {
     waitsInLine: false,
     choose(message, consumers) {
       const stream = streamOf(message);
-      let best: Consumer | undefined;
+      let best: C | undefined;
       let bestWeight = -1;
       for (const consumer of consumers) {
-        const weight = hash(`${consumer.options.id} ${stream}`);
+        const weight = hash(`${consumer.id} ${stream}`);
         if (weight > bestWeight) [best, bestWeight] = [consumer, weight];
       }
       return best?.hasRoom ? best : undefined;

@@ -1,0 +1,188 @@
+// What a group keeps over the end of its server. The contract suite cannot ask
+// this of a server that it does not own.
+import {
+  END,
+  EventStoreDBClient,
+  PARK,
+  START,
+  jsonEvent,
+  persistentSubscriptionToAllSettingsFromDefaults,
+  persistentSubscriptionToStreamSettingsFromDefaults,
+  streamNameFilter,
+  type PersistentSubscriptionToStreamResolvedEvent,
+  type PersistentSubscriptionToStreamSettings,
+} from '@eventstore/db-client';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+
+const STREAM = 'orders';
+const GROUP = 'workers';
+
+let store: TestEventStoreProcess;
+let client: EventStoreDBClient;
+
+beforeEach(async () => {
+  store = await startTestEventStore({ mode: 'process' });
+  client = EventStoreDBClient.connectionString(store.url);
+}, 60_000);
+
+afterEach(async () => {
+  await client.dispose();
+  await store.stop();
+}, 60_000);
+
+const range = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
+
+async function append(count: number, from = 0, stream = STREAM): Promise<void> {
+  const events = range(count, from).map((index) => jsonEvent({ type: 'numbered', data: { index } }));
+  await client.appendToStream(stream, events);
+}
+
+function indexOf({ event }: { event?: { data: unknown } }): number {
+  const data = event?.data;
+  if (typeof data === 'object' && data !== null && 'index' in data && typeof data.index === 'number') return data.index;
+  throw new Error('not a numbered event');
+}
+
+async function createGroup(settings: Partial<PersistentSubscriptionToStreamSettings>): Promise<void> {
+  const all = persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: START, ...settings });
+  await client.createPersistentSubscriptionToStream(STREAM, GROUP, all);
+}
+
+const info = () => client.getPersistentSubscriptionToStreamInfo(STREAM, GROUP);
+
+type Event = PersistentSubscriptionToStreamResolvedEvent;
+
+/** Connects; `handle` gets each event. What the end of the server does to the connection is noted, not thrown. */
+function consume(handle: (event: Event, subscription: ReturnType<typeof connect>) => Promise<void>) {
+  const seen: number[] = [];
+  const subscription = connect();
+  let ended = false;
+  subscription.on('error', () => (ended = true));
+  subscription.on('end', () => (ended = true));
+  subscription.on('data', (event) => {
+    seen.push(indexOf(event));
+    handle(event, subscription).catch(() => (ended = true));
+  });
+  return { seen, subscription, hasEnded: () => ended };
+}
+const connect = () => client.subscribeToPersistentSubscriptionToStream(STREAM, GROUP, { bufferSize: 20 });
+
+/** A new server process, and a client that never knew the old one. */
+async function restarted(end: () => Promise<void>): Promise<void> {
+  await end();
+  await client.dispose();
+  await store.restart();
+  client = EventStoreDBClient.connectionString(store.url);
+}
+
+test('a clean stop keeps settings, progress and parked events, also below the checkpoint limits', async () => {
+  await append(10);
+  await createGroup({ maxRetryCount: 7 });
+  const first = consume((event, subscription) =>
+    indexOf(event) === 2 ? subscription.nack(PARK, 'later', event) : subscription.ack(event),
+  );
+  await eventually(async () => {
+    const { stats } = await info();
+    expect(first.seen).toHaveLength(10);
+    expect(stats).toMatchObject({ totalInFlightMessages: 0, parkedMessageCount: 1n });
+  });
+  await restarted(async () => {});
+  await append(2, 10);
+  const { settings, stats } = await info();
+  expect(settings).toMatchObject({ maxRetryCount: 7, startFrom: START });
+  expect(stats).toMatchObject({ parkedMessageCount: 1n, lastCheckpointedEventRevision: 9n });
+  const second = consume((event, subscription) => subscription.ack(event));
+  await eventually(() => second.seen.length === 2);
+  await client.replayParkedMessagesToStream(STREAM, GROUP);
+  await eventually(() => expect(second.seen).toEqual([10, 11, 2]));
+  await second.subscription.unsubscribe();
+});
+
+test('after kill -9 a group goes on from its checkpoint and loses nothing', async () => {
+  await append(200);
+  await createGroup({ checkPointLowerBound: 1, checkPointUpperBound: 10, checkPointAfter: 100 });
+  const runs: number[][] = [];
+  for (const round of range(3)) {
+    const run = consume((event, subscription) => subscription.ack(event));
+    await eventually(() => run.seen.length >= 30);
+    await restarted(() => store.kill9());
+    await eventually(run.hasEnded);
+    runs.push(run.seen);
+    await append(20, 200 + round * 20);
+  }
+  const reached = (await info()).stats.lastCheckpointedEventRevision;
+  expect(reached).toBeGreaterThan(10n);
+  const last = consume((event, subscription) => subscription.ack(event));
+  await eventually(() => new Set([...runs.flat(), ...last.seen]).size === 260);
+  // Nothing before the checkpoint comes again, and what comes is in order.
+  expect(last.seen[0]).toBeLessThanOrEqual(Number(reached) + 1);
+  expect(last.seen.filter((index) => index <= Number(reached))).toEqual([]);
+  expect(last.seen).toEqual(last.seen.toSorted((a, b) => a - b));
+  await last.subscription.unsubscribe();
+}, 60_000);
+
+test('an event that is parked stays parked after kill -9', async () => {
+  await append(5);
+  await createGroup({});
+  consume((event, subscription) => subscription.nack(PARK, 'later', event));
+  await eventually(async () => expect((await info()).stats.parkedMessageCount).toBe(5n));
+  await restarted(() => store.kill9());
+  expect((await info()).stats.parkedMessageCount).toBe(5n);
+});
+
+test('a replay that kill -9 cuts short can be repeated for what was not handled', async () => {
+  await append(5);
+  await createGroup({ checkPointLowerBound: 1, checkPointUpperBound: 1 });
+  let replaying = false;
+  const first = consume(async (event, subscription) => {
+    if (!replaying) await subscription.nack(PARK, 'later', event);
+    else if (indexOf(event) < 2) await subscription.ack(event);
+  });
+  await eventually(async () => expect((await info()).stats.parkedMessageCount).toBe(5n));
+  replaying = true;
+  await client.replayParkedMessagesToStream(STREAM, GROUP);
+  await eventually(() => first.seen.length === 10);
+  // The acknowledged ones leave the parked stream.
+  await eventually(async () => {
+    const links = [];
+    for await (const link of client.readStream(`$persistentsubscription-${STREAM}::${GROUP}-parked`)) links.push(link);
+    expect(links).toHaveLength(3);
+  });
+  await restarted(() => store.kill9());
+  expect((await info()).stats.parkedMessageCount).toBe(3n);
+  const second = consume((event, subscription) => subscription.ack(event));
+  await client.replayParkedMessagesToStream(STREAM, GROUP);
+  await eventually(() => expect(second.seen.filter((index) => index >= 2)).toEqual(expect.arrayContaining([2, 3, 4])));
+  await eventually(async () => expect((await info()).stats.parkedMessageCount).toBe(0n));
+  await second.subscription.unsubscribe();
+});
+
+test('a group from the end remembers which end', async () => {
+  await append(3);
+  await createGroup({ startFrom: END });
+  await append(2, 3);
+  await restarted(() => store.kill9());
+  await append(1, 5);
+  const { seen, subscription } = consume((event, own) => own.ack(event));
+  await eventually(() => expect(seen).toEqual([3, 4, 5]));
+  await subscription.unsubscribe();
+});
+
+test('a group on $all keeps its filter', async () => {
+  const settings = persistentSubscriptionToAllSettingsFromDefaults({ startFrom: START });
+  await client.createPersistentSubscriptionToAll(GROUP, settings, {
+    filter: streamNameFilter({ prefixes: ['wanted-'] }),
+  });
+  await restarted(() => store.kill9());
+  await append(3, 100, 'other');
+  await append(2, 0, 'wanted-1');
+  const subscription = client.subscribeToPersistentSubscriptionToAll(GROUP);
+  const seen: number[] = [];
+  subscription.on('error', (error) => expect.unreachable(String(error)));
+  subscription.on('data', (event) => seen.push(indexOf(event)));
+  await eventually(() => seen.length === 2);
+  expect(seen).toEqual([0, 1]);
+  await subscription.unsubscribe();
+});

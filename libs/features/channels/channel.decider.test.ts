@@ -168,6 +168,17 @@ describe('participants', () => {
     });
   });
 
+  it('are bounded in what they bring along', () => {
+    const large = (participantId: string): Participant => ({
+      type: 'external_agent',
+      participantId,
+      agentMetadata: { notes: 'x'.repeat(300_000) },
+    });
+    const state = given({ type: 'ChannelCreated.v1', data: { ...blank, participants: [large('p-1')] } });
+    expect(decideAddParticipant(state, ours, large('p-2'))).toMatchObject({ ok: false });
+    expect(decideAddParticipant(state, ours, guest('p-2'))).toMatchObject({ ok: true });
+  });
+
   it('who are not there cannot be removed', () => {
     expect(decideRemoveParticipant(given(created), ours, 'p-1')).toEqual({
       ok: false,

@@ -8,8 +8,9 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 import type { ChannelCreated, ChannelEvent, Participant } from './channel.events.ts';
 
-/** More participants than this would make every channel document, and every command, slow. */
+/** A channel is folded, stored and sent as a whole: more than this would make every command of it slow. */
 export const MAX_PARTICIPANTS = 1_000;
+export const MAX_PARTICIPANTS_BYTES = 512 * 1024;
 
 /** A channel folded from its stream: bounded, whatever happens in the channel. */
 export interface Channel extends Omit<ChannelCreated, 'participants'> {
@@ -118,7 +119,9 @@ export function decideAddParticipant(
   if (!found.ok) return found;
   const { participants } = found.channel;
   if (participants.some((one) => isSameParticipant(one, participant))) return accept();
-  if (participants.length >= MAX_PARTICIPANTS) return refuse({ reason: 'too_many_participants' });
+  if (participants.length >= MAX_PARTICIPANTS || isTooLarge([...participants, participant])) {
+    return refuse({ reason: 'too_many_participants' });
+  }
   return accept({ type: 'ParticipantAdded.v1', data: { participant } });
 }
 
@@ -147,6 +150,10 @@ function isSameParticipant(one: Participant, other: Participant): boolean {
   if (one.type === 'authenticated_user') return other.type === one.type && other.userId === one.userId;
   if (one.type === 'agent') return other.type === one.type && other.agentId === one.agentId;
   return false;
+}
+
+function isTooLarge(participants: readonly Participant[]): boolean {
+  return JSON.stringify(participants).length > MAX_PARTICIPANTS_BYTES;
 }
 
 type Found = { readonly ok: true; readonly channel: Channel } | Extract<ChannelDecision, { ok: false }>;

@@ -4,7 +4,7 @@ import { unreachable } from '#libs/kernel/decider.ts';
 import { conflict, etagOf, notFound, preconditionFailed, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { MAX_PARTICIPANTS } from './channel.decider.ts';
+import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES } from './channel.decider.ts';
 import type { ChannelRejection } from './channel.decider.ts';
 import { CHANNEL } from './channel.events.ts';
 import type { ChannelResult } from './channels.commands.ts';
@@ -29,7 +29,10 @@ function errorOf(rejection: ChannelRejection): Error {
     case 'changed_since':
       return preconditionFailed();
     case 'too_many_participants':
-      return conflict(`A channel has at most ${MAX_PARTICIPANTS} participants`, 'too_many_participants');
+      return conflict(
+        `A channel has at most ${MAX_PARTICIPANTS} participants, with ${MAX_PARTICIPANTS_BYTES / 1024} KiB of details`,
+        'too_many_participants',
+      );
     default:
       return unreachable(rejection);
   }

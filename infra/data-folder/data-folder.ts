@@ -3,8 +3,9 @@
  * whose; a lock says that somebody is at work in it.
  */
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { access, constants, mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import { tryLock, type FolderLock } from './folder-lock.ts';
@@ -104,12 +105,19 @@ async function refuseForeign(path: string): Promise<void> {
   const entries = await readdir(path);
   if (entries.includes(MARKER)) return;
   // A lock without a marker: the first start was cut short between the two.
-  const foreign = entries.filter((entry) => !NOBODYS.has(entry) && !entry.startsWith(LOCK));
+  const foreign = entries.filter(
+    (entry) => !NOBODYS.has(entry) && !entry.startsWith(LOCK) && !isEventStore(join(path, entry)),
+  );
   if (foreign.length > 0) {
     throw new StartRefusal(
       `the folder ${path} holds files that are not Parley's (${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ', …' : ''}); choose another with DATA_DIR=…`,
     );
   }
+}
+
+/** An embedded event store that ran alone (`npm run eventstore`) before the first start: its log is taken over. */
+function isEventStore(path: string): boolean {
+  return basename(path) === 'eventstore' && existsSync(join(path, 'events.mdb'));
 }
 
 async function lockFolder(path: string): Promise<FolderLock> {

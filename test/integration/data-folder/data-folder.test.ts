@@ -56,6 +56,15 @@ describe('data folder', () => {
     await folder.release();
   });
 
+  it('takes over the log of an event store that ran alone in it', async () => {
+    await mkdir(join(path, 'eventstore'), { recursive: true });
+    await expect(openDataFolder(path)).rejects.toThrow('(eventstore)');
+    await writeFile(join(path, 'eventstore', 'events.mdb'), '');
+    const folder = await openDataFolder(path);
+    expect(folder.initialized).toBe(false);
+    await folder.release();
+  });
+
   it('refuses what a newer Parley wrote', async () => {
     const folder = await openDataFolder(path);
     await folder.release();

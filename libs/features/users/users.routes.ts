@@ -49,7 +49,9 @@ const admin = { scope: 'admin' };
 /** Declares the routes of users: reads first, then commands. */
 export function userRoutes(app: HttpApp, parts: UserRouteParts): void {
   readRoutes(app, parts);
-  commandRoutes(app, parts);
+  createRoute(app, parts);
+  updateRoute(app, parts);
+  deactivateRoute(app, parts);
 }
 
 function readRoutes(app: HttpApp, { queries, organizations }: UserRouteParts): void {
@@ -98,12 +100,7 @@ function readRoutes(app: HttpApp, { queries, organizations }: UserRouteParts): v
   );
 }
 
-function commandRoutes(app: HttpApp, { commands, organizations }: UserRouteParts): void {
-  const contextFor = async (request: FastifyRequest, requested: EntityId | undefined): Promise<CommandContext> => {
-    const organizationId = await targetOrganization(request.principal, requested, organizations);
-    return { ...commandContext(request), organizationId };
-  };
-
+function createRoute(app: HttpApp, { commands, organizations }: UserRouteParts): void {
   app.post(
     '/api/v1/users',
     {
@@ -118,12 +115,14 @@ function commandRoutes(app: HttpApp, { commands, organizations }: UserRouteParts
     },
     async (request, reply) => {
       const { display_name: displayName, email = null, image_url: imageUrl = null } = request.body;
-      const context = await contextFor(request, request.body.organization_id);
+      const context = await contextFor(request, request.body.organization_id, organizations);
       const result = await commands.create(context, { id: context.commandId, displayName, email, imageUrl });
       return sendUser(request, reply, result);
     },
   );
+}
 
+function updateRoute(app: HttpApp, { commands, organizations }: UserRouteParts): void {
   app.patch(
     '/api/v1/users/:id',
     {
@@ -140,13 +139,15 @@ function commandRoutes(app: HttpApp, { commands, organizations }: UserRouteParts
     },
     async (request, reply) => {
       const { display_name: displayName, email, image_url: imageUrl } = request.body;
-      const context = await contextFor(request, request.query.organization_id);
+      const context = await contextFor(request, request.query.organization_id, organizations);
       const changes = { displayName, email, imageUrl };
       const result = await commands.update(context, request.params.id, changes, ifMatchOf(request));
       return sendUser(request, reply, result);
     },
   );
+}
 
+function deactivateRoute(app: HttpApp, { commands, organizations }: UserRouteParts): void {
   app.delete(
     '/api/v1/users/:id',
     {
@@ -161,10 +162,19 @@ function commandRoutes(app: HttpApp, { commands, organizations }: UserRouteParts
       },
     },
     async (request, reply) => {
-      const context = await contextFor(request, request.query.organization_id);
+      const context = await contextFor(request, request.query.organization_id, organizations);
       return sendUser(request, reply, await commands.deactivate(context, request.params.id, ifMatchOf(request)));
     },
   );
+}
+
+async function contextFor(
+  request: FastifyRequest,
+  requested: EntityId | undefined,
+  organizations: OrganizationQueries,
+): Promise<CommandContext> {
+  const organizationId = await targetOrganization(request.principal, requested, organizations);
+  return { ...commandContext(request), organizationId };
 }
 
 /** Answers a command with the user as it left it. */

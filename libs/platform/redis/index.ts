@@ -2,3 +2,5 @@
 export { RedisIdempotencyStore } from './idempotency-store.ts';
 export { guarded, connectRedis, redisFault, waitForRedis } from './redis.ts';
 export type { RedisConnectionOptions } from './redis.ts';
+export { publishToRedis, subscribeToRedis } from './subscription.ts';
+export type { Subscription, SubscriptionHandlers } from './subscription.ts';

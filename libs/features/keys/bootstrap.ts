@@ -1,0 +1,133 @@
+/** The first organization, its owner and a key: made once per log, however often the first start is cut short. */
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { systemClock } from '#libs/kernel/clock.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { ORGANIZATION } from '#libs/features/organizations/index.ts';
+import type { OrganizationCommands } from '#libs/features/organizations/index.ts';
+import type { UserCommands } from '#libs/features/users/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import { canBeKey, newKey, OWN_KEY_FORM } from './key-form.ts';
+import { keyScope } from './key.events.ts';
+import type { KeyCommands, KeyDescription } from './keys.commands.ts';
+
+export interface BootstrapParts {
+  readonly store: EventStore;
+  readonly organizations: OrganizationCommands;
+  readonly users: UserCommands;
+  readonly keys: KeyCommands;
+  /** A folder of ours that survives a crash. Holds the first key until it was shown. */
+  readonly dataDir: string;
+  /** `PARLEY_BOOTSTRAP_KEY`: a key to install instead of a random one. */
+  readonly bootstrapKey?: string | undefined;
+}
+
+export interface Bootstrapped {
+  readonly organizationId: EntityId;
+  readonly userId: EntityId;
+  /** The random key, until `shown` was called; null if there is none to show. */
+  readonly apiKey: string | null;
+  /** To be called once `apiKey` was shown: then, and only then, its secret is forgotten. */
+  shown(): Promise<void>;
+}
+
+/** Their ids are the same in every log: that is what makes them unique in each. */
+const NAMESPACE: EntityId = '0d4f6f0a-6a4e-5d0c-8a45-3f0f2a3c7f11';
+export const FIRST_ORGANIZATION: EntityId = derivedId(NAMESPACE, 'organization');
+const OWNER: EntityId = derivedId(NAMESPACE, 'owner');
+
+/**
+ * Safe to call at every start, and to be killed at any moment. A `bootstrapKey` is installed at each start;
+ * once revoked, it stays revoked. What it does not ask for: whether the read models are complete.
+ *
+ * @throws StartRefusal for a `bootstrapKey` that cannot be a key; `Fault` while the event store is away
+ */
+export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
+  const { bootstrapKey, dataDir, organizations, users } = parts;
+  if (bootstrapKey !== undefined && !canBeKey(bootstrapKey)) {
+    throw new StartRefusal(
+      `PARLEY_BOOTSTRAP_KEY must have ${OWN_KEY_FORM}; one that begins with parley_live_ must be one of ours`,
+    );
+  }
+
+  // 1. A random key is on the disk before it is in the log: from here on, no crash can lose it.
+  const file = join(dataDir, 'first-key');
+  let apiKey = await savedSecret(file);
+  if (apiKey === null && bootstrapKey === undefined && !(await isBootstrapped(parts.store))) {
+    apiKey = newKey().secret;
+    await saveSecret(file, apiKey);
+  }
+
+  // 2. Keys first, the organization last: once it exists, all of this has been done.
+  for (const secret of [bootstrapKey, apiKey]) if (typeof secret === 'string') await install(parts, secret);
+  await users.create(step('owner'), { id: OWNER, displayName: 'Owner', email: null, imageUrl: null });
+  await organizations.create(step('organization'), {
+    id: FIRST_ORGANIZATION,
+    name: 'Default organization',
+    application: null,
+    ownerUserId: OWNER,
+  });
+
+  return {
+    organizationId: FIRST_ORGANIZATION,
+    userId: OWNER,
+    apiKey,
+    shown: () => rm(file, { force: true }),
+  };
+}
+
+async function install({ keys }: BootstrapParts, secret: string): Promise<void> {
+  const description: KeyDescription = {
+    name: 'First key',
+    principal: { type: 'user', id: OWNER },
+    scopes: [...keyScope.options],
+    expiresAt: null,
+  };
+  const key = newKey(secret);
+  const result = await keys.issue(step(`key ${key.id}`), description, 'operator', key);
+  if (!result.ok || result.key.organizationId !== FIRST_ORGANIZATION) {
+    throw new StartRefusal('PARLEY_BOOTSTRAP_KEY is a key of another organization; choose another one');
+  }
+}
+
+async function isBootstrapped(store: EventStore): Promise<boolean> {
+  for await (const _event of store.readStream(streamName(ORGANIZATION, FIRST_ORGANIZATION), { limit: 1 })) return true;
+  return false;
+}
+
+function step(name: string): CommandContext {
+  return {
+    commandId: derivedId(NAMESPACE, `command ${name}`),
+    organizationId: FIRST_ORGANIZATION,
+    actor: { type: 'system', id: 'bootstrap' },
+    at: systemClock.now(),
+  };
+}
+
+async function savedSecret(file: string): Promise<string | null> {
+  const content = await readFile(file, 'utf8').catch(() => '');
+  const secret = content.trim();
+  return canBeKey(secret) ? secret : null;
+}
+
+/** Whole or not at all, for the owner's eyes only, and on the disk when this resolves. */
+async function saveSecret(file: string, secret: string): Promise<void> {
+  const next = `${file}.next`;
+  await rm(next, { force: true });
+  const handle = await open(next, 'wx', 0o600);
+  try {
+    await handle.writeFile(`${secret}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(next, file);
+  const folder = await open(join(file, '..'));
+  await folder.sync().finally(() => folder.close());
+}

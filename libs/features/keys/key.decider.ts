@@ -1,0 +1,154 @@
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { Decision, Fold } from '#libs/kernel/decider.ts';
+import { accept, refuse } from '#libs/kernel/decider.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+
+import type { KeyEvent, KeyIssued, KeyScope } from './key.events.ts';
+
+/** An API key. */
+export interface Key extends KeyIssued {
+  readonly organizationId: EntityId;
+  readonly createdAt: Timestamp;
+  readonly revokedAt: Timestamp | null;
+  /** The latest successor. */
+  readonly rotatedTo: EntityId | null;
+  readonly graceEndsAt: Timestamp | null;
+  readonly changedAt: StreamRevision;
+}
+
+/** `null` until something happens; `withdrawn` if the key was announced and is never to be issued. */
+export type KeyState = Key | 'withdrawn' | null;
+
+export type KeyRejection =
+  | { readonly reason: 'not_found' }
+  | { readonly reason: 'changed_since'; readonly revision: StreamRevision }
+  | { readonly reason: 'scope_not_held'; readonly scope: KeyScope }
+  | { readonly reason: 'not_active' }
+  /** Its successor still works: that one is to be rotated, or revoked first. */
+  | { readonly reason: 'rotated_already' }
+  /** The key that it succeeded still works: two of a chain are the most. */
+  | { readonly reason: 'two_active' }
+  | { readonly reason: 'withdrawn' };
+
+type KeyDecision = Decision<KeyEvent, KeyRejection>;
+
+/** Whose key a command expects to find, and in which revision, if the caller cares. */
+export interface KeyTarget {
+  readonly organizationId: EntityId;
+  readonly ifMatch?: { allows(revision: StreamRevision): boolean } | undefined;
+}
+
+/** What the caller may grant: the scopes of its own key, or all of them for who has the machine itself. */
+export type Grantor = { readonly scopes: ReadonlySet<string> } | 'operator';
+
+export const keyFold: Fold<KeyState, KeyEvent> = {
+  initialState: null,
+  evolve(state, event) {
+    const { at, organizationId } = event.metadata;
+    if (state === null) {
+      if (event.type === 'KeyWithdrawn.v1') return 'withdrawn';
+      if (event.type !== 'KeyIssued.v1') return state;
+      return {
+        ...event.data,
+        organizationId,
+        createdAt: at,
+        revokedAt: null,
+        rotatedTo: null,
+        graceEndsAt: null,
+        changedAt: event.revision,
+      };
+    }
+    if (state === 'withdrawn') return state;
+    switch (event.type) {
+      case 'KeyRotated.v1':
+        return { ...state, rotatedTo: event.data.to, graceEndsAt: event.data.graceEndsAt, changedAt: event.revision };
+      case 'KeyRevoked.v1':
+        return { ...state, revokedAt: at, changedAt: event.revision };
+      default:
+        return state;
+    }
+  },
+};
+
+/** When the key stops working by itself: its own expiry or the end of its grace, whichever is first. */
+export function endOf(key: Key): Timestamp | null {
+  const ends = [key.expiresAt, key.graceEndsAt].filter((end) => end !== null);
+  return ends.sort()[0] ?? null;
+}
+
+/** Whether the key works at a time. Once it does not, it never does again. */
+export function isActive(key: KeyState, at: Timestamp): key is Key {
+  if (key === null || key === 'withdrawn' || key.revokedAt !== null) return false;
+  const end = endOf(key);
+  return end === null || end > at;
+}
+
+/** Issues the key. Its id follows from its secret, so one that exists is this very key. */
+export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): KeyDecision {
+  if (state === 'withdrawn') return refuse({ reason: 'withdrawn' });
+  if (state !== null) return accept();
+  return mayGrant(grantor, key.scopes) ?? accept({ type: 'KeyIssued.v1', data: key });
+}
+
+export interface Rotation {
+  readonly target: KeyTarget;
+  readonly to: EntityId;
+  readonly graceEndsAt: Timestamp | null;
+  readonly at: Timestamp;
+  readonly grantor: Grantor;
+  /**
+   * Keys of the chain that are known not to work any more. They were looked up before, which is safe:
+   * a key that does not work never does again.
+   */
+  readonly inactive: ReadonlySet<EntityId>;
+}
+
+/** Names the key's successor, which is issued next. At most two of a chain may work at a time. */
+export function decideRotate(state: KeyState, rotation: Rotation): KeyDecision {
+  const found = find(state, rotation.target);
+  if (!found.ok) return found;
+  const { key } = found;
+  const { at, to, inactive } = rotation;
+  if (!isActive(key, at)) return refuse({ reason: 'not_active' });
+  if (key.rotatedTo !== null && !inactive.has(key.rotatedTo)) return refuse({ reason: 'rotated_already' });
+  if (key.rotatedFrom !== null && !inactive.has(key.rotatedFrom)) return refuse({ reason: 'two_active' });
+  // A grace that was announced is never prolonged: what has been told to end, ends.
+  const graceEndsAt = earlier(rotation.graceEndsAt, key.graceEndsAt);
+  return mayGrant(rotation.grantor, key.scopes) ?? accept({ type: 'KeyRotated.v1', data: { to, graceEndsAt } });
+}
+
+export function decideRevoke(state: KeyState, target: KeyTarget): KeyDecision {
+  const found = find(state, target);
+  if (!found.ok) return found;
+  return found.key.revokedAt === null ? accept({ type: 'KeyRevoked.v1', data: {} }) : accept();
+}
+
+/** Makes sure that a key that was announced by a rotation and not issued yet never is. */
+export function decideWithdraw(state: KeyState): KeyDecision {
+  return state === null ? accept({ type: 'KeyWithdrawn.v1', data: {} }) : accept();
+}
+
+function mayGrant(grantor: Grantor, scopes: readonly KeyScope[]): Extract<KeyDecision, { ok: false }> | null {
+  if (grantor === 'operator') return null;
+  const missing = scopes.find((scope) => !grantor.scopes.has(scope));
+  return missing === undefined ? null : refuse({ reason: 'scope_not_held', scope: missing });
+}
+
+function earlier(one: Timestamp | null, other: Timestamp | null): Timestamp | null {
+  if (one === null || other === null) return one ?? other;
+  return one < other ? one : other;
+}
+
+type Found = { readonly ok: true; readonly key: Key } | Extract<KeyDecision, { ok: false }>;
+
+/** Another organization's key is refused just as one that does not exist. */
+function find(state: KeyState, target: KeyTarget): Found {
+  if (state === null || state === 'withdrawn' || state.organizationId !== target.organizationId) {
+    return refuse({ reason: 'not_found' });
+  }
+  if (target.ifMatch && !target.ifMatch.allows(state.changedAt)) {
+    return refuse({ reason: 'changed_since', revision: state.changedAt });
+  }
+  return { ok: true, key: state };
+}

@@ -1,0 +1,154 @@
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import { CommandHandler } from '#libs/platform/commands/index.ts';
+import type {
+  CommandContext,
+  CommandHandlerOptions,
+  CommandResult,
+  CommandStores,
+} from '#libs/platform/commands/index.ts';
+import { accept } from '#libs/kernel/decider.ts';
+
+import type { KeyChangeAnnouncer } from './key-changes.ts';
+import { newKey } from './key-form.ts';
+import type { NewKey } from './key-form.ts';
+import { decideIssue, decideRevoke, decideRotate, decideWithdraw, isActive } from './key.decider.ts';
+import type { Grantor, Key, KeyRejection, KeyState, KeyTarget } from './key.decider.ts';
+import type { KeyEvent, KeyIssued } from './key.events.ts';
+import { keyProjection } from './keys.projection.ts';
+
+/** A key after a command, at the revision of its stream. */
+export type KeyResult =
+  | { readonly ok: true; readonly key: Key; readonly revision: StreamRevision }
+  | { readonly ok: false; readonly rejection: KeyRejection };
+
+/** A new key together with its secret, which nobody will be able to tell again. */
+export type NewKeyResult = (KeyResult & { readonly ok: true; readonly secret: string }) | (KeyResult & { ok: false });
+
+/** What a new key is to be. */
+export interface KeyDescription extends Pick<KeyIssued, 'name' | 'principal' | 'scopes'> {
+  readonly expiresAt: Timestamp | null;
+}
+
+type IfMatch = KeyTarget['ifMatch'];
+
+export interface RotateOptions {
+  /** How long the old key works on; without it, until it is revoked. */
+  readonly graceSeconds?: number | undefined;
+  readonly expiresAt?: Timestamp | null | undefined;
+  readonly grantor: Grantor;
+  readonly ifMatch?: IfMatch;
+}
+
+/** The commands of API keys. All of them throw the faults of `CommandHandler.handle`. */
+export class KeyCommands {
+  readonly #handler: CommandHandler<KeyState, KeyEvent>;
+  readonly #changes: KeyChangeAnnouncer;
+
+  constructor(stores: CommandStores, changes: KeyChangeAnnouncer, options?: CommandHandlerOptions) {
+    this.#handler = new CommandHandler(keyProjection, stores, options);
+    this.#changes = changes;
+  }
+
+  /** @param secret where it is not to be a new random one; issuing the same secret again changes nothing */
+  async issue(
+    context: CommandContext,
+    description: KeyDescription,
+    grantor: Grantor,
+    secret: NewKey = newKey(),
+  ): Promise<NewKeyResult> {
+    return this.#issue(context, { ...description, rotatedFrom: null }, grantor, secret);
+  }
+
+  /**
+   * Gives a key a successor of the same name, principal and scopes, and the same expiry unless another is given.
+   * The old one works on until it is revoked, or for `graceSeconds`. The log of the old key decides: of two rotations at once only one gets through.
+   */
+  async rotate(context: CommandContext, id: EntityId, options: RotateOptions): Promise<NewKeyResult> {
+    const { at, organizationId } = context;
+    const { graceSeconds = null, grantor, ifMatch } = options;
+    const successor = newKey();
+
+    // 1. Which keys of the chain do not work any more.
+    const inactive = await this.#inactiveNeighbours(context, id);
+
+    // 2. The old key names its successor: from here on, no other one can be issued.
+    const graceEndsAt = graceSeconds === null ? null : new Date(Date.parse(at) + graceSeconds * 1_000).toISOString();
+    const target = { organizationId, ifMatch };
+    const rotation = { target, to: successor.id, graceEndsAt, at, grantor, inactive };
+    const old = asKey(
+      await this.#handler.handle(id, stepOf(context, `rotate to ${successor.id}`), (state) =>
+        decideRotate(state, rotation),
+      ),
+    );
+    if (!old.ok) return old;
+    await this.#changes.announce({ kind: 'changed', keyId: id });
+
+    // 3. The successor is issued. If this never happens, the next rotation withdraws it.
+    const { name, principal, scopes } = old.key;
+    const expiresAt = options.expiresAt === undefined ? old.key.expiresAt : options.expiresAt;
+    return this.#issue(context, { name, principal, scopes, expiresAt, rotatedFrom: id }, grantor, successor);
+  }
+
+  async revoke(context: CommandContext, id: EntityId, ifMatch?: IfMatch): Promise<KeyResult> {
+    const target = { organizationId: context.organizationId, ifMatch };
+    const result = asKey(await this.#handler.handle(id, context, (state) => decideRevoke(state, target)));
+    if (result.ok) await this.#changes.announce({ kind: 'revoked', keyId: id });
+    return result;
+  }
+
+  async #issue(
+    context: CommandContext,
+    description: KeyDescription & Pick<KeyIssued, 'rotatedFrom'>,
+    grantor: Grantor,
+    { secret, id, digest, lastFour }: NewKey,
+  ): Promise<NewKeyResult> {
+    const key: KeyIssued = { id, digest, lastFour, ...description };
+    const step = stepOf(context, `issue ${id}`);
+    const result = asKey(await this.#handler.handle(id, step, (state) => decideIssue(state, key, grantor)));
+    if (!result.ok) return result;
+    await this.#changes.announce({ kind: 'changed', keyId: id });
+    return { ...result, secret };
+  }
+
+  /** Of the key's predecessor and its successor, those that do not work, and from now on never will. */
+  async #inactiveNeighbours(context: CommandContext, id: EntityId): Promise<Set<EntityId>> {
+    const inactive = new Set<EntityId>();
+    const key = await this.#current(context, id);
+    if (key === null || key === 'withdrawn' || key.organizationId !== context.organizationId) return inactive;
+    if (key.rotatedFrom !== null && !isActive(await this.#current(context, key.rotatedFrom), context.at)) {
+      inactive.add(key.rotatedFrom);
+    }
+    if (key.rotatedTo !== null) {
+      const step = stepOf(context, `withdraw ${key.rotatedTo}`);
+      const successor = await this.#handler.handle(key.rotatedTo, step, decideWithdraw);
+      if (successor.ok && !isActive(successor.state, context.at)) inactive.add(key.rotatedTo);
+    }
+    return inactive;
+  }
+
+  /** The state at the true end of the stream: a command that does nothing is decided there. */
+  async #current(context: CommandContext, id: EntityId): Promise<KeyState> {
+    const result = await this.#handler.handle(id, context, () => accept());
+    return result.ok ? result.state : null;
+  }
+}
+
+/**
+ * One request may write to several streams, with a command id for each. It depends on the new key's id:
+ * a repeated request makes another secret, hence other events, which must not pass for the first ones.
+ */
+function stepOf(context: CommandContext, step: string): CommandContext {
+  return { ...context, commandId: derivedId(context.commandId, step) };
+}
+
+function asKey(result: CommandResult<KeyState, KeyRejection>): KeyResult {
+  if (!result.ok) return result;
+  const { state, revision } = result;
+  // Every accepted command leaves a key behind; only a decider that is wrong could get here.
+  if (state === null || state === 'withdrawn')
+    throw new TypeError('a command was accepted for a key that does not exist');
+  return { ok: true, key: state, revision };
+}

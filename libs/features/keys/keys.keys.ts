@@ -1,0 +1,21 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { listKeys } from '#libs/platform/readmodel/index.ts';
+import type { ListKeys } from '#libs/platform/readmodel/index.ts';
+
+import { KEY } from './key.events.ts';
+
+/** Pub/sub channel on which changes of keys are announced to every process. */
+export const KEY_CHANGES_CHANNEL = 'parley:key-changes:v1';
+
+/** The keys of one organization. */
+export function keyListKeys(organizationId: EntityId): ListKeys {
+  return listKeys(KEY, organizationId);
+}
+
+/**
+ * The organization of one key, as a list with one member. This is the one read model whose key does not begin
+ * with an organization: whoever presents a key does not say whose it is, the key does.
+ */
+export function keyOwnerKeys(keyId: EntityId): ListKeys {
+  return listKeys(`${KEY}-owner`, keyId);
+}

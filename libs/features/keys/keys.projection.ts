@@ -1,0 +1,65 @@
+import { encodeDocument, listMember } from '#libs/platform/readmodel/index.ts';
+import type { Projection } from '#libs/platform/readmodel/index.ts';
+
+import { endOf, keyFold } from './key.decider.ts';
+import type { Key, KeyState } from './key.decider.ts';
+import { KEY, keyCodec } from './key.events.ts';
+import type { KeyEvent } from './key.events.ts';
+import { keyListKeys, keyOwnerKeys } from './keys.keys.ts';
+
+export const OWNER = 'owner';
+
+export const keyProjection: Projection<KeyState, KeyEvent> = {
+  noun: KEY,
+  codec: keyCodec,
+  fold: keyFold,
+  project({ organizationId, id, after }, keys) {
+    if (after === null) return { operations: [], lists: [] };
+    const state = { command: 'SET', key: keys.state, args: [JSON.stringify(after)] } as const;
+    if (after === 'withdrawn') return { operations: [state], lists: [] };
+    return {
+      operations: [
+        state,
+        { command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, keyResource(after))] },
+      ],
+      lists: [
+        { list: keyOwnerKeys(id), member: organizationId, facets: [OWNER] },
+        { list: keyListKeys(organizationId), member: listMember(after.createdAt, id), facets: facetsOfKey(after) },
+      ],
+    };
+  },
+};
+
+/** What a list of keys can be narrowed by. */
+export interface KeyFilter {
+  readonly principalId?: string | undefined;
+  readonly isRevoked?: boolean | undefined;
+}
+
+export function facetsOfFilter({ principalId, isRevoked }: KeyFilter): [string, ...string[]] {
+  const facets: [string, ...string[]] = ['all'];
+  if (principalId !== undefined) facets.push(`principal=${principalId}`);
+  if (isRevoked !== undefined) facets.push(isRevoked ? 'revoked' : 'unrevoked');
+  return facets;
+}
+
+function facetsOfKey(key: Key): string[] {
+  return facetsOfFilter({ principalId: key.principal.id, isRevoked: key.revokedAt !== null });
+}
+
+/** The key as the API answers it: nothing by which it could be used. */
+export function keyResource(key: Key): object {
+  return {
+    id: key.id,
+    organization_id: key.organizationId,
+    name: key.name,
+    principal: key.principal,
+    scopes: key.scopes,
+    last_four: key.lastFour,
+    created_at: key.createdAt,
+    expires_at: endOf(key),
+    revoked_at: key.revokedAt,
+    rotated_from: key.rotatedFrom,
+    rotated_to: key.rotatedTo,
+  };
+}

@@ -41,6 +41,8 @@ export class Storage {
       mapSize: MAP_BYTES,
       // Commits are flushed before they are reported (not after): durable means durable.
       overlappingSync: false,
+      // Batches are made here. lmdb's own come with a promise that nobody holds: a failed commit would end the process.
+      eventTurnBatching: false,
     });
     const bytes = { encoding: 'binary', keyEncoding: 'binary' } as const;
     this.#log = this.#root.openDB<Buffer, Buffer>('log', bytes);

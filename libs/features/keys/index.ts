@@ -15,7 +15,7 @@ export { KeyAuthenticator } from './key-authenticator.ts';
 export { KeyChanges } from './key-changes.ts';
 export type { KeyChange, KeyChangeAnnouncer, KeyMemory } from './key-changes.ts';
 export { KeyDirectory } from './key-directory.ts';
-export type { KnownKey } from './key-directory.ts';
+export type { KnownKey } from './known-key.ts';
 export { endOf } from './key.decider.ts';
 export type { Grantor, Key, KeyRejection } from './key.decider.ts';
 export { KEY, keyScope } from './key.events.ts';

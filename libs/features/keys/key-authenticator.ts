@@ -5,8 +5,9 @@ import { digestOf } from '#libs/platform/http/index.ts';
 import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
 
 import type { KeyChange, KeyMemory } from './key-changes.ts';
-import type { KeyDirectory, KnownKey } from './key-directory.ts';
+import type { KeyDirectory } from './key-directory.ts';
 import { canBeKey, isSameDigest, keyIdOf } from './key-form.ts';
+import type { KnownKey } from './known-key.ts';
 
 /** Changes are announced; this bounds what a lost announcement can do. */
 const KNOWN_TTL_MS = 30_000;

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+
+import { foldEvents } from '#libs/kernel/decider.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+
+import { decideIssue, decideRevoke, decideRotate, decideWithdraw, endOf, isActive, keyFold } from './key.decider.ts';
+import type { KeyState, Rotation } from './key.decider.ts';
+import type { KeyEvent, KeyIssued } from './key.events.ts';
+
+const organizationId = 'organization-1';
+const NOON = '2026-01-31T12:00:00.000Z';
+const LATER = '2026-01-31T13:00:00.000Z';
+
+const key: KeyIssued = {
+  id: 'b',
+  digest: 'b'.repeat(64),
+  lastFour: 'wxyz',
+  name: 'backend',
+  principal: { type: 'service', id: 'backend' },
+  scopes: ['read', 'admin'],
+  expiresAt: null,
+  rotatedFrom: null,
+};
+
+function issued(change: Partial<KeyIssued> = {}): KeyEvent {
+  return { type: 'KeyIssued.v1', data: { ...key, ...change } };
+}
+const revoked: KeyEvent = { type: 'KeyRevoked.v1', data: {} };
+const rotated = (to: string, graceEndsAt: string | null = null): KeyEvent => ({
+  type: 'KeyRotated.v1',
+  data: { to, graceEndsAt },
+});
+
+function given(...events: KeyEvent[]): KeyState {
+  const metadata = {
+    at: NOON,
+    organizationId,
+    actor: { type: 'user' as const, id: 'user-1' },
+    commandId: 'command-1',
+    $correlationId: 'command-1',
+    $causationId: 'command-1',
+  };
+  return foldEvents(
+    keyFold,
+    keyFold.initialState,
+    events.map((event, index) => ({ ...event, id: `${index}`, revision: streamRevision(index), metadata })),
+  );
+}
+
+function rotation(change: Partial<Rotation> = {}): Rotation {
+  return {
+    target: { organizationId },
+    to: 'c',
+    graceEndsAt: null,
+    at: NOON,
+    grantor: 'operator',
+    inactive: new Set(),
+    ...change,
+  };
+}
+
+const nothing = { ok: true, events: [] };
+
+describe('issuing a key', () => {
+  it('issues it, once', () => {
+    expect(decideIssue(given(), key, 'operator')).toEqual({ ok: true, events: [issued()] });
+    expect(decideIssue(given(issued()), key, 'operator')).toEqual(nothing);
+  });
+
+  it('does not bring a revoked key back', () => {
+    expect(decideIssue(given(issued(), revoked), key, 'operator')).toEqual(nothing);
+  });
+
+  it('grants only what the grantor may do', () => {
+    expect(decideIssue(given(), key, { scopes: new Set(['admin', 'read', 'write']) })).toMatchObject({ ok: true });
+    expect(decideIssue(given(), key, { scopes: new Set(['admin', 'write']) })).toEqual({
+      ok: false,
+      rejection: { reason: 'scope_not_held', scope: 'read' },
+    });
+  });
+
+  it('is refused once the key was withdrawn', () => {
+    const state = given({ type: 'KeyWithdrawn.v1', data: {} });
+    expect(decideIssue(state, key, 'operator')).toMatchObject({ rejection: { reason: 'withdrawn' } });
+  });
+});
+
+describe('rotating a key', () => {
+  it('names the successor, and ends the old key with its grace', () => {
+    expect(decideRotate(given(issued()), rotation({ graceEndsAt: LATER }))).toEqual({
+      ok: true,
+      events: [rotated('c', LATER)],
+    });
+  });
+
+  it('is refused while the successor works, and possible again when it does not', () => {
+    const state = given(issued(), rotated('x'));
+    expect(decideRotate(state, rotation())).toMatchObject({ rejection: { reason: 'rotated_already' } });
+    expect(decideRotate(state, rotation({ inactive: new Set(['x']) }))).toMatchObject({ ok: true });
+  });
+
+  it('is refused while the predecessor works, for that would make three', () => {
+    const state = given(issued({ rotatedFrom: 'a' }));
+    expect(decideRotate(state, rotation())).toMatchObject({ rejection: { reason: 'two_active' } });
+    expect(decideRotate(state, rotation({ inactive: new Set(['a']) }))).toMatchObject({ ok: true });
+  });
+
+  it('does not prolong a grace that was announced before', () => {
+    const state = given(issued(), rotated('x', NOON.replace('12:', '14:')));
+    const first = rotation({ graceEndsAt: LATER, inactive: new Set(['x']) });
+    expect(decideRotate(state, first)).toMatchObject({ events: [rotated('c', LATER)] });
+    const second = rotation({ inactive: new Set(['x']) });
+    expect(decideRotate(state, second)).toMatchObject({ events: [rotated('c', NOON.replace('12:', '14:'))] });
+  });
+
+  it('is refused for a key that was revoked or has expired', () => {
+    const refusal = { rejection: { reason: 'not_active' } };
+    expect(decideRotate(given(issued(), revoked), rotation())).toMatchObject(refusal);
+    expect(decideRotate(given(issued({ expiresAt: NOON })), rotation({ at: NOON }))).toMatchObject(refusal);
+  });
+
+  it('hands no scope to somebody who does not have it', () => {
+    const grantor = { scopes: new Set(['admin']) };
+    expect(decideRotate(given(issued()), rotation({ grantor }))).toMatchObject({
+      rejection: { reason: 'scope_not_held', scope: 'read' },
+    });
+  });
+});
+
+describe('revoking a key', () => {
+  it('revokes it, once', () => {
+    expect(decideRevoke(given(issued()), { organizationId })).toEqual({ ok: true, events: [revoked] });
+    expect(decideRevoke(given(issued(), revoked), { organizationId })).toEqual(nothing);
+  });
+
+  it("refuses another organization's key as one that does not exist", () => {
+    const refusal = { ok: false, rejection: { reason: 'not_found' } };
+    expect(decideRevoke(given(issued()), { organizationId: 'other' })).toEqual(refusal);
+    expect(decideRevoke(given(), { organizationId })).toEqual(refusal);
+  });
+
+  it('can depend on the revision that the caller has seen', () => {
+    const state = given(issued(), rotated('c'));
+    const ifMatch = (seen: number) => ({
+      organizationId,
+      ifMatch: { allows: (revision: number) => revision === seen },
+    });
+    expect(decideRevoke(state, ifMatch(0))).toEqual({ ok: false, rejection: { reason: 'changed_since', revision: 1 } });
+    expect(decideRevoke(state, ifMatch(1))).toMatchObject({ ok: true });
+  });
+});
+
+describe('withdrawing a key', () => {
+  it('stops what was announced and leaves alone what was issued', () => {
+    expect(decideWithdraw(given())).toEqual({ ok: true, events: [{ type: 'KeyWithdrawn.v1', data: {} }] });
+    expect(decideWithdraw(given(issued()))).toEqual(nothing);
+  });
+});
+
+describe('the end of a key', () => {
+  it('is its expiry or the end of its grace, whichever comes first', () => {
+    const state = given(issued({ expiresAt: LATER }), rotated('c', NOON));
+    if (state === null || state === 'withdrawn') throw new TypeError('the key was issued');
+    expect(endOf(state)).toBe(NOON);
+    expect(isActive(state, NOON)).toBe(false);
+    expect(isActive(state, '2026-01-31T11:59:59.999Z')).toBe(true);
+  });
+});

@@ -1,0 +1,41 @@
+/** Reads the whole log through the official client, past every library of ours: what checkers believe. */
+import { EventStoreDBClient } from '@eventstore/db-client';
+
+/** An event of the log, as it is stored. */
+export interface LogEvent {
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: Record<string, unknown>;
+  readonly metadata: Record<string, unknown>;
+}
+
+/** The events of all streams whose names start with `prefix`, in the order of the log. */
+export async function readLog(eventstoreUrl: string, prefix: string): Promise<LogEvent[]> {
+  const client = EventStoreDBClient.connectionString(eventstoreUrl);
+  try {
+    const events: LogEvent[] = [];
+    for await (const { event } of client.readAll({ direction: 'forwards', fromPosition: 'start' })) {
+      if (event === undefined || !event.streamId.startsWith(prefix)) continue;
+      events.push({
+        stream: event.streamId,
+        revision: Number(event.revision),
+        id: event.id,
+        type: event.type,
+        data: asRecord(event.data),
+        metadata: asRecord(event.metadata),
+      });
+    }
+    return events;
+  } finally {
+    await client.dispose();
+  }
+}
+
+export function asRecord(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new TypeError(`an object was expected: ${JSON.stringify(value)}`);
+  }
+  return { ...value };
+}

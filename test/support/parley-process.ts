@@ -1,0 +1,141 @@
+/** A whole Parley as the process that users run, and the ways in which a process can fail. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { createApiKey } from '#libs/platform/http/index.ts';
+import { eventually } from './eventually.ts';
+import { ApiClient } from './api-client.ts';
+
+export interface ParleyProcess {
+  /** `http://127.0.0.1:PORT`, the same after a restart. */
+  readonly baseUrl: string;
+  readonly port: number;
+  /** Key of the first organization. */
+  readonly apiKey: string;
+  readonly dataDir: string;
+  readonly pid: number;
+  /** Everything that it has printed and logged, over all restarts. */
+  output(): string;
+  /** A client with the key; closed with the process. */
+  readonly api: ApiClient;
+  /** Whether the process runs. */
+  alive(): boolean;
+  /** `kill -9`; resolves when the process is gone. The data stays, `start` uses it again. */
+  kill9(): Promise<void>;
+  /** SIGSTOP: connections stay open, nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  /** Starts it again on the same port and data. Resolves when it listens, unless told not to wait. */
+  start(options?: { readonly wait?: boolean }): Promise<void>;
+  /** Resolves when `/health/ready` says so. */
+  ready(): Promise<void>;
+  /** SIGTERM; removes its data. @returns the exit code, null if it had to be killed */
+  stop(): Promise<number | null>;
+}
+
+export interface ParleyProcessOptions {
+  readonly eventstoreUrl?: string;
+  readonly redisUrl?: string;
+  readonly apiKey?: string;
+  /** Further environment variables. Rate limits are off by default. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default: wait until it listens. */
+  readonly wait?: boolean;
+}
+
+const MAIN = resolve(import.meta.dirname, '../../services/standalone/main.ts');
+const STOP_MS = 15_000;
+
+/** Starts one in a folder of its own; stores are embedded where no URL is given. */
+export async function startParleyProcess(options: ParleyProcessOptions = {}): Promise<ParleyProcess> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-process-'));
+  const port = await freePort();
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const apiKey = options.apiKey ?? createApiKey();
+  const api = new ApiClient(baseUrl, apiKey);
+  const env = environmentOf(options, { PORT: String(port), DATA_DIR: dataDir, PARLEY_BOOTSTRAP_KEY: apiKey });
+  let output = '';
+  let child: ChildProcess;
+
+  function launch(): void {
+    child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout?.on('data', (chunk) => (output += String(chunk)));
+    child.stderr?.on('data', (chunk) => (output += String(chunk)));
+  }
+  const alive = (): boolean => child.exitCode === null && child.signalCode === null;
+
+  async function start({ wait = true }: { readonly wait?: boolean } = {}): Promise<void> {
+    launch();
+    if (wait) await eventually(listening, { timeoutMs: 30_000, everyMs: 50 });
+  }
+  async function listening(): Promise<boolean> {
+    if (!alive()) throw new Error(`Parley ended (${child.exitCode ?? child.signalCode}):\n${output.slice(-3_000)}`);
+    return (await api.get('/health/live', { timeoutMs: 1_000 })).status === 200;
+  }
+
+  const parley: ParleyProcess = {
+    baseUrl,
+    port,
+    apiKey,
+    dataDir,
+    api,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    output: () => output,
+    alive,
+    kill9: () => end(child, 'SIGKILL'),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    start,
+    async ready() {
+      await eventually(async () => {
+        const { status, text } = await api.get('/health/ready', { timeoutMs: 3_000 });
+        if (status !== 200) throw new Error(`not ready: ${text}`);
+      });
+    },
+    async stop() {
+      api.close();
+      child.kill('SIGCONT');
+      const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      await end(child, 'SIGTERM').finally(() => clearTimeout(force));
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+      return child.exitCode;
+    },
+  };
+  try {
+    await start(options.wait === undefined ? {} : { wait: options.wait });
+  } catch (error) {
+    await parley.stop();
+    throw error;
+  }
+  return parley;
+}
+
+/** Nothing of the test runner's environment, which would change how the process behaves. */
+function environmentOf(options: ParleyProcessOptions, own: Record<string, string>): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return {
+    PATH,
+    HOME,
+    LOG_LEVEL: 'warn',
+    RATE_LIMIT_PER_KEY: '0',
+    RATE_LIMIT_PER_ADDRESS: '0',
+    PARLEY_TOKEN_SECRET: 'a secret that the gateways of a test share',
+    ...own,
+    ...(options.eventstoreUrl !== undefined && { EVENTSTORE_URL: options.eventstoreUrl }),
+    ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }),
+    ...options.env,
+  };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill(signal);
+  await exit;
+}

@@ -1,0 +1,46 @@
+/**
+ * What a benchmark is: sides that do the same work, each measured in processes of its own that are
+ * started anew for every run, and rows that set one side against another.
+ */
+
+/** What one run of one side gave; figures by name (`rate`, `p99`), in the units that the rows name. */
+export interface Sample {
+  readonly figures: Readonly<Record<string, number>>;
+  /** What whoever reads the figures must know, such as that the load generator was the limit. */
+  readonly remarks?: readonly string[];
+}
+
+/** Starts its processes, warms up, measures, ends them. */
+export type Side = (scale: Scale) => Promise<Sample>;
+
+/** How much is measured: a full run, or a quick look. */
+export interface Scale {
+  /** Seconds of each measurement that goes by time. */
+  readonly seconds: number;
+  /** Seconds before it that do not count. */
+  readonly warmUpSeconds: number;
+  /** Factor on amounts of data, 1 or less. */
+  readonly amount: number;
+}
+
+export interface Row {
+  readonly title: string;
+  readonly ours: string;
+  readonly theirs: string;
+  readonly figure: string;
+  readonly unit: string;
+  /** On ours / theirs. Absent where none was set: the row informs. */
+  readonly goal?: { readonly atLeast: number } | { readonly atMost: number };
+}
+
+export interface Benchmark {
+  readonly name: string;
+  readonly rows: readonly Row[];
+  /** Starts what the runs share (stores, data), and says how to measure. */
+  prepare(scale: Scale): Promise<Prepared>;
+}
+
+export interface Prepared {
+  readonly sides: Readonly<Record<string, Side>>;
+  cleanUp(): Promise<void>;
+}

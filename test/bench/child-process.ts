@@ -1,0 +1,124 @@
+/** Processes that do the measured work: started per run, told what to do by one message, answering by one. */
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+export interface Child {
+  readonly pid: number;
+  /** Sends a task and gives the next message that the process answers with. */
+  ask<Answer>(task: object): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+/** @param file relative to this folder */
+export function startChild(file: string, { execArgv = [] as readonly string[] } = {}): Child {
+  const child = fork(join(import.meta.dirname, file), [], {
+    execArgv: [...execArgv],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // Keeps typed arrays and bigints as they are.
+    serialization: 'advanced',
+  });
+  return {
+    pid: child.pid ?? 0,
+    async ask<Answer>(task: object): Promise<Answer> {
+      const ended = new AbortController();
+      const onExit = (code: number | null): void => ended.abort(new Error(`${file} ended with ${code}`));
+      child.once('exit', onExit);
+      child.send(task);
+      try {
+        const [answer] = await once(child, 'message', { signal: ended.signal });
+        return answer as Answer;
+      } catch {
+        throw ended.signal.reason;
+      } finally {
+        child.off('exit', onExit);
+      }
+    },
+    stop: () => end(child, 'SIGKILL'),
+  };
+}
+
+/** Runs a task in a process of its own, from its start to its answer. */
+export async function askOnce<Answer>(
+  file: string,
+  task: object,
+  options?: { execArgv?: readonly string[] },
+): Promise<Answer> {
+  const child = startChild(file, options);
+  try {
+    return await child.ask<Answer>(task);
+  } finally {
+    await child.stop();
+  }
+}
+
+/** In a process started by `startChild`: does each task and answers with the result. */
+export function answerTasks<Task, Answer>(work: (task: Task) => Promise<Answer>): void {
+  process.on('message', (task) => {
+    work(task as Task).then(
+      (answer) => process.send?.(answer ?? {}),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  });
+  process.once('disconnect', () => process.exit(1));
+}
+
+export interface Parley {
+  readonly url: URL;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** The flags that `npm start` gives, see infra/set-up/start.mjs. */
+const NODE_FLAGS = (process.env['PARLEY_NODE_FLAGS'] ?? '--max-semi-space-size=64 --single-threaded-gc').split(/\s+/);
+
+/** The whole product as `npm start` runs it, on a data folder and a free port; without limits of rate. */
+export async function startParley(dataDir: string, apiKey: string): Promise<Parley> {
+  const child = spawn(process.execPath, [...NODE_FLAGS.filter(Boolean), join(ROOT, 'services/standalone/main.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      PARLEY_SUPERVISED: '',
+      PORT: '0',
+      HOST: '127.0.0.1',
+      DATA_DIR: dataDir,
+      PARLEY_BOOTSTRAP_KEY: apiKey,
+      RATE_LIMIT_PER_KEY: '0',
+      RATE_LIMIT_PER_ADDRESS: '0',
+      LOG_LEVEL: 'error',
+    },
+  });
+  let output = '';
+  const url = await new Promise<URL>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      const found = /(http:\/\/\S+)\/api\/v1/.exec(output)?.[1];
+      if (found !== undefined) resolve(new URL(found));
+    });
+    child.once('exit', (code) => reject(new Error(`Parley ended with ${code}\n${output}`)));
+  });
+  return { url, pid: child.pid ?? 0, stop: () => end(child, 'SIGTERM') };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill(signal);
+  await exit;
+}
+
+const TICKS_PER_SECOND = 100;
+
+/** Processor time that a process has used, in seconds; `NaN` where the system does not tell (only Linux does). */
+export async function cpuSecondsOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // Behind the name, which may hold blanks; then the 12th and 13th field are user and system time in ticks.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}

@@ -1,0 +1,159 @@
+/**
+ * A load generator in a process of its own, thin enough for a server on the next core to be the limit:
+ * prepared requests on raw keep-alive sockets, one at a time on each, answers parsed as far as their end.
+ *
+ * Closed loop: each connection sends its next request when it has its answer. Open loop: requests fall due
+ * at a fixed rate whatever the server does, and latency counts from when a request fell due.
+ */
+import { connect, type Socket } from 'node:net';
+
+import { answerTasks } from '../child-process.ts';
+import { percentile } from '../statistics.ts';
+
+export interface HttpLoad {
+  readonly host: string;
+  readonly port: number;
+  /** One connection for each; a `########` in the body becomes a number that is new in every request. */
+  readonly requests: readonly HttpRequest[];
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+  /** Requests a second in open loop; closed loop if absent. */
+  readonly rate?: number;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface HttpLoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Answers other than 2xx. */
+  readonly refused: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** How late this process was in sending what was due (open loop), 99th percentile in milliseconds. */
+  readonly lagP99: number;
+  /** Share of one core that this process used. */
+  readonly cpu: number;
+}
+
+const COUNTER = '########';
+const HEAD_END = Buffer.from('\r\n\r\n');
+let counter = 10_000_000;
+
+type OnAnswer = (connection: Connection, ok: boolean) => void;
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #head: string;
+  readonly #body: string;
+  readonly #onAnswer: OnAnswer;
+  #pending: Buffer = Buffer.alloc(0);
+  dueAt = 0;
+
+  constructor(load: HttpLoad, request: HttpRequest, onAnswer: OnAnswer) {
+    const { method, path, headers, body = '' } = request;
+    const fields = Object.entries({
+      host: `${load.host}:${load.port}`,
+      ...headers,
+      ...(body !== '' && { 'content-length': String(Buffer.byteLength(body)) }),
+    });
+    const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    this.#head = `${method} ${path} HTTP/1.1\r\n${lines}\r\n`;
+    this.#body = body;
+    this.#onAnswer = onAnswer;
+    this.#socket = connect({ host: load.host, port: load.port, noDelay: true });
+    this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    this.#socket.on('error', fail);
+    this.#socket.on('close', () => fail(new Error('the server closed a connection')));
+  }
+
+  send(dueAt: number): void {
+    this.dueAt = dueAt;
+    this.#socket.write(
+      this.#head + (this.#body === '' ? '' : this.#body.replace(COUNTER, String(++counter))),
+      'latin1',
+    );
+  }
+
+  #receive(chunk: Buffer): void {
+    const buffer = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    const headEnd = buffer.indexOf(HEAD_END);
+    const head = headEnd < 0 ? '' : buffer.toString('latin1', 0, headEnd);
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 'NaN');
+    if (headEnd < 0 || buffer.length < headEnd + 4 + length) {
+      this.#pending = buffer;
+      return;
+    }
+    if (Number.isNaN(length)) fail(new Error(`an answer without a length: ${head}`));
+    this.#pending = buffer.subarray(headEnd + 4 + length);
+    this.#onAnswer(this, head.startsWith('HTTP/1.1 2'));
+  }
+}
+
+function fail(error: Error): never {
+  console.error(error);
+  process.exit(1);
+}
+
+answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
+  const from = performance.now() + load.warmUpSeconds * 1000;
+  const until = from + load.seconds * 1000;
+  const latencies: number[] = [];
+  const lags: number[] = [];
+  let refused = 0;
+  const idle: Connection[] = [];
+  /** When each request that waits for a connection fell due; taken from the front. */
+  const due: number[] = [];
+  let firstDue = 0;
+
+  const onAnswer = (connection: Connection, ok: boolean): void => {
+    const now = performance.now();
+    if (connection.dueAt >= from && now < until) {
+      latencies.push(now - connection.dueAt);
+      if (!ok) refused += 1;
+    }
+    if (now >= until) return;
+    if (load.rate === undefined) connection.send(now);
+    else if (firstDue < due.length) connection.send(due[firstDue++] ?? now);
+    else idle.push(connection);
+  };
+  const connections = load.requests.map((request) => new Connection(load, request, onAnswer));
+
+  let cpuBefore = process.cpuUsage();
+  setTimeout(() => (cpuBefore = process.cpuUsage()), load.warmUpSeconds * 1000);
+  if (load.rate === undefined) for (const connection of connections) connection.send(performance.now());
+  else {
+    idle.push(...connections);
+    const period = 1000 / load.rate;
+    let next = performance.now();
+    const tick = (): void => {
+      const now = performance.now();
+      if (now >= until) return;
+      if (now >= from) lags.push(now - next);
+      for (; next <= now; next += period) {
+        const connection = idle.pop();
+        if (connection === undefined) due.push(next);
+        else connection.send(next);
+      }
+      setTimeout(tick, 1);
+    };
+    tick();
+  }
+  await new Promise((resolve) => setTimeout(resolve, until - performance.now() + 20));
+  const used = process.cpuUsage(cpuBefore);
+  return {
+    requests: latencies.length,
+    seconds: load.seconds,
+    refused,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+    lagP99: lags.length === 0 ? 0 : percentile(lags, 0.99),
+    cpu: (used.user + used.system) / 1e6 / load.seconds,
+  };
+});

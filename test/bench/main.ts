@@ -1,0 +1,60 @@
+/** `npm run bench [-- row… --runs 5 --quick --json file]`: see docs/performance.md. */
+import { writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+
+import { appendBenchmarks } from './append.benchmark.ts';
+import { applyBenchmark, applyChannelsBenchmark } from './apply.benchmark.ts';
+import type { Scale } from './benchmark.ts';
+import { getBenchmark, getOpenLoopBenchmark } from './get.benchmark.ts';
+import { patchBenchmarks } from './patch.benchmark.ts';
+import { rebuildBenchmark } from './rebuild.benchmark.ts';
+import { runBenchmark } from './run.ts';
+import type { BenchmarkResult } from './run.ts';
+import { renderTable } from './table.ts';
+
+const BENCHMARKS = [
+  getBenchmark,
+  getOpenLoopBenchmark,
+  ...patchBenchmarks,
+  ...appendBenchmarks,
+  applyBenchmark,
+  applyChannelsBenchmark,
+  rebuildBenchmark,
+];
+
+const FULL: Scale = { seconds: 5, warmUpSeconds: 3, amount: 1 };
+const QUICK: Scale = { seconds: 2, warmUpSeconds: 1.5, amount: 0.25 };
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    runs: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    list: { type: 'boolean', default: false },
+  },
+});
+
+const names = BENCHMARKS.map(({ name }) => name);
+const unknown = positionals.filter((name) => !names.includes(name));
+if (values.list || unknown.length > 0) {
+  console.log(`${unknown.length > 0 ? `no such row: ${unknown.join(', ')}; ` : ''}the rows are ${names.join(', ')}`);
+  process.exit(unknown.length > 0 ? 1 : 0);
+}
+
+const runs = Number(values.runs ?? (values.quick ? 3 : 5));
+if (!Number.isSafeInteger(runs) || runs < 1) throw new RangeError('--runs takes a whole number from 1');
+const scale = values.quick ? QUICK : FULL;
+
+console.log(
+  `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model}), medians of ${runs} runs\n`,
+);
+const results: BenchmarkResult[] = [];
+for (const benchmark of BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))) {
+  results.push(await runBenchmark(benchmark, { runs, scale, onSample: (text) => console.log(text) }));
+}
+console.log(`\n${renderTable(results)}`);
+if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify({ runs, scale, results }, null, 2)}\n`);
+// Clients of stores may keep sockets open for a while after their end.
+process.exit(0);

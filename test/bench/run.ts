@@ -1,0 +1,83 @@
+import type { Benchmark, Row, Sample, Scale } from './benchmark.ts';
+import { median } from './statistics.ts';
+
+export interface RowResult {
+  readonly row: Row;
+  readonly ours: number;
+  readonly theirs: number;
+  /** Median of the ratios of each run: both of a run met the same noise. */
+  readonly ratio: number;
+  readonly lowest: number;
+  readonly highest: number;
+  readonly met: boolean | null;
+}
+
+export interface BenchmarkResult {
+  readonly name: string;
+  readonly rows: readonly RowResult[];
+  readonly remarks: readonly string[];
+}
+
+/**
+ * Runs all sides in turn, `runs` times; every other time in the opposite order, so that no side always
+ * follows the same neighbour.
+ */
+export async function runBenchmark(
+  benchmark: Benchmark,
+  { runs, scale, onSample }: { runs: number; scale: Scale; onSample: (text: string) => void },
+): Promise<BenchmarkResult> {
+  const { sides, cleanUp } = await benchmark.prepare(scale);
+  try {
+    const samples = new Map<string, Sample[]>(Object.keys(sides).map((name) => [name, []]));
+    for (let run = 0; run < runs; run++) {
+      const order = Object.entries(sides);
+      for (const [name, side] of run % 2 === 0 ? order : order.toReversed()) {
+        const sample = await side(scale);
+        samples.get(name)?.push(sample);
+        onSample(`${benchmark.name} ${run + 1}/${runs} ${name}: ${describe(sample)}`);
+      }
+    }
+    return {
+      name: benchmark.name,
+      rows: benchmark.rows.map((row) => resultOf(row, samples)),
+      remarks: remarksOf(samples),
+    };
+  } finally {
+    await cleanUp();
+  }
+}
+
+function resultOf(row: Row, samples: ReadonlyMap<string, readonly Sample[]>): RowResult {
+  const of = (side: string) => (samples.get(side) ?? []).map(({ figures }) => figures[row.figure] ?? Number.NaN);
+  const [ours, theirs] = [of(row.ours), of(row.theirs)];
+  const ratios = ours.map((value, run) => value / (theirs[run] ?? Number.NaN));
+  const ratio = median(ratios);
+  return {
+    row,
+    ours: median(ours),
+    theirs: median(theirs),
+    ratio,
+    lowest: Math.min(...ratios),
+    highest: Math.max(...ratios),
+    met: meets(row.goal, ratio),
+  };
+}
+
+function meets(goal: Row['goal'], ratio: number): boolean | null {
+  if (goal === undefined) return null;
+  return 'atLeast' in goal ? ratio >= goal.atLeast : ratio <= goal.atMost;
+}
+
+/** Each remark once, with how many of the samples it was made of. */
+function remarksOf(samples: ReadonlyMap<string, readonly Sample[]>): string[] {
+  return [...samples].flatMap(([side, list]) => {
+    const counts = new Map<string, number>();
+    for (const text of list.flatMap(({ remarks }) => remarks ?? [])) counts.set(text, (counts.get(text) ?? 0) + 1);
+    return [...counts].map(([text, count]) => `${side}: ${text} (${count} of ${list.length} runs)`);
+  });
+}
+
+function describe({ figures, remarks = [] }: Sample): string {
+  const numbers = Object.entries(figures).map(([name, value]) => `${name} ${value.toPrecision(4)}`);
+  return [...numbers, ...remarks].join(', ');
+}

@@ -1,0 +1,51 @@
+/** Our side of appends: commands of one channel, decided, appended, applied to the read model, answered. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+
+import { ChannelCommands } from '#libs/features/channels/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { openPlatform } from '#libs/platform/runtime/index.ts';
+import { waitForRedis } from '#libs/platform/redis/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import { composeReadModels } from '#services/features.ts';
+
+import { appendedEvent, benchChannel, metadataFor } from '../appended-event.ts';
+import type { AppendTask, AppendAnswer } from '../appended-event.ts';
+import { answerTasks } from '../child-process.ts';
+
+answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, redisUrl, writers, seconds, warmUpSeconds }) => {
+  const platform = openPlatform({
+    eventstoreUrl,
+    redisUrl,
+    log: pino({ level: 'silent' }),
+    metrics: createMetrics({ processMetrics: false }),
+    tokenSecret: 'a secret of this run',
+  });
+  await waitForRedis(platform.redis, 5_000);
+  const failures: unknown[] = [];
+  const stores = { ...platform, projector: composeReadModels(platform).projector };
+  const channels = new ChannelCommands(stores, { onApplyFailure: (error) => failures.push(error) });
+  const channel = benchChannel();
+  await channels.create({ commandId: channel.id, ...metadataFor(channel.id) }, channel);
+
+  let count = 0;
+  const end = new AbortController();
+  async function write(): Promise<void> {
+    while (!end.signal.aborted) {
+      const { name } = appendedEvent(count + 1).data;
+      count += 1;
+      const commandId = newId();
+      const result = await channels.update({ commandId, ...metadataFor(commandId) }, channel.id, { name });
+      if (!result.ok) throw new Error(result.rejection.reason);
+    }
+  }
+  const all = Promise.all(Array.from({ length: writers }, write));
+  await Promise.race([all, delay(warmUpSeconds * 1000)]);
+  const [before, started] = [count, performance.now()];
+  await Promise.race([all, delay(seconds * 1000)]);
+  const rate = ((count - before) / (performance.now() - started)) * 1000;
+  end.abort();
+  await all;
+  if (failures.length > 0) throw failures[0];
+  return { rate, stream: `channel-${channel.id}`, events: count + 1 };
+});

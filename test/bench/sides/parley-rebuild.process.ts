@@ -1,0 +1,28 @@
+/** Our side of the rebuild: what `npx parley rebuild` does, the second time, so that the code is warm. */
+import { pino } from 'pino';
+
+import { openPlatform } from '#libs/platform/runtime/index.ts';
+import { waitForRedis } from '#libs/platform/redis/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { rebuild } from '#services/projector/rebuild.ts';
+
+import { answerTasks } from '../child-process.ts';
+import type { RebuildAnswer, RebuildTask } from '../rebuild.benchmark.ts';
+
+answerTasks<RebuildTask, RebuildAnswer>(async ({ eventstoreUrl, redisUrl }) => {
+  const platform = openPlatform({
+    eventstoreUrl,
+    redisUrl,
+    log: pino({ level: 'silent' }),
+    metrics: createMetrics({ processMetrics: false }),
+    tokenSecret: 'a secret of this run',
+  });
+  await waitForRedis(platform.redis, 5_000);
+  const parts = { ...platform, ...composeReadModels(platform) };
+  const { signal } = new AbortController();
+  await rebuild(parts, { signal });
+  const started = performance.now();
+  const events = await rebuild(parts, { signal });
+  return { events, rate: (events / (performance.now() - started)) * 1000 };
+});

@@ -1,0 +1,16 @@
+/** What one would write first: Fastify, ioredis with its defaults, and the stored string passed through. */
+import Fastify from 'fastify';
+import { Redis } from 'ioredis';
+
+import { answerTasks } from '../child-process.ts';
+
+answerTasks<{ body: string; redisUrl: string }, { url: string }>(async ({ body, redisUrl }) => {
+  const redis = new Redis(redisUrl);
+  await redis.set('channel', body);
+  const app = Fastify();
+  app.get('/api/v1/channels/:id', async (_request, reply) => {
+    const stored = await redis.get('channel');
+    return reply.header('content-type', 'application/json').send(stored);
+  });
+  return { url: await app.listen({ host: '127.0.0.1', port: 0 }) };
+});

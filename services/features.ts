@@ -9,15 +9,37 @@ import {
   channelRoutes,
   participantRoutes,
 } from '#libs/features/channels/index.ts';
+import {
+  KeyAuthenticator,
+  KeyChanges,
+  KeyCommands,
+  KeyDirectory,
+  KeyQueries,
+  keyProjection,
+  keyRoutes,
+} from '#libs/features/keys/index.ts';
+import {
+  OrganizationCommands,
+  OrganizationQueries,
+  organizationProjection,
+  organizationRoutes,
+} from '#libs/features/organizations/index.ts';
+import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
-import type { Authenticator, HttpApp } from '#libs/platform/http/index.ts';
+import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 import { EntityReader, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 /** Every kind of stream that becomes a read model. */
-const PROJECTIONS: readonly AnyProjection[] = [channelProjection];
+const PROJECTIONS: readonly AnyProjection[] = [
+  channelProjection,
+  organizationProjection,
+  userProjection,
+  keyProjection,
+];
 
+/** What brings events into Redis, and reads them from there. */
 export interface ReadModels {
   readonly projector: Projector;
   readonly reader: EntityReader;
@@ -27,4 +49,77 @@ export interface ReadModels {
 export function composeReadModels({ store, redis, readModel }: Platform): ReadModels {
   const projector = new Projector(store, readModel, PROJECTIONS);
   return { projector, reader: new EntityReader(redis, readModel, projector), state: new ProjectionState(redis) };
+}
+
+/** Commands and queries of every feature, for the gateway and for the command line. */
+export interface Features extends ReadModels {
+  readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
+  readonly organizations: { readonly commands: OrganizationCommands; readonly queries: OrganizationQueries };
+  readonly users: { readonly commands: UserCommands; readonly queries: UserQueries };
+  readonly keys: { readonly commands: KeyCommands; readonly queries: KeyQueries };
+  /** Tells every process which keys to forget. */
+  readonly keyChanges: KeyChanges;
+}
+
+export function composeFeatures(platform: Platform): Features {
+  const models = composeReadModels(platform);
+  const { reader, projector } = models;
+  const stores: CommandStores = { ...platform, projector };
+  const options = commandOptions(platform);
+  const keyChanges = new KeyChanges(platform);
+  const users = new UserCommands(stores, {
+    ...options,
+    onDeactivated: (organizationId, userId) =>
+      keyChanges.announce({ kind: 'user-deactivated', organizationId, userId }),
+  });
+  return {
+    ...models,
+    channels: { commands: new ChannelCommands(stores, options), queries: new ChannelQueries(reader) },
+    organizations: {
+      commands: new OrganizationCommands(stores, options),
+      queries: new OrganizationQueries(platform, reader),
+    },
+    users: { commands: users, queries: new UserQueries(reader) },
+    keys: { commands: new KeyCommands(stores, keyChanges, options), queries: new KeyQueries(reader) },
+    keyChanges,
+  };
+}
+
+function commandOptions({ metrics, log }: Platform): CommandHandlerOptions {
+  const failures = metrics.counter(
+    'read_model_write_failures_total',
+    'Commands whose events the projector had to apply, because the process that appended them could not',
+  );
+  return {
+    onApplyFailure: (error) => {
+      failures.add();
+      log.warn({ err: error }, 'Redis is away: the read model is behind until the projector has caught up');
+    },
+  };
+}
+
+/** Declares every route of the API. */
+export function featureRoutes(features: Features, idempotency: IdempotencyStore): (app: HttpApp) => void {
+  const { channels, keys } = features;
+  const users = { ...features.users, organizations: features.organizations.queries };
+  const organizations = {
+    ...features.organizations,
+    summarizeUser: (organizationId: string, userId: string) => users.queries.summary(organizationId, userId),
+  };
+  return (app) => {
+    channelRoutes(app, { ...channels, users: users.queries });
+    participantRoutes(app, { ...channels, users: users.queries });
+    organizationRoutes(app, organizations);
+    userRoutes(app, users);
+    keyRoutes(app, { ...keys, users: users.queries, organizations: organizations.queries, idempotency });
+  };
+}
+
+/** Who calls: known keys are remembered, and forgotten as soon as they change. */
+export function featureAuthenticator(
+  platform: Platform,
+  features: Features,
+): { readonly authenticator: Authenticator; stop(): void } {
+  const authenticator = new KeyAuthenticator(new KeyDirectory(platform));
+  return { authenticator, stop: features.keyChanges.inform(authenticator) };
 }

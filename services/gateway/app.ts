@@ -4,25 +4,27 @@ import type { HttpServer } from '#libs/platform/http/index.ts';
 import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
 import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeFeatures } from '#services/features.ts';
+import { composeFeatures, featureAuthenticator, featureRoutes } from '#services/features.ts';
 
 const MINUTE_MS = 60_000;
 
 export interface Gateway {
   readonly server: HttpServer;
   /** Ends what runs beside the server; the server is closed first. */
-  stop(): Promise<void>;
+  stop(): void;
 }
 
 /** Puts the API together on a platform. Nothing listens yet. */
 export async function buildGateway(platform: Platform, config: Config): Promise<Gateway> {
   const features = composeFeatures(platform);
   const perMinute = (max: number) => (max === 0 ? (false as const) : { max, windowMs: MINUTE_MS });
+  const idempotency = new RedisIdempotencyStore(platform.redis);
+  const { authenticator, stop } = featureAuthenticator(platform, features);
   const server = await buildHttpServer({
-    routes: features.routes,
-    authenticator: features.authenticator,
+    routes: featureRoutes(features, idempotency),
+    authenticator,
     tokenSecret: platform.tokenSecret,
-    idempotency: new RedisIdempotencyStore(platform.redis),
+    idempotency,
     positions: new ReadModelPositions(platform.readModel, features.projector),
     probes: platform.probes,
     metrics: platform.metrics,
@@ -40,5 +42,5 @@ export async function buildGateway(platform: Platform, config: Config): Promise<
     },
     requestTimeoutMs: config.requestTimeoutMs,
   });
-  return { server, stop: features.stop };
+  return { server, stop };
 }

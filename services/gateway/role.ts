@@ -14,7 +14,7 @@ export const gatewayRole: Role<Platform, Config> = {
       url,
       async stop() {
         await server.close(config.stopTimeoutMs);
-        await stop();
+        stop();
       },
     };
   },

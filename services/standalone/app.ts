@@ -1,7 +1,16 @@
 /** All of Parley in one process. `main.ts` runs it; integration tests start whole ones in temporary folders. */
-import { openDataFolder, type DataFolder } from '#infra/data-folder/index.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openDataFolder } from '#infra/data-folder/index.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { Config } from '#libs/platform/config/index.ts';
-import { createStopSequence, selectRoles, type Role, type StopSequence } from '#libs/platform/lifecycle/index.ts';
+import {
+  backoffMs,
+  createStopSequence,
+  selectRoles,
+  StartRefusal,
+  type Role,
+  type StopSequence,
+} from '#libs/platform/lifecycle/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/platform.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { ensureListenable, listenRefusal } from './listen-address.ts';
@@ -10,20 +19,18 @@ import { startStores, type Stores } from './stores.ts';
 export interface StandaloneParts {
   /** In the order in which they start; they stop in the reverse one. */
   readonly roles: readonly Role<Platform, Config>[];
-  /**
-   * Makes the first organization and its key. Called at every start until it has succeeded once on this
-   * data folder, before the roles start, so it must be safe to repeat (`EVENTSTORE_URL` may name a log
-   * that has organizations already).
-   */
-  onFirstStart?(platform: Platform, config: Config): Promise<FirstStart>;
+  /** Makes the first organization and its key if they are not there; called at every start, before the roles. */
+  bootstrap?(platform: Platform, config: Config): Promise<FirstKey>;
   /** Something without which nothing works is gone for good. Default: the error is thrown, uncaught. */
   onLost?(error: unknown): void;
   readonly log?: ReturnType<typeof createLogger>;
 }
 
-export interface FirstStart {
-  /** To be shown once; absent when there was nothing to make. */
-  readonly apiKey?: string | undefined;
+export interface FirstKey {
+  /** To be shown once; null if there is none to show. */
+  readonly apiKey: string | null;
+  /** To be called when it was shown; until then every start shows it again. */
+  shown(): Promise<void>;
 }
 
 export interface Standalone {
@@ -32,8 +39,7 @@ export interface Standalone {
   readonly dataDir: string;
   readonly stores: Stores;
   readonly platform: Platform;
-  /** Only after a first start. */
-  readonly apiKey: string | undefined;
+  readonly firstKey: FirstKey;
   /** Refuses new work, drains, closes clients, ends the stores. Resolves with the parts that did not stop properly. */
   stop(): Promise<readonly string[]>;
 }
@@ -71,8 +77,8 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);
 
-  // 3. What only the first start does.
-  const first = await firstStart(folder, parts, platform, config);
+  // 3. Somebody who can call.
+  const firstKey = await bootstrapWhenPossible(parts, platform, { ...config, dataDir: folder.path });
 
   // 4. Roles: the last one started is the first one stopped.
   let baseUrl = `http://${config.host}:${config.port}`;
@@ -83,19 +89,28 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   }
   await folder.publish({ ...stores, baseUrl });
 
-  return { baseUrl, dataDir: folder.path, stores, platform, apiKey: first.apiKey, stop: () => stops.stop() };
+  return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop() };
 }
 
-async function firstStart(
-  folder: DataFolder,
-  { onFirstStart }: StandaloneParts,
+/** An event store of somebody else may still be starting, or be away for a moment. */
+const BOOTSTRAP_ATTEMPTS = 20;
+
+async function bootstrapWhenPossible(
+  { bootstrap, log }: AllParts,
   platform: Platform,
   config: Config,
-): Promise<FirstStart> {
-  if (folder.initialized || onFirstStart === undefined) return {};
-  const result = await onFirstStart(platform, config);
-  await folder.markInitialized();
-  return result;
+): Promise<FirstKey> {
+  if (bootstrap === undefined) return { apiKey: null, shown: async () => undefined };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await bootstrap(platform, config);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      if (attempt === BOOTSTRAP_ATTEMPTS) throw new StartRefusal(`${error.message}: start it, or check its address`);
+      log.warn({ err: error, attempt }, 'waiting for the event store');
+      await delay(backoffMs(attempt, { maxMs: 3_000 }));
+    }
+  }
 }
 
 function throwUncaught(error: unknown): void {

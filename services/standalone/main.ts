@@ -15,6 +15,7 @@ runProcess({
     log.level = config.logLevel;
     const standalone = await startStandalone(config, { ...parts, log });
     process.stdout.write(banner(standalone));
+    await standalone.firstKey.shown();
     return standalone;
   },
 });

@@ -1,6 +1,22 @@
+import { bootstrap } from '#libs/features/keys/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import { gatewayRole } from '#services/gateway/role.ts';
+import { projectorRole } from '#services/projector/role.ts';
+
 import type { StandaloneParts } from './app.ts';
 
 /** What `standalone` is made of besides the stores. */
 export const parts: StandaloneParts = {
-  roles: [],
+  roles: [projectorRole, gatewayRole],
+  bootstrap(platform, { bootstrapKey, dataDir }) {
+    const { organizations, users, keys } = composeFeatures(platform);
+    return bootstrap({
+      store: platform.store,
+      organizations: organizations.commands,
+      users: users.commands,
+      keys: keys.commands,
+      dataDir,
+      bootstrapKey,
+    });
+  },
 };

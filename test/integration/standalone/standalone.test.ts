@@ -49,21 +49,21 @@ describe('standalone', () => {
     await expect(start({ roles }, { ROLES: 'gatewya' })).rejects.toThrow('ROLES names gatewya');
   });
 
-  it('does what only a first start does until that has succeeded once', async () => {
-    let calls = 0;
-    const onFirstStart = async (): Promise<{ apiKey: string }> => {
-      calls++;
-      if (calls === 1) throw new Error('cut short');
-      return { apiKey: 'key' };
-    };
-    await expect(start({ onFirstStart })).rejects.toThrow('cut short');
-    const second = await start({ onFirstStart });
-    expect(second.apiKey).toBe('key');
+  it('shows the first key until it was shown, also after a start that was cut short', async () => {
+    const parts = await import('#services/standalone/parts.ts');
+    const cutShort: StandaloneParts['roles'] = [{ name: 'fails', start: () => Promise.reject(new Error('cut short')) }];
+    await expect(start({ ...parts.parts, roles: cutShort })).rejects.toThrow('cut short');
+    const second = await start({ ...parts.parts, roles: [] });
+    const { apiKey } = second.firstKey;
+    expect(apiKey).toMatch(/^parley_live_/);
     await second.stop();
-    const third = await start({ onFirstStart });
-    expect(third.apiKey).toBeUndefined();
+    const third = await start({ ...parts.parts, roles: [] });
+    expect(third.firstKey.apiKey).toBe(apiKey);
+    await third.firstKey.shown();
     await third.stop();
-    expect(calls).toBe(2);
+    const fourth = await start({ ...parts.parts, roles: [] });
+    expect(fourth.firstKey.apiKey).toBeNull();
+    await fourth.stop();
   });
 
   it('uses stores that the configuration names instead of starting its own', async () => {

@@ -127,7 +127,7 @@ export const participantInput = z
     }),
     z.object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() }),
   ])
-  .meta({ id: 'ChannelParticipantInput' });
+  .meta({ id: 'NewChannelParticipant' });
 export type ParticipantInput = z.infer<typeof participantInput>;
 
 export const createChannelBody = z

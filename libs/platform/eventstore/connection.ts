@@ -1,4 +1,5 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
+import { Fault } from '#libs/kernel/faults.ts';
 import { guardClient, supportsBatchAppend } from './client-guard.ts';
 import type { GuardedClient } from './client-guard.ts';
 import { reconnectsByItself } from './client-errors.ts';
@@ -38,8 +39,9 @@ export class EventStoreConnection {
     this.#guarded = newClient(options);
   }
 
+  /** Errors: `Fault` `stopping` once the connection is closed. */
   get client(): EventStoreDBClient {
-    if (this.#closed) throw new Error('the event store connection is closed');
+    if (this.#closed) throw new Fault('stopping', 'The event store connection is closed');
     return this.#guarded.client;
   }
 

@@ -28,6 +28,8 @@ export interface FeedOptions {
  *
  * Omissions: no acknowledgements (the consumer saves its position), no order between streams that a
  * consumer may rely on, no exactly-once: consumers are guarded by revision.
+ *
+ * Errors: none while the store is away. `Fault` `stopping` once the connection was closed under the feed.
  */
 export interface EventFeed {
   subscribe(options: FeedOptions): AsyncIterable<FeedItem>;

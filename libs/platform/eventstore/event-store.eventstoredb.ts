@@ -12,6 +12,11 @@ import { readLastPosition } from './log-head.ts';
 import { toStoredEvent } from './stored-event.ts';
 
 const APPEND_DEADLINE_MS = 2000;
+/**
+ * The server drops an append that it comes to after its deadline, and compares that with its own clock:
+ * where the clocks differ by more than this, every append would fail.
+ */
+const CLOCK_TOLERANCE_MS = 3000;
 /** For each next event of a read, not for all of it. */
 const READ_DEADLINE_MS = 3000;
 /** Events that a read holds ahead of its consumer. */
@@ -53,7 +58,7 @@ export class EventStoreDbStore implements EventStore {
       const appended = this.#connection.client.appendToStream(
         stream,
         proposed.map(({ event }) => event),
-        { expectedRevision: toExpected(expectedRevision), deadline: remainingMs },
+        { expectedRevision: toExpected(expectedRevision), deadline: remainingMs + CLOCK_TOLERANCE_MS },
       );
       return toAppended(await within(remainingMs, appended, () => outcomeUnknown()));
     } catch (error) {
@@ -102,7 +107,7 @@ export class EventStoreDbStore implements EventStore {
     try {
       await this.#connection.ready();
     } catch (error) {
-      throw storeUnavailable('event store', error);
+      throw readFault(error);
     }
   }
 }

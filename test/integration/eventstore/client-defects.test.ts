@@ -4,7 +4,7 @@
  */
 import { afterEach, expect, test } from 'vitest';
 import { Status } from '@eventstore/db-client/generated/status_pb.js';
-import { BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import { BatchAppendResp, type BatchAppendReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import { status } from '@grpc/grpc-js';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
@@ -13,7 +13,7 @@ import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { answerFeatures, startMisbehavingServer, succeed } from './misbehaving-server.ts';
-import type { BatchCall, MisbehavingServer, Script } from './misbehaving-server.ts';
+import type { BatchCall, Script } from './misbehaving-server.ts';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -104,6 +104,22 @@ test('a server that never says what it supports is unavailable after the deadlin
   await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'store_unavailable' });
 });
 
+test('the server is told to drop an append that it comes to late, clocks that differ a little allowed for', async () => {
+  const deadlines: number[] = [];
+  const { store } = await against({
+    batchStream: (call) =>
+      call.on('data', (request: BatchAppendReq) => {
+        deadlines.push(request.getOptions()?.getDeadline()?.toDate().getTime() ?? 0);
+        call.write(succeed(request));
+      }),
+  });
+  const before = Date.now();
+  await append(store, { deadlineMs: 60_000 });
+  expect(deadlines).toHaveLength(1);
+  expect(deadlines[0]).toBeGreaterThan(before + 30_000);
+  expect(deadlines[0]).toBeLessThanOrEqual(Date.now() + 63_000);
+});
+
 test('an append that is never answered has an unknown outcome after the deadline', async () => {
   const { store } = await against({ batchStream: (call) => call.on('data', () => undefined) });
   await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 });
@@ -119,19 +135,23 @@ test('a read that is never answered is unavailable after the deadline', async ()
 });
 
 test('closing ends within a second or so although the server is silent', async () => {
-  const { store } = await against({ batchStream: () => undefined });
+  const { store, feed } = await against({ batchStream: () => undefined });
   const waiting = Promise.allSettled([append(store)]);
   await store.close();
-  expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 'store_unavailable' } }]);
+  expect(await waiting).toMatchObject([{ status: 'rejected', reason: { status: 503 } }]);
+  await expect(store.ping()).rejects.toMatchObject({ code: 'stopping' });
+  const abort = new AbortController();
+  const items = feed.subscribe({ from: 'start', streamPrefixes: ['s-'], signal: abort.signal });
+  await expect(items[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'stopping' });
 });
 
-async function against(script: Script): Promise<{ store: EventStore; server: MisbehavingServer; defects: unknown[] }> {
+async function against(script: Script) {
   const server = await startMisbehavingServer(script);
   cleanUps.push(() => server.stop());
   const defects: unknown[] = [];
-  const { store, close } = connectEventStore({ url: server.url, onDefect: (error) => defects.push(error) });
+  const { store, feed, close } = connectEventStore({ url: server.url, onDefect: (error) => defects.push(error) });
   cleanUps.push(close);
-  return { store, server, defects };
+  return { store, feed, server, defects };
 }
 
 function append(store: EventStore, options?: { deadlineMs: number }, payload = '') {

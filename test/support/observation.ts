@@ -16,7 +16,9 @@ export async function observe(
     if (status !== 200 || !text.includes('"caught_up":true')) throw new Error(`not ready: ${text}`);
   });
   const log = await readLog(eventstoreUrl, 'channel-');
-  return { operations, log, reads: await readChannels(api, log), listed: await listChannels(api) };
+  // Read models that have just been lost are still being folded: then a list says so, and is asked again.
+  const listed = await eventually(() => listChannels(api), { timeoutMs: 30_000 });
+  return { operations, log, reads: await readChannels(api, log), listed };
 }
 
 async function readChannels(api: ApiClient, log: readonly LogEvent[]): Promise<Map<string, ReadChannel>> {

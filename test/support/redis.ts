@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess, type RedisProcess, type RedisProcessOptions } from '#infra/private-redis/redis-process.ts';
 
@@ -19,6 +20,8 @@ export interface TestRedis {
   pause(): void;
   /** SIGCONT. */
   resume(): void;
+  /** One command on a connection of its own, e.g. `['CONFIG', 'SET', 'maxmemory', '1']`. */
+  command(...words: readonly [string, ...string[]]): Promise<unknown>;
   /** Starts it again on the same port and data, after it was killed, or after stopping it. */
   restart(): Promise<void>;
 }
@@ -47,11 +50,21 @@ export async function startTestRedis(options: { config?: readonly string[] } = {
     },
     pause: () => redis.kill('SIGSTOP'),
     resume: () => redis.kill('SIGCONT'),
+    command: (name, ...words) => once(url, (client) => client.call(name, ...words)),
     async restart() {
       await redis.stop();
       redis = await startRedisProcess({ dataDir, port, password, extraConfig });
     },
   };
+}
+
+async function once<T>(url: string, call: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(url, { maxRetriesPerRequest: 1 });
+  try {
+    return await call(client);
+  } finally {
+    client.disconnect();
+  }
 }
 
 /** Another process may take the free port first: then try the next one. */

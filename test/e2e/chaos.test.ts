@@ -1,0 +1,153 @@
+/*
+ * Everything that can be killed is killed while writers write, and then every acknowledged write has to be
+ * there: once, in order, and as REST shows it. CHAOS_ROUNDS makes it longer, CHAOS_SEED makes it another one.
+ */
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { findRunning } from '#infra/data-folder/index.ts';
+import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
+import { randomFrom } from '#test/support/channel-history.ts';
+import { startChannelLoad, type ChannelLoad } from '#test/support/channel-load.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { problemsOf, type Observation } from '#test/support/history-checker.ts';
+import { withEventTwice, withoutEvent, withSwapped } from '#test/support/history-doctor.ts';
+import { observe } from '#test/support/observation.ts';
+import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 8);
+const SEED = Number(process.env['CHAOS_SEED'] ?? 1);
+const ROUND_MS = 30_000;
+const RETRY_GRACE_MS = 5_000;
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).toReversed()) await stop();
+});
+
+function owned<T extends { stop(): Promise<unknown> }>(part: T): T {
+  stops.push(() => part.stop());
+  return part;
+}
+
+interface Victim {
+  readonly name: string;
+  /** Ends it without a warning. */
+  kill(): Promise<void>;
+  /** Brings it back, unless somebody else does. */
+  revive(): Promise<void>;
+}
+
+/** Kills one after the other; each time, writes must get through again before the next one dies. */
+async function killInTurn(
+  victims: readonly [Victim, ...Victim[]],
+  load: ChannelLoad,
+  parley: ParleyProcess,
+  rounds: number,
+): Promise<void> {
+  const random = randomFrom(SEED);
+  for (let round = 0; round < rounds; round++) {
+    const victim = victims[round % victims.length] ?? victims[0];
+    await writesGetThrough(load, `before ${victim.name} dies`);
+    await delay(random(300));
+    await victim.kill();
+    // Sometimes it is back before anybody has noticed, sometimes calls run into their deadlines.
+    await delay(random(3) === 0 ? 2_500 : random(500));
+    await victim.revive();
+    await writesGetThrough(load, `after ${victim.name} was back`);
+    if (!parley.alive()) throw new Error(`Parley is gone after ${victim.name} was killed:\n${parley.output()}`);
+  }
+}
+
+async function writesGetThrough(load: ChannelLoad, when: string): Promise<void> {
+  const before = load.acknowledged();
+  await eventually(() => load.acknowledged() > before + 20, { timeoutMs: ROUND_MS }).catch(() => {
+    throw new Error(`no writes got through ${when}`);
+  });
+}
+
+/** Both what was acknowledged and what is there must be worth looking at, or the check proves nothing. */
+function expectSound(observation: Observation, rounds: number): void {
+  expect(problemsOf(observation)).toEqual([]);
+  const outcomes = observation.operations.flatMap(({ attempts }) => attempts.map(({ outcome }) => outcome));
+  const count = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length;
+  expect(count('acknowledged')).toBeGreaterThan(rounds * 40);
+  expect(count('unknown') + count('not_written')).toBeGreaterThan(rounds);
+}
+
+describe('under load, with everything killed in turn', () => {
+  it(
+    'an event store, a Redis and a Parley of their own lose, double and reorder nothing',
+    async () => {
+      const eventStore = owned(await startTestEventStore({ mode: 'process' }));
+      const redis = owned(await startTestRedis());
+      const parley = owned(await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url }));
+      await parley.ready();
+      const load = startChannelLoad({ clients: [parley.api], writers: 8, seed: SEED });
+      const victims: [Victim, ...Victim[]] = [
+        { name: 'the event store', kill: () => eventStore.kill9(), revive: () => eventStore.restart() },
+        { name: 'Redis', kill: () => redis.kill9(), revive: () => redis.restart() },
+        { name: 'the silent event store', kill: () => silence(eventStore), revive: async () => eventStore.resume() },
+        { name: 'Parley', kill: () => parley.kill9(), revive: () => parley.start() },
+      ];
+      await killInTurn(victims, load, parley, ROUNDS);
+      await load.stop(RETRY_GRACE_MS);
+
+      const observation = await observe(load.operations, { eventstoreUrl: eventStore.url, api: parley.api });
+      expectSound(observation, ROUNDS);
+
+      // The checker on this very log: whatever is planted in it is found.
+      const { log } = observation;
+      const index = log.findLastIndex(({ type }) => type === 'ChannelRenamed.v1');
+      const former = log.findLastIndex(
+        ({ stream, type }, at) => at < index && stream === log[index]?.stream && type === 'ChannelRenamed.v1',
+      );
+      const planted = (doctored: typeof log) => problemsOf({ ...observation, log: doctored }).join('\n');
+      expect(planted(withoutEvent(log, index))).toMatch(/^(lost|stale|wrong)/m);
+      expect(planted(withEventTwice(log, index))).toMatch(/^twice/m);
+      expect(planted(withSwapped(log, former, index))).toMatch(/^(reordered|lost)/m);
+
+      // Read models that are lost altogether are the fold of the log again.
+      await redis.command('FLUSHALL');
+      const rebuilt = await observe(load.operations, { eventstoreUrl: eventStore.url, api: parley.api });
+      expect(problemsOf(rebuilt)).toEqual([]);
+    },
+    ROUNDS * ROUND_MS + 120_000,
+  );
+
+  it(
+    'a standalone that is killed as a whole, or loses its private Redis, goes on where it was',
+    async () => {
+      const rounds = Math.ceil(ROUNDS / 4);
+      const parley = owned(await startParleyProcess());
+      await parley.ready();
+      const load = startChannelLoad({ clients: [parley.api], writers: 6, seed: SEED + 1 });
+      const victims: [Victim, ...Victim[]] = [
+        { name: 'the standalone', kill: () => parley.kill9(), revive: () => parley.start() },
+        { name: 'its private Redis', kill: () => killPrivateRedis(parley), revive: async () => undefined },
+      ];
+      await killInTurn(victims, load, parley, rounds);
+      await load.stop(RETRY_GRACE_MS);
+
+      const running = await findRunning(parley.dataDir);
+      expect(running?.eventstoreUrl).toMatch(/^esdb:/);
+      const eventstoreUrl = running?.eventstoreUrl ?? '';
+      expectSound(await observe(load.operations, { eventstoreUrl, api: parley.api }), rounds);
+      expect(await parley.stop()).toBe(0);
+    },
+    ROUNDS * ROUND_MS + 60_000,
+  );
+});
+
+/** Long enough that appends which it has in hand are given up by their callers, and are written all the same. */
+async function silence(store: { pause(): void }): Promise<void> {
+  store.pause();
+  await delay(4_500);
+}
+
+async function killPrivateRedis(parley: ParleyProcess): Promise<void> {
+  const folder = join(parley.dataDir, 'redis');
+  for (const pid of await redisProcessesIn(folder)) process.kill(pid, 'SIGKILL');
+}

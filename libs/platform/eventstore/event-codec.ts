@@ -40,7 +40,7 @@ export interface EventCodec<E extends DomainEvent> {
    *
    * Errors: `TypeError` when the event does not fit its own schema, which is a mistake in the program.
    */
-  encode<Type extends E['type']>(event: Extract<E, { type: Type }>): Extract<E, { type: Type }>['data'];
+  encode<Event extends E>(event: Event): Extract<E, { type: Event['type'] }>['data'];
 
   /**
    * The event in its newest version, or null if its type is unknown (counted in `skipped`).
@@ -122,7 +122,7 @@ class SchemaCodec<E extends DomainEvent> implements EventCodec<E> {
     this.types = new Set([...this.#checks.keys(), ...this.#upcasters.keys()]);
   }
 
-  encode<Type extends E['type']>(event: Extract<E, { type: Type }>): Extract<E, { type: Type }>['data'] {
+  encode<Event extends E>(event: Event): Extract<E, { type: Event['type'] }>['data'] {
     const check = this.#checks.get(event.type);
     if (!check) throw new TypeError(`no schema for events of type ${event.type}`);
     const checked = check(event.data);

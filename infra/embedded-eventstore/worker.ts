@@ -1,6 +1,5 @@
 // The server in a worker thread: on the main thread it would take half of its
 // throughput. A thread that dies says so, it never just hangs.
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { CannotStartError } from './data-folder.ts';
 import type { EventStoreOptions, EventStoreServer } from './server.ts';
@@ -20,8 +19,13 @@ export type EventStoreWorker = EventStoreServer & {
  * Starts an event store in a worker thread of its own.
  * @throws CannotStartError (rejects) when the folder or the port cannot be had; Error when the thread dies at once
  */
-export async function startEventStoreWorker(options: EventStoreOptions): Promise<EventStoreWorker> {
-  const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
+export function startEventStoreWorker(options: EventStoreOptions): Promise<EventStoreWorker> {
+  return startThread(new URL('./worker-thread.ts', import.meta.url), options);
+}
+
+/** The same with another script for the thread; for tests of what happens when it dies. */
+export async function startThread(script: URL, options: EventStoreOptions): Promise<EventStoreWorker> {
+  const worker = new Worker(script, {
     workerData: options,
     // Flags of a test runner or a profiler are not meant for this thread.
     execArgv: [],
@@ -30,9 +34,11 @@ export async function startEventStoreWorker(options: EventStoreOptions): Promise
   let failure: Error | undefined;
   let stopping = false;
   worker.on('error', (error: Error) => (failure = error));
-  const exited: Promise<Error | undefined> = once(worker, 'exit').then(() =>
-    stopping ? undefined : (failure ?? new Error('the thread of the event store ended')),
-  );
+  const exited = new Promise<Error | undefined>((resolve) => {
+    worker.once('exit', () => {
+      resolve(stopping ? undefined : (failure ?? new Error('the thread of the event store ended')));
+    });
+  });
   const started = await firstMessage(worker, exited);
   return {
     port: started.port,

@@ -3,6 +3,7 @@
 // ASCII.
 import { Metadata, status } from '@grpc/grpc-js';
 import type { StatusObject } from '@grpc/grpc-js';
+import { LogWriteError } from '../log/event-log.ts';
 import type { ExpectedRevision } from '../log/event-log.ts';
 
 /** Limit of one append: data + metadata + twice the length of the type, over all its events. */
@@ -86,7 +87,7 @@ export function stopping(): CallError {
 /** Whatever was thrown, as a status. */
 export function toCallError(error: unknown): CallError {
   if (error instanceof CallError) return error;
-  if (error instanceof Error && error.name === 'LogWriteError') return writeFailed(error.message);
+  if (error instanceof LogWriteError) return writeFailed(error.message);
   return new CallError(status.INTERNAL, error instanceof Error ? error.message : String(error));
 }
 

@@ -98,6 +98,9 @@ export class Storage {
         for (const [name, state] of rows.streams) void this.#streams.put(nameKey(name), state);
       }),
     );
+    // Only flushed commits can be read; so this also guards against a promise that resolves too early.
+    const last = rows.log.at(-1);
+    if (last && !this.#log.doesExist(positionKey(last.position))) throw new LogWriteError('the commit is not there');
   }
 
   value(key: string): Buffer | undefined {

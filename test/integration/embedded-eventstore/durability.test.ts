@@ -1,0 +1,114 @@
+// Whether acknowledged means on disk. A killed process cannot show that,
+// because the operating system still has what was written; so the system calls
+// are looked at. Where there is no strace, do it by hand: run the event store
+// under the tracer of the system and look for an fdatasync of `events.mdb`
+// before each answer on the socket.
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '#test/support/eventually.ts';
+import { startStoreProcess } from './event-store-process.ts';
+
+let dataDir: string;
+let client: EventStoreDBClient | undefined;
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'event-store-durability-'));
+});
+afterEach(async () => {
+  await client?.dispose();
+  client = undefined;
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+function canTrace(): boolean {
+  try {
+    execFileSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Pages written, flush, the root that makes them valid, answer: in this order, and nothing of it missing. */
+type Step = 'pages' | 'flush' | 'root' | 'answer';
+
+/** What the trace says, from the moment at which the client is connected. */
+function steps(trace: string): Step[] {
+  const found: Step[] = [];
+  for (const line of trace.split('\n')) {
+    // The root page is written through a descriptor of its own that is opened with O_DSYNC: 128 bytes.
+    if (/pwrite64\(.*events\.mdb>.*, 128, \d+\)/.test(line)) found.push('root');
+    else if (/p?writev?(64)?\(.*events\.mdb>/.test(line)) found.push('pages');
+    else if (/fdatasync\(.*events\.mdb>/.test(line)) found.push('flush');
+    // The answers of the batch append are data frames (type 0) of this size on its stream.
+    else if (/writev?\(.*(socket|TCP).*-[0-9a-f]{4}-/.test(line)) found.push('answer');
+  }
+  return found;
+}
+
+/** Answers that were not preceded by pages, flush and root since the answer before. */
+function early(order: readonly Step[]): number {
+  let count = 0;
+  let since: Step[] = [];
+  for (const step of order) {
+    if (step !== 'answer') {
+      since.push(step);
+      continue;
+    }
+    if (!/pages(,pages)*,flush,root$/.test(since.join(','))) count++;
+    since = [];
+  }
+  return count;
+}
+
+describe.skipIf(!canTrace())('each append, one after another', () => {
+  test('is flushed to disk before it is acknowledged', { timeout: 60_000 }, async () => {
+    const traceFile = join(dataDir, 'trace');
+    const calls = 'fdatasync,fsync,msync,pwrite64,pwritev,write,writev,sendmsg';
+    const shell = `exec strace -f -y -s 200 -o '${traceFile}' -e trace=${calls}`;
+    const store = await startStoreProcess({ dataDir, shell });
+    client = EventStoreDBClient.connectionString(store.url);
+    // The first one also connects; what is counted comes after it.
+    await client.appendToStream('first', jsonEvent({ type: 'first', data: {} }));
+    const before = (await settled(traceFile)).length;
+    const count = 10;
+    for (let i = 0; i < count; i++) await client.appendToStream('next', jsonEvent({ type: 'next', data: { i } }));
+    await client.dispose();
+    await store.end('SIGTERM');
+
+    const order = steps((await readFile(traceFile, 'utf8')).slice(before));
+    expect(order.filter((step) => step === 'answer')).toHaveLength(count);
+    expect(early(order)).toBe(0);
+  });
+});
+
+describe('the order of system calls', () => {
+  const commit: Step[] = ['pages', 'pages', 'flush', 'root'];
+  test('is right when every answer follows its flush', () => {
+    expect(early([...commit, 'answer', ...commit, 'answer'])).toBe(0);
+  });
+  test.each<[string, Step[]]>([
+    ['no flush', ['pages', 'root', 'answer']],
+    ['the flush after the answer', ['pages', 'answer', 'flush', 'root']],
+    ['the root before the flush', ['pages', 'root', 'flush', 'answer']],
+    ['one commit for two answers', [...commit, 'answer', 'answer']],
+  ])('is wrong with %s', (_name, order) => {
+    expect(early(order)).toBeGreaterThan(0);
+  });
+});
+
+/** The trace once it no longer grows. */
+async function settled(file: string): Promise<string> {
+  let last = '';
+  return eventually(async () => {
+    const now = await readFile(file, 'utf8');
+    const isSettled = now === last && now !== '';
+    last = now;
+    if (!isSettled) throw new Error('the trace still grows');
+    return now;
+  });
+}

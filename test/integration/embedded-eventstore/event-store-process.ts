@@ -1,0 +1,77 @@
+// `main.ts` of the embedded event store as a child process, by a shell command
+// around it where a test needs one.
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+const MAIN = join(import.meta.dirname, '../../../infra/embedded-eventstore/main.ts');
+
+export type StoreProcess = {
+  url: string;
+  child: ChildProcess;
+  /** Sends a signal to the process and what it was wrapped in; resolves with the exit code (null: died by the signal). */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+};
+
+export type Ended = { code: number | null; output: string };
+
+type Options = {
+  dataDir: string;
+  port?: number;
+  /** Shell text before the command of the event store, e.g. `ulimit -f 100; exec`. */
+  shell?: string;
+};
+
+/** Starts it and waits for the URL that it prints. @throws Error with its output when it ends instead */
+export async function startStoreProcess(options: Options): Promise<StoreProcess> {
+  const child = launch(options);
+  const exit = once(child, 'exit');
+  const output = collect(child);
+  const url = await Promise.race([
+    new Promise<string>((resolve) => {
+      child.stdout?.on('data', () => {
+        const match = /esdb:\S+/.exec(output());
+        if (match) resolve(match[0]);
+      });
+    }),
+    exit.then(() => {
+      throw new Error(output());
+    }),
+  ]);
+  return {
+    url,
+    child,
+    async end(signal) {
+      // The whole group: a tracer would leave its child alone.
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+        process.kill(-child.pid, signal);
+      }
+      const [code]: (number | null)[] = await exit;
+      return code ?? null;
+    },
+  };
+}
+
+/** Runs it where it is expected to refuse. */
+export async function runStoreProcess(options: Options): Promise<Ended> {
+  const child = launch(options);
+  const output = collect(child);
+  const [code]: (number | null)[] = await once(child, 'close');
+  return { code: code ?? null, output: output() };
+}
+
+function launch({ dataDir, port = 0, shell = 'exec' }: Options): ChildProcess {
+  return spawn('/bin/sh', ['-c', `${shell} "$0" "$1"`, process.execPath, MAIN], {
+    env: { ...process.env, NODE_OPTIONS: '', DATA_DIR: dataDir, EVENTSTORE_PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+}
+
+function collect(child: ChildProcess): () => string {
+  let text = '';
+  child.stdout?.on('data', (chunk) => (text += String(chunk)));
+  child.stderr?.on('data', (chunk) => (text += String(chunk)));
+  return () => text;
+}

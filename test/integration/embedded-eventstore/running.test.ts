@@ -1,0 +1,140 @@
+// Starting, stopping and refusing: as a process of its own, and in a thread.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CancelledError, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { CannotStartError, startEmbeddedEventStore, startEventStoreWorker } from '#infra/embedded-eventstore/index.ts';
+import { startThread } from '#infra/embedded-eventstore/worker.ts';
+import { runStoreProcess, startStoreProcess } from './event-store-process.ts';
+
+let dataDir: string;
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'event-store-running-'));
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+async function withBusyPort(use: (port: number) => Promise<void>): Promise<void> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  try {
+    await use(address.port);
+  } finally {
+    server.close();
+  }
+}
+
+/** A subscription that has caught up, and the error with which it ends. */
+async function subscribed(client: EventStoreDBClient): Promise<{ ended: Promise<unknown> }> {
+  const subscription = client.subscribeToAll();
+  const ended = new Promise((resolve) => subscription.once('error', resolve));
+  subscription.resume();
+  await once(subscription, 'caughtUp');
+  return { ended };
+}
+
+describe('as a process', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s ends it cleanly, open subscriptions with CANCELLED', async (signal) => {
+    const store = await startStoreProcess({ dataDir });
+    const client = EventStoreDBClient.connectionString(store.url);
+    await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
+    const { ended } = await subscribed(client);
+    expect(await store.end(signal)).toBe(0);
+    expect(await ended).toBeInstanceOf(CancelledError);
+    await client.dispose();
+  });
+
+  test('a data folder in use is refused in one line', async () => {
+    const store = await startStoreProcess({ dataDir });
+    const { code, output } = await runStoreProcess({ dataDir });
+    expect(code).toBe(1);
+    expect(output).toMatch(/^event store: the data folder .* is in use by another process\n$/);
+    await store.end('SIGTERM');
+  });
+
+  test('the lock of the data folder dies with its process', async () => {
+    const killed = await startStoreProcess({ dataDir });
+    await killed.end('SIGKILL');
+    const next = await startStoreProcess({ dataDir });
+    expect(await next.end('SIGTERM')).toBe(0);
+  });
+
+  test('a busy port is refused in one line', async () => {
+    await withBusyPort(async (port) => {
+      const { code, output } = await runStoreProcess({ dataDir, port });
+      expect(code).toBe(1);
+      expect(output).toBe(`event store: port ${port} on 127.0.0.1 is in use\n`);
+    });
+  });
+
+  test('a folder with something else in it is refused in one line', async () => {
+    await mkdir(join(dataDir, 'eventstore'));
+    await writeFile(join(dataDir, 'eventstore', 'holiday.txt'), 'photos');
+    const { code, output } = await runStoreProcess({ dataDir });
+    expect(code).toBe(1);
+    expect(output).toMatch(/^event store: the folder .* holds something else than an event store\n$/);
+  });
+});
+
+describe('in a thread', () => {
+  test('it serves until it is stopped, then ends subscriptions with CANCELLED and frees folder and port', async () => {
+    const first = await startEventStoreWorker({ dataDir });
+    const client = EventStoreDBClient.connectionString(first.url);
+    await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
+    const { ended } = await subscribed(client);
+    const exit = new Promise((resolve) => first.onExit(resolve));
+    await first.stop();
+    expect(await ended).toBeInstanceOf(CancelledError);
+    expect(await exit).toBeUndefined();
+    await client.dispose();
+
+    const second = await startEventStoreWorker({ dataDir, port: first.port });
+    expect(second.url).toBe(first.url);
+    await second.stop();
+  });
+
+  test.each([
+    ['in the current thread', startEmbeddedEventStore],
+    ['in a worker thread', startEventStoreWorker],
+  ])('a second one on the same folder is refused, %s', async (_where, start) => {
+    const first = await startEventStoreWorker({ dataDir });
+    await expect(start({ dataDir })).rejects.toThrow(CannotStartError);
+    await first.stop();
+  });
+
+  test('a busy port is refused, and the folder is free again', async () => {
+    await withBusyPort(async (port) => {
+      await expect(startEventStoreWorker({ dataDir, port })).rejects.toThrow(`port ${port} on 127.0.0.1 is in use`);
+    });
+    const store = await startEventStoreWorker({ dataDir });
+    await store.stop();
+    expect(store.port).toBeGreaterThan(0);
+  });
+
+  const script = async (text: string): Promise<URL> => {
+    const file = join(dataDir, 'thread.mjs');
+    await writeFile(file, text);
+    return new URL(`file://${file}`);
+  };
+
+  test('a thread that dies before it serves rejects the start', async () => {
+    const dying = await script("throw new Error('no memory');");
+    await expect(startThread(dying, { dataDir })).rejects.toThrow('no memory');
+  });
+
+  test('a thread that dies while it serves says so', async () => {
+    const dying = await script(`
+      import { parentPort } from 'node:worker_threads';
+      parentPort.postMessage({ kind: 'started', port: 1, url: 'esdb://x' });
+      setTimeout(() => { throw new Error('no memory'); }, 10);
+    `);
+    const store = await startThread(dying, { dataDir });
+    const error = await new Promise((resolve) => store.onExit(resolve));
+    expect(error).toHaveProperty('message', 'no memory');
+  });
+});

@@ -26,3 +26,4 @@ export { keyProjection, keyResource } from './keys.projection.ts';
 export { KeyQueries } from './keys.queries.ts';
 export { keyRoutes } from './keys.routes.ts';
 export type { KeyRouteParts } from './keys.routes.ts';
+export { createKeyBody, rotateKeyBody } from './keys.schemas.ts';

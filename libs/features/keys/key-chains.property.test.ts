@@ -1,5 +1,5 @@
 /** Any history of keys, also one whose requests die between two appends: what must hold of its chains. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';

@@ -46,7 +46,8 @@ const platform = { scope: PLATFORM_SCOPE };
 /** Declares the routes of organizations: reads first, then commands. */
 export function organizationRoutes(app: HttpApp, parts: OrganizationRouteParts): void {
   readRoutes(app, parts);
-  commandRoutes(app, parts);
+  createRoute(app, parts);
+  updateRoute(app, parts);
 }
 
 function readRoutes(app: HttpApp, { queries, summarizeUser }: OrganizationRouteParts): void {
@@ -93,7 +94,7 @@ function readRoutes(app: HttpApp, { queries, summarizeUser }: OrganizationRouteP
   );
 }
 
-function commandRoutes(app: HttpApp, { commands, queries, summarizeUser }: OrganizationRouteParts): void {
+function createRoute(app: HttpApp, { commands, summarizeUser }: OrganizationRouteParts): void {
   app.post(
     '/api/v1/organizations',
     {
@@ -113,7 +114,9 @@ function commandRoutes(app: HttpApp, { commands, queries, summarizeUser }: Organ
       return answer(request, reply, await commands.create(context, organization), summarizeUser);
     },
   );
+}
 
+function updateRoute(app: HttpApp, { commands, queries, summarizeUser }: OrganizationRouteParts): void {
   app.patch(
     '/api/v1/organizations/:id',
     {

@@ -7,4 +7,4 @@ export { userProjection, userResource } from './users.projection.ts';
 export { UserQueries } from './users.queries.ts';
 export type { KnownUser } from './users.queries.ts';
 export { userRoutes } from './users.routes.ts';
-export { organizationReference } from './users.schemas.ts';
+export { createUserBody, organizationReference, updateUserBody } from './users.schemas.ts';

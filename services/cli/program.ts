@@ -1,0 +1,20 @@
+import { Command } from 'commander';
+import type { CliParts } from './command-context.ts';
+import { configCommand } from './config.command.ts';
+import { keysCommand } from './keys.command.ts';
+import { organizationsCommand } from './organizations.command.ts';
+import { rebuildCommand } from './rebuild.command.ts';
+import { usersCommand } from './users.command.ts';
+
+/** All commands. Nothing is opened before one of them runs. */
+export function parleyProgram(parts: CliParts): Command {
+  return new Command('parley')
+    .description(
+      'Administers a Parley: the one that runs on DATA_DIR, the stores that EVENTSTORE_URL and REDIS_URL name, or, when nothing runs, the data folder itself.',
+    )
+    .addCommand(organizationsCommand(parts))
+    .addCommand(usersCommand(parts))
+    .addCommand(keysCommand(parts))
+    .addCommand(configCommand(parts))
+    .addCommand(rebuildCommand(parts));
+}

@@ -1,0 +1,55 @@
+import { SingleBar } from 'cli-progress';
+import { Command } from 'commander';
+import { rebuild } from '#services/projector/rebuild.ts';
+import { printOne, withSession } from './command-context.ts';
+import type { CliParts, OutputOptions } from './command-context.ts';
+
+export function rebuildCommand(parts: CliParts): Command {
+  return new Command('rebuild')
+    .description('Throw the read models away and fold the log again; safe beside a running Parley')
+    .option('--json', 'print JSON')
+    .action((options: OutputOptions) => run(parts, options));
+}
+
+async function run(parts: CliParts, options: OutputOptions): Promise<void> {
+  const stop = new AbortController();
+  const onInterrupt = (): void => stop.abort(new Error('interrupted; the next projector finishes the rebuild'));
+  process.once('SIGINT', onInterrupt);
+  try {
+    await withSession(parts, async ({ platform, features }) => {
+      const startedAt = performance.now();
+      const bar = progressBar(parts.terminal);
+      const events = await rebuild(
+        { feed: platform.feed, state: features.state, projector: features.projector },
+        { signal: stop.signal, onProgress: (progress) => bar.update(progress) },
+      ).finally(() => bar.stop());
+      const seconds = (performance.now() - startedAt) / 1_000;
+      const rate = Math.round(events / seconds);
+      printOne(parts, options, { events, seconds: Number(seconds.toFixed(3)), events_per_second: rate });
+    });
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
+
+interface Progress {
+  readonly events: number;
+  readonly fraction: number;
+  readonly problem: string | null;
+}
+
+/** A bar with the rate so far; nothing where nobody is looking. */
+function progressBar(terminal: NodeJS.WriteStream | undefined): { update(progress: Progress): void; stop(): void } {
+  if (terminal === undefined) return { update: () => undefined, stop: () => undefined };
+  const format = 'rebuild  {bar}  {percentage}%  {events} events  {rate}/s  {problem}';
+  const bar = new SingleBar({ format, stream: terminal, hideCursor: true, barsize: 30, clearOnComplete: false });
+  const startedAt = performance.now();
+  bar.start(1_000, 0, { events: 0, rate: 0, problem: '' });
+  return {
+    update({ events, fraction, problem }) {
+      const rate = Math.round((events * 1_000) / Math.max(1, performance.now() - startedAt));
+      bar.update(Math.round(fraction * 1_000), { events, rate, problem: problem ?? '' });
+    },
+    stop: () => bar.stop(),
+  };
+}

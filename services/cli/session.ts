@@ -1,0 +1,89 @@
+/** The stores of an installation, wherever they are: named, running, or to be started for this command. */
+import { access } from 'node:fs/promises';
+import { findRunning, openDataFolder } from '#infra/data-folder/index.ts';
+import { backoffMs, createStopSequence, pause, silentLog } from '#libs/platform/lifecycle/index.ts';
+import type { StopSequence } from '#libs/platform/lifecycle/index.ts';
+import type { Config } from '#libs/platform/config/index.ts';
+import { waitForRedis } from '#libs/platform/redis/index.ts';
+import { openPlatform } from '#libs/platform/runtime/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { projectorRole } from '#services/projector/role.ts';
+import { startStores } from '#services/standalone/stores.ts';
+import type { Stores } from '#services/standalone/stores.ts';
+import { CliError } from './errors.ts';
+
+/** What a command works with; closed when it is done. */
+export interface Session {
+  readonly platform: Platform;
+  readonly features: Features;
+  close(): Promise<void>;
+}
+
+const REDIS_WAIT_MS = 5_000;
+const PROJECTION_WAIT_MS = 60_000;
+
+/**
+ * Connects to the stores that the environment names, else to those of the Parley that runs on the data
+ * folder, else starts the embedded ones; then this process holds the folder until the session is closed.
+ *
+ * @throws StartRefusal or CliError with what the operator can do, `Fault` when a store does not answer
+ */
+export async function openSession(config: Config): Promise<Session> {
+  const stops = createStopSequence(silentLog, config.stopTimeoutMs);
+  try {
+    const { stores, ours } = await findStores(config, stops);
+    const platform = openPlatform({
+      ...stores,
+      log: createLogger({ level: 'silent' }),
+      metrics: createMetrics(),
+      tokenSecret: 'no tokens are made here',
+    });
+    stops.add('clients of the stores', () => platform.close());
+    await waitForRedis(platform.redis, REDIS_WAIT_MS);
+    const features = composeFeatures(platform);
+    if (ours) await project(platform, features, config, stops);
+    return { platform, features, close: async () => void (await stops.stop()) };
+  } catch (error) {
+    await stops.stop();
+    throw error;
+  }
+}
+
+async function findStores(config: Config, stops: StopSequence): Promise<{ stores: Stores; ours: boolean }> {
+  const { eventstoreUrl, redisUrl } = config;
+  if (eventstoreUrl !== undefined && redisUrl !== undefined)
+    return { stores: { eventstoreUrl, redisUrl }, ours: false };
+  const running = await findRunning(config.dataDir);
+  if (running !== undefined) {
+    const found = { eventstoreUrl: eventstoreUrl ?? running.eventstoreUrl, redisUrl: redisUrl ?? running.redisUrl };
+    if (found.eventstoreUrl === undefined || found.redisUrl === undefined) {
+      throw new CliError('Parley is just starting, or another command is at work; try again in a moment');
+    }
+    return { stores: { eventstoreUrl: found.eventstoreUrl, redisUrl: found.redisUrl }, ours: false };
+  }
+  await access(config.dataDir).catch(() => {
+    throw new CliError(
+      `there is no data folder ${config.dataDir}; run npm start first, or name another with DATA_DIR=…`,
+    );
+  });
+  const folder = await openDataFolder(config.dataDir);
+  stops.add('data folder', () => folder.release());
+  const onLost = (error: unknown): never => {
+    throw error;
+  };
+  return { stores: await startStores(config, folder.path, { stops, log: silentLog, onLost }), ours: true };
+}
+
+/** Nobody else projects into stores that only run for us; lists are not read before they are whole. */
+async function project(platform: Platform, { state }: Features, config: Config, stops: StopSequence): Promise<void> {
+  const projector = await projectorRole.start(platform, config);
+  stops.add('projector', () => projector.stop());
+  const deadline = Date.now() + PROJECTION_WAIT_MS;
+  const never = new AbortController().signal;
+  for (let attempt = 1; !(await state.isComplete()) && Date.now() < deadline; attempt++) {
+    await pause(backoffMs(attempt, { firstMs: 10, maxMs: 250 }), never);
+  }
+}

@@ -3,6 +3,7 @@
 //
 // As a command: node infra/set-up/run.mjs [--redis] program [arguments]
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ensureDependencies } from './dependencies.mjs';
@@ -46,11 +47,21 @@ export function become(node, args) {
   });
 }
 
-/** A `kill` of npm's process reaches only the shell between npm and us: then our parent changes. */
+/** A `kill` of npm, or of the shell between npm and us, does not reach us: then an ancestor changes. */
 function stopWithNpm(stop) {
   if (process.env.npm_lifecycle_event === undefined) return undefined;
-  const parent = process.ppid;
-  return setInterval(() => process.ppid !== parent && stop(), 500);
+  const ancestors = () => `${process.ppid} ${parentOf(process.ppid)}`;
+  const before = ancestors();
+  return setInterval(() => ancestors() !== before && stop(), 500);
+}
+
+/** Known on Linux only; elsewhere only the shell is watched. */
+function parentOf(pid) {
+  try {
+    return /^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  } catch {
+    return undefined;
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

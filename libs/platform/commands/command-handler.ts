@@ -7,7 +7,8 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { eventIdOf } from '#libs/kernel/ids.ts';
-import type { EventStore } from '#libs/platform/eventstore/event-store.ts';
+import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/projection.ts';
 import type { Projection } from '#libs/platform/readmodel/projection.ts';
 import type { Projector } from '#libs/platform/readmodel/projector.ts';
@@ -187,10 +188,10 @@ export class CommandHandler<State, E extends DomainEvent> {
   }
 
   #asStreamEvents(decided: readonly E[], context: CommandContext, after: StreamRevision): StreamEvent<E>[] {
-    const metadata = metadataOf(context);
+    const metadata = encodeMetadata(metadataOf(context));
     return decided.map((event, index) => ({
       ...event,
-      data: this.#projection.codec.encode(event as Extract<E, { type: E['type'] }>),
+      data: this.#projection.codec.encode(event),
       id: eventIdOf(context.commandId, index),
       revision: streamRevision(after + 1 + index),
       metadata,
@@ -205,8 +206,22 @@ export class CommandHandler<State, E extends DomainEvent> {
       return (await this.#stores.store.append(stream, expected, events)).kind === 'appended';
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'outcome_unknown') throw error;
-      // The same ids at the same expected revision: if the first try got through, the store says so again.
+      return this.#appendAgain(stream, expected, events, error);
+    }
+  }
+
+  /** The same ids at the same expected revision: if the first try got through, the store says so again. */
+  async #appendAgain(
+    stream: string,
+    expected: StreamRevision,
+    events: readonly StreamEvent<E>[],
+    unknown: Fault,
+  ): Promise<boolean> {
+    try {
       return (await this.#stores.store.append(stream, expected, events)).kind === 'appended';
+    } catch (error) {
+      // Whatever kept this try from being made, what became of the first one is still not known.
+      throw error instanceof Fault ? unknown : error;
     }
   }
 

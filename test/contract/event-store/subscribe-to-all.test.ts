@@ -274,6 +274,18 @@ describe('a catch-up subscription to $all', () => {
       }
     });
 
+    test('a checkpoint comes on going live, also after fewer events than the interval', async () => {
+      const start = await append(uniqueName('noise'), 1);
+      const end = await append(uniqueName('noise'), 3);
+      const { checkpoints, recording } = watchCheckpoints(start, { checkpointInterval: 1000 });
+      try {
+        await eventually(() => checkpoints.some(({ commit }) => commit >= end.commit));
+        expect(recording.events).toEqual([]);
+      } finally {
+        await recording.stop();
+      }
+    });
+
     test('checkpoints tell how far the search came, live', async () => {
       const start = await append(uniqueName('noise'), 1);
       const { checkpoints, recording } = watchCheckpoints(start, { checkpointInterval: 1 });

@@ -1,4 +1,5 @@
-import { END, START } from '@eventstore/db-client';
+import { once } from 'node:events';
+import { END, START, jsonEvent } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
 import { eventually } from '#test/support/eventually.ts';
 import { collect, indexOf, numberedEvents, range, record, uniqueName, useEventStore } from './support.ts';
@@ -176,6 +177,23 @@ describe('a catch-up subscription to a stream', () => {
       if (read.length === 2010) break;
     }
     expect(read).toEqual(range(2010));
+  });
+
+  test('an event that is appended while a slow reader still takes in history is not missed', async () => {
+    const stream = uniqueName('subscribe');
+    // More than the connection buffers: the server has to wait for the reader in the middle of it.
+    const large = () => jsonEvent({ type: 'large', data: { text: 'x'.repeat(8_000) } });
+    await store.client.appendToStream(stream, range(110).map(large));
+    const subscription = store.client.subscribeToStream(stream);
+    await once(subscription, 'confirmation');
+    await append(stream, 1);
+    const recording = record(subscription);
+    try {
+      const read = await recording.delivered(111);
+      expect(read.map(({ event }) => event?.revision)).toEqual(range(111).map(BigInt));
+    } finally {
+      await recording.stop();
+    }
   });
 
   test('resubscribing from the last revision goes on without a gap', async () => {

@@ -156,7 +156,16 @@ function wrongAnswer(
     return [`lost: ${what} is not at revision ${revision} of ${channelId}`];
   }
   const state = stateAt(streams.get(streamOf(channelId)) ?? [], revision);
-  return isDeepStrictEqual(state, body) ? [] : [`wrong answer: ${what} was answered with another state than the log's`];
+  return isDeepStrictEqual(state, body)
+    ? []
+    : [`wrong answer: ${what} differs from the log in ${difference(state, body)}`];
+}
+
+function difference(expected: ChannelResource | undefined, actual: ChannelResource): string {
+  const names = Object.keys({ ...expected, ...actual }).filter(
+    (name) => !isDeepStrictEqual(expected?.[name], actual[name]),
+  );
+  return names.join(', ');
 }
 
 function describe({ change }: Operation, { requestId }: Attempt): string {
@@ -217,7 +226,7 @@ function wrongReads(
     if (read === undefined) problems.push(`not shown: ${stream} cannot be read`);
     else if (read.revision !== last) problems.push(`stale: ${stream} is shown at ${read.revision}, it is at ${last}`);
     else if (!isDeepStrictEqual(read.body, stateAt(events, last))) {
-      problems.push(`wrong read: ${stream} is shown other than its log makes it`);
+      problems.push(`wrong read: ${stream} differs from its log in ${difference(stateAt(events, last), read.body)}`);
     }
   }
   for (const id of reads.keys()) if (!streams.has(streamOf(id))) problems.push(`made up: ${id} is not in the log`);

@@ -15,6 +15,8 @@ export interface CommandContext {
   readonly causationId?: string | undefined;
   readonly traceparent?: string | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** Since when (Unix milliseconds) this very command may have run already, and its events be in the log. */
+  readonly repeatedSinceMs?: number | undefined;
 }
 
 export function metadataOf(context: CommandContext): EventMetadata {

@@ -18,6 +18,7 @@ import type { ReadModel } from '#libs/platform/readmodel/read-model.ts';
 import type { CommandContext } from './command-context.ts';
 import { metadataOf } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
+import { wasAppended } from './repeated-command.ts';
 
 /** What became of a command: the state right after it, at the revision that it left the stream at. */
 export type CommandResult<State, R extends Rejection> =
@@ -74,8 +75,11 @@ const ATTEMPTS = 8;
  * reads what it missed and decides again. A command that appends nothing, or is refused, was decided on
  * the true end of the stream, not on a cached state. What a caller is told of was acknowledged as durable.
  *
- * Omissions: no authorization; no memory of answers. A repeated command meets its own events in the
- * state, so deciders make it a no-op.
+ * A command that may have run before (`repeatedSinceMs`) leaves its events once, and is answered with the
+ * state as it is now.
+ *
+ * Omissions: no authorization; no memory of answers, nor of commands: without `repeatedSinceMs`, a command
+ * whose id is repeated runs again.
  */
 export class CommandHandler<State, E extends DomainEvent> {
   readonly #projection: Projection<State, E>;
@@ -118,6 +122,11 @@ export class CommandHandler<State, E extends DomainEvent> {
   async #runBatch(id: EntityId, batch: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
     const [head] = batch;
     if (head === undefined) return [];
+    // Repeated commands go their own, slower way, one by one.
+    const repeated = batch.findIndex(isRepeated);
+    if (repeated === 0) return this.#runRepeated(id, head, batch.slice(1));
+    if (repeated > 0) return [...(await this.#runBatch(id, batch.slice(0, repeated))), ...batch.slice(repeated)];
+
     // 1. Load: from memory, else the read model's snapshot and the tail of the stream.
     const cached = this.#cache.get(id);
     let atEnd = cached === undefined;
@@ -152,7 +161,41 @@ export class CommandHandler<State, E extends DomainEvent> {
       for (const answer of decided.answers) answer();
       return decided.rest;
     }
-    throw new Fault('conflict', 'Other writers changed this at the same time, again and again; try once more');
+    throw tooManyConflicts();
+  }
+
+  /**
+   * A command that an earlier request may have run: if its events are in the stream, it is done, whatever
+   * has happened since. If not, they may still be on their way, and take the place of those that are
+   * appended here under the same ids; so what counts is what is read back, not what was decided.
+   */
+  async #runRepeated(
+    id: EntityId,
+    waiting: Waiting<State, E>,
+    rest: readonly Waiting<State, E>[],
+  ): Promise<readonly Waiting<State, E>[]> {
+    const { organizationId, commandId, repeatedSinceMs = 0 } = waiting.context;
+    const stream = streamName(this.#projection.noun, id);
+    this.#cache.delete(id);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const isDone = await wasAppended(this.#stores.store, stream, { commandId, repeatedSinceMs });
+      const current = await this.#load(id, organizationId);
+      if (!isDone) {
+        const decided = this.#decideAll(current, [waiting]);
+        // After a conflict, the first request may turn out to have been faster.
+        if (!(await this.#append(id, current.revision, decided.events))) continue;
+        if (decided.events.length === 0) {
+          for (const answer of decided.answers) answer();
+          return rest;
+        }
+      }
+      const end = await this.#readTail(id, current);
+      await this.#catchUp(id, organizationId);
+      this.#cache.set(id, end);
+      waiting.resolve({ ok: true, ...end });
+      return rest;
+    }
+    throw tooManyConflicts();
   }
 
   #decideAll(start: Tip<State>, batch: readonly Waiting<State, E>[]): Decided<State, E> {
@@ -243,6 +286,14 @@ export class CommandHandler<State, E extends DomainEvent> {
     }
   }
 
+  async #catchUp(id: EntityId, organizationId: EntityId): Promise<void> {
+    try {
+      await this.#stores.projector.catchUp(this.#projection.noun, organizationId, id);
+    } catch (error) {
+      this.#onApplyFailure(error);
+    }
+  }
+
   async #load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
     const keys = entityKeys(this.#projection.noun, organizationId, id);
     let start: Tip<State> = { state: this.#projection.fold.initialState, revision: NO_EVENTS };
@@ -267,4 +318,12 @@ export class CommandHandler<State, E extends DomainEvent> {
     }
     return { state, revision };
   }
+}
+
+function isRepeated({ context }: { readonly context: CommandContext }): boolean {
+  return context.repeatedSinceMs !== undefined;
+}
+
+function tooManyConflicts(): Fault {
+  return new Fault('conflict', 'Other writers changed this at the same time, again and again; try once more');
 }

@@ -20,7 +20,15 @@ export interface StoredResponse {
 
 export type IdempotencyStart =
   /** The caller holds the key now; `lease` proves it to `complete` and `abandon`. */
-  | { readonly state: 'started'; readonly lease: string }
+  | {
+      readonly state: 'started';
+      readonly lease: string;
+      /**
+       * An earlier request took the key then (Unix milliseconds) and never said what became of it: its
+       * command may have happened, may be happening, or not.
+       */
+      readonly begunAtMs?: number;
+    }
   /** Another request holds the key. */
   | { readonly state: 'in_flight' }
   /** The key was used with another fingerprint. */
@@ -56,6 +64,8 @@ export interface IdempotentRun {
   readonly scope: IdempotencyScope;
   readonly fingerprint: string;
   lease: string | undefined;
+  /** When the key was first taken, if an earlier request may have run this command. */
+  repeatedSinceMs: number | undefined;
 }
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key';
@@ -81,24 +91,25 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
     .update(`${request.method} ${request.url}\n`)
     .update(canonicalJson(request.body))
     .digest('base64url');
-  return { scope: { organizationId, principalId, key }, fingerprint, lease: undefined };
+  return { scope: { organizationId, principalId, key }, fingerprint, lease: undefined, repeatedSinceMs: undefined };
 }
 
 /**
  * Takes the key, or answers from what it was answered with before.
- * @returns true when the reply has been sent
+ * @returns the reply when it has been sent
  * @throws HttpError 409 while another request holds it; ValidationFailure 422 for another body
  */
 export async function beginIdempotent(
   run: IdempotentRun,
   store: IdempotencyStore,
   reply: FastifyReply,
-): Promise<boolean> {
+): Promise<FastifyReply | undefined> {
   const start = await store.begin(run.scope, run.fingerprint, { leaseMs: LEASE_MS, keepMs: KEEP_MS });
   switch (start.state) {
     case 'started':
       run.lease = start.lease;
-      return false;
+      run.repeatedSinceMs = start.begunAtMs;
+      return undefined;
     case 'in_flight':
       throw conflict('A request with this Idempotency-Key is in flight', 'idempotency_in_flight', {
         'retry-after': '1',
@@ -106,11 +117,10 @@ export async function beginIdempotent(
     case 'mismatch':
       throw invalid(['header', IDEMPOTENCY_HEADER], 'the key was used with another request', run.scope.key);
     case 'completed':
-      void reply
+      return reply
         .code(start.response.status)
         .headers({ ...start.response.headers, 'idempotency-replayed': 'true' })
         .send(Buffer.from(start.response.body));
-      return true;
   }
 }
 

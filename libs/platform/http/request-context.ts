@@ -23,6 +23,8 @@ declare module 'fastify' {
     /** The caller's `Idempotency-Key`, if any. */
     readonly idempotencyKey: string | undefined;
     idempotentRun: IdempotentRun | null;
+    /** `performance.now()` of the first hook. */
+    startedAt: number;
   }
   interface FastifyContextConfig {
     /** The scope that the key needs, such as `channels:read`. Every route has either this or `public`. */
@@ -73,8 +75,8 @@ const COMMAND_NAMESPACE: EntityId = '6c1f5f0e-58a5-5c0b-9c39-0f6b1d7b8a52';
 /**
  * The seam that makes a crash between append and answer safe. With an `Idempotency-Key`, the
  * command's id is a function of organization, principal, key and the request's content, and the ids
- * of its events are a function of that (`eventIdOf`). A retry after the short lease has ended runs
- * the command again, appends the same event ids, and the event store recognises them.
+ * of its events are a function of that (`eventIdOf`). A retry after the short lease has ended says since
+ * when the command may have run (`repeatedSinceMs`), and the command handler looks for its events first.
  * Without a key every request is a command of its own.
  */
 export function commandIdOf(request: FastifyRequest): EntityId {
@@ -95,5 +97,6 @@ export function commandContext(request: FastifyRequest): CommandContext {
     correlationId: request.id,
     traceparent: request.traceparent,
     idempotencyKey: request.idempotencyKey,
+    repeatedSinceMs: request.idempotentRun?.repeatedSinceMs,
   };
 }

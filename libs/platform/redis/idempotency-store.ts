@@ -14,7 +14,8 @@ import { FunctionLibrary } from './function-library.ts';
 import { idempotencyKey } from './redis.keys.ts';
 
 const startReply = z.union([
-  z.tuple([z.enum(['started', 'in_flight', 'mismatch'])]),
+  z.tuple([z.literal('started'), z.string()]),
+  z.tuple([z.enum(['in_flight', 'mismatch'])]),
   z.tuple([z.literal('completed'), z.coerce.number().int(), z.string(), z.string()]),
 ]);
 const headersJson = z.record(z.string(), z.string());
@@ -34,7 +35,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   ): Promise<IdempotencyStart> {
     const lease = randomUUID();
     const reply = startReply.parse(await this.#call('begin', scope, [fingerprint, lease, leaseMs, keepMs]));
-    if (reply[0] === 'started') return { state: 'started', lease };
+    if (reply[0] === 'started') {
+      return { state: 'started', lease, ...(reply[1] !== '' && { begunAtMs: Number(reply[1]) }) };
+    }
     if (reply[0] !== 'completed') return { state: reply[0] };
     const headers = headersJson.parse(JSON.parse(reply[2]));
     return { state: 'completed', response: { status: reply[1], headers, body: reply[3] } };
@@ -50,7 +53,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   async #call(name: string, scope: IdempotencyScope, args: readonly (string | number)[]): Promise<unknown> {
-    const call = { name: `parley_idempotency_${name}_v1`, keys: [idempotencyKey(scope)], args };
+    const call = { name: `parley_idempotency_${name}_v2`, keys: [idempotencyKey(scope)], args };
     const [reply] = await this.#functions.callAll([call]);
     return reply;
   }

@@ -1,19 +1,20 @@
-#!lua name=parley_idempotency_v1
+#!lua name=parley_idempotency_v2
 
 --[[
-parley_idempotency_begin_v1: takes an idempotency key, or says what became of it.
+parley_idempotency_begin_v2: takes an idempotency key, or says what became of it.
 
-KEYS[1]  hash: fingerprint, lease, lease_until (ms), status, headers, body
+KEYS[1]  hash: fingerprint, begun_at (ms), lease, lease_until (ms), status, headers, body
 ARGV[1]  fingerprint of the request
 ARGV[2]  lease to take
 ARGV[3]  milliseconds that the lease holds
 ARGV[4]  milliseconds that the key is remembered
-Returns  { 'started' } | { 'in_flight' } | { 'mismatch' } | { 'completed', status, headers, body }
+Returns  { 'started', begun_at or '' } | { 'in_flight' } | { 'mismatch' } | { 'completed', status, headers, body }
+         begun_at (ms): an earlier request took the key then and never said what became of it
 --]]
 local function begin(keys, args)
   local time = redis.call('TIME')
   local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-  local known = redis.call('HMGET', keys[1], 'fingerprint', 'lease_until', 'status', 'headers', 'body')
+  local known = redis.call('HMGET', keys[1], 'fingerprint', 'lease_until', 'status', 'headers', 'body', 'begun_at')
   if known[1] and known[1] ~= args[1] then
     return { 'mismatch' }
   end
@@ -24,12 +25,15 @@ local function begin(keys, args)
     return { 'in_flight' }
   end
   redis.call('HSET', keys[1], 'fingerprint', args[1], 'lease', args[2], 'lease_until', now + tonumber(args[3]))
+  if not known[6] then
+    redis.call('HSET', keys[1], 'begun_at', now)
+  end
   redis.call('PEXPIRE', keys[1], args[4])
-  return { 'started' }
+  return { 'started', known[6] or '' }
 end
 
 --[[
-parley_idempotency_complete_v1: remembers the answer, if the lease still holds the key.
+parley_idempotency_complete_v2: remembers the answer, if the lease still holds the key.
 
 KEYS[1]     as above
 ARGV[1]     lease
@@ -48,7 +52,7 @@ local function complete(keys, args)
 end
 
 --[[
-parley_idempotency_abandon_v1: lets the key go. Its fingerprint stays, so that a retry must be the same request.
+parley_idempotency_abandon_v2: lets the key go. Its fingerprint stays, so that a retry must be the same request.
 
 KEYS[1]  as above
 ARGV[1]  lease
@@ -62,6 +66,6 @@ local function abandon(keys, args)
   return 1
 end
 
-redis.register_function('parley_idempotency_begin_v1', begin)
-redis.register_function('parley_idempotency_complete_v1', complete)
-redis.register_function('parley_idempotency_abandon_v1', abandon)
+redis.register_function('parley_idempotency_begin_v2', begin)
+redis.register_function('parley_idempotency_complete_v2', complete)
+redis.register_function('parley_idempotency_abandon_v2', abandon)

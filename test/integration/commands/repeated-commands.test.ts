@@ -1,0 +1,131 @@
+/* A command whose first request got no answer is sent again, after the world has moved on. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { readLog } from '#test/support/log-reader.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+let test: TestPlatform;
+let first: ChannelCommands;
+let second: ChannelCommands;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  first = commandsOn(test.platform.store);
+  second = commandsOn(test.platform.store);
+});
+afterAll(() => test.stop());
+
+function commandsOn(store: EventStore): ChannelCommands {
+  return new ChannelCommands({ ...test.platform, store, projector: composeReadModels(test.platform).projector });
+}
+
+const organizationId = newId();
+let minutes = 0;
+
+/** Every request has a time of its own, a repeated one too. */
+function context(change: Partial<CommandContext> = {}): CommandContext {
+  const at = new Date(Date.UTC(2026, 0, 1) + ++minutes * 60_000).toISOString();
+  return { commandId: newId(), organizationId, actor: { type: 'service', id: 'test' }, at, ...change };
+}
+
+const again = (command: CommandContext): CommandContext =>
+  context({ ...command, at: context().at, repeatedSinceMs: Date.now() });
+
+async function createChannel(command = context(), commands = first) {
+  const result = await commands.create(command, {
+    id: command.commandId,
+    type: 'websocket',
+    channelType: 'chat',
+    name: 'first',
+    participants: [],
+    metaData: null,
+    source: null,
+    agentInvocationBehavior: null,
+    parentChannelId: null,
+    originMessageId: null,
+  });
+  if (!result.ok) throw new Error(`refused: ${result.rejection.reason}`);
+  return result.channel;
+}
+
+async function typesIn(id: string): Promise<string[]> {
+  return (await readLog(test.eventStore.url, `channel-${id}`)).map(({ type }) => type);
+}
+
+describe('a command that is sent again', () => {
+  it('is not done twice, though others have changed the channel since', async () => {
+    const { id } = await createChannel();
+    const command = context();
+    await first.update(command, id, { name: 'mine' });
+    await second.update(context(), id, { name: 'theirs' });
+    expect(await second.update(again(command), id, { name: 'mine' })).toMatchObject({
+      ok: true,
+      revision: 2,
+      channel: { name: 'theirs' },
+    });
+    expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1', 'ChannelRenamed.v1']);
+  });
+
+  it('is not refused for what it has done itself', async () => {
+    const { id } = await createChannel();
+    const participant = { type: 'external_agent', participantId: newId(), agentMetadata: null } as const;
+    await first.addParticipant(context(), id, participant);
+    const removal = context();
+    await first.removeParticipant(removal, id, participant.participantId);
+    expect(await first.removeParticipant(again(removal), id, participant.participantId)).toMatchObject({ ok: true });
+    const rename = context();
+    const ifMatch = { allows: (revision: number) => revision === 2 };
+    await first.update(rename, id, { name: 'renamed' }, ifMatch);
+    expect(await first.update(again(rename), id, { name: 'renamed' }, ifMatch)).toMatchObject({ ok: true });
+    expect(await typesIn(id)).toHaveLength(4);
+  });
+
+  it('is done if it was not, and refused if it has to be', async () => {
+    const { id } = await createChannel();
+    expect(await second.update(again(context()), id, { name: 'late' })).toMatchObject({ ok: true, revision: 1 });
+    expect(await second.update(again(context()), newId(), { name: 'late' })).toMatchObject({ ok: false });
+    expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1']);
+  });
+
+  it('shows what the log holds, not what it would have written, when the first one arrives in between', async () => {
+    const command = context();
+    const { platform } = test;
+    let created: Awaited<ReturnType<typeof createChannel>> | undefined;
+    // The first request reaches the log after the second one has looked there, and before it writes itself.
+    const store: EventStore = {
+      append: async (...args) => {
+        created ??= await createChannel(command);
+        return platform.store.append(...args);
+      },
+      readStream: (...args) => platform.store.readStream(...args),
+      ping: () => platform.store.ping(),
+      close: () => platform.store.close(),
+    };
+    const channel = await createChannel(again(command), commandsOn(store));
+    expect(channel).toEqual(created);
+    expect(channel.createdAt).toBe(command.at);
+    expect(await typesIn(command.commandId)).toEqual(['ChannelCreated.v1']);
+  });
+
+  it('does not keep commands that wait behind it from being decided in their order', async () => {
+    const { id } = await createChannel();
+    const command = context();
+    await first.update(command, id, { name: 'a' });
+    const results = await Promise.all([
+      first.update(context(), id, { name: 'b' }),
+      first.update(again(command), id, { name: 'a' }),
+      first.update(context(), id, { name: 'c' }),
+    ]);
+    expect(results).toMatchObject([
+      { revision: 2, channel: { name: 'b' } },
+      { revision: 2, channel: { name: 'b' } },
+      { revision: 3, channel: { name: 'c' } },
+    ]);
+  });
+});

@@ -480,6 +480,39 @@ describe('a persistent subscription to a stream', () => {
       });
     });
 
+    test('may come and go: in the end every event was handled', async () => {
+      const { connect, info } = await group(300, { maxRetryCount: 1000 });
+      const handled = new Set<number>();
+      for (const round of range(12)) {
+        // Handles a part, refuses a part, keeps a part, then leaves with what it kept.
+        const { recording, subscription } = connect(15, async (event) => {
+          const fate = (indexOf(event) + event.retryCount + round) % 3;
+          if (fate === 0) await subscription.nack(RETRY, 'later', event);
+          if (fate !== 1) return;
+          handled.add(indexOf(event));
+          await subscription.ack(event);
+        });
+        await recording.delivered(15);
+        await recording.stop();
+      }
+      const { recording, subscription } = connect(50, async (event) => {
+        handled.add(indexOf(event));
+        await subscription.ack(event);
+      });
+      try {
+        await eventually(() => expect([...handled].toSorted((a, b) => a - b)).toEqual(range(300)));
+        await eventually(async () => {
+          expect((await info()).stats).toMatchObject({
+            totalInFlightMessages: 0,
+            retryBufferCount: 0,
+            parkedMessageCount: 0n,
+          });
+        });
+      } finally {
+        await recording.stop();
+      }
+    });
+
     test('two groups on one stream each get everything', async () => {
       const one = await group(5);
       const other = uniqueName('group');

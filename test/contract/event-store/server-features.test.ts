@@ -1,6 +1,7 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { useEventStore } from './support.ts';
+import { numberedEvents, uniqueName, useEventStore } from './support.ts';
 import { createRequire } from 'node:module';
 import type { MethodDefinition } from '@grpc/grpc-js';
 
@@ -53,4 +54,18 @@ describe('server features', () => {
     expect(method).toBeDefined();
     expect(method && (await capabilities()).supports(method, feature)).toBe(true);
   });
+
+  // A server elsewhere may tell an address that only its own network reaches.
+  test.skipIf(process.env['EVENTSTORE_URL'])(
+    'a client that looks for the leader by gossip finds this server',
+    async () => {
+      const client = EventStoreDBClient.connectionString(store.url.replace('esdb://', 'esdb+discover://'));
+      try {
+        const { nextExpectedRevision } = await client.appendToStream(uniqueName('gossip'), numberedEvents(1));
+        expect(nextExpectedRevision).toBe(0n);
+      } finally {
+        await client.dispose();
+      }
+    },
+  );
 });

@@ -41,7 +41,10 @@ export const projectorRole: Role<Platform, Config> = {
   },
 };
 
-/** Ready while the read models are whole and follow the log; shows how far they are behind. */
+/**
+ * Shows how far the read models are behind. Being behind is no reason to take a process out of service: single
+ * entities are then folded on the spot. Not getting on is.
+ */
 function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe {
   return {
     name: 'projection',
@@ -50,7 +53,7 @@ function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe 
       const head = await feed.head();
       const caughtUp = head === null || (position !== null && comparePositions(position, head) >= 0);
       return {
-        ok: phase === 'live' && problem === null,
+        ok: phase !== 'halted' && problem === null,
         detail: {
           phase,
           problem,

@@ -19,6 +19,8 @@ import { startStores, type Stores } from './stores.ts';
 export interface StandaloneParts {
   /** In the order in which they start; they stop in the reverse one. */
   readonly roles: readonly Role<Platform, Config>[];
+  /** Runs beside them where no role listens, so that every process can be asked how it is. */
+  readonly withoutGateway?: Role<Platform, Config>;
   /** Makes the first organization and its key if they are not there; called at every start, before the roles. */
   bootstrap?(platform: Platform, config: Config): Promise<FirstKey>;
   /** Something without which nothing works is gone for good. Default: the error is thrown, uncaught. */
@@ -81,12 +83,15 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   const firstKey = await bootstrapWhenPossible(parts, platform, { ...config, dataDir: folder.path });
 
   // 4. Roles: the last one started is the first one stopped.
-  let baseUrl = `http://${config.host}:${config.port}`;
-  for (const role of roles) {
+  const startRole = async (role: Role<Platform, Config>): Promise<string | undefined> => {
     const running = await role.start(platform, config);
     stops.add(role.name, () => running.stop());
-    baseUrl = running.url ?? baseUrl;
-  }
+    return running.url;
+  };
+  let url: string | undefined;
+  for (const role of roles) url = (await startRole(role)) ?? url;
+  if (url === undefined && parts.withoutGateway !== undefined) url = await startRole(parts.withoutGateway);
+  const baseUrl = url ?? `http://${config.host}:${config.port}`;
   await folder.publish({ ...stores, baseUrl });
 
   return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop() };

@@ -1,6 +1,7 @@
 import { bootstrap } from '#libs/features/keys/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { gatewayRole } from '#services/gateway/role.ts';
+import { healthRole } from '#services/health/role.ts';
 import { projectorRole } from '#services/projector/role.ts';
 
 import type { StandaloneParts } from './app.ts';
@@ -8,6 +9,7 @@ import type { StandaloneParts } from './app.ts';
 /** What `standalone` is made of besides the stores. */
 export const parts: StandaloneParts = {
   roles: [projectorRole, gatewayRole],
+  withoutGateway: healthRole,
   bootstrap(platform, { bootstrapKey, dataDir }) {
     const { organizations, users, keys } = composeFeatures(platform);
     return bootstrap({

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import { KeyCommands } from '#libs/features/keys/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, TestApi, TestInstance } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let other: TestInstance;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  other = await api.startInstance();
+});
+afterAll(async () => {
+  await other.stop();
+  await api.stop();
+});
+
+async function createKey(body: object = {}): Promise<{ id: string; key: string }> {
+  const answer = await api.call({
+    method: 'POST',
+    url: '/api/v1/keys',
+    key: api.rootKey,
+    body: { name: 'test', scopes: ['read', 'write', 'admin'], ...body },
+  });
+  expect(answer.status).toBe(200);
+  return answer.json;
+}
+
+const operatorContext = (): CommandContext => ({
+  commandId: newId(),
+  organizationId: api.organizationId,
+  actor: { type: 'system', id: 'test' },
+  at: new Date().toISOString(),
+});
+const read = (instance: TestInstance, key: string | undefined): Promise<Answer> =>
+  instance.call({ method: 'GET', url: '/api/v1/users', key });
+const statusWith = async (instance: TestInstance, key: string): Promise<number> => (await read(instance, key)).status;
+const post = (url: string, body?: object): Promise<Answer> =>
+  api.call({ method: 'POST', url, key: api.rootKey, ...(body !== undefined && { body }) });
+
+describe('a key', () => {
+  it('is taken bare, as Bearer and as Token', async () => {
+    const { key } = await createKey();
+    for (const header of [key, `Bearer ${key}`, `Token ${key}`, `bearer ${key}`, `token  ${key}`]) {
+      expect(await statusWith(api, header)).toBe(200);
+    }
+  });
+
+  it('is refused with one answer when it is missing, malformed or unknown', async () => {
+    const wellFormed = 'parley_live_4r7G8b0y1h9g6NUEKnrG3uubP4cn8R3mFAkjiiRkCmk0y2hqE';
+    const { key } = await createKey();
+    for (const header of [
+      undefined,
+      '',
+      'Bearer',
+      `Basic ${key}`,
+      `${key}x`,
+      'x'.repeat(40),
+      wellFormed,
+      `Token ${key} ${key}`,
+    ]) {
+      const answer = await read(api, header);
+      expect(answer.status).toBe(401);
+      expect(answer.json.detail).toBe('Not authenticated');
+      expect(answer.headers['www-authenticate']).toBeDefined();
+    }
+  });
+
+  it('stops working when it expires', async () => {
+    const expiresAt = new Date(Date.now() + 1_500).toISOString();
+    const { key } = await createKey({ expires_at: expiresAt });
+    expect(await statusWith(other, key)).toBe(200);
+    await eventually(async () => (await statusWith(other, key)) === 401);
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expiresAt));
+    expect(await statusWith(api, key)).toBe(401);
+  });
+
+  it('cannot be created with an expiry that has passed', async () => {
+    const body = { name: 'x', scopes: ['read'], expires_at: '2020-01-01T00:00:00Z' };
+    expect((await post('/api/v1/keys', body)).status).toBe(422);
+  });
+
+  it('acts for its principal', async () => {
+    const service = await createKey({ principal: { type: 'service', id: 'crawler' } });
+    const made = await api.call({ method: 'POST', url: '/api/v1/users', key: service.key, body: {} });
+    expect(made.status).toBe(200);
+    for await (const event of api.stores.platform.store.readStream(`user-${made.json.id}`)) {
+      expect(event.metadata).toMatchObject({ actor: { type: 'service', id: 'crawler' } });
+    }
+    const refused = await post('/api/v1/keys', {
+      name: 'x',
+      scopes: ['read'],
+      principal: { type: 'user', id: 'nobody' },
+    });
+    expect(refused.status).toBe(422);
+    expect(refused.json.detail[0].loc).toEqual(['body', 'principal', 'id']);
+  });
+});
+
+describe('a rotated key', () => {
+  it('works beside its successor until it is revoked; a third one is refused', async () => {
+    const first = await createKey({ scopes: ['read', 'admin'] });
+    const second = await post(`/api/v1/keys/${first.id}/rotate`);
+    expect(second.json).toMatchObject({ name: 'test', scopes: ['read', 'admin'], rotated_from: first.id });
+    expect(await statusWith(api, first.key)).toBe(200);
+    expect(await statusWith(other, second.json.key)).toBe(200);
+
+    expect(await post(`/api/v1/keys/${first.id}/rotate`)).toMatchObject({ status: 409, json: { code: 'key_rotated' } });
+    const third = await post(`/api/v1/keys/${second.json.id}/rotate`);
+    expect(third).toMatchObject({ status: 409, json: { code: 'two_keys_active' } });
+
+    expect((await post(`/api/v1/keys/${first.id}/revoke`)).json.revoked_at).not.toBeNull();
+    expect((await post(`/api/v1/keys/${second.json.id}/rotate`)).status).toBe(200);
+  });
+
+  it('ends with its grace, also where it was known before', async () => {
+    const old = await createKey();
+    expect(await statusWith(other, old.key)).toBe(200);
+    const next = await post(`/api/v1/keys/${old.id}/rotate`, { grace_seconds: 1 });
+    await eventually(async () => (await statusWith(other, old.key)) === 401);
+    expect(await statusWith(other, next.json.key)).toBe(200);
+  });
+
+  it('can be rotated again when its successor was announced and never issued', async () => {
+    const old = await createKey();
+    const { platform } = api.stores;
+    const { projector } = composeReadModels(platform);
+    // The process dies between the two appends of a rotation: the second one never comes.
+    const store: EventStore = {
+      append: (stream, ...rest) =>
+        stream === `key-${old.id}` ? platform.store.append(stream, ...rest) : Promise.reject(new Error('killed')),
+      readStream: (...args) => platform.store.readStream(...args),
+      ping: () => platform.store.ping(),
+      close: () => platform.store.close(),
+    };
+    const dying = new KeyCommands(
+      { store, readModel: platform.readModel, projector },
+      { announce: async () => undefined },
+    );
+    await expect(dying.rotate(operatorContext(), old.id, { grantor: 'operator' })).rejects.toThrow('killed');
+
+    const again = await post(`/api/v1/keys/${old.id}/rotate`);
+    expect(again.status).toBe(200);
+    expect(await statusWith(api, again.json.key)).toBe(200);
+    expect(await statusWith(api, old.key)).toBe(200);
+  });
+});
+
+describe('a revoked key', () => {
+  it('is refused at once here, and soon by other processes that had known it', async () => {
+    const { id, key } = await createKey();
+    expect(await statusWith(api, key)).toBe(200);
+    expect(await statusWith(other, key)).toBe(200);
+    await post(`/api/v1/keys/${id}/revoke`);
+    expect(await statusWith(api, key)).toBe(401);
+    // Far below the time after which it would be looked up again anyhow.
+    await eventually(async () => (await statusWith(other, key)) === 401, { timeoutMs: 5_000 });
+  });
+
+  it('is refused after a lost connection even if nobody heard of the revocation', async () => {
+    const { platform } = api.stores;
+    const { projector } = composeReadModels(platform);
+    const silent = new KeyCommands({ ...platform, projector }, { announce: async () => undefined });
+    // The announcement of a new key may reach the other process late, and make it forget what it had learnt.
+    const key = await eventually(async () => {
+      const made = await createKey();
+      expect(await statusWith(other, made.key)).toBe(200);
+      await silent.revoke(operatorContext(), made.id);
+      expect(await statusWith(other, made.key)).toBe(200);
+      return made.key;
+    });
+    await platform.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(async () => (await statusWith(other, key)) === 401, { timeoutMs: 5_000 });
+  });
+
+  it("is what a deactivated user's keys become", async () => {
+    const user = await post('/api/v1/users', { display_name: 'Ada' });
+    const { key } = await createKey({ principal: { type: 'user', id: user.json.id } });
+    expect(await statusWith(api, key)).toBe(200);
+    expect(await statusWith(other, key)).toBe(200);
+    const gone = await api.call({ method: 'DELETE', url: `/api/v1/users/${user.json.id}`, key: api.rootKey });
+    expect(gone.json).toMatchObject({ is_active: false });
+    expect(await statusWith(api, key)).toBe(401);
+    await eventually(async () => (await statusWith(other, key)) === 401, { timeoutMs: 5_000 });
+  });
+});

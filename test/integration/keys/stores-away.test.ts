@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { eventually } from '#test/support/eventually.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, TestApi } from '#test/support/test-api.ts';
+
+const UNKNOWN = 'parley_live_4r7G8b0y1h9g6NUEKnrG3uubP4cn8R3mFAkjiiRkCmk0y2hqE';
+
+let api: TestApi;
+let fresh: string;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.stop());
+
+/** A key that no process has seen yet. */
+async function newKey(): Promise<string> {
+  const body = { name: 'fresh', scopes: ['read', 'write', 'admin'] };
+  return (await api.call({ method: 'POST', url: '/api/v1/keys', key: api.rootKey, body })).json.key;
+}
+
+/** A command that only needs the log. */
+const write = (key: string): Promise<Answer> =>
+  api.call({ method: 'POST', url: '/api/v1/users', key, body: { display_name: 'Ada' } });
+
+describe('authentication while a store is away', () => {
+  it('knows keys from the log without Redis, and from Redis without the log', async () => {
+    const keys = [await newKey(), await newKey(), await newKey()] as const;
+
+    await api.stores.redis.kill9();
+    await eventually(async () => (await write(keys[0])).status === 200);
+    expect((await write(keys[1])).status).toBe(200);
+    expect((await write(UNKNOWN)).status).toBe(401);
+    const reading = await api.call({ method: 'GET', url: '/api/v1/users', key: keys[0] });
+    expect(reading.status).toBe(503);
+    expect(reading.headers['retry-after']).toBeDefined();
+
+    await api.stores.redis.restart();
+    fresh = keys[2];
+    await eventually(async () => {
+      const answer = await api.call({ method: 'GET', url: '/api/v1/users', key: fresh });
+      return answer.status === 200;
+    });
+  });
+
+  it('does not know a new key while neither store answers: 503, never 401', async () => {
+    const keys = [await newKey(), await newKey()] as const;
+    await api.stores.redis.kill9();
+    await api.stores.platform.close();
+    for (const key of [...keys, UNKNOWN]) {
+      const answer = await write(key);
+      expect(answer.status).toBe(503);
+      expect(answer.headers['retry-after']).toBeDefined();
+    }
+    expect((await write('junk')).status).toBe(401);
+  });
+});

@@ -1,0 +1,122 @@
+/** The whole API on real stores of its own, with a first organization and a key that may do everything. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { bootstrap } from '#libs/features/keys/index.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
+import { ReadModel } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import { buildGateway } from '#services/gateway/app.ts';
+import { projectorRole } from '#services/projector/role.ts';
+
+import { eventually } from './eventually.ts';
+import { startTestPlatform } from './platform.ts';
+import type { TestPlatform } from './platform.ts';
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly url: string;
+  /** `Authorization`, as it is. */
+  readonly key?: string | undefined;
+  readonly body?: object;
+  readonly headers?: Record<string, string>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, unknown>;
+  readonly bytes: string;
+  // What a test expects of an answer, it says.
+  // eslint-disable-next-line typescript/no-explicit-any
+  readonly json: any;
+}
+
+/** One process of the API, as far as the others can tell: it shares nothing with them but the stores. */
+export interface TestInstance {
+  call(call: Call): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface TestApi extends TestInstance {
+  readonly stores: TestPlatform;
+  readonly organizationId: string;
+  readonly userId: string;
+  /** Has every scope. */
+  readonly rootKey: string;
+  startInstance(): Promise<TestInstance>;
+}
+
+const config = parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' });
+
+export async function startTestApi(): Promise<TestApi> {
+  const stores = await startTestPlatform();
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-api-'));
+  const { platform } = stores;
+  const features = composeFeatures(platform);
+  const first = await bootstrap({
+    store: platform.store,
+    organizations: features.organizations.commands,
+    users: features.users.commands,
+    keys: features.keys.commands,
+    dataDir,
+  });
+  const projector = await projectorRole.start(platform, config);
+  await eventually(() => features.state.isComplete());
+  const instance = await startInstance(platform);
+  return {
+    ...instance,
+    stores,
+    organizationId: first.organizationId,
+    userId: first.userId,
+    rootKey: first.apiKey ?? '',
+    startInstance: () => startInstanceOfItsOwn(stores),
+    async stop() {
+      await instance.stop();
+      await projector.stop();
+      await stores.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startInstance(platform: Platform): Promise<TestInstance> {
+  const { server, stop } = await buildGateway(platform, config);
+  return {
+    async call({ method, url, key, body, headers }) {
+      const answer = await server.app.inject({
+        method,
+        url,
+        headers: { ...(key !== undefined && { authorization: key }), ...headers },
+        ...(body !== undefined && { payload: body }),
+      });
+      const bytes = answer.payload;
+      return {
+        status: answer.statusCode,
+        headers: answer.headers,
+        bytes,
+        json: bytes === '' ? undefined : JSON.parse(bytes),
+      };
+    },
+    async stop() {
+      await server.close();
+      stop();
+    },
+  };
+}
+
+/** Its own connections to Redis; the one to the event store is shared, for there is only one per process. */
+async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance> {
+  const redis = connectRedis(stores.redis.url);
+  await waitForRedis(redis, 5_000);
+  const instance = await startInstance({ ...stores.platform, redis, readModel: new ReadModel(redis) });
+  return {
+    ...instance,
+    async stop() {
+      await instance.stop();
+      redis.disconnect();
+    },
+  };
+}

@@ -1,5 +1,6 @@
 // The event store as a process of its own.
 // Environment: EVENTSTORE_PORT (2113), HOST (127.0.0.1), DATA_DIR (./data; the store uses its folder `eventstore`).
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { startEmbeddedEventStore } from './server.ts';
 
@@ -11,13 +12,16 @@ function parsePort(text: string): number {
   throw new Error(`EVENTSTORE_PORT must be a port number, not '${text}'`);
 }
 
+// Before anything else: a signal while it starts must not leave it half started.
+const stopSignal = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+
 try {
   const dataDir = join(DATA_DIR, 'eventstore');
   const store = await startEmbeddedEventStore({ dataDir, host: HOST, port: parsePort(EVENTSTORE_PORT) });
   process.stdout.write(`event store  ${store.url}\ndata         ${dataDir}\n`);
-  const stop = () => void store.stop().then(() => process.exit(0));
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+  await stopSignal;
+  await store.stop();
+  process.exit(0);
 } catch (error) {
   process.stderr.write(`event store: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;

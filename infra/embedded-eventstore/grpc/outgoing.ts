@@ -1,15 +1,18 @@
 // The sending side of a streaming call, with back-pressure: whoever produces
 // waits while the client does not read, and stops when the client is gone.
-import type { ServerDuplexStream, ServerWritableStream } from '@grpc/grpc-js';
+import type { Writable } from 'node:stream';
 import { toCallError } from './errors.ts';
+
+/** What both kinds of streaming calls of the gRPC library have. */
+export type StreamingCall = Writable & { cancelled: boolean };
 
 export class Outgoing {
   /** Aborted when the call is over, for whatever reason. */
   readonly closed: AbortSignal;
-  #call: ServerWritableStream<unknown, Buffer> | ServerDuplexStream<unknown, Buffer>;
+  #call: StreamingCall;
   #controller = new AbortController();
 
-  constructor(call: ServerWritableStream<unknown, Buffer> | ServerDuplexStream<unknown, Buffer>) {
+  constructor(call: StreamingCall) {
     this.#call = call;
     this.closed = this.#controller.signal;
     const close = () => this.#controller.abort();

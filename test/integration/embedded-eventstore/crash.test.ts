@@ -1,8 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { EventStoreDBClient } from '@eventstore/db-client';
+import { open } from 'lmdb';
 import { describe, expect, test } from 'vitest';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { appendUntilFailure, readBack, violations } from './acknowledged-writes.ts';
 import type { Acknowledged, LoadEvent } from './acknowledged-writes.ts';
+import { startStoreProcess } from './event-store-process.ts';
 
 const ROUNDS = 5;
 const STREAMS = Array.from({ length: 8 }, (_, i) => `load-${i}`);
@@ -40,6 +45,34 @@ test(
     }
   },
 );
+
+test('one event that is missing from the file is noticed', { timeout: 60_000 }, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'event-store-loss-'));
+  const acknowledged: Acknowledged = new Map();
+  const killed = await startStoreProcess({ dataDir });
+  const writer = EventStoreDBClient.connectionString(killed.url);
+  let left = 20;
+  await appendUntilFailure(writer, 'load-0', acknowledged, () => {
+    if (--left === 0) void killed.end('SIGKILL');
+  });
+  await writer.dispose();
+  await killed.end('SIGKILL');
+
+  const file = open({ path: join(dataDir, 'eventstore', 'events.mdb'), overlappingSync: false });
+  const index = file.openDB<Buffer, Buffer>('index', { encoding: 'binary', keyEncoding: 'binary' });
+  const middle = [...index.getKeys()][10];
+  expect(middle && index.removeSync(middle)).toBe(true);
+  await file.close();
+
+  const store = await startStoreProcess({ dataDir });
+  const reader = EventStoreDBClient.connectionString(store.url);
+  const found = await readBack(reader, ['load-0']);
+  expect(violations(acknowledged, found.streams)).not.toEqual([]);
+  expect(violations(acknowledged, found.all)).toEqual([]);
+  await reader.dispose();
+  await store.end('SIGTERM');
+  await rm(dataDir, { recursive: true, force: true });
+});
 
 describe('the checker finds', () => {
   const acknowledged: Acknowledged = new Map([['load', 5]]);

@@ -137,4 +137,28 @@ describe('in a thread', () => {
     const error = await new Promise((resolve) => store.onExit(resolve));
     expect(error).toHaveProperty('message', 'no memory');
   });
+
+  test('a thread that died leaves folder and events to the next one in the same process', async () => {
+    const server = import.meta.resolve('#infra/embedded-eventstore/server.ts');
+    const dying = await script(`
+      import { parentPort, workerData } from 'node:worker_threads';
+      import { startEmbeddedEventStore } from '${server}';
+      const { port, url } = await startEmbeddedEventStore(workerData);
+      parentPort.once('message', () => { throw new Error('no memory'); });
+      parentPort.postMessage({ kind: 'started', port, url });
+    `);
+    const folder = join(dataDir, 'events');
+    const first = await startThread(dying, { dataDir: folder });
+    const client = EventStoreDBClient.connectionString(first.url);
+    await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
+    const exit = new Promise((resolve) => first.onExit(resolve));
+    await first.stop();
+    await exit;
+
+    const next = await startEventStoreWorker({ dataDir: folder, port: first.port });
+    const { nextExpectedRevision } = await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
+    expect(nextExpectedRevision).toBe(1n);
+    await client.dispose();
+    await next.stop();
+  });
 });

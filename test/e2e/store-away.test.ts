@@ -1,0 +1,278 @@
+/*
+ * A store is down, silent, full or read-only, and comes back: what Parley answers meanwhile, how fast, and
+ * that it recovers without a restart and has lost nothing that it acknowledged.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Reply } from '#test/support/api-client.ts';
+import { answerOf } from '#test/support/channel-load.ts';
+import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { asRecord, readLog } from '#test/support/log-reader.ts';
+import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
+
+/** The promise: 503 within 5 s, whatever the store does. The only assertion about time there is. */
+const PROMISED_MS = 5_000;
+
+let eventStore: TestEventStoreProcess;
+let redis: TestRedis;
+let parley: ParleyProcess;
+
+beforeAll(async () => {
+  [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
+  parley = await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
+  await parley.ready();
+}, 60_000);
+
+afterAll(async () => {
+  await parley?.stop();
+  await Promise.all([eventStore?.stop(), redis?.stop()]);
+}, 30_000);
+
+let names = 0;
+const newName = (): string => `name ${++names}`;
+
+async function createChannel(): Promise<string> {
+  const reply = await parley.api.post('/api/v1/channels', { name: newName(), participants: [] });
+  expect(reply.status).toBe(200);
+  return answerOf(reply).channelId;
+}
+
+const rename = (id: string, name: string, headers: Record<string, string> = {}): Promise<Reply> =>
+  parley.api.patch(`/api/v1/channels/${id}`, { name }, { headers });
+const read = (id: string): Promise<Reply> => parley.api.get(`/api/v1/channels/${id}`);
+
+/** What a caller makes of an answer: 503, when to come again, why, and in time. */
+function verdictOn(reply: Reply): object {
+  const { detail, code } = asRecord(reply.json());
+  return {
+    status: reply.status,
+    saysWhen: Number(reply.headers['retry-after']) > 0,
+    saysWhy: typeof detail === 'string' && typeof code === 'string',
+    inTime: reply.tookMs < PROMISED_MS,
+  };
+}
+const UNAVAILABLE = { status: 503, saysWhen: true, saysWhy: true, inTime: true };
+
+/** Status and text, so that a failed check shows what was answered. */
+const shown = ({ status, text }: Reply): object => ({ status, text });
+const OK = { status: 200 };
+
+async function readiness(): Promise<{ status: number; down: string[] }> {
+  const { status, json } = await parley.api.get('/health/ready');
+  const checks = Object.entries(asRecord(asRecord(json())['checks']));
+  return { status, down: checks.filter(([, check]) => asRecord(check)['status'] !== 'ok').map(([name]) => name) };
+}
+
+/** Both of them write and are read again: nothing had to be started anew. */
+async function expectRecovery(id: string): Promise<void> {
+  const name = newName();
+  await eventually(async () => (await rename(id, name)).status === 200);
+  await eventually(async () => {
+    const reply = await read(id);
+    expect(shown(reply)).toMatchObject(OK);
+    expect(reply.json()).toMatchObject({ name });
+  });
+  await parley.ready();
+  expect(parley.alive()).toBe(true);
+}
+
+/** Names that the log holds for a channel, oldest first. */
+async function namesInLog(id: string): Promise<unknown[]> {
+  return (await readLog(eventStore.url, `channel-${id}`)).map(({ data }) => data['name']);
+}
+
+describe.each([
+  { state: 'down', fail: () => eventStore.kill9(), mend: () => eventStore.restart() },
+  { state: 'silent', fail: async () => eventStore.pause(), mend: async () => eventStore.resume() },
+])('while the event store is $state', ({ fail, mend }) => {
+  let warm: string;
+  let cold: string;
+  let first: unknown;
+
+  beforeAll(async () => {
+    cold = await createChannel();
+    warm = await createChannel();
+    first = (await read(warm)).json();
+    await fail();
+  });
+
+  it('commands answer 503 with Retry-After within 5 s, all kinds and many at a time', async () => {
+    const create = () => parley.api.post('/api/v1/channels', { name: newName(), participants: [] });
+    const replies = await Promise.all([
+      rename(warm, newName()),
+      rename(cold, newName()),
+      rename(warm, newName(), { 'idempotency-key': `key-of-${warm}` }),
+      parley.api.post(`/api/v1/channels/${warm}/participants`, { type: 'external_agent' }),
+      parley.api.post(`/api/v1/channels/${cold}/archive`),
+      ...Array.from({ length: 20 }, create),
+    ]);
+    expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
+  });
+
+  it('reads go on', async () => {
+    const replies = await Promise.all([read(warm), read(cold), parley.api.get('/api/v1/channels?size=2')]);
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(replies[0].json()).toEqual(first);
+    expect((await read('01900000-0000-7000-8000-000000000000')).status).toBe(404);
+  });
+
+  it('readiness names it, liveness does not change', async () => {
+    await eventually(async () => expect((await readiness()).down).toContain('event_store'));
+    const { status, down } = await readiness();
+    expect(status).toBe(503);
+    expect(down).not.toContain('redis');
+    expect((await parley.api.get('/health/live')).status).toBe(200);
+  });
+
+  it('the way back needs no restart, and the log has what was acknowledged, and no more than was sent', async () => {
+    await mend();
+    await expectRecovery(warm);
+    await expectRecovery(cold);
+    const [created, ...renamed] = await namesInLog(warm);
+    expect(created).toBe(asRecord(first)['name']);
+    expect(renamed.at(-1)).toBe(asRecord((await read(warm)).json())['name']);
+    // Each name was sent once: what was refused may have been written, but not twice.
+    expect(new Set(renamed).size).toBe(renamed.length);
+  });
+});
+
+describe.each([
+  { state: 'down', fail: () => redis.kill9(), mend: () => redis.restart() },
+  { state: 'silent', fail: async () => redis.pause(), mend: async () => redis.resume() },
+])('while Redis is $state', ({ fail, mend }) => {
+  let id: string;
+  let acknowledged: string[];
+
+  beforeAll(async () => {
+    id = await createChannel();
+    acknowledged = [];
+    await fail();
+  });
+
+  it('commands that need no read model append', async () => {
+    for (let n = 0; n < 3; n++) {
+      const name = newName();
+      const reply = await rename(id, name);
+      expect(shown(reply)).toMatchObject(OK);
+      expect(reply.json()).toMatchObject({ id, name });
+      acknowledged.push(name);
+    }
+    expect(await namesInLog(id)).toEqual([expect.any(String), ...acknowledged]);
+  });
+
+  it('what needs it answers 503 with Retry-After within 5 s', async () => {
+    const replies = await Promise.all([
+      read(id),
+      parley.api.get('/api/v1/channels'),
+      parley.api.get(`/api/v1/channels/${id}/participants`),
+      rename(id, newName(), { 'idempotency-key': `key-of-${id}` }),
+    ]);
+    expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
+  });
+
+  it('readiness names it', async () => {
+    await eventually(async () => expect((await readiness()).down).toContain('redis'));
+    expect((await readiness()).down).not.toContain('event_store');
+  });
+
+  it('the way back needs no restart, and reads catch up', async () => {
+    await mend();
+    await eventually(async () => expect((await read(id)).json()).toMatchObject({ name: acknowledged.at(-1) }));
+    await expectRecovery(id);
+  });
+});
+
+describe.each([
+  {
+    state: 'out of memory',
+    fail: () => redis.command('CONFIG', 'SET', 'maxmemory', '1'),
+    mend: () => redis.command('CONFIG', 'SET', 'maxmemory', '0'),
+  },
+  {
+    state: 'read-only',
+    // Replica of a port on which nobody answers: it serves reads of what it has and refuses writes.
+    fail: () => redis.command('REPLICAOF', '127.0.0.1', '1'),
+    mend: () => redis.command('REPLICAOF', 'NO', 'ONE'),
+  },
+])('while Redis is $state', ({ fail, mend }) => {
+  let id: string;
+  const acknowledged: string[] = [];
+
+  beforeAll(async () => {
+    id = await createChannel();
+    await fail();
+  });
+
+  it('commands append, and reads show what Redis has', async () => {
+    const before = (await read(id)).json();
+    const name = newName();
+    const reply = await rename(id, name);
+    expect(shown(reply)).toMatchObject(OK);
+    acknowledged.push(name);
+    expect((await read(id)).json()).toEqual(before);
+    const position = reply.headers['parley-position'];
+    const late = await parley.api.get(`/api/v1/channels/${id}`, { headers: { 'parley-position': position } });
+    expect(verdictOn(late)).toEqual(UNAVAILABLE);
+  });
+
+  it('readiness says that the projection waits', async () => {
+    await eventually(async () => expect((await readiness()).down).toContain('projection'));
+  });
+
+  it('the projector catches up by itself afterwards', async () => {
+    await mend();
+    await eventually(async () => expect((await read(id)).json()).toMatchObject({ name: acknowledged.at(-1) }));
+    expect(await namesInLog(id)).toEqual([expect.any(String), ...acknowledged]);
+    await expectRecovery(id);
+  });
+});
+
+describe('while both stores are silent', () => {
+  it('commands and reads answer 503 within 5 s all the same, and nothing is lost when they are back', async () => {
+    const [warm, cold] = [await createChannel(), await createChannel()];
+    await parley.kill9();
+    await parley.start();
+    await parley.ready();
+    const name = newName();
+    expect((await rename(warm, name)).status).toBe(200);
+    eventStore.pause();
+    redis.pause();
+    const replies = await Promise.all([rename(warm, newName()), rename(cold, newName()), read(warm)]);
+    expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
+    eventStore.resume();
+    redis.resume();
+    await expectRecovery(warm);
+    await expectRecovery(cold);
+    expect(await namesInLog(warm)).toContain(name);
+  });
+});
+
+describe('at boot', () => {
+  it('a Parley whose Redis is away comes up, says so, and is ready when Redis is', async () => {
+    await redis.kill9();
+    await parley.kill9();
+    await parley.start();
+    const created = await parley.api.post('/api/v1/channels', { name: newName(), participants: [] });
+    expect(shown(created)).toMatchObject(OK);
+    expect(verdictOn(await read(answerOf(created).channelId))).toEqual(UNAVAILABLE);
+    expect((await readiness()).down).toContain('redis');
+    await redis.restart();
+    await expectRecovery(answerOf(created).channelId);
+  });
+
+  it('a Parley whose event store is away waits for it without a loop that spins, and comes up with it', async () => {
+    const id = await createChannel();
+    await eventStore.kill9();
+    await parley.kill9();
+    const printed = parley.output().length;
+    await parley.start({ wait: false });
+    await eventually(() => parley.output().slice(printed).includes('waiting for the event store'));
+    expect(parley.alive()).toBe(true);
+    await eventStore.restart();
+    await eventually(async () => (await parley.api.get('/health/live')).status === 200, { timeoutMs: 20_000 });
+    await expectRecovery(id);
+    const waits = parley.output().slice(printed).split('waiting for the event store').length - 1;
+    expect(waits).toBeLessThan(20);
+  });
+});

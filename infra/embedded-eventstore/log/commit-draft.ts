@@ -28,6 +28,9 @@ export type Change =
   | { kind: 'delete'; request: DeleteRequest }
   | { kind: 'tombstone'; request: DeleteRequest };
 
+/** What the next write needs to know of the log as a whole. */
+export type LogEnd = { position: number; createdMs: number; streamCount: number };
+
 type DraftEvent = WrittenEvent & { id: string; stream: string };
 
 const NO_BYTES = Buffer.alloc(0);
@@ -48,17 +51,18 @@ export class CommitDraft {
   /** The newest metadata of streams whose metadata this commit changes. */
   #metadata = new Map<string, Uint8Array>();
 
-  constructor(storage: Storage, recentIds: RecentIds, last: { position: number; createdMs: number }) {
+  constructor(storage: Storage, recentIds: RecentIds, last: LogEnd) {
     this.#storage = storage;
     this.#recentIds = recentIds;
     this.position = last.position;
     // Never backwards, whatever the clock does: age limits are found by bisection.
     this.#createdMs = Math.max(last.createdMs, Date.now());
-    this.#streamCount = storage.streamCount();
+    this.#streamCount = last.streamCount;
   }
 
-  get createdMs(): number {
-    return this.#createdMs;
+  /** Where the log ends once this commit is durable. */
+  get end(): LogEnd {
+    return { position: this.position, createdMs: this.#createdMs, streamCount: this.#streamCount };
   }
 
   get isEmpty(): boolean {

@@ -4,7 +4,7 @@
 import { LogWriteError } from './event-log.ts';
 import type { Commit, WriteOutcome } from './event-log.ts';
 import { CommitDraft } from './commit-draft.ts';
-import type { Change } from './commit-draft.ts';
+import type { Change, LogEnd } from './commit-draft.ts';
 import { RecentIds } from './recent-ids.ts';
 import type { Storage } from './storage.ts';
 
@@ -20,13 +20,11 @@ type Waiting = {
 };
 
 export class LogWriter {
-  /** Newest durable event. */
-  position = 0;
   pendingBytes = 0;
   #storage: Storage;
   #onCommit: (commit: Commit) => void;
   #recentIds = new RecentIds();
-  #createdMs = 0;
+  #end: LogEnd;
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
@@ -34,7 +32,12 @@ export class LogWriter {
   constructor(storage: Storage, onCommit: (commit: Commit) => void) {
     this.#storage = storage;
     this.#onCommit = onCommit;
-    this.#startFromStorage();
+    this.#end = endOf(storage);
+  }
+
+  /** Newest durable event. */
+  get position(): number {
+    return this.#end.position;
   }
 
   write(change: Change): Promise<WriteOutcome> {
@@ -68,17 +71,15 @@ export class LogWriter {
 
   async #commit(group: Waiting[]): Promise<void> {
     try {
-      const draft = new CommitDraft(this.#storage, this.#recentIds, {
-        position: this.position,
-        createdMs: this.#createdMs,
-      });
+      const draft = new CommitDraft(this.#storage, this.#recentIds, this.#end);
       // 1. Decide all, in order.
       const outcomes = group.map((entry) => draft.apply(entry.change));
       // 2. On disk.
-      if (!draft.isEmpty) await this.#storage.commit(draft.rows);
-      this.position = draft.position;
-      this.#createdMs = draft.createdMs;
-      draft.remember();
+      if (!draft.isEmpty) {
+        await this.#storage.commit(draft.rows);
+        this.#end = draft.end;
+        draft.remember();
+      }
       // 3. Acknowledge, then publish.
       for (const [index, entry] of group.entries()) {
         const outcome = outcomes[index];
@@ -97,14 +98,14 @@ export class LogWriter {
     const reason = error instanceof LogWriteError ? error : new LogWriteError(String(error), { cause: error });
     for (const entry of group) entry.reject(reason);
     // What is on disk decides, not what we believe.
-    this.#startFromStorage();
+    this.#end = endOf(this.#storage);
   }
+}
 
-  #startFromStorage(): void {
-    const last = this.#storage.lastEvent();
-    this.position = last?.position ?? 0;
-    this.#createdMs = last?.createdMs ?? 0;
-  }
+/** Counts the streams one by one, so for starts and after failures only. */
+function endOf(storage: Storage): LogEnd {
+  const last = storage.lastEvent();
+  return { position: last?.position ?? 0, createdMs: last?.createdMs ?? 0, streamCount: storage.streamCount() };
 }
 
 function sizeOf(change: Change): number {

@@ -9,7 +9,16 @@ import { asRecord, readLog, type LogEvent } from './log-reader.ts';
 /** Call it when nobody writes any more. Waits until the read models have come to the end of the log. */
 export async function observe(
   operations: readonly Operation[],
-  { eventstoreUrl, api }: { readonly eventstoreUrl: string; readonly api: ApiClient },
+  {
+    eventstoreUrl,
+    api,
+    readWith = api,
+  }: {
+    readonly eventstoreUrl: string;
+    /** Of a process with a projector: it knows how far the read models are. */
+    readonly api: ApiClient;
+    readonly readWith?: ApiClient;
+  },
 ): Promise<Observation> {
   await eventually(async () => {
     const { status, text } = await api.get('/health/ready');
@@ -17,8 +26,8 @@ export async function observe(
   });
   const log = await readLog(eventstoreUrl, 'channel-');
   // Read models that have just been lost are still being folded: then a list says so, and is asked again.
-  const listed = await eventually(() => listChannels(api), { timeoutMs: 30_000 });
-  return { operations, log, reads: await readChannels(api, log), listed };
+  const listed = await eventually(() => listChannels(readWith), { timeoutMs: 30_000 });
+  return { operations, log, reads: await readChannels(readWith, log), listed };
 }
 
 async function readChannels(api: ApiClient, log: readonly LogEvent[]): Promise<Map<string, ReadChannel>> {

@@ -28,7 +28,8 @@ afterEach(async () => {
   await rm(parent, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-describe('npm start', () => {
+// Whole programs, several in a test: on a machine that is busy with other things they take their time.
+describe('npm start', { timeout: 120_000 }, () => {
   it.each(['SIGINT', 'SIGTERM'] as const)('stops cleanly at %s, and goes on with the same data', async (signal) => {
     for (let time = 0; time < 2; time++) {
       const parley = await startParley();
@@ -145,9 +146,7 @@ async function startParley(variables: Record<string, string> = {}): Promise<Run>
   const parley = run({ DATA_DIR: dataDir, PORT: String(await freePort()), ...variables });
   let ended = false;
   void parley.exit.then(() => (ended = true));
-  await eventually(() => {
-    if (ended) throw new Error(`it ended: ${parley.output()}`);
-    return parley.output().includes('Ctrl-C');
-  });
+  await eventually(() => ended || parley.output().includes('Ctrl-C'), { timeoutMs: 60_000 });
+  if (ended) throw new Error(`it ended: ${parley.output()}`);
   return parley;
 }

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { z } from 'zod';
 
 import { publishToRedis, subscribeToRedis } from '#libs/platform/redis/index.ts';
@@ -10,6 +12,8 @@ const keyChange = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('revoked'), keyId: z.string() }),
   z.object({ kind: z.literal('user-deactivated'), organizationId: z.string(), userId: z.string() }),
 ]);
+
+const PUBLISH_WAIT_MS = 500;
 
 /** What those who remember authenticated keys have to know at once. */
 export type KeyChange = z.infer<typeof keyChange>;
@@ -40,6 +44,11 @@ export class KeyChanges implements KeyChangeAnnouncer {
 
   async announce(change: KeyChange): Promise<void> {
     for (const memory of this.#memories) memory.forget(change);
+    // A Redis that hangs must not hold up an answer: what it is to tell has happened.
+    await Promise.race([this.#publish(change), delay(PUBLISH_WAIT_MS, undefined, { ref: false })]);
+  }
+
+  async #publish(change: KeyChange): Promise<void> {
     try {
       await publishToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, JSON.stringify(change));
     } catch (error) {

@@ -1,0 +1,153 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { openDataFolder } from '#infra/data-folder/index.ts';
+import type { DataFolder } from '#infra/data-folder/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { TestApi } from '#test/support/test-api.ts';
+
+const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
+
+interface Run {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `parley` as a process of its own, with nothing in its environment but `environment`. */
+async function parley(environment: Record<string, string>, ...args: string[]): Promise<Run> {
+  const env = { PATH: process.env['PATH'] ?? '', ...environment };
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...args], { env });
+    return { exitCode: 0, stdout, stderr };
+  } catch (error) {
+    if (!(error instanceof Error) || !('stdout' in error) || !('stderr' in error) || !('code' in error)) throw error;
+    return { exitCode: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) };
+  }
+}
+
+describe('parley beside a running system', () => {
+  let api: TestApi;
+  let folder: DataFolder;
+  let dataDir: string;
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-test-cli-'));
+    api = await startTestApi();
+    // What a running Parley leaves in its data folder.
+    folder = await openDataFolder(dataDir);
+    await folder.publish({ eventstoreUrl: api.stores.eventStore.url, redisUrl: api.stores.redis.url });
+  });
+  afterAll(async () => {
+    await folder.release();
+    await api.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const run = (...args: string[]): Promise<Run> => parley({ DATA_DIR: dataDir }, ...args);
+  const json = async (...args: string[]) => {
+    const { stdout, stderr } = await run(...args, '--json');
+    expect(stderr).toBe('');
+    return JSON.parse(stdout);
+  };
+  const statusWith = async (key: string): Promise<number> =>
+    (await api.call({ method: 'GET', url: '/api/v1/users', key })).status;
+
+  it('creates keys that work at once, rotates and revokes them', { timeout: 120_000 }, async () => {
+    const organization = await json('organizations', 'create', 'Acme', '--application', 'health');
+    const user = await json('users', 'create', 'Ada', '--email', 'ada@example.org', '-o', organization.id);
+    await json('organizations', 'update', organization.id, '--owner', user.id);
+    const key = await json('keys', 'create', '--name', 'backend', '--scopes', 'read', '-o', organization.id);
+    expect(key).toMatchObject({ name: 'backend', principal: { type: 'user', id: user.id }, scopes: ['read'] });
+    const users = await api.call({ method: 'GET', url: '/api/v1/users', key: key.key });
+    expect(users.json.items).toMatchObject([{ id: user.id, display_name: 'Ada', email: 'ada@example.org' }]);
+
+    const next = await json('keys', 'rotate', key.id, '-o', organization.id);
+    expect([await statusWith(key.key), await statusWith(next.key)]).toEqual([200, 200]);
+    await json('keys', 'revoke', key.id, '-o', organization.id);
+    await eventually(async () => (await statusWith(key.key)) === 401, { timeoutMs: 5_000 });
+    expect(await statusWith(next.key)).toBe(200);
+
+    const listed = await run('keys', 'list', '-o', organization.id);
+    const [head, ...lines] = listed.stdout.trim().split('\n');
+    expect(head).toMatch(/^ID +NAME +STATUS +PRINCIPAL/);
+    expect(lines.map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      [next.id, 'backend', 'active'],
+      [key.id, 'backend', 'revoked'],
+    ]);
+    expect(listed.stdout).not.toContain(next.key);
+
+    await json('users', 'deactivate', user.id, '-o', organization.id);
+    await eventually(async () => (await statusWith(next.key)) === 401, { timeoutMs: 5_000 });
+  });
+
+  it('means the first organization where none is named', async () => {
+    const [owner] = await json('users', 'list');
+    expect(owner).toMatchObject({ id: api.userId, organization_id: api.organizationId });
+  });
+
+  it('says in one line what is wrong, and fails', { timeout: 120_000 }, async () => {
+    const wrong: [string[], RegExp][] = [
+      [['keys', 'revoke', 'nope'], /^parley: the organization has no key nope; /],
+      [['keys', 'create', '--scopes', 'fly'], /^parley: scopes\.0: /],
+      [
+        ['keys', 'create', '--expires', '2020-01-01T00:00:00Z'],
+        /^parley: 2020-01-01T00:00:00.000Z has passed already$/,
+      ],
+      [['users', 'list', '-o', 'nobody'], /^parley: there is no organization nobody$/],
+      [['organizations', 'fly'], /^error: /],
+    ];
+    for (const [args, line] of wrong) {
+      const { exitCode, stdout, stderr } = await run(...args);
+      expect(exitCode).toBe(1);
+      expect(stdout).toBe('');
+      expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
+    }
+  });
+
+  it('rebuilds the read models under the running system', async () => {
+    await api.stores.platform.redis.del(...(await api.stores.platform.redis.keys('parley:rm:*user*')));
+    expect((await json('rebuild')).events).toBeGreaterThan(0);
+    const users = await api.call({ method: 'GET', url: '/api/v1/users', key: api.rootKey });
+    expect(users.json.items).toMatchObject([{ id: api.userId }]);
+  });
+});
+
+describe('parley where nothing runs', () => {
+  let dataDir: string;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-test-cli-'));
+  });
+  afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+  it('runs the stores of the data folder for as long as it takes', { timeout: 120_000 }, async () => {
+    const made = await parley({ DATA_DIR: dataDir }, 'organizations', 'create', 'Acme', '--json');
+    expect(made.stderr).toBe('');
+    const listed = await parley({ DATA_DIR: dataDir }, 'organizations', 'list', '--json');
+    expect(JSON.parse(listed.stdout)).toEqual([JSON.parse(made.stdout)]);
+    // Nobody holds it any more.
+    await (await openDataFolder(dataDir)).release();
+  });
+
+  it('does not make a data folder where there is none', async () => {
+    const { exitCode, stderr } = await parley({ DATA_DIR: join(dataDir, 'typo') }, 'keys', 'list');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^parley: there is no data folder .*typo; /);
+  });
+
+  it('shows its configuration without secrets, and names what is wrong with it', async () => {
+    const secret = 'k'.repeat(40);
+    const { stdout } = await parley({ PORT: '9090', PARLEY_BOOTSTRAP_KEY: secret }, 'config');
+    expect(stdout).toMatch(/^PORT +9090 +environment /m);
+    expect(stdout).toMatch(/^HOST +127\.0\.0\.1 +default /m);
+    expect(stdout).not.toContain(secret);
+    const wrong = await parley({ PORT: 'many' }, 'keys', 'list');
+    expect(wrong.exitCode).toBe(1);
+    expect(wrong.stderr).toMatch(/^parley: PORT must be a whole number .*\n$/);
+  });
+});

@@ -41,7 +41,7 @@ function appendBenchmark({ name, title, writers, batch, goal }: AppendBenchmark)
       const side =
         (file: string) =>
         ({ seconds, warmUpSeconds }: Scale) =>
-          onFreshStores((stores) => measure(file, { ...stores, writers, batch, seconds, warmUpSeconds }));
+          onFreshStores((stores) => measure(file, { ...stores, writers, streams: 1, batch, seconds, warmUpSeconds }));
       return {
         sides: {
           parley: side('sides/parley-commands.process.ts'),
@@ -66,10 +66,10 @@ async function onFreshStores(
 }
 
 async function measure(file: string, task: AppendTask): Promise<Sample> {
-  const { rate, stream, events } = await askOnce<AppendAnswer>(file, task);
+  const { rate, cpuMicros, stream, events } = await askOnce<AppendAnswer>(file, task);
   const { stored, bytes } = await lastOf(task.eventstoreUrl, stream);
   if (stored !== events) throw new Error(`${events} events were acknowledged, ${stored} are stored`);
-  return { figures: { rate, bytesOfEvent: bytes } };
+  return { figures: { rate, cpuMicros, bytesOfEvent: bytes } };
 }
 
 /** How many events a stream has, and the size of the last one's data and metadata. */

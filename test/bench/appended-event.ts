@@ -6,8 +6,10 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 export interface AppendTask {
   readonly eventstoreUrl: string;
   readonly redisUrl: string;
-  /** Commands of ours in flight. */
+  /** Commands of ours in flight on the one channel. */
   readonly writers: number;
+  /** Streams of theirs, each with one append in flight. */
+  readonly streams: number;
   /** Events in one append of theirs. */
   readonly batch: number;
   readonly seconds: number;
@@ -16,8 +18,9 @@ export interface AppendTask {
 
 export interface AppendAnswer {
   readonly rate: number;
+  readonly cpuMicros: number;
+  /** The stream, or the first of them, and how many of its events were acknowledged. */
   readonly stream: string;
-  /** Events that were acknowledged. */
   readonly events: number;
 }
 

@@ -150,7 +150,11 @@ function resp(words: readonly string[]): string {
 }
 
 async function pipe(file: string, url: string): Promise<void> {
-  const cli = spawn('redis-cli', ['-u', url, '--no-auth-warning', '--pipe'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const { hostname, port, password } = new URL(url);
+  const cli = spawn('redis-cli', ['-h', hostname, '-p', port, '--pipe'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, REDISCLI_AUTH: password },
+  });
   let output = '';
   cli.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   createReadStream(file, { highWaterMark: 1 << 20 }).pipe(cli.stdin);

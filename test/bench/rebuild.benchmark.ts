@@ -12,8 +12,9 @@ export interface RebuildTask {
 }
 
 export interface RebuildAnswer {
-  readonly events: number;
+  readonly count: number;
   readonly rate: number;
+  readonly cpuMicros: number;
 }
 
 const SHAPE: LogShape = { events: 60_000, eventsPerChannel: 40, active: 64 };
@@ -36,9 +37,9 @@ export const rebuildBenchmark: Benchmark = {
     await askOnce('sides/fill-log.process.ts', { eventstoreUrl: eventStore.url, shape });
     const side = (file: string) => async () => {
       const task: RebuildTask = { eventstoreUrl: eventStore.url, redisUrl: redis.url };
-      const { events, rate } = await askOnce<RebuildAnswer>(file, task);
-      if (events !== shape.events) throw new Error(`${events} events instead of ${shape.events}`);
-      return { figures: { rate } };
+      const { count, rate, cpuMicros } = await askOnce<RebuildAnswer>(file, task);
+      if (count !== shape.events) throw new Error(`${count} events instead of ${shape.events}`);
+      return { figures: { rate, cpuMicros } };
     };
     return {
       sides: {

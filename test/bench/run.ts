@@ -1,4 +1,5 @@
 import type { Benchmark, Row, Sample, Scale } from './benchmark.ts';
+import { isQuiet, waitForQuiet } from './quiet.ts';
 import { median } from './statistics.ts';
 
 export interface RowResult {
@@ -18,13 +19,23 @@ export interface BenchmarkResult {
   readonly remarks: readonly string[];
 }
 
+export interface RunOptions {
+  readonly runs: number;
+  readonly scale: Scale;
+  /** How long to wait for other processes to leave the machine alone, before each measurement. */
+  readonly patienceSeconds: number;
+  readonly onSample: (text: string) => void;
+}
+
+const BUSY = 'other processes kept the machine busy';
+
 /**
  * Runs all sides in turn, `runs` times; every other time in the opposite order, so that no side always
  * follows the same neighbour.
  */
 export async function runBenchmark(
   benchmark: Benchmark,
-  { runs, scale, onSample }: { runs: number; scale: Scale; onSample: (text: string) => void },
+  { runs, scale, patienceSeconds, onSample }: RunOptions,
 ): Promise<BenchmarkResult> {
   const { sides, cleanUp } = await benchmark.prepare(scale);
   try {
@@ -32,7 +43,9 @@ export async function runBenchmark(
     for (let run = 0; run < runs; run++) {
       const order = Object.entries(sides);
       for (const [name, side] of run % 2 === 0 ? order : order.toReversed()) {
-        const sample = await side(scale);
+        const busy = await waitForQuiet(patienceSeconds);
+        const measured = await side(scale);
+        const sample = isQuiet(busy) ? measured : { ...measured, remarks: [...(measured.remarks ?? []), BUSY] };
         samples.get(name)?.push(sample);
         onSample(`${benchmark.name} ${run + 1}/${runs} ${name}: ${describe(sample)}`);
       }

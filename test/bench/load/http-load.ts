@@ -22,7 +22,14 @@ export async function loadHttp(serverPid: number, url: URL, load: Omit<HttpLoad,
     if (result.refused > 0) throw new Error(`${result.refused} answers were refusals`);
     const achieved = result.requests / result.seconds;
     return {
-      figures: { rate: achieved, p50: result.p50, p99: result.p99, serverCpu: server, generatorCpu: result.cpu },
+      figures: {
+        rate: achieved,
+        p50: result.p50,
+        p99: result.p99,
+        cpuMicros: (server / achieved) * 1e6,
+        serverCpu: server,
+        generatorCpu: result.cpu,
+      },
       remarks: [
         ...(load.rate === undefined && result.cpu > BUSY && server < BUSY ? ['the load generator was the limit'] : []),
         ...(result.lagP99 > LATE_MS ? [`the load generator was late by more than ${LATE_MS} ms`] : []),

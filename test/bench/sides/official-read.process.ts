@@ -1,7 +1,7 @@
 /** Their side of the rebuild: `$all` through the official client, every event dropped; the second pass counts. */
 import { EventStoreDBClient } from '@eventstore/db-client';
 
-import { answerTasks } from '../child-process.ts';
+import { answerTasks, timed } from '../child-process.ts';
 import type { RebuildAnswer, RebuildTask } from '../rebuild.benchmark.ts';
 
 answerTasks<RebuildTask, RebuildAnswer>(async ({ eventstoreUrl }) => {
@@ -12,7 +12,5 @@ answerTasks<RebuildTask, RebuildAnswer>(async ({ eventstoreUrl }) => {
     return events;
   }
   await readAll();
-  const started = performance.now();
-  const events = await readAll();
-  return { events, rate: (events / (performance.now() - started)) * 1000 };
+  return timed(readAll);
 });

@@ -42,10 +42,13 @@ answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, redisUrl, writers,
   const all = Promise.all(Array.from({ length: writers }, write));
   await Promise.race([all, delay(warmUpSeconds * 1000)]);
   const [before, started] = [count, performance.now()];
+  const cpu = process.cpuUsage();
   await Promise.race([all, delay(seconds * 1000)]);
-  const rate = ((count - before) / (performance.now() - started)) * 1000;
+  const measured = count;
+  const { user, system } = process.cpuUsage(cpu);
+  const rate = ((measured - before) / (performance.now() - started)) * 1000;
   end.abort();
   await all;
   if (failures.length > 0) throw failures[0];
-  return { rate, stream: `channel-${channel.id}`, events: count + 1 };
+  return { rate, cpuMicros: (user + system) / (measured - before), stream: `channel-${channel.id}`, events: count + 1 };
 });

@@ -7,7 +7,7 @@ import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 
-import { answerTasks } from '../child-process.ts';
+import { answerTasks, timed } from '../child-process.ts';
 import type { RebuildAnswer, RebuildTask } from '../rebuild.benchmark.ts';
 
 answerTasks<RebuildTask, RebuildAnswer>(async ({ eventstoreUrl, redisUrl }) => {
@@ -22,7 +22,5 @@ answerTasks<RebuildTask, RebuildAnswer>(async ({ eventstoreUrl, redisUrl }) => {
   const parts = { ...platform, ...composeReadModels(platform) };
   const { signal } = new AbortController();
   await rebuild(parts, { signal });
-  const started = performance.now();
-  const events = await rebuild(parts, { signal });
-  return { events, rate: (events / (performance.now() - started)) * 1000 };
+  return timed(() => rebuild(parts, { signal }));
 });

@@ -33,7 +33,9 @@ export function batchAppend(log: EventLog, call: BatchCall, out: Outgoing): void
     out.write(await commit(log, correlationId, target, collector, error));
     unanswered--;
     if (ended && unanswered === 0) out.end();
-    if (call.isPaused() && log.pendingBytes < MAX_PENDING_BYTES) void out.ready().then(() => call.resume());
+    // With nothing of its own under way, only the next message can tell whether there is room.
+    const mayGoOn = unanswered === 0 || log.pendingBytes < MAX_PENDING_BYTES;
+    if (call.isPaused() && mayGoOn) void out.ready().then(() => call.resume());
   };
 
   call.on('data', (message: Buffer) => {

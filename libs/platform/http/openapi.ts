@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import { z } from 'zod';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { JSON_TYPE } from './errors.ts';
 import { ERROR_RESPONSES, ERROR_SCHEMAS } from './openapi-errors.ts';
@@ -41,10 +42,34 @@ export async function registerOpenApi(app: HttpApp, info: HttpServerOptions['inf
 export function openApiRoute(app: HttpApp): void {
   let document: Buffer | undefined;
   app.get('/openapi.json', { config: { public: true }, schema: { hide: true } }, (_request, reply) => {
-    document ??= Buffer.from(JSON.stringify(app.swagger()));
+    document ??= Buffer.from(JSON.stringify(tidied(app.swagger())));
     void reply.type(JSON_TYPE).send(document);
   });
 }
+
+/** Takes out what zod's JSON Schema says and nobody needs to read, then the schemas that nothing names. */
+function tidied(document: object): object {
+  const plain: unknown = JSON.parse(JSON.stringify(document), (key, value: unknown) => {
+    if (key === 'additionalProperties' && value === false) return undefined;
+    if ((key === 'maximum' || key === 'minimum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER)
+      return undefined;
+    return key === 'propertyNames' && JSON.stringify(value) === '{"type":"string"}' ? undefined : value;
+  });
+  const { components, ...rest } = withSchemas.parse(plain);
+  const schemas = { ...components.schemas };
+  for (let before = -1; before !== Object.keys(schemas).length;) {
+    before = Object.keys(schemas).length;
+    for (const name of Object.keys(schemas)) {
+      const { [name]: _itself, ...others } = schemas;
+      if (!JSON.stringify([rest, others]).includes(`"#/components/schemas/${name}"`)) delete schemas[name];
+    }
+  }
+  return { ...rest, components: { ...components, schemas } };
+}
+
+const withSchemas = z.looseObject({
+  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+});
 
 const describeRoute: Transform = (route) => {
   const { schema, url } = jsonSchemaTransform(route);

@@ -46,12 +46,12 @@ export function positionOf(request: FastifyRequest): Position | undefined {
 }
 
 /**
- * Waits at most two seconds for the position that a read names.
+ * Waits at most two seconds for the position that a read names; without a waiter it is only checked.
  * @throws Fault 503 `not_caught_up`
  */
-export async function awaitPosition(request: FastifyRequest, waiter: PositionWaiter): Promise<void> {
+export async function awaitPosition(request: FastifyRequest, waiter: PositionWaiter | undefined): Promise<void> {
   const position = positionOf(request);
-  if (position === undefined) return;
+  if (position === undefined || waiter === undefined) return;
   const { organizationId } = request.principal;
   if (await waiter.waitUntilVisible({ ...position, organizationId }, WAIT_MS)) return;
   throw new Fault('not_caught_up', 'The position is not visible yet', { retryAfterSeconds: 1 });

@@ -6,12 +6,12 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { Metrics } from '../telemetry/index.ts';
-import { hasScope, presentedKey } from './auth.ts';
+import { presentedKey, requireScope } from './auth.ts';
 import type { Authenticator, Principal } from './auth.ts';
-import { forbidden, unauthorized } from './errors.ts';
+import { unauthorized } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
 import type { IdempotencyStore } from './idempotency.ts';
-import { awaitPosition, POSITION_HEADER, positionOf } from './position.ts';
+import { awaitPosition, POSITION_HEADER } from './position.ts';
 import type { PositionWaiter } from './position.ts';
 import type { Limiters } from './rate-limits.ts';
 
@@ -26,7 +26,13 @@ export interface Pipeline {
 }
 
 type Done = HookHandlerDoneFunction;
-type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void;
+/**
+ * Fastify takes both from one hook: a call of `done` when it ends at once, or a promise when it has
+ * to wait (then `done` is not called). Throwing at once is a refusal too.
+ */
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void | Promise<unknown>;
+
+type SendHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done) => void | Promise<void>;
 
 /** Runs for every route as it is declared. */
 export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
@@ -35,73 +41,70 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   if (config?.public !== true && config?.scope === undefined) {
     throw new TypeError(`route ${method} ${route.url} needs config.scope or config.public`);
   }
+  const gate = config.public ? nameOnly : gateOf(method, config.scope ?? '', pipeline);
+  route.onRequest = [gate, ...listed(route.onRequest)];
   const timing = pipeline.metrics.http.route(method, route.url);
-  route.onRequest = [config.public ? stamp : gateOf(config.scope ?? '', pipeline), ...listed(route.onRequest)];
-  route.onResponse = [
-    ...listed(route.onResponse),
-    (_request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-      timing.observe(reply.statusCode, reply.elapsedTime);
-      done();
-    },
-  ];
-  if (config.public) return;
-  if (method === 'GET' || method === 'HEAD') attachPosition(route, pipeline);
-  else route.handlerTimeout ??= pipeline.handlerTimeoutMs;
+  // On sending, not on response: that would put two listeners on every response of the read path.
+  const measure: SendHook = (request, reply, _payload, done) => {
+    timing.observe(reply.statusCode, performance.now() - request.startedAt);
+    done();
+  };
+  route.onSend = [...listed(route.onSend), measure];
+  if (config.public || isRead(method)) return;
+  route.handlerTimeout ??= pipeline.handlerTimeoutMs;
   if (method === 'POST' || method === 'PATCH') attachIdempotency(route, pipeline);
 }
+
+const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
 function listed<T>(hooks: T | T[] | undefined): T[] {
   return hooks === undefined ? [] : Array.isArray(hooks) ? hooks : [hooks];
 }
 
 /** Names the request in its answer, whatever the answer will be. */
-export function stamp(request: FastifyRequest, reply: FastifyReply, done: Done): void {
-  void reply.header('x-request-id', request.id);
-  void reply.header('traceparent', request.traceparent);
-  done();
+export function name(request: FastifyRequest, reply: FastifyReply): void {
+  request.startedAt = performance.now();
+  void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+  // Whoever traces gets the trace continued; whoever does not is spared the bytes.
+  if (request.headers.traceparent !== undefined) void reply.header('traceparent', request.traceparent);
 }
 
-/** 1. limit by address 2. authenticate 3. scope 4. limit by key */
-function gateOf(scope: string, { authenticator, limiters, isClosing }: Pipeline): Hook {
-  const { perAddress, perKey } = limiters;
+const nameOnly: Hook = (request, reply, done) => {
+  name(request, reply);
+  done();
+};
 
-  function admit(request: FastifyRequest, reply: FastifyReply, principal: Principal | null, done: Done): void {
-    if (principal === null) return done(unauthorized());
-    if (!hasScope(principal.scopes, scope)) {
-      return done(forbidden(`The API key lacks the scope ${scope}`, 'missing_scope'));
-    }
-    request.authenticated = principal;
-    if (perKey === undefined) return done();
-    perKey(request, reply).then(() => done(), done);
+/** 1. limit by address 2. authenticate 3. scope 4. limit by key 5. on reads: wait for the position */
+function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
+  const { authenticator, isClosing, positions } = pipeline;
+  const { perAddress, perKey } = pipeline.limiters;
+  const mayWait = isRead(method);
+
+  function identify(request: FastifyRequest): Principal | null | Promise<Principal | null> {
+    const key = presentedKey(request.headers.authorization);
+    return key === null ? null : authenticator.authenticate(key);
   }
 
-  function authenticate(request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    const key = presentedKey(request.headers.authorization);
-    const principal = key === null ? null : authenticator.authenticate(key);
-    if (principal instanceof Promise) principal.then((found) => admit(request, reply, found, done), done);
-    else admit(request, reply, principal, done);
+  /** @returns a promise when the request has to wait */
+  function admit(request: FastifyRequest, reply: FastifyReply, principal: Principal | null): Promise<void> | undefined {
+    if (principal === null) throw unauthorized();
+    requireScope(principal, scope);
+    request.authenticated = principal;
+    perKey?.(request, reply);
+    if (!mayWait || request.headers[POSITION_HEADER] === undefined) return undefined;
+    return awaitPosition(request, positions);
   }
 
   return (request, reply, done) => {
-    void reply.header('x-request-id', request.id);
-    void reply.header('traceparent', request.traceparent);
-    if (isClosing()) return done(new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 }));
-    if (perAddress === undefined) return authenticate(request, reply, done);
-    perAddress(request, reply).then(() => authenticate(request, reply, done), done);
+    name(request, reply);
+    if (isClosing()) throw new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
+    perAddress?.(request, reply);
+    const principal = identify(request);
+    if (principal instanceof Promise) return principal.then((found) => admit(request, reply, found));
+    const waiting = admit(request, reply, principal);
+    if (waiting !== undefined) return waiting;
+    done();
   };
-}
-
-/** Reads wait for the position that the caller has seen written. */
-function attachPosition(route: RouteOptions, { positions }: Pipeline): void {
-  const hook: Hook = (request, _reply, done) => {
-    if (request.headers[POSITION_HEADER] === undefined) return done();
-    if (positions) awaitPosition(request, positions).then(() => done(), done);
-    else {
-      positionOf(request);
-      done();
-    }
-  };
-  route.preHandler = [hook, ...listed(route.preHandler)];
 }
 
 function attachIdempotency(route: RouteOptions, { idempotency: store }: Pipeline): void {
@@ -114,16 +117,13 @@ function attachIdempotency(route: RouteOptions, { idempotency: store }: Pipeline
   const begin: Hook = (request, reply, done) => {
     const run = request.idempotentRun;
     if (run === null) return done();
-    if (!store)
-      return done(new Fault('store_unavailable', 'Idempotency keys are unavailable', { retryAfterSeconds: 2 }));
-    beginIdempotent(run, store, reply).then((answered) => {
-      if (!answered) done();
-    }, done);
+    if (!store) throw new Fault('store_unavailable', 'Idempotency keys are unavailable', { retryAfterSeconds: 2 });
+    return beginIdempotent(run, store, reply);
   };
-  const end = (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void => {
+  const end: SendHook = (request, reply, payload, done) => {
     const run = request.idempotentRun;
     if (run?.lease === undefined || !store) return done();
-    void endIdempotent(run, store, request, reply, payload).then(() => done());
+    return endIdempotent(run, store, request, reply, payload);
   };
   route.preValidation = [read, ...listed(route.preValidation)];
   route.preHandler = [begin, ...listed(route.preHandler)];

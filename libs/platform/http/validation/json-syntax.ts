@@ -26,7 +26,7 @@ export function syntaxFaultOf(text: string): SyntaxFault {
     scanDocument({ text, at: 0 });
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault;
-    return { error: fault.message, position: [...text.slice(0, fault.at)].length };
+    return { error: fault.message, position: Array.from(text.slice(0, fault.at)).length };
   }
   return { error: 'Expecting value', position: 0 };
 }

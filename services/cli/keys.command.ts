@@ -17,6 +17,7 @@ interface CreateOptions extends OrganizationOptions {
   readonly user?: string;
   readonly service?: string;
   readonly expires?: string;
+  readonly quiet?: boolean;
 }
 
 interface RotateOptions extends OrganizationOptions {
@@ -38,6 +39,7 @@ export function keysCommand(parts: CliParts): Command {
     .option('--expires <time>', 'RFC 3339 time after which it stops working')
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
+    .option('--quiet', 'print the key and nothing else')
     .action((options: CreateOptions) => create(parts, options));
 
   command
@@ -135,8 +137,14 @@ async function revoke(parts: CliParts, id: string, options: OrganizationOptions)
   });
 }
 
-function printNewKey(parts: CliParts, options: OrganizationOptions, result: NewKeyResult, id = ''): void {
+function printNewKey(
+  parts: CliParts,
+  options: OrganizationOptions & { readonly quiet?: boolean },
+  result: NewKeyResult,
+  id = '',
+): void {
   if (!result.ok) throw refusal(result.rejection, id);
+  if (options.quiet === true) return parts.print(`${result.secret}\n`);
   printOne(parts, options, { ...keyResource(result.key), key: result.secret });
   if (options.json !== true) parts.print('\nThe key is shown only now: keep it.\n');
 }

@@ -18,7 +18,6 @@ describe('configuration', () => {
       rateLimitPerKey: 60_000,
       rateLimitPerAddress: 120_000,
       requestTimeoutMs: 15_000,
-      storeTimeoutMs: 4_000,
       stopTimeoutMs: 10_000,
     });
   });

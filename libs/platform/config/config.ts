@@ -19,8 +19,7 @@ export const environment = z.object({
     .refine((value) => value.length >= 16, 'needs at least 16 characters')
     .optional()
     .meta({
-      description:
-        'Signs cursors and positions; gateways behind one address share it. Default: of the data folder.',
+      description: 'Signs cursors and positions; gateways behind one address share it. Default: of the data folder.',
       secret: true,
     }),
   EVENTSTORE_URL: url('esdb:', 'esdb+discover:')
@@ -51,9 +50,6 @@ export const environment = z.object({
   REQUEST_TIMEOUT_MS: integer(100, 600_000)
     .prefault('15000')
     .describe('Milliseconds within which a request must have arrived in full.'),
-  STORE_TIMEOUT_MS: integer(100, 60_000)
-    .prefault('4000')
-    .describe('Milliseconds to wait for a store before the answer is 503.'),
   STOP_TIMEOUT_MS: integer(100, 600_000)
     .prefault('10000')
     .describe('Milliseconds that each part gets to finish its work when Parley stops.'),
@@ -88,7 +84,6 @@ export interface Config {
   /** Requests a minute; 0 is no limit. */
   readonly rateLimitPerAddress: number;
   readonly requestTimeoutMs: number;
-  readonly storeTimeoutMs: number;
   readonly stopTimeoutMs: number;
 }
 
@@ -129,7 +124,6 @@ export function parseConfig(variables: Variables): Config {
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,
-    storeTimeoutMs: values.STORE_TIMEOUT_MS,
     stopTimeoutMs: values.STOP_TIMEOUT_MS,
   };
 }

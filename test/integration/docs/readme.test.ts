@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+import { describeConfig } from '#libs/platform/config/index.ts';
+
+const readme = join(import.meta.dirname, '../../../README.md');
+const BEGIN = '<!-- configuration: made from libs/platform/config; a test compares -->';
+const END = '<!-- /configuration -->';
+
+/** The table of the README, as prettier would write its cells. */
+function configurationRows(): string[][] {
+  return describeConfig({}).map(({ name, default: fallback, description }) => [
+    `\`${name}\``,
+    fallback === null || fallback === '' ? '' : `\`${fallback}\``,
+    description,
+  ]);
+}
+
+it('the README describes every variable as the configuration does', async () => {
+  const text = await readFile(readme, 'utf8');
+  const section = text.slice(text.indexOf(BEGIN) + BEGIN.length, text.indexOf(END));
+  const rows = section
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    );
+  expect(rows).toEqual(configurationRows());
+});

@@ -1,31 +1,22 @@
 import { LRUCache } from 'lru-cache';
 
-import type { Decision, Rejection } from '#libs/kernel/decider.ts';
-import { foldEvents } from '#libs/kernel/decider.ts';
+import type { Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { eventIdOf } from '#libs/kernel/ids.ts';
-import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/projection.ts';
 import type { Projection } from '#libs/platform/readmodel/projection.ts';
 import type { Projector } from '#libs/platform/readmodel/projector.ts';
-import { entityKeys } from '#libs/platform/readmodel/read-model.keys.ts';
 import type { ReadModel } from '#libs/platform/readmodel/read-model.ts';
 
 import type { CommandContext } from './command-context.ts';
-import { metadataOf } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
+import { EntityLoader } from './entity-loader.ts';
+import type { Tip } from './entity-loader.ts';
+import { decideBatch } from './decide-batch.ts';
+import type { CommandResult, Decide, Decided, Waiting } from './decide-batch.ts';
 import { wasAppended } from './repeated-command.ts';
-
-/** What became of a command: the state right after it, at the revision that it left the stream at. */
-export type CommandResult<State, R extends Rejection> =
-  | { readonly ok: true; readonly state: State; readonly revision: StreamRevision }
-  | { readonly ok: false; readonly rejection: R };
-
-export type Decide<State, E extends DomainEvent, R extends Rejection> = (state: State) => Decision<E, R>;
 
 /** The stores that commands run on. */
 export interface CommandStores {
@@ -43,28 +34,7 @@ export interface CommandHandlerOptions {
   readonly onApplyFailure?: (error: unknown) => void;
 }
 
-interface Tip<State> {
-  readonly state: State;
-  readonly revision: StreamRevision;
-}
-
-interface Waiting<State, E extends DomainEvent> {
-  readonly context: CommandContext;
-  readonly decide: Decide<State, E, Rejection>;
-  resolve(result: CommandResult<State, Rejection>): void;
-  reject(error: unknown): void;
-}
-
-interface Decided<State, E extends DomainEvent> {
-  readonly answers: readonly (() => void)[];
-  readonly events: readonly StreamEvent<E>[];
-  readonly after: Tip<State>;
-  readonly rest: readonly Waiting<State, E>[];
-}
-
 const MAX_BATCH = 200;
-/** One append may hold 1 MiB; the rest of it is left for metadata and framing. */
-const MAX_BATCH_BYTES = 700_000;
 const ATTEMPTS = 8;
 
 /**
@@ -85,6 +55,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #projection: Projection<State, E>;
   readonly #stores: CommandStores;
   readonly #onApplyFailure: (error: unknown) => void;
+  readonly #loader: EntityLoader<State, E>;
   readonly #cache: LRUCache<string, Tip<State>>;
   readonly #queue: CommandQueue<Waiting<State, E>>;
 
@@ -92,6 +63,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     this.#projection = projection;
     this.#stores = stores;
     this.#onApplyFailure = options.onApplyFailure ?? (() => undefined);
+    this.#loader = new EntityLoader(projection, stores, this.#onApplyFailure);
     this.#cache = new LRUCache({ max: options.cachedEntities ?? 5_000 });
     this.#queue = new CommandQueue((id, waiting) => this.#runBatch(id, waiting), {
       maxWaiting: options.maxWaiting ?? 1_000,
@@ -130,17 +102,17 @@ export class CommandHandler<State, E extends DomainEvent> {
     // 1. Load: from memory, else the read model's snapshot and the tail of the stream.
     const cached = this.#cache.get(id);
     let atEnd = cached === undefined;
-    let current = cached ?? (await this.#load(id, head.context.organizationId));
+    let current = cached ?? (await this.#loader.load(id, head.context.organizationId));
     // Until the outcome is known, nobody else is to decide on what may be out of date.
     this.#cache.delete(id);
 
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       // 2. Decide, each command on the state that the one before it leaves.
-      const decided = this.#decideAll(current, batch);
+      const decided = decideBatch(this.#projection, current, batch);
 
       // 3. Nothing to append is an answer only at the true end of the stream.
       if (decided.events.length === 0 && !atEnd) {
-        const end = await this.#readTail(id, current);
+        const end = await this.#loader.readTail(id, current);
         atEnd = true;
         if (end.revision !== current.revision) {
           current = end;
@@ -150,7 +122,7 @@ export class CommandHandler<State, E extends DomainEvent> {
 
       // 4. Append at exactly the revision that was decided on; on a conflict, catch up and decide again.
       if (!(await this.#append(id, current.revision, decided.events))) {
-        current = await this.#readTail(id, current);
+        current = await this.#loader.readTail(id, current);
         atEnd = true;
         continue;
       }
@@ -179,9 +151,9 @@ export class CommandHandler<State, E extends DomainEvent> {
     this.#cache.delete(id);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const isDone = await wasAppended(this.#stores.store, stream, { commandId, repeatedSinceMs });
-      const current = await this.#load(id, organizationId);
+      const current = await this.#loader.load(id, organizationId);
       if (!isDone) {
-        const decided = this.#decideAll(current, [waiting]);
+        const decided = decideBatch(this.#projection, current, [waiting]);
         // After a conflict, the first request may turn out to have been faster.
         if (!(await this.#append(id, current.revision, decided.events))) continue;
         if (decided.events.length === 0) {
@@ -189,56 +161,13 @@ export class CommandHandler<State, E extends DomainEvent> {
           return rest;
         }
       }
-      const end = await this.#readTail(id, current);
+      const end = await this.#loader.readTail(id, current);
       await this.#catchUp(id, organizationId);
       this.#cache.set(id, end);
       waiting.resolve({ ok: true, ...end });
       return rest;
     }
     throw tooManyConflicts();
-  }
-
-  #decideAll(start: Tip<State>, batch: readonly Waiting<State, E>[]): Decided<State, E> {
-    const answers: (() => void)[] = [];
-    const events: StreamEvent<E>[] = [];
-    let tip = start;
-    let bytes = 0;
-    for (const [index, waiting] of batch.entries()) {
-      const before = tip;
-      try {
-        const decision = waiting.decide(before.state);
-        if (!decision.ok) {
-          answers.push(() => waiting.resolve(decision));
-          continue;
-        }
-        const own = this.#asStreamEvents(decision.events, waiting.context, before.revision);
-        bytes += JSON.stringify(own).length;
-        if (index > 0 && own.length > 0 && bytes > MAX_BATCH_BYTES) {
-          return { answers, events, after: before, rest: batch.slice(index) };
-        }
-        events.push(...own);
-        const after = {
-          state: foldEvents(this.#projection.fold, before.state, own),
-          revision: streamRevision(before.revision + own.length),
-        };
-        tip = after;
-        answers.push(() => waiting.resolve({ ok: true, ...after }));
-      } catch (error) {
-        answers.push(() => waiting.reject(error));
-      }
-    }
-    return { answers, events, after: tip, rest: [] };
-  }
-
-  #asStreamEvents(decided: readonly E[], context: CommandContext, after: StreamRevision): StreamEvent<E>[] {
-    const metadata = encodeMetadata(metadataOf(context));
-    return decided.map((event, index) => ({
-      ...event,
-      data: this.#projection.codec.encode(event),
-      id: eventIdOf(context.commandId, index),
-      revision: streamRevision(after + 1 + index),
-      metadata,
-    }));
   }
 
   /** @returns false on a conflict */
@@ -292,31 +221,6 @@ export class CommandHandler<State, E extends DomainEvent> {
     } catch (error) {
       this.#onApplyFailure(error);
     }
-  }
-
-  async #load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
-    const keys = entityKeys(this.#projection.noun, organizationId, id);
-    let start: Tip<State> = { state: this.#projection.fold.initialState, revision: NO_EVENTS };
-    try {
-      const [snapshot] = await this.#stores.readModel.snapshots([keys]);
-      // The snapshot was made by this very fold, in a key that carries the version of its shape.
-      if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision };
-    } catch (error) {
-      // Without Redis the whole stream is folded: slower, and just as right.
-      this.#onApplyFailure(error);
-    }
-    return this.#readTail(id, start);
-  }
-
-  async #readTail(id: EntityId, from: Tip<State>): Promise<Tip<State>> {
-    let { state, revision } = from;
-    const stream = streamName(this.#projection.noun, id);
-    for await (const stored of this.#stores.store.readStream(stream, { from: streamRevision(revision + 1) })) {
-      const event = this.#projection.codec.decode(stored);
-      if (event !== null) state = this.#projection.fold.evolve(state, event);
-      revision = stored.revision;
-    }
-    return { state, revision };
   }
 }
 

@@ -2,4 +2,5 @@
 export { metadataOf } from './command-context.ts';
 export type { CommandContext } from './command-context.ts';
 export { CommandHandler } from './command-handler.ts';
-export type { CommandHandlerOptions, CommandResult, CommandStores } from './command-handler.ts';
+export type { CommandHandlerOptions, CommandStores } from './command-handler.ts';
+export type { CommandResult } from './decide-batch.ts';

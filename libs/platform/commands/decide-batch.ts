@@ -1,0 +1,94 @@
+import type { Decision, Rejection } from '#libs/kernel/decider.ts';
+import { foldEvents } from '#libs/kernel/decider.ts';
+import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import { eventIdOf } from '#libs/kernel/ids.ts';
+import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
+import type { EventCodec } from '#libs/platform/eventstore/index.ts';
+import type { Projection } from '#libs/platform/readmodel/projection.ts';
+
+import type { CommandContext } from './command-context.ts';
+import { metadataOf } from './command-context.ts';
+import type { Tip } from './entity-loader.ts';
+
+/** What became of a command: the state right after it, at the revision that it left the stream at. */
+export type CommandResult<State, R extends Rejection> =
+  | { readonly ok: true; readonly state: State; readonly revision: StreamRevision }
+  | { readonly ok: false; readonly rejection: R };
+
+export type Decide<State, E extends DomainEvent, R extends Rejection> = (state: State) => Decision<E, R>;
+
+/** A command that waits for its answer. */
+export interface Waiting<State, E extends DomainEvent> {
+  readonly context: CommandContext;
+  readonly decide: Decide<State, E, Rejection>;
+  resolve(result: CommandResult<State, Rejection>): void;
+  reject(error: unknown): void;
+}
+
+/** What a batch of commands came to. Nothing of it is true until its events are in the log. */
+export interface Decided<State, E extends DomainEvent> {
+  /** Answers the commands that were decided; to be called once the events are acknowledged. */
+  readonly answers: readonly (() => void)[];
+  readonly events: readonly StreamEvent<E>[];
+  readonly after: Tip<State>;
+  /** Commands that did not fit into one append. */
+  readonly rest: readonly Waiting<State, E>[];
+}
+
+/** One append may hold 1 MiB; the rest of it is left for metadata and framing. */
+const MAX_BATCH_BYTES = 700_000;
+
+/** Decides commands of one entity, each on the state that the one before it leaves. */
+export function decideBatch<State, E extends DomainEvent>(
+  projection: Projection<State, E>,
+  start: Tip<State>,
+  batch: readonly Waiting<State, E>[],
+): Decided<State, E> {
+  const answers: (() => void)[] = [];
+  const events: StreamEvent<E>[] = [];
+  let tip = start;
+  let bytes = 0;
+  for (const [index, waiting] of batch.entries()) {
+    const before = tip;
+    try {
+      const decision = waiting.decide(before.state);
+      if (!decision.ok) {
+        answers.push(() => waiting.resolve(decision));
+        continue;
+      }
+      const own = asStreamEvents(projection.codec, decision.events, waiting.context, before.revision);
+      bytes += JSON.stringify(own).length;
+      if (index > 0 && own.length > 0 && bytes > MAX_BATCH_BYTES) {
+        return { answers, events, after: before, rest: batch.slice(index) };
+      }
+      events.push(...own);
+      const after = {
+        state: foldEvents(projection.fold, before.state, own),
+        revision: streamRevision(before.revision + own.length),
+      };
+      tip = after;
+      answers.push(() => waiting.resolve({ ok: true, ...after }));
+    } catch (error) {
+      answers.push(() => waiting.reject(error));
+    }
+  }
+  return { answers, events, after: tip, rest: [] };
+}
+
+/** Events with their places in the stream, their ids, and their data as every later reader will see it. */
+function asStreamEvents<E extends DomainEvent>(
+  codec: EventCodec<E>,
+  decided: readonly E[],
+  context: CommandContext,
+  after: StreamRevision,
+): StreamEvent<E>[] {
+  const metadata = encodeMetadata(metadataOf(context));
+  return decided.map((event, index) => ({
+    ...event,
+    data: codec.encode(event),
+    id: eventIdOf(context.commandId, index),
+    revision: streamRevision(after + 1 + index),
+    metadata,
+  }));
+}

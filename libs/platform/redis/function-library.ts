@@ -13,6 +13,15 @@ export interface FunctionCall {
   readonly args: readonly (string | Buffer | number)[];
 }
 
+type Reply = readonly [Error | null, unknown];
+
+/** Calls of one caller that wait for the end of the turn. */
+interface Sending {
+  readonly calls: readonly FunctionCall[];
+  resolve(replies: readonly Reply[]): void;
+  reject(error: unknown): void;
+}
+
 /**
  * A library of Redis functions from one `.lua` file. It is loaded on first use, and again when a Redis
  * turns out not to have it (a new or emptied one): the version is part of the library's and of its
@@ -21,6 +30,7 @@ export interface FunctionCall {
 export class FunctionLibrary {
   readonly #redis: Redis;
   readonly #source: string;
+  #turn: Sending[] | null = null;
 
   constructor(redis: Redis, file: URL) {
     this.#redis = redis;
@@ -28,7 +38,7 @@ export class FunctionLibrary {
   }
 
   /**
-   * Sends the calls in order as one pipeline; replies come in the same order.
+   * Sends the calls in order; replies come in the same order.
    *
    * @throws `Fault` `store_unavailable`; a script error as it is. Of several failures the first is thrown,
    * and calls behind it may have been executed: calls must be repeatable.
@@ -46,14 +56,33 @@ export class FunctionLibrary {
     });
   }
 
-  async #send(calls: readonly FunctionCall[]): Promise<[Error | null, unknown][]> {
+  /** What is sent in one turn of the event loop, by however many callers, goes as one pipeline: one write for all. */
+  #send(calls: readonly FunctionCall[]): Promise<readonly Reply[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#turn === null) {
+        this.#turn = [];
+        setImmediate(() => this.#flush());
+      }
+      this.#turn.push({ calls, resolve, reject });
+    });
+  }
+
+  #flush(): void {
+    const turn = this.#turn ?? [];
+    this.#turn = null;
     const pipeline = this.#redis.pipeline();
-    for (const { name, keys, args } of calls) pipeline.fcall(name, keys.length, ...keys, ...args);
-    try {
-      return (await pipeline.exec()) ?? [];
-    } catch (error) {
-      throw redisFault(error);
+    for (const { calls } of turn) {
+      for (const { name, keys, args } of calls) pipeline.fcall(name, keys.length, ...keys, ...args);
     }
+    pipeline.exec().then(
+      (replies) => {
+        let at = 0;
+        for (const { calls, resolve } of turn) resolve((replies ?? []).slice(at, (at += calls.length)));
+      },
+      (error: unknown) => {
+        for (const { reject } of turn) reject(redisFault(error));
+      },
+    );
   }
 
   async #load(): Promise<void> {

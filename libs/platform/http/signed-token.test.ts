@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createTokenSigner } from './signed-token.ts';
+
+const signer = createTokenSigner('a secret of sixteen bytes or more');
+
+test('a token opens in its own context, to what was sealed', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string()), fc.jsonValue(), (context, payload) => {
+      const token = signer.seal(context, payload);
+      expect(token).toMatch(/^[A-Za-z0-9_-]+$/);
+      expect(signer.open(context, token)).toEqual(JSON.parse(JSON.stringify(payload)));
+    }),
+  );
+});
+
+test('a token does not open in another context, also when the parts join to the same text', () => {
+  const token = signer.seal(['ab', 'c'], [1]);
+  for (const other of [['a', 'bc'], ['abc'], ['ab', 'c', ''], ['ab'], []])
+    expect(signer.open(other, token)).toBeUndefined();
+});
+
+test('a token does not open with another secret', () => {
+  const token = signer.seal(['a'], [1]);
+  expect(createTokenSigner('another secret of sixteen').open(['a'], token)).toBeUndefined();
+});
+
+test('a token with any one character changed does not open', () => {
+  const token = signer.seal(['a'], [2, 'some key']);
+  for (let at = 0; at < token.length - 1; at += 1) {
+    const other = token[at] === 'A' ? 'B' : 'A';
+    expect(signer.open(['a'], token.slice(0, at) + other + token.slice(at + 1))).toBeUndefined();
+  }
+});
+
+test.each(['', 'x', '!'.repeat(40), 'A'.repeat(3000), 'AAAAAAAAAAAAAAAAAAAAAAAAAAAA'])(
+  'junk does not open: %j',
+  (junk) => expect(signer.open(['a'], junk)).toBeUndefined(),
+);
+
+test('a secret that is too short is refused', () => {
+  expect(() => createTokenSigner('short')).toThrow(RangeError);
+});

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { createMetrics } from './metrics.ts';
+
+const metrics = () => createMetrics({ processMetrics: false });
+
+test('durations are counted by route and status, in cumulative buckets', async () => {
+  const subject = metrics();
+  const route = subject.http.route('GET', '/things/:id');
+  route.observe(200, 3);
+  route.observe(200, 700);
+  route.observe(404, 20_000);
+  const text = await subject.scrape();
+  const labels = 'method="GET",route="/things/:id"';
+  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="200",le="0.0025"} 0\n`);
+  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="200",le="0.005"} 1\n`);
+  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="200",le="1"} 2\n`);
+  expect(text).toContain(`http_request_duration_seconds_count{${labels},status="200"} 2\n`);
+  expect(text).toContain(`http_request_duration_seconds_sum{${labels},status="200"} 0.703\n`);
+  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="404",le="10"} 0\n`);
+  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="404",le="+Inf"} 1\n`);
+});
+
+test('counters and gauges carry the prefix, and a name asked for twice is one metric', async () => {
+  const subject = metrics();
+  subject.counter('events_applied_total', 'Events', ['outcome']).add({ outcome: 'applied' });
+  subject.counter('events_applied_total', 'Events', ['outcome']).add({ outcome: 'applied' }, 2);
+  subject.gauge('queue_length', 'Commands that wait').set(7);
+  const text = await subject.scrape();
+  expect(text).toContain('parley_events_applied_total{outcome="applied"} 3');
+  expect(text).toContain('parley_queue_length 7');
+});
+
+test('an observed gauge is read at each scrape, and one that fails takes nothing with it', async () => {
+  const subject = metrics();
+  let lag = 3;
+  subject.observedGauge('lag', 'Events behind', () => lag);
+  subject.observedGauge('broken', 'Fails', () => Promise.reject(new Error('away')));
+  expect(await subject.scrape()).toContain('parley_lag 3');
+  lag = 4;
+  const text = await subject.scrape();
+  expect(text).toContain('parley_lag 4');
+  expect(text).toContain('parley_broken Nan');
+});

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import fc from 'fast-check';
+import { assert, property, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
 import { API_KEY_PREFIX, createApiKey, digestOf, isWellFormedApiKey } from './api-key.ts';
 
@@ -20,8 +20,8 @@ test('the smallest and the largest secret have the same width', () => {
 });
 
 test('different secrets give different keys, and every key is well-formed', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (random) => {
+  assert(
+    property(uint8Array({ minLength: 32, maxLength: 32 }), (random) => {
       const made = createApiKey(random);
       return isWellFormedApiKey(made) && (made === key) === (digestOf(made) === digestOf(key));
     }),

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, jsonValue, property } from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson } from './canonical-json.ts';
 
@@ -12,8 +12,8 @@ test('a member that is undefined does not count', () => {
 });
 
 test('different values give different texts, and the text is JSON of the value', () => {
-  fc.assert(
-    fc.property(fc.jsonValue(), (value) => {
+  assert(
+    property(jsonValue(), (value) => {
       expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
     }),
   );

@@ -5,6 +5,7 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-pro
 import { JSON_TYPE } from './errors.ts';
 import { ERROR_RESPONSES, ERROR_SCHEMAS } from './openapi-errors.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
+import { SHOWN_DEFAULT } from './validation/schemas.ts';
 
 type Transform = NonNullable<FastifyDynamicSwaggerOptions['transform']>;
 type TransformObject = NonNullable<FastifyDynamicSwaggerOptions['transformObject']>;
@@ -53,6 +54,10 @@ function tidied(document: object): object {
     if (key === 'additionalProperties' && value === false) return undefined;
     if ((key === 'maximum' || key === 'minimum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER)
       return undefined;
+    if (typeof value === 'object' && value !== null && SHOWN_DEFAULT in value) {
+      const { [SHOWN_DEFAULT]: fallback, ...others } = value;
+      return { ...others, default: fallback };
+    }
     return key === 'propertyNames' && JSON.stringify(value) === '{"type":"string"}' ? undefined : value;
   });
   const { components, ...rest } = withSchemas.parse(plain);

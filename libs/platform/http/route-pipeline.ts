@@ -47,6 +47,8 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   // On sending, not on response: that would put two listeners on every response of the read path.
   const measure: SendHook = (request, reply, _payload, done) => {
     timing.observe(reply.statusCode, performance.now() - request.startedAt);
+    // Or the connection would stay open after the last answer, and the stop would wait for it.
+    if (pipeline.isClosing()) void reply.header('connection', 'close');
     done();
   };
   route.onSend = [...listed(route.onSend), measure];

@@ -30,6 +30,9 @@ interface Described {
   readonly deprecated?: boolean;
 }
 
+/** zod leaves the default of a parsed string out of its JSON Schema: it travels under this name instead. */
+export const SHOWN_DEFAULT = 'x-default';
+
 /** OpenAPI facts; members without a value are left out. */
 function facts(known: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
@@ -97,18 +100,16 @@ export function queryInteger(options: QueryIntegerOptions & { default: number })
 export function queryInteger(options?: QueryIntegerOptions): z.ZodType<number>;
 export function queryInteger(options: QueryIntegerOptions = {}): z.ZodType<number> {
   const { min, max, default: fallback, ...described } = options;
-  const schema = z
-    .unknown()
-    .transform((value, context): number => {
-      if (typeof value !== 'string') return refuse(context, INT_TYPE);
-      if (!/^-?\d+$/.test(value)) return refuse(context, INT_PARSING);
-      const parsed = Number(value);
-      if (min !== undefined && parsed < min) return refuse(context, greaterThanEqual(min));
-      if (max !== undefined && parsed > max) return refuse(context, lessThanEqual(max));
-      return Number.isSafeInteger(parsed) ? parsed : refuse(context, INT_PARSING_SIZE);
-    })
-    .meta(facts({ type: 'integer', ...described, minimum: min, maximum: max, default: fallback }));
-  return fallback === undefined ? schema : schema.default(fallback);
+  const schema = z.unknown().transform((value, context): number => {
+    if (typeof value !== 'string') return refuse(context, INT_TYPE);
+    if (!/^-?\d+$/.test(value)) return refuse(context, INT_PARSING);
+    const parsed = Number(value);
+    if (min !== undefined && parsed < min) return refuse(context, greaterThanEqual(min));
+    if (max !== undefined && parsed > max) return refuse(context, lessThanEqual(max));
+    return Number.isSafeInteger(parsed) ? parsed : refuse(context, INT_PARSING_SIZE);
+  });
+  const known = facts({ type: 'integer', ...described, minimum: min, maximum: max, [SHOWN_DEFAULT]: fallback });
+  return fallback === undefined ? schema.meta(known) : schema.default(fallback).meta(known);
 }
 
 /** The words that pydantic takes for a boolean in a query string, in any case. */
@@ -124,14 +125,12 @@ interface QueryBooleanOptions extends Described {
 export function queryBoolean(options: QueryBooleanOptions & { default: boolean }): z.ZodDefault<z.ZodType<boolean>>;
 export function queryBoolean(options?: QueryBooleanOptions): z.ZodType<boolean>;
 export function queryBoolean({ default: fallback, ...described }: QueryBooleanOptions = {}): z.ZodType<boolean> {
-  const schema = z
-    .unknown()
-    .transform((value, context): boolean => {
-      if (typeof value !== 'string') return refuse(context, BOOL_TYPE);
-      return BOOLEANS.get(value.toLowerCase()) ?? refuse(context, BOOL_PARSING);
-    })
-    .meta(facts({ type: 'boolean', ...described, default: fallback }));
-  return fallback === undefined ? schema : schema.default(fallback);
+  const schema = z.unknown().transform((value, context): boolean => {
+    if (typeof value !== 'string') return refuse(context, BOOL_TYPE);
+    return BOOLEANS.get(value.toLowerCase()) ?? refuse(context, BOOL_PARSING);
+  });
+  const known = facts({ type: 'boolean', ...described, [SHOWN_DEFAULT]: fallback });
+  return fallback === undefined ? schema.meta(known) : schema.default(fallback).meta(known);
 }
 
 /** An id in a path. One that no entity can have makes the request 404, without a look-up. */

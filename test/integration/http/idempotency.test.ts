@@ -1,0 +1,134 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
+import { startEdge } from './edge.ts';
+import type { Edge } from './edge.ts';
+
+let edge: Edge;
+let store: TestRedis;
+let client: Redis;
+let held: Promise<void> | undefined;
+let entered: () => void = () => undefined;
+
+beforeAll(async () => {
+  store = await startTestRedis();
+  client = new Redis(store.url, { enableAutoPipelining: true });
+  edge = await startEdge({ idempotency: new RedisIdempotencyStore(client) }, (app) => {
+    app.post('/held', { config: { scope: 'things:write' } }, async () => {
+      entered();
+      await held;
+      return { done: true };
+    });
+  });
+});
+afterAll(async () => {
+  await edge.server.close();
+  client.disconnect();
+  await store.stop();
+});
+
+function patch(key: string, body: string, headers: Record<string, string> = {}): Promise<Response> {
+  return edge.call('/things/one', { method: 'PATCH', body, headers: { 'idempotency-key': key, ...headers } });
+}
+
+test('the same request again gets the first answer again, and runs nothing', async () => {
+  const first = await patch('again', '{"name":"a","meta_data":{"x":1,"y":2}}');
+  const ran = edge.commands.length;
+  const second = await patch('again', ' {"meta_data": {"y": 2, "x": 1}, "name": "a"} ');
+  expect(first.headers.get('idempotency-replayed')).toBeNull();
+  expect(second.headers.get('idempotency-replayed')).toBe('true');
+  for (const header of ['content-type', 'etag', 'parley-position']) {
+    expect(second.headers.get(header)).toBe(first.headers.get(header));
+  }
+  expect([second.status, await second.text()]).toEqual([first.status, await first.text()]);
+  expect(edge.commands).toHaveLength(ran);
+});
+
+test('the same key with another body, path or method is 422', async () => {
+  await patch('other', '{"name":"a"}');
+  const answers = [
+    await patch('other', '{"name":"b"}'),
+    await edge.call('/things/two', { method: 'PATCH', body: '{"name":"a"}', headers: { 'idempotency-key': 'other' } }),
+    await edge.call('/failures', { method: 'POST', body: '{"how":"bug"}', headers: { 'idempotency-key': 'other' } }),
+  ];
+  for (const answer of answers) {
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ detail: [{ loc: ['header', 'idempotency-key'] }] });
+  }
+});
+
+test('keys of different organizations never meet', async () => {
+  await patch('shared', '{"name":"a"}');
+  const foreign = await patch('shared', '{"name":"b"}', { authorization: edge.keys.second });
+  expect(foreign.status).toBe(200);
+  expect(foreign.headers.get('idempotency-replayed')).toBeNull();
+});
+
+test('while the first request is in flight, the second is 409; then it gets the first answer', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+  held = promise;
+  entered = enter;
+  const request = { method: 'POST', headers: { 'idempotency-key': 'flight' } };
+  const first = edge.call('/held', request);
+  await inside;
+  const second = await edge.call('/held', request);
+  resolve();
+  expect(second.status).toBe(409);
+  expect(second.headers.get('retry-after')).toBe('1');
+  expect(await (await first).json()).toEqual({ done: true });
+  const third = await edge.call('/held', request);
+  expect([third.status, third.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+});
+
+test.each(['fault', 'bug', 'conflict'])(
+  'an answer that may change (%s) is not kept: the command runs again, as the same command',
+  async (how) => {
+    const request = { method: 'POST', body: JSON.stringify({ how }), headers: { 'idempotency-key': `retry-${how}` } };
+    const before = edge.commands.length;
+    const first = await edge.call('/failures', request);
+    const second = await edge.call('/failures', request);
+    expect(second.status).toBe(first.status);
+    expect(second.headers.get('idempotency-replayed')).toBeNull();
+    const [one, two] = edge.commands.slice(before);
+    expect(one).toBeDefined();
+    expect(two).toBe(one);
+  },
+);
+
+test('a refusal that will not change is kept', async () => {
+  const request = { method: 'POST', body: '{"how":"missing"}', headers: { 'idempotency-key': 'missing' } };
+  await edge.call('/failures', request);
+  const second = await edge.call('/failures', request);
+  expect([second.status, second.headers.get('idempotency-replayed')]).toEqual([404, 'true']);
+});
+
+test('input that is refused does not take the key', async () => {
+  expect((await patch('fresh', '{"name":1}')).status).toBe(422);
+  expect((await patch('fresh', '{"name":"a"}')).status).toBe(200);
+});
+
+test('without a key, every request is a command of its own', async () => {
+  const before = edge.commands.length;
+  for (let request = 0; request < 2; request += 1) await edge.call('/things/one', { method: 'PATCH', body: '{}' });
+  expect(new Set(edge.commands.slice(before)).size).toBe(2);
+});
+
+test('a key has 1 to 255 visible characters', async () => {
+  expect((await patch('k'.repeat(255), '{}')).status).toBe(200);
+  for (const key of ['k'.repeat(256), '', 'a b']) expect((await patch(key, '{}')).status).toBe(422);
+});
+
+test('a request with a key is 503 where no store remembers keys, and nothing runs', async () => {
+  const without = await startEdge();
+  const answer = await without.call('/things/one', {
+    method: 'PATCH',
+    body: '{}',
+    headers: { 'idempotency-key': 'a' },
+  });
+  await without.server.close();
+  expect(answer.status).toBe(503);
+  expect(without.commands).toEqual([]);
+});

@@ -1,0 +1,87 @@
+import { afterEach, expect, test } from 'vitest';
+import { startEdge } from './edge.ts';
+import type { Edge } from './edge.ts';
+
+const started: Edge[] = [];
+async function start(...args: Parameters<typeof startEdge>): Promise<Edge> {
+  const edge = await startEdge(...args);
+  started.push(edge);
+  return edge;
+}
+afterEach(() => Promise.all(started.splice(0).map((edge) => edge.server.close())));
+
+const DAY_MS = 86_400_000;
+
+test('a key that has used up its window is 429 with Retry-After; another key is not', async () => {
+  const edge = await start({ rateLimits: { perKey: { max: 3, windowMs: DAY_MS }, perAddress: false } });
+  const statuses: number[] = [];
+  for (let request = 0; request < 4; request += 1) statuses.push((await edge.call('/things/one')).status);
+  expect(statuses).toEqual([200, 200, 200, 429]);
+  const refused = await edge.call('/things/one');
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(86_000);
+  expect(await refused.json()).toMatchObject({ detail: 'Too many requests', code: 'rate_limited' });
+  expect((await edge.call('/things/one', { headers: { authorization: edge.keys.reader } })).status).toBe(200);
+});
+
+test('guessing keys and paths uses up the window of the address, before authentication', async () => {
+  const edge = await start({ rateLimits: { perKey: false, perAddress: { max: 3, windowMs: DAY_MS } } });
+  const guess = { headers: { authorization: 'guess' } };
+  const statuses = [
+    (await edge.call('/things/one', guess)).status,
+    (await edge.call('/nowhere')).status,
+    (await edge.call('/things/one', guess)).status,
+    (await edge.call('/things/one', guess)).status,
+    (await edge.call('/things/one')).status,
+    (await edge.call('/nowhere')).status,
+  ];
+  expect(statuses).toEqual([401, 404, 401, 429, 429, 429]);
+});
+
+test('health and metrics are never limited', async () => {
+  const edge = await start({
+    rateLimits: { perKey: { max: 1, windowMs: DAY_MS }, perAddress: { max: 1, windowMs: DAY_MS } },
+  });
+  for (let request = 0; request < 5; request += 1) expect((await edge.call('/health/live')).status).toBe(200);
+});
+
+test('a trusted proxy names the address, anybody else does not', async () => {
+  const limits = { perKey: false, perAddress: { max: 1, windowMs: DAY_MS } } as const;
+  const from = (edge: Edge, address: string) => edge.call('/things/one', { headers: { 'x-forwarded-for': address } });
+  const open = await start({ rateLimits: limits });
+  expect([(await from(open, '10.0.0.1')).status, (await from(open, '10.0.0.2')).status]).toEqual([200, 429]);
+  const proxied = await start({ rateLimits: limits, trustedProxies: ['127.0.0.1'] });
+  expect([(await from(proxied, '10.0.0.1')).status, (await from(proxied, '10.0.0.2')).status]).toEqual([200, 200]);
+  // One IPv6 network of 64 bits is one caller.
+  expect([(await from(proxied, '2001:db8::1')).status, (await from(proxied, '2001:db8:0:0:ffff::2')).status]).toEqual([
+    200, 429,
+  ]);
+  expect((await from(proxied, '2001:db8:0:1::1')).status).toBe(200);
+});
+
+test('a handler that does not answer in time is 503 with Retry-After', async () => {
+  const edge = await start({ handlerTimeoutMs: 50 }, (app) => {
+    app.post('/never', { config: { scope: 'things:write' } }, () => new Promise<never>(() => undefined));
+  });
+  const answer = await edge.call('/never', { method: 'POST' });
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get('retry-after')).toBe('2');
+  expect(await answer.json()).toMatchObject({ code: 'timeout' });
+});
+
+test('only origins of the allow-list may call from a browser', async () => {
+  const edge = await start({ corsOrigins: ['https://app.example'] });
+  const preflight = (origin: string) =>
+    edge.call('/things/one', { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'PATCH' } });
+  const allowed = await preflight('https://app.example');
+  expect(allowed.status).toBe(204);
+  expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
+  expect(allowed.headers.get('access-control-allow-methods')).toContain('PATCH');
+  expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull();
+  const closed = await start();
+  const refused = await closed.call('/things/one', { headers: { origin: 'https://app.example' } });
+  expect(refused.headers.get('access-control-allow-origin')).toBeNull();
+});
+
+test('a route without scope and not public is refused at start', async () => {
+  await expect(startEdge({}, (app) => void app.get('/open', () => ({})))).rejects.toThrow('needs config.scope');
+});

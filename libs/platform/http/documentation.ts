@@ -36,6 +36,7 @@ export async function registerDocumentation(app: HttpApp, title: string): Promis
         agent: { disabled: true },
         mcp: { disabled: true },
         showDeveloperTools: 'never',
+        hideClientButton: true,
       },
     });
   });

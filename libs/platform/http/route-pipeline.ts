@@ -4,6 +4,7 @@
  * and one after it, both synchronous unless a limit or an unknown key makes them wait.
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
+import type { Logger } from 'pino';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { Metrics } from '../telemetry/index.ts';
 import { presentedKey, requireScope } from './auth.ts';
@@ -19,6 +20,7 @@ export interface Pipeline {
   readonly authenticator: Authenticator;
   readonly limiters: Limiters;
   readonly metrics: Metrics;
+  readonly logger: Logger | undefined;
   readonly idempotency: IdempotencyStore | undefined;
   readonly positions: PositionWaiter | undefined;
   readonly handlerTimeoutMs: number;
@@ -43,10 +45,19 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   }
   const gate = config.public ? nameOnly : gateOf(method, config.scope ?? '', pipeline);
   route.onRequest = [gate, ...listed(route.onRequest)];
+  const { logger } = pipeline;
   const timing = pipeline.metrics.http.route(method, route.url);
   // On sending, not on response: that would put two listeners on every response of the read path.
   const measure: SendHook = (request, reply, _payload, done) => {
-    timing.observe(reply.statusCode, performance.now() - request.startedAt);
+    const duration_ms = performance.now() - request.startedAt;
+    timing.observe(reply.statusCode, duration_ms);
+    if (logger?.isLevelEnabled('debug')) {
+      const {
+        statusCode: status,
+        request: { id: request_id },
+      } = reply;
+      logger.debug({ request_id, method, route: route.url, status, duration_ms }, 'answered');
+    }
     // Or the connection would stay open after the last answer, and the stop would wait for it.
     if (pipeline.isClosing()) void reply.header('connection', 'close');
     done();

@@ -50,6 +50,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
       authenticator: options.authenticator,
       limiters,
       metrics: options.metrics,
+      logger: options.logger,
       idempotency: options.idempotency,
       positions: options.positions,
       handlerTimeoutMs: options.handlerTimeoutMs ?? 30_000,

@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
+import { createLogger } from '#libs/platform/telemetry/index.ts';
 import { startEdge } from './edge.ts';
 import type { Edge } from './edge.ts';
 
@@ -64,6 +65,27 @@ test('metrics count requests by the pattern of their route', async () => {
   expect(text).toContain('http_request_duration_seconds_count{method="GET",route="/things/:id",status="200"} 1');
   expect(text).toContain('http_request_duration_seconds_count{method="GET",route="/things/:id",status="404"} 1');
   expect(text).not.toContain('things/one');
+});
+
+test('the log names what failed by its request id, and shows no key; other answers are only seen at debug', async () => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const quiet = await start({ logger: createLogger({ level: 'info' }, destination) });
+  await quiet.call(`/things/one?key=${quiet.keys.first}`);
+  await quiet.call('/things/two');
+  expect(lines).toEqual([]);
+  const failed = await quiet.call('/failures', { method: 'POST', body: '{"how":"bug"}' });
+  const talkative = await start({ logger: createLogger({ level: 'debug' }, destination) });
+  await talkative.call('/things/two', { headers: { 'x-request-id': 'named' } });
+  expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
+    {
+      level: 'error',
+      request_id: failed.headers.get('x-request-id'),
+      err: { stack: expect.stringContaining('edge.ts') },
+    },
+    { level: 'debug', request_id: 'named', method: 'GET', route: '/things/:id', status: 404 },
+  ]);
+  expect(lines.join('')).not.toMatch(/parley_live_[0-9A-Za-z]/);
 });
 
 const documentSchema = z.object({
@@ -155,6 +177,7 @@ test('closing finishes what is in flight, and refuses what comes after', async (
   expect(idle).toBe(200);
   expect(answer.status).toBe(200);
   expect(await answer.json()).toEqual({ done: true });
+  expect(answer.headers.get('connection')).toBe('close');
   expect([503, 'ECONNREFUSED', 'ECONNRESET']).toContain(late);
   await closed;
   agent.destroy();

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
@@ -16,7 +17,7 @@ import { EntityLoader } from './entity-loader.ts';
 import type { Tip } from './entity-loader.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { CommandResult, Decide, Decided, Waiting } from './decide-batch.ts';
-import { wasAppended } from './repeated-command.ts';
+import { readRecentCommands, RecentCommands, wasAppended } from './repeated-command.ts';
 
 /** The stores that commands run on. */
 export interface CommandStores {
@@ -36,6 +37,14 @@ export interface CommandHandlerOptions {
 
 const MAX_BATCH = 200;
 const ATTEMPTS = 8;
+/** Idempotency keys that the cached entities may hold together: about 25 MB. */
+const MAX_CACHED_COMMANDS = 250_000;
+
+/** What is kept of an entity between commands; `recent` once a command with an idempotency key has come. */
+interface Cached<State> {
+  readonly tip: Tip<State>;
+  readonly recent: RecentCommands | undefined;
+}
 
 /**
  * Runs the commands of one noun: load, decide, append at the exact revision, apply, answer.
@@ -45,18 +54,18 @@ const ATTEMPTS = 8;
  * reads what it missed and decides again. A command that appends nothing, or is refused, was decided on
  * the true end of the stream, not on a cached state. What a caller is told of was acknowledged as durable.
  *
- * A command that may have run before (`repeatedSinceMs`) leaves its events once, and is answered with the
- * state as it is now.
+ * A command that may have run before (`repeatedSinceMs`), or whose events are among the newest of the
+ * stream, leaves its events once, and is answered with the state as it is now.
  *
- * Omissions: no authorization; no memory of answers, nor of commands: without `repeatedSinceMs`, a command
- * whose id is repeated runs again.
+ * Omissions: no authorization; no memory of answers. A command that is repeated when Redis has forgotten
+ * its key, and its events are no longer among the newest, runs again.
  */
 export class CommandHandler<State, E extends DomainEvent> {
   readonly #projection: Projection<State, E>;
   readonly #stores: CommandStores;
   readonly #onApplyFailure: (error: unknown) => void;
   readonly #loader: EntityLoader<State, E>;
-  readonly #cache: LRUCache<string, Tip<State>>;
+  readonly #cache: LRUCache<string, Cached<State>>;
   readonly #queue: CommandQueue<Waiting<State, E>>;
 
   constructor(projection: Projection<State, E>, stores: CommandStores, options: CommandHandlerOptions = {}) {
@@ -64,7 +73,11 @@ export class CommandHandler<State, E extends DomainEvent> {
     this.#stores = stores;
     this.#onApplyFailure = options.onApplyFailure ?? (() => undefined);
     this.#loader = new EntityLoader(projection, stores, this.#onApplyFailure);
-    this.#cache = new LRUCache({ max: options.cachedEntities ?? 5_000 });
+    this.#cache = new LRUCache({
+      max: options.cachedEntities ?? 5_000,
+      maxSize: MAX_CACHED_COMMANDS,
+      sizeCalculation: ({ recent }) => 1 + (recent?.size ?? 0),
+    });
     this.#queue = new CommandQueue((id, waiting) => this.#runBatch(id, waiting), {
       maxWaiting: options.maxWaiting ?? 1_000,
       maxBatch: MAX_BATCH,
@@ -94,25 +107,27 @@ export class CommandHandler<State, E extends DomainEvent> {
   async #runBatch(id: EntityId, batch: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
     const [head] = batch;
     if (head === undefined) return [];
-    // Repeated commands go their own, slower way, one by one.
-    const repeated = batch.findIndex(isRepeated);
-    if (repeated === 0) return this.#runRepeated(id, head, batch.slice(1));
-    if (repeated > 0) return [...(await this.#runBatch(id, batch.slice(0, repeated))), ...batch.slice(repeated)];
-
     // 1. Load: from memory, else the read model's snapshot and the tail of the stream.
     const cached = this.#cache.get(id);
+    let current = cached?.tip ?? (await this.#loader.load(id, head.context.organizationId));
+    // After the state: whatever is in that must be known here, too.
+    const recent = cached?.recent ?? (batch.some(canBeRepeated) ? await this.#recentCommands(id, current) : undefined);
     let atEnd = cached === undefined;
-    let current = cached ?? (await this.#loader.load(id, head.context.organizationId));
     // Until the outcome is known, nobody else is to decide on what may be out of date.
     this.#cache.delete(id);
 
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      // 2. Decide, each command on the state that the one before it leaves.
-      const decided = decideBatch(this.#projection, current, batch);
+      // 2. Repeated commands go their own, slower way, one by one.
+      const repeated = batch.findIndex(({ context }) => isRepeated(context, recent));
+      if (repeated === 0) return this.#runRepeated(id, head, batch.slice(1));
 
-      // 3. Nothing to append is an answer only at the true end of the stream.
+      // 3. Decide, each command on the state that the one before it leaves.
+      const now = repeated < 0 ? batch : batch.slice(0, repeated);
+      const decided = decideBatch(this.#projection, current, now);
+
+      // 4. Nothing to append is an answer only at the true end of the stream.
       if (decided.events.length === 0 && !atEnd) {
-        const end = await this.#loader.readTail(id, current);
+        const end = await this.#loader.readTail(id, current, recent);
         atEnd = true;
         if (end.revision !== current.revision) {
           current = end;
@@ -120,18 +135,19 @@ export class CommandHandler<State, E extends DomainEvent> {
         }
       }
 
-      // 4. Append at exactly the revision that was decided on; on a conflict, catch up and decide again.
+      // 5. Append at exactly the revision that was decided on; on a conflict, catch up and decide again.
       if (!(await this.#append(id, current.revision, decided.events))) {
-        current = await this.#loader.readTail(id, current);
+        current = await this.#loader.readTail(id, current, recent);
         atEnd = true;
         continue;
       }
 
-      // 5. Apply to the read model, so that callers can read what they wrote; then answer.
+      // 6. Apply to the read model, so that callers can read what they wrote; then answer.
       await this.#apply(id, current, decided);
-      this.#cache.set(id, decided.after);
+      for (const { metadata } of decided.events) recent?.note(metadata);
+      this.#cache.set(id, { tip: decided.after, recent });
       for (const answer of decided.answers) answer();
-      return decided.rest;
+      return [...decided.rest, ...batch.slice(now.length)];
     }
     throw tooManyConflicts();
   }
@@ -148,7 +164,6 @@ export class CommandHandler<State, E extends DomainEvent> {
   ): Promise<readonly Waiting<State, E>[]> {
     const { organizationId, commandId, repeatedSinceMs = 0 } = waiting.context;
     const stream = streamName(this.#projection.noun, id);
-    this.#cache.delete(id);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const isDone = await wasAppended(this.#stores.store, stream, { commandId, repeatedSinceMs });
       const current = await this.#loader.load(id, organizationId);
@@ -163,11 +178,15 @@ export class CommandHandler<State, E extends DomainEvent> {
       }
       const end = await this.#loader.readTail(id, current);
       await this.#catchUp(id, organizationId);
-      this.#cache.set(id, end);
       waiting.resolve({ ok: true, ...end });
       return rest;
     }
     throw tooManyConflicts();
+  }
+
+  async #recentCommands(id: EntityId, { revision }: Tip<State>): Promise<RecentCommands> {
+    if (revision === NO_EVENTS) return new RecentCommands();
+    return readRecentCommands(this.#stores.store, streamName(this.#projection.noun, id));
   }
 
   /** @returns false on a conflict */
@@ -224,8 +243,13 @@ export class CommandHandler<State, E extends DomainEvent> {
   }
 }
 
-function isRepeated({ context }: { readonly context: CommandContext }): boolean {
-  return context.repeatedSinceMs !== undefined;
+function canBeRepeated({ context }: { readonly context: CommandContext }): boolean {
+  return context.idempotencyKey !== undefined;
+}
+
+/** Redis says that an earlier request took its key, or its events have been seen. */
+function isRepeated({ repeatedSinceMs, commandId }: CommandContext, recent: RecentCommands | undefined): boolean {
+  return repeatedSinceMs !== undefined || recent?.has(commandId) === true;
 }
 
 function tooManyConflicts(): Fault {

@@ -7,6 +7,8 @@ import type { Projection } from '#libs/platform/readmodel/projection.ts';
 import { entityKeys } from '#libs/platform/readmodel/read-model.keys.ts';
 import type { ReadModel } from '#libs/platform/readmodel/read-model.ts';
 
+import type { RecentCommands } from './repeated-command.ts';
+
 /** An entity's state, and the revision of its stream that it was folded up to. */
 export interface Tip<State> {
   readonly state: State;
@@ -46,14 +48,15 @@ export class EntityLoader<State, E extends DomainEvent> {
     return this.readTail(id, start);
   }
 
-  /** Folds what came after `from`. */
-  async readTail(id: EntityId, from: Tip<State>): Promise<Tip<State>> {
+  /** Folds what came after `from`, and takes note of the commands it came from. */
+  async readTail(id: EntityId, from: Tip<State>, recent?: RecentCommands): Promise<Tip<State>> {
     const { noun, codec, fold } = this.#projection;
     let { state, revision } = from;
     const next = streamRevision(revision + 1);
     for await (const stored of this.#stores.store.readStream(streamName(noun, id), { from: next })) {
       const event = codec.decode(stored);
       if (event !== null) state = fold.evolve(state, event);
+      recent?.note(stored.metadata);
       revision = stored.revision;
     }
     return { state, revision };

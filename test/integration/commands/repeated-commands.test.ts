@@ -129,3 +129,40 @@ describe('a command that is sent again', () => {
     ]);
   });
 });
+
+describe('a command with an idempotency key that Redis has forgotten', () => {
+  it('is known by its events, to who wrote them and to who did not', async () => {
+    const { id } = await createChannel();
+    const command = context({ idempotencyKey: 'a key' });
+    await first.update(command, id, { name: 'mine' });
+    await first.update(context(), id, { name: 'theirs' });
+    const forgotten = { ...command, at: context().at };
+    for (const commands of [first, second, commandsOn(test.platform.store)]) {
+      expect(await commands.update(forgotten, id, { name: 'mine' })).toMatchObject({ channel: { name: 'theirs' } });
+    }
+    expect(await typesIn(id)).toHaveLength(3);
+  });
+
+  it('is known by events that come to light in a conflict', async () => {
+    const { id } = await createChannel();
+    // Both have the channel in memory, and the other one's is out of date.
+    await second.update(context({ idempotencyKey: 'another key' }), id, { name: 'second' });
+    const command = context({ idempotencyKey: 'a key' });
+    await first.update(command, id, { name: 'mine' });
+    await first.update(context(), id, { name: 'theirs' });
+    const results = await Promise.all([
+      second.update(context({ idempotencyKey: 'a third key' }), id, { metaData: { n: 1 } }),
+      second.update({ ...command, at: context().at }, id, { name: 'mine' }),
+    ]);
+    expect(results).toMatchObject([{ channel: { name: 'theirs' } }, { channel: { name: 'theirs' } }]);
+    expect(await typesIn(id)).toHaveLength(5);
+  });
+
+  it('is made once when it is new', async () => {
+    const command = context({ idempotencyKey: 'a key' });
+    const { id } = await createChannel(command);
+    const again = await createChannel({ ...command, at: context().at }, second);
+    expect(again).toMatchObject({ id, createdAt: command.at });
+    expect(await typesIn(id)).toEqual(['ChannelCreated.v1']);
+  });
+});

@@ -17,7 +17,7 @@ import { observe } from '#test/support/observation.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
-const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 8);
+const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? 10);
 const SEED = Number(process.env['CHAOS_SEED'] ?? 1);
 const ROUND_MS = 30_000;
 const RETRY_GRACE_MS = 5_000;
@@ -35,7 +35,7 @@ function owned<T extends { stop(): Promise<unknown> }>(part: T): T {
 interface Victim {
   readonly name: string;
   /** Ends it without a warning. */
-  kill(): Promise<void>;
+  kill(): Promise<unknown>;
   /** Brings it back, unless somebody else does. */
   revive(): Promise<void>;
 }
@@ -91,6 +91,7 @@ describe('under load, with everything killed in turn', () => {
         { name: 'Redis', kill: () => redis.kill9(), revive: () => redis.restart() },
         { name: 'the silent event store', kill: () => silence(eventStore), revive: async () => eventStore.resume() },
         { name: 'Parley', kill: () => parley.kill9(), revive: () => parley.start() },
+        { name: 'the memory of Redis', kill: () => redis.command('FLUSHALL'), revive: async () => undefined },
       ];
       await killInTurn(victims, load, parley, ROUNDS);
       await load.stop(RETRY_GRACE_MS);
@@ -120,7 +121,7 @@ describe('under load, with everything killed in turn', () => {
   it(
     'a standalone that is killed as a whole, or loses its private Redis, goes on where it was',
     async () => {
-      const rounds = Math.ceil(ROUNDS / 4);
+      const rounds = Math.ceil(ROUNDS / 5);
       const parley = owned(await startParleyProcess());
       await parley.ready();
       const load = startChannelLoad({ clients: [parley.api], writers: 6, seed: SEED + 1 });

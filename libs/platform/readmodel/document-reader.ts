@@ -5,10 +5,16 @@ import { guarded } from '#libs/platform/redis/redis.ts';
 import { decodeDocument } from './document.ts';
 import type { Document } from './document.ts';
 
-interface Pending {
+/** A read that waits for the values of its turn; it knows which of them are its own. */
+interface Waiting {
+  settle(values: readonly (Buffer | null)[]): void;
+  reject(error: unknown): void;
+}
+
+/** Reads of one turn of the event loop. */
+interface Turn {
   readonly keys: string[];
-  readonly settle: { resolve(values: readonly (Buffer | null)[]): void; reject(error: unknown): void }[];
-  readonly spans: number[];
+  readonly waiting: Waiting[];
 }
 
 /** Keys in one `MGET`: beyond this, one reply would hold up the others for long. */
@@ -22,53 +28,66 @@ const MAX_KEYS = 512;
  */
 export class DocumentReader {
   readonly #redis: Redis;
-  #pending: Pending | null = null;
+  #turn: Turn | null = null;
 
   constructor(redis: Redis) {
     this.#redis = redis;
   }
 
-  async one(key: string): Promise<Document | null> {
-    const [value] = await this.#read([key]);
-    return value ? decodeDocument(value) : null;
+  // Written without intermediate promises and arrays: this is what every read of an entity runs through.
+  one(key: string): Promise<Document | null> {
+    return new Promise((resolve, reject) => {
+      const { keys, waiting } = this.#turnFor(1);
+      const from = keys.push(key) - 1;
+      waiting.push({ settle: (values) => resolve(decoded(values[from])), reject });
+    });
   }
 
   /** Documents in the order of `keys`, null for those that are not there. */
   async many(keys: readonly string[]): Promise<(Document | null)[]> {
     if (keys.length === 0) return [];
-    const values = await this.#read(keys);
-    return values.map((value) => (value ? decodeDocument(value) : null));
-  }
-
-  #read(keys: readonly string[]): Promise<readonly (Buffer | null)[]> {
     return new Promise((resolve, reject) => {
-      if (this.#pending !== null && this.#pending.keys.length + keys.length > MAX_KEYS) this.#flush();
-      if (this.#pending === null) {
-        this.#pending = { keys: [], settle: [], spans: [] };
-        setImmediate(() => this.#flush());
-      }
-      this.#pending.keys.push(...keys);
-      this.#pending.spans.push(keys.length);
-      this.#pending.settle.push({ resolve, reject });
+      const turn = this.#turnFor(keys.length);
+      const from = turn.keys.length;
+      turn.keys.push(...keys);
+      const settle: Waiting['settle'] = (values) => resolve(values.slice(from, from + keys.length).map(decoded));
+      turn.waiting.push({ settle, reject });
     });
   }
 
+  #turnFor(count: number): Turn {
+    if (this.#turn !== null && this.#turn.keys.length + count > MAX_KEYS) this.#flush();
+    if (this.#turn === null) {
+      this.#turn = { keys: [], waiting: [] };
+      setImmediate(() => this.#flush());
+    }
+    return this.#turn;
+  }
+
   #flush(): void {
-    const pending = this.#pending;
-    if (pending === null) return;
-    this.#pending = null;
-    guarded(this.#redis.mgetBuffer(pending.keys)).then(
+    const turn = this.#turn;
+    if (turn === null) return;
+    this.#turn = null;
+    guarded(this.#redis.mgetBuffer(turn.keys)).then(
       (values) => {
-        let at = 0;
-        pending.settle.forEach(({ resolve }, index) => {
-          const end = at + (pending.spans[index] ?? 0);
-          resolve(values.slice(at, end));
-          at = end;
-        });
+        for (const one of turn.waiting) settle(one, values);
       },
       (error: unknown) => {
-        for (const { reject } of pending.settle) reject(error);
+        for (const { reject } of turn.waiting) reject(error);
       },
     );
   }
+}
+
+/** A document that cannot be decoded is the fault of its reader alone, not of those in the same turn. */
+function settle(one: Waiting, values: readonly (Buffer | null)[]): void {
+  try {
+    one.settle(values);
+  } catch (error) {
+    one.reject(error);
+  }
+}
+
+function decoded(value: Buffer | null | undefined): Document | null {
+  return value ? decodeDocument(value) : null;
 }

@@ -11,13 +11,21 @@ export interface Document {
 }
 
 const NEWLINE = 0x0a;
+const ZERO = 0x30;
+const NINE = 0x39;
 
 export function encodeDocument(revision: StreamRevision, resource: object): string {
   return `${revision}\n${JSON.stringify(resource)}`;
 }
 
 export function decodeDocument(stored: Buffer): Document {
-  const end = stored.indexOf(NEWLINE);
-  if (end < 0) throw new TypeError('a stored document has no revision');
-  return { revision: streamRevision(Number(stored.toString('latin1', 0, end))), json: stored.subarray(end + 1) };
+  let revision = 0;
+  for (let at = 0; at < stored.length; at++) {
+    const byte = stored[at] ?? NEWLINE;
+    if (byte === NEWLINE) return { revision: streamRevision(revision), json: stored.subarray(at + 1) };
+    if (byte < ZERO || byte > NINE) break;
+    // By hand: otherwise every read would make a text, and a number of it.
+    revision = revision * 10 + (byte - ZERO);
+  }
+  throw new TypeError('a stored document has no revision');
 }

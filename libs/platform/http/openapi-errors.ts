@@ -49,5 +49,6 @@ export const ERROR_RESPONSES: Readonly<Record<string, ReturnType<typeof answer>>
   415: answer('The body is not JSON'),
   422: answer('Validation Error', 'HTTPValidationError'),
   429: answer('Too many requests', 'Error', ['Retry-After']),
+  431: answer('The headers are too large'),
   503: answer('A store is unavailable, or not caught up', 'Error', ['Retry-After']),
 };

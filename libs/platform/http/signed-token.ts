@@ -34,7 +34,7 @@ export function createTokenSigner(secret: string): TokenSigner {
       return Buffer.concat([mac(context, bytes), bytes]).toString('base64url');
     },
     open(context, token) {
-      if (!/^[A-Za-z0-9_-]{24,2048}$/.test(token)) return undefined;
+      if (!/^[A-Za-z0-9_-]{23,2048}$/.test(token)) return undefined;
       const bytes = Buffer.from(token, 'base64url');
       const payload = bytes.subarray(MAC_BYTES);
       if (!timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(context, payload))) return undefined;

@@ -34,9 +34,12 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   });
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  app.setErrorHandler((error: Error, request, reply) =>
-    replyWithError(error instanceof InputRefused ? wholeRefusal(error, request) : error, request, reply),
-  );
+  app.setErrorHandler((error: Error, request, reply) => {
+    if (error instanceof InputRefused) return replyWithError(wholeRefusal(error, request), request, reply);
+    // Fastify judges a QUERY by its headers before it looks for a route; no path of ours takes QUERY.
+    const wrongMethod = 'code' in error && error.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
+    return replyWithError(wrongMethod ? noSuchRoute(allowed, request.url) : error, request, reply);
+  });
 
   // 2. What stands around every route
   const limiters = createLimiters(options.rateLimits);
@@ -148,10 +151,14 @@ function setNotFound(app: HttpApp, allowed: AllowedMethods, { perAddress }: Limi
   app.setNotFoundHandler((request, reply) => {
     name(request, reply);
     perAddress?.(request, reply);
-    const methods = allowed.of(request.url);
-    if (methods.length === 0) throw notFound();
-    throw new HttpError(405, 'method_not_allowed', 'Method Not Allowed', { allow: methods.join(', ') });
+    throw noSuchRoute(allowed, request.url);
   });
+}
+
+function noSuchRoute(allowed: AllowedMethods, url: string): HttpError {
+  const methods = allowed.of(url);
+  if (methods.length === 0) return notFound();
+  return new HttpError(405, 'method_not_allowed', 'Method Not Allowed', { allow: methods.join(', ') });
 }
 
 const BROKEN: Readonly<Record<string, readonly [string, string, string]>> = {

@@ -1,0 +1,91 @@
+/**
+ * `npm run fuzz [-- --seconds 60 --examples 50 --seed 1]`: a whole Parley under Schemathesis, driven by its own
+ * OpenAPI document. Fails on a 5xx, a crash, an answer that is not as documented, and on anything that a
+ * refused request has written. Not part of `npm test`: it needs Python and PyPI.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { readLog } from '#test/support/log-reader.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+import { findingsOf } from './findings.ts';
+import { fuzz, installSchemathesis } from './schemathesis.ts';
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    examples: { type: 'string', default: '50' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+
+process.exit((await main()) ? 0 : 1);
+
+async function main(): Promise<boolean> {
+  let command: string;
+  try {
+    command = await installSchemathesis((line) => console.log(line));
+  } catch (error) {
+    console.error(`fuzz: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'parley-fuzz-'));
+  const [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
+  try {
+    return await attack(command, { folder, eventstoreUrl: eventStore.url, redisUrl: redis.url });
+  } finally {
+    await Promise.all([eventStore.stop(), redis.stop(), rm(folder, { recursive: true, force: true })]);
+  }
+}
+
+async function attack(
+  command: string,
+  { folder, eventstoreUrl, redisUrl }: { folder: string; eventstoreUrl: string; redisUrl: string },
+): Promise<boolean> {
+  const parley = await startParleyProcess({ eventstoreUrl, redisUrl });
+  const findings: string[] = [];
+  try {
+    await parley.ready();
+    const before = (await eventsOf(eventstoreUrl)).length;
+    const { code, exchanges } = await fuzz(command, {
+      baseUrl: parley.baseUrl,
+      apiKey: parley.apiKey,
+      seconds: Number(values.seconds),
+      examples: Number(values.examples),
+      seed: Number(values.seed),
+      folder,
+    });
+    if (code !== 0) findings.push(`Schemathesis ended with ${code}: see its failures above`);
+    if (!parley.alive()) findings.push(`Parley has ended:\n${parley.output().slice(-3_000)}`);
+    else await parley.ready().catch((error: unknown) => findings.push(`Parley does not get ready: ${String(error)}`));
+    const events = (await eventsOf(eventstoreUrl)).slice(before);
+    findings.push(...findingsOf(exchanges, events));
+    console.log(
+      `\n${exchanges.length} requests (${tally(exchanges.map(({ status }) => status))}), ${events.length} events`,
+    );
+  } finally {
+    const exit = await parley.stop();
+    if (exit !== 0) findings.push(`Parley did not stop properly: ${exit}`);
+  }
+  for (const finding of findings) console.error(`FOUND  ${finding}`);
+  console.log(findings.length === 0 ? 'nothing found' : `${findings.length} findings; seed ${values.seed}`);
+  return findings.length === 0;
+}
+
+async function eventsOf(eventstoreUrl: string) {
+  return (await readLog(eventstoreUrl, '')).filter(({ type }) => !type.startsWith('$'));
+}
+
+function tally(statuses: readonly (number | null)[]): string {
+  const counts = new Map<string, number>();
+  for (const status of statuses) counts.set(String(status), (counts.get(String(status)) ?? 0) + 1);
+  return [...counts]
+    .sort()
+    .map(([status, count]) => `${status}: ${count}`)
+    .join(', ');
+}

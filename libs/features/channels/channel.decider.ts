@@ -84,6 +84,8 @@ export function decideCreate(state: ChannelState, channel: ChannelCreated): Chan
   const participants = channel.participants.filter(
     (one, index, all) => all.findIndex((other) => isSameParticipant(one, other)) === index,
   );
+  // Users are named by their id and stored with their details: a small request can make a large channel.
+  if (isTooLarge(participants)) return refuse({ reason: 'too_many_participants' });
   return accept({ type: 'ChannelCreated.v1', data: { ...channel, participants } });
 }
 
@@ -153,7 +155,7 @@ function isSameParticipant(one: Participant, other: Participant): boolean {
 }
 
 function isTooLarge(participants: readonly Participant[]): boolean {
-  return JSON.stringify(participants).length > MAX_PARTICIPANTS_BYTES;
+  return Buffer.byteLength(JSON.stringify(participants)) > MAX_PARTICIPANTS_BYTES;
 }
 
 type Found = { readonly ok: true; readonly channel: Channel } | Extract<ChannelDecision, { ok: false }>;

@@ -58,7 +58,7 @@ export function decideBatch<State, E extends DomainEvent>(
         continue;
       }
       const own = asStreamEvents(projection.codec, decision.events, waiting.context, before.revision);
-      bytes += JSON.stringify(own).length;
+      bytes += Buffer.byteLength(JSON.stringify(own));
       if (index > 0 && own.length > 0 && bytes > MAX_BATCH_BYTES) {
         return { answers, events, after: before, rest: batch.slice(index) };
       }

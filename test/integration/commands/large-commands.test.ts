@@ -1,0 +1,65 @@
+/* One append holds at most 1 MiB: what does not fit goes into several, or is refused before it is tried. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { ChannelCommands } from '#libs/features/channels/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+let test: TestPlatform;
+let commands: ChannelCommands;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  commands = new ChannelCommands({ ...test.platform, projector: composeReadModels(test.platform).projector });
+});
+afterAll(() => test.stop());
+
+const organizationId = newId();
+const context = (): CommandContext => ({
+  commandId: newId(),
+  organizationId,
+  actor: { type: 'service', id: 'test' },
+  at: new Date().toISOString(),
+});
+
+const channel = {
+  type: 'websocket',
+  channelType: 'chat',
+  name: 'large',
+  participants: [],
+  metaData: null,
+  source: null,
+  agentInvocationBehavior: null,
+  parentChannelId: null,
+  originMessageId: null,
+} as const;
+
+it('commands that wait together are split by bytes, which are three for each of these characters', async () => {
+  const create = context();
+  await commands.create(create, { id: create.commandId, ...channel });
+  const results = await Promise.all(
+    Array.from({ length: 40 }, (_, n) =>
+      commands.update(context(), create.commandId, { metaData: { n, text: '鵬'.repeat(20_000) } }),
+    ),
+  );
+  expect(results.filter(({ ok }) => ok)).toHaveLength(40);
+});
+
+it('a channel whose participants have more details than it may hold is refused when it is created, too', async () => {
+  const create = context();
+  const participants = Array.from({ length: 600 }, () => ({
+    type: 'authenticated_user' as const,
+    participantId: newId(),
+    userId: newId(),
+    displayName: '鵬'.repeat(256),
+    imageUrl: `https://example.com/${'x'.repeat(1_000)}`,
+    isOwner: true,
+  }));
+  expect(await commands.create(create, { id: create.commandId, ...channel, participants })).toEqual({
+    ok: false,
+    rejection: { reason: 'too_many_participants' },
+  });
+});

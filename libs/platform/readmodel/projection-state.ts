@@ -8,7 +8,7 @@ import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
 import { guarded } from '#libs/platform/redis/redis.ts';
 
-import { PROJECTION_KEYS, READ_MODEL_PREFIX } from './read-model.keys.ts';
+import { ownerOf, PROJECTION_KEYS, READ_MODEL_PREFIX } from './read-model.keys.ts';
 import { READ_MODEL_FUNCTIONS } from './read-model.ts';
 
 /** Where a projector starts: which building of the read models it joins, and how far that has come. */
@@ -75,7 +75,8 @@ export class ProjectionState {
 
   /**
    * Throws the read models away. Their completeness goes first, so that from then on nobody takes a
-   * missing entity for one that does not exist.
+   * missing entity for one that does not exist. Each entity and each list goes as a whole: others write
+   * meanwhile, and what they leave must not be half of one that was there before.
    *
    * @returns how many keys were removed
    */
@@ -87,12 +88,32 @@ export class ProjectionState {
       const [next, keys] = await guarded(
         this.#redis.scan(cursor, 'MATCH', `${READ_MODEL_PREFIX}*`, 'COUNT', CLEAR_STEP),
       );
-      const data = keys.filter((key) => key !== PROJECTION_KEYS.build);
-      if (data.length > 0) removed += await guarded(this.#redis.unlink(...data));
+      removed += await this.#remove(keys);
       cursor = next;
     } while (cursor !== '0');
     // Once more: a projector may have begun a building of its own while keys were still being removed.
     await guarded(this.#redis.del(PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
     return removed;
+  }
+  async #remove(keys: readonly string[]): Promise<number> {
+    const entityKeys = new Set<string>();
+    const lists = new Map<string, { readonly indexPrefix: string; readonly found: string[] }>();
+    for (const key of keys) {
+      const owner = ownerOf(key);
+      if (owner?.kind === 'entity') for (const part of Object.values(owner.keys)) entityKeys.add(part);
+      if (owner?.kind !== 'list') continue;
+      const { members, indexPrefix } = owner.keys;
+      const list = lists.get(members) ?? { indexPrefix, found: [] };
+      lists.set(members, list);
+      if (key !== members) list.found.push(key);
+    }
+    const removed = entityKeys.size === 0 ? 0 : await guarded(this.#redis.unlink(...entityKeys));
+    const removals = [...lists].map(([members, { indexPrefix, found }]) => ({
+      name: 'parley_remove_list_v1',
+      keys: [members],
+      args: [indexPrefix, ...found],
+    }));
+    const replies = await this.#functions.callAll(removals);
+    return replies.reduce<number>((sum, reply) => sum + Number(reply), removed);
   }
 }

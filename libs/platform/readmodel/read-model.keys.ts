@@ -25,8 +25,7 @@ export interface EntityKeys {
 
 /** @param noun the stream's category, such as `channel` */
 export function entityKeys(noun: string, organizationId: EntityId, id: EntityId): EntityKeys {
-  const prefix = `${READ_MODEL_PREFIX}${noun}:{${organizationId}:${id}}:`;
-  return { revision: `${prefix}revision`, state: `${prefix}state`, document: `${prefix}document` };
+  return entityKeysUnder(`${READ_MODEL_PREFIX}${noun}:{${organizationId}:${id}}:`);
 }
 
 /** Keys of one list: the facets known of each member, and the prefix of its sorted indexes. */
@@ -37,6 +36,28 @@ export interface ListKeys {
 
 /** @param owner the organization that the list belongs to, or `all` for lists across organizations */
 export function listKeys(noun: string, owner: EntityId): ListKeys {
-  const prefix = `${READ_MODEL_PREFIX}${noun}-list:{${owner}}:`;
+  return listKeysUnder(`${READ_MODEL_PREFIX}${noun}-list:{${owner}}:`);
+}
+
+/** What a key of the read models is part of. Neither may ever lose some of its keys and keep others. */
+export type KeyOwner =
+  { readonly kind: 'entity'; readonly keys: EntityKeys } | { readonly kind: 'list'; readonly keys: ListKeys };
+
+const TAGGED = /^(.*?\{[^}]*\}:)(.*)$/;
+const ENTITY_PARTS = new Set(['revision', 'state', 'document']);
+
+/** The entity or the list that a key is part of; null for the keys of the projection as a whole. */
+export function ownerOf(key: string): KeyOwner | null {
+  const [, prefix = '', part = ''] = TAGGED.exec(key) ?? [];
+  if (ENTITY_PARTS.has(part)) return { kind: 'entity', keys: entityKeysUnder(prefix) };
+  if (part === 'members' || part.startsWith('by:')) return { kind: 'list', keys: listKeysUnder(prefix) };
+  return null;
+}
+
+function entityKeysUnder(prefix: string): EntityKeys {
+  return { revision: `${prefix}revision`, state: `${prefix}state`, document: `${prefix}document` };
+}
+
+function listKeysUnder(prefix: string): ListKeys {
   return { members: `${prefix}members`, indexPrefix: `${prefix}by:` };
 }

@@ -80,6 +80,35 @@ local function index(keys, args)
 end
 
 --[[
+parley_remove_list_v1: removes a list as a whole: what is known of its entities, and the indexes made of it.
+
+KEYS[1]     hash, as for parley_index_v1
+ARGV[1]     prefix of the index keys, as for parley_index_v1
+ARGV[2..]   index keys that were found, in case the hash does not know of them
+Returns     how many keys were removed
+Why at once: whoever places an entity skips the indexes that the hash says it is in. A hash that outlived an
+index would keep the entity out of that list.
+--]]
+local function remove_list(keys, args)
+  local indexes = {}
+  for i = 2, #args do
+    indexes[args[i]] = true
+  end
+  for _, known in ipairs(redis.call('HVALS', keys[1])) do
+    local words = string.gmatch(known, '%S+')
+    words() -- the revision
+    for facet in words do
+      indexes[args[1] .. facet] = true
+    end
+  end
+  local removed = redis.call('UNLINK', keys[1])
+  for index in pairs(indexes) do
+    removed = removed + redis.call('UNLINK', index)
+  end
+  return removed
+end
+
+--[[
 parley_checkpoint_v1: saves how far the read models have come, if they are still the ones that were built.
 
 KEYS[1..3]  build, checkpoint, complete
@@ -104,3 +133,4 @@ end
 redis.register_function('parley_checkpoint_v1', checkpoint)
 redis.register_function('parley_apply_v1', apply)
 redis.register_function('parley_index_v1', index)
+redis.register_function('parley_remove_list_v1', remove_list)

@@ -1,0 +1,79 @@
+/* Read models are thrown away while gateways go on writing, and while the log cannot be read. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { ChannelCommands } from '#libs/features/channels/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { ProjectionState } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import type { ReadModels } from '#services/features.ts';
+import { rebuild } from '#services/projector/rebuild.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { dumpReadModels } from '#test/support/read-model-dump.ts';
+
+/** So many that their keys do not come in one step of the removal. */
+const CHANNELS = 600;
+
+let test: TestPlatform;
+let models: ReadModels;
+let commands: ChannelCommands;
+const ids: string[] = [];
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  models = composeReadModels(test.platform);
+  commands = new ChannelCommands({ ...test.platform, projector: models.projector });
+  for (let n = 0; n < CHANNELS; n++) ids.push(newId());
+  await Promise.all(ids.map((id) => createChannel(id)));
+}, 60_000);
+afterAll(() => test.stop());
+
+const organizationId = newId();
+const context = (commandId = newId()): CommandContext => ({
+  commandId,
+  organizationId,
+  actor: { type: 'service', id: 'test' },
+  at: new Date().toISOString(),
+});
+
+async function createChannel(id: string): Promise<void> {
+  await commands.create(context(id), {
+    id,
+    type: 'websocket',
+    channelType: 'chat',
+    name: 'before',
+    participants: [],
+    metaData: null,
+    source: null,
+    agentInvocationBehavior: null,
+    parentChannelId: null,
+    originMessageId: null,
+  });
+}
+
+const foldAgain = (): Promise<number> =>
+  rebuild({ feed: test.platform.feed, ...models }, { signal: AbortSignal.timeout(60_000) });
+
+it('what is written between two steps of the removal is whole afterwards', async () => {
+  const redis = connectRedis(test.redis.url);
+  await waitForRedis(redis, 5_000);
+  const scan = redis.scan.bind(redis) as (...args: unknown[]) => Promise<[string, string[]]>;
+  let steps = 0;
+  redis.scan = (async (...args: unknown[]) => {
+    if (++steps === 2) await Promise.all(ids.map((id) => commands.update(context(), id, { name: 'between' })));
+    return scan(...args);
+  }) as typeof redis.scan;
+  await rebuild(
+    { feed: test.platform.feed, ...models, state: new ProjectionState(redis) },
+    { signal: AbortSignal.timeout(60_000) },
+  );
+  redis.disconnect();
+  expect(steps).toBeGreaterThan(1);
+
+  const afterwards = await dumpReadModels(test.platform.redis);
+  await test.platform.redis.flushall();
+  await foldAgain();
+  expect(afterwards).toEqual(await dumpReadModels(test.platform.redis));
+}, 60_000);

@@ -35,11 +35,12 @@ export class OrganizationQueries {
   }
 
   async list(page: ListPage): Promise<OrganizationPage> {
-    await this.#state.requireComplete();
     const { redis, readModel } = this.#platform;
-    const { members, total, hasNext } = await readList(redis, ORGANIZATION_LIST, [ALL_ORGANIZATIONS], page);
-    const snapshots = await readModel.snapshots(members.map((member) => organizationKeys(idOfMember(member))));
-    const organizations = snapshots.flatMap((snapshot) => (snapshot === null ? [] : [snapshot.state as Organization]));
-    return { organizations, total, hasNext, last: members.at(-1) ?? null };
+    return this.#state.whileComplete(async () => {
+      const { members, total, hasNext } = await readList(redis, ORGANIZATION_LIST, [ALL_ORGANIZATIONS], page);
+      const snapshots = await readModel.snapshots(members.map((member) => organizationKeys(idOfMember(member))));
+      const organizations = snapshots.flatMap((one) => (one === null ? [] : [one.state as Organization]));
+      return { organizations, total, hasNext, last: members.at(-1) ?? null };
+    });
   }
 }

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 
+import { decodeDocument } from './document.ts';
 import type { Document } from './document.ts';
 import { DocumentReader } from './document-reader.ts';
 import { idOfMember, readList } from './entity-list.ts';
@@ -55,7 +56,10 @@ export class EntityReader {
   async document(noun: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
     const key = entityKeys(noun, organizationId, id).document;
     const found = await this.#documents.one(key);
-    if (found !== null || (await this.#state.isComplete())) return found;
+    if (found !== null) return found;
+    const { value, isComplete } = await this.#state.valueOf(key);
+    if (value !== null) return decodeDocument(value);
+    if (isComplete) return null;
     await this.#projector.catchUp(noun, organizationId, id);
     return this.#documents.one(key);
   }
@@ -67,20 +71,23 @@ export class EntityReader {
    */
   async state(noun: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
     const keys = entityKeys(noun, organizationId, id);
-    let [snapshot] = await this.#readModel.snapshots([keys]);
-    if (!snapshot && !(await this.#state.isComplete())) {
-      await this.#projector.catchUp(noun, organizationId, id);
-      [snapshot] = await this.#readModel.snapshots([keys]);
-    }
-    return snapshot?.state ?? null;
+    const [found] = await this.#readModel.snapshots([keys]);
+    if (found) return found.state;
+    const { value, isComplete } = await this.#state.valueOf(keys.state);
+    if (value !== null) return JSON.parse(value.toString());
+    if (isComplete) return null;
+    await this.#projector.catchUp(noun, organizationId, id);
+    const [caughtUp] = await this.#readModel.snapshots([keys]);
+    return caughtUp?.state ?? null;
   }
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
   async page({ noun, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
-    await this.#state.requireComplete();
-    const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
-    const keys = members.map((member) => entityKeys(noun, organizationId, idOfMember(member)).document);
-    const documents = (await this.#documents.many(keys)).filter((document) => document !== null);
-    return { documents, total, hasNext, last: members.at(-1) ?? null };
+    return this.#state.whileComplete(async () => {
+      const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
+      const keys = members.map((member) => entityKeys(noun, organizationId, idOfMember(member)).document);
+      const documents = (await this.#documents.many(keys)).filter((document) => document !== null);
+      return { documents, total, hasNext, last: members.at(-1) ?? null };
+    });
   }
 }

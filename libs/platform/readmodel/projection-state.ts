@@ -67,10 +67,31 @@ export class ProjectionState {
     return (await guarded(this.#redis.exists(PROJECTION_KEYS.complete))) === 1;
   }
 
-  /** @throws `Fault` `not_caught_up` (503) while the read models are being built */
-  async requireComplete(): Promise<void> {
-    if (await this.isComplete()) return;
-    throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+  /**
+   * Reads a key and completeness at one and the same moment: with two reads, what is written between them,
+   * completeness last, would seem not to exist.
+   */
+  async valueOf(key: string): Promise<{ readonly value: Buffer | null; readonly isComplete: boolean }> {
+    const [value = null, complete = null] = await guarded(this.#redis.mgetBuffer(key, PROJECTION_KEYS.complete));
+    return { value, isComplete: complete !== null };
+  }
+
+  /**
+   * Runs a read of lists, of which nobody can tell whether they lack entries.
+   *
+   * @throws `Fault` `not_caught_up` (503) when the read models were not complete from its beginning to its end
+   */
+  async whileComplete<T>(read: () => Promise<T>): Promise<T> {
+    const build = await this.#completeBuild();
+    const result = await read();
+    if ((await this.#completeBuild()) !== build) throw beingBuilt();
+    return result;
+  }
+
+  async #completeBuild(): Promise<string | null> {
+    const [build = null, complete] = await guarded(this.#redis.mget(PROJECTION_KEYS.build, PROJECTION_KEYS.complete));
+    if (typeof complete !== 'string') throw beingBuilt();
+    return build;
   }
 
   /**
@@ -116,4 +137,8 @@ export class ProjectionState {
     const replies = await this.#functions.callAll(removals);
     return replies.reduce<number>((sum, reply) => sum + Number(reply), removed);
   }
+}
+
+function beingBuilt(): Fault {
+  return new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
 }

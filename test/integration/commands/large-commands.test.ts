@@ -25,7 +25,7 @@ const context = (): CommandContext => ({
   at: new Date().toISOString(),
 });
 
-const channel = {
+const channel: Omit<Parameters<ChannelCommands['create']>[1], 'id'> = {
   type: 'websocket',
   channelType: 'chat',
   name: 'large',
@@ -35,7 +35,7 @@ const channel = {
   agentInvocationBehavior: null,
   parentChannelId: null,
   originMessageId: null,
-} as const;
+};
 
 it('commands that wait together are split by bytes, which are three for each of these characters', async () => {
   const create = context();

@@ -1,0 +1,94 @@
+/* What is missing from read models is told from what is missing from the log, whatever happens between two reads. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { ChannelCommands, ChannelQueries } from '#libs/features/channels/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { EntityReader, PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import type { ReadModels } from '#services/features.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+let test: TestPlatform;
+let models: ReadModels;
+let queries: ChannelQueries;
+let redis: ReturnType<typeof connectRedis>;
+/** What others do right before the reader's next command of that kind reaches Redis. */
+let meanwhile: { readonly before: (words: readonly unknown[]) => boolean; work(): Promise<void> } | undefined;
+
+const organizationId = newId();
+const id = newId();
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  models = composeReadModels(test.platform);
+  const commands = new ChannelCommands({ ...test.platform, projector: models.projector });
+  await commands.create(
+    { commandId: id, organizationId, actor: { type: 'service', id: 'test' }, at: new Date().toISOString() },
+    {
+      id,
+      type: 'websocket',
+      channelType: 'chat',
+      name: 'here',
+      participants: [],
+      metaData: null,
+      source: null,
+      agentInvocationBehavior: null,
+      parentChannelId: null,
+      originMessageId: null,
+    },
+  );
+  redis = connectRedis(test.redis.url);
+  await waitForRedis(redis, 5_000);
+  const sendCommand = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    const now = meanwhile;
+    if (now?.before([command.name, ...command.args]) !== true) return sendCommand(command, stream);
+    meanwhile = undefined;
+    void now.work().then(() => sendCommand(command, stream));
+    return command.promise;
+  };
+  queries = new ChannelQueries(new EntityReader(redis, new ReadModel(redis), models.projector));
+});
+afterAll(async () => {
+  redis.disconnect();
+  await test.stop();
+});
+
+const emptied = async (): Promise<void> => void (await models.state.clear());
+const built = async (): Promise<void> => {
+  await models.projector.catchUp('channel', organizationId, id);
+  const { build } = await models.state.begin();
+  await models.state.save(build, null, true);
+};
+const lookAtCompleteness = (words: readonly unknown[]): boolean => words.includes(PROJECTION_KEYS.complete);
+
+it('a channel that is built right after it was not found is found all the same', async () => {
+  await emptied();
+  meanwhile = { before: lookAtCompleteness, work: built };
+  expect(await queries.channel(organizationId, id)).not.toBeNull();
+
+  await emptied();
+  meanwhile = { before: lookAtCompleteness, work: built };
+  expect(await queries.participants(organizationId, id)).toEqual([]);
+  expect(meanwhile).toBeUndefined();
+});
+
+it('a channel that does not exist is missing, whether the read models are complete or not', async () => {
+  for (const prepare of [emptied, built]) {
+    await prepare();
+    expect(await queries.channel(organizationId, newId())).toBeNull();
+    expect(await queries.participants(organizationId, newId())).toBeNull();
+  }
+});
+
+it('a list that is emptied while it is read is not taken for an empty one', async () => {
+  await built();
+  const page = { size: 10, offset: 0, after: null };
+  expect((await queries.list(organizationId, { archived: false }, page)).total).toBe(1);
+  meanwhile = { before: ([name]) => String(name).startsWith('z'), work: emptied };
+  await expect(queries.list(organizationId, { archived: false }, page)).rejects.toMatchObject({
+    code: 'not_caught_up',
+  });
+});

@@ -19,7 +19,7 @@ export class Fault extends Error {
 const FAULT_STATUS = {
   /** A store does not answer, refuses, or is still catching up. A retry is safe. */
   store_unavailable: 503,
-  /** An append may or may not have happened; the same command may be sent again. */
+  /** Something may have been written, or a part of it; the same command may be sent again. */
   outcome_unknown: 503,
   /** This process has more to do than it may queue. */
   overloaded: 503,
@@ -42,6 +42,15 @@ export function storeUnavailable(store: StoreName, cause?: unknown): Fault {
 export function outcomeUnknown(cause?: unknown): Fault {
   return new Fault('outcome_unknown', 'The event store did not answer in time; the command may be repeated', {
     cause,
+    retryAfterSeconds: 2,
+  });
+}
+
+/** What a fault means that comes after a first write of the same command: never "nothing was written". */
+export function faultAfterWrite(error: unknown): unknown {
+  if (!(error instanceof Fault)) return error;
+  return new Fault('outcome_unknown', 'A part was written before the rest failed; the command may be repeated', {
+    cause: error,
     retryAfterSeconds: 2,
   });
 }

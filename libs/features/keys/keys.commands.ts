@@ -2,6 +2,7 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
+import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { CommandHandler } from '#libs/platform/commands/index.ts';
 import type {
   CommandContext,
@@ -89,7 +90,11 @@ export class KeyCommands {
     // 3. The successor is issued. If this never happens, the next rotation withdraws it.
     const { name, principal, scopes } = old.key;
     const expiresAt = options.expiresAt === undefined ? old.key.expiresAt : options.expiresAt;
-    return this.#issue(context, { name, principal, scopes, expiresAt, rotatedFrom: id }, grantor, successor);
+    try {
+      return await this.#issue(context, { name, principal, scopes, expiresAt, rotatedFrom: id }, grantor, successor);
+    } catch (error) {
+      throw faultAfterWrite(error);
+    }
   }
 
   async revoke(context: CommandContext, id: EntityId, ifMatch?: IfMatch): Promise<KeyResult> {

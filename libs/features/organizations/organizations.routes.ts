@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import { unreachable } from '#libs/kernel/decider.ts';
+import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   commandContext,
@@ -156,7 +157,11 @@ async function answer(
     setPosition(request, reply, { stream: streamName(ORGANIZATION, organization.id), revision });
   }
   void reply.header('etag', etagOf(organization.changedAt));
-  return resourceOf(organization, summarizeUser);
+  try {
+    return await resourceOf(organization, summarizeUser);
+  } catch (error) {
+    throw faultAfterWrite(error);
+  }
 }
 
 async function resourceOf(organization: Organization, summarizeUser: SummarizeUser): Promise<object> {

@@ -1,0 +1,68 @@
+/* A command of which one part was written and another failed must not say that nothing was written. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { KeyCommands } from '#libs/features/keys/index.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { readLog } from '#test/support/log-reader.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.stop());
+
+const typesIn = async (stream: string): Promise<string[]> =>
+  (await readLog(api.stores.eventStore.url, stream)).map(({ type }) => type);
+
+it('an organization that was changed, and whose owner cannot be read then, is not said to be unchanged', async () => {
+  const url = `/api/v1/organizations/${api.organizationId}`;
+  const rename = (name: string) => api.call({ method: 'PATCH', url, key: api.rootKey, body: { name } });
+  expect((await rename('before')).status).toBe(200);
+  await api.stores.redis.kill9();
+  const answer = await rename('after');
+  await api.stores.redis.restart();
+  const renamed = (await typesIn(`organization-${api.organizationId}`)).filter((type) => type.includes('Renamed'));
+  expect(renamed).toHaveLength(2);
+  expect(answer).toMatchObject({ status: 503, json: { code: 'outcome_unknown' } });
+  expect(answer.headers['retry-after']).toBeDefined();
+  await eventually(async () => (await rename('after')).status === 200);
+});
+
+it('a rotation whose second half failed is not said to have left everything as it was', async () => {
+  const { platform } = api.stores;
+  const context = (): CommandContext => ({
+    commandId: newId(),
+    organizationId: api.organizationId,
+    actor: { type: 'system', id: 'test' },
+    at: new Date().toISOString(),
+  });
+  let mayIssue = true;
+  const store: EventStore = {
+    append(stream, expected, events, options) {
+      if (!mayIssue && events.some(({ type }) => type === 'KeyIssued.v1')) throw storeUnavailable('event store');
+      return platform.store.append(stream, expected, events, options);
+    },
+    readStream: (stream, options) => platform.store.readStream(stream, options),
+    ping: () => platform.store.ping(),
+    close: () => platform.store.close(),
+  };
+  const commands = new KeyCommands(
+    { ...platform, store, projector: composeReadModels(platform).projector },
+    { announce: async () => undefined },
+  );
+  const description = { name: 'old', principal: { type: 'service' as const, id: 'robot' }, expiresAt: null };
+  const issued = await commands.issue(context(), { ...description, scopes: ['read'] }, 'operator');
+  if (!issued.ok) throw new Error(issued.rejection.reason);
+  mayIssue = false;
+  const rotation = commands.rotate(context(), issued.key.id, { graceSeconds: 60, grantor: 'operator' });
+  await expect(rotation).rejects.toMatchObject({ code: 'outcome_unknown' });
+  expect(await typesIn(`key-${issued.key.id}`)).toContain('KeyRotated.v1');
+});

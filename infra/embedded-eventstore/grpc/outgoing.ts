@@ -11,6 +11,7 @@ export class Outgoing {
   readonly closed: AbortSignal;
   #call: StreamingCall;
   #controller = new AbortController();
+  #room: Promise<void> | null = null;
 
   constructor(call: StreamingCall) {
     this.#call = call;
@@ -34,8 +35,10 @@ export class Outgoing {
   /** Resolves when there is room again, or the call is over. */
   ready(): Promise<void> {
     if (this.isClosed || !this.#call.writableNeedDrain) return Promise.resolve();
-    return new Promise((resolve) => {
+    // One for all who wait: each listener of its own would be reported as a leak.
+    this.#room ??= new Promise((resolve) => {
       const done = () => {
+        this.#room = null;
         this.#call.off('drain', done);
         this.closed.removeEventListener('abort', done);
         resolve();
@@ -43,6 +46,7 @@ export class Outgoing {
       this.#call.once('drain', done);
       this.closed.addEventListener('abort', done);
     });
+    return this.#room;
   }
 
   end(): void {

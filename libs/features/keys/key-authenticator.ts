@@ -30,7 +30,11 @@ export class KeyAuthenticator implements Authenticator, KeyMemory {
   readonly #directory: Pick<KeyDirectory, 'byDigest'>;
   readonly #now: () => number;
   readonly #known = new LRUCache<EntityId, KnownKey>({ max: MAX_KEYS, ttl: KNOWN_TTL_MS, ttlResolution: 100 });
-  readonly #refused = new LRUCache<EntityId, true>({ max: MAX_KEYS, ttl: UNKNOWN_TTL_MS, ttlResolution: 100 });
+  readonly #refused = new LRUCache<EntityId, 'revoked' | 'unknown'>({
+    max: MAX_KEYS,
+    ttl: UNKNOWN_TTL_MS,
+    ttlResolution: 100,
+  });
   readonly #pending = new Map<EntityId, Promise<Principal | null>>();
   #hears = false;
   /** Counts what was heard: an answer that was asked for before is not kept. */
@@ -62,8 +66,8 @@ export class KeyAuthenticator implements Authenticator, KeyMemory {
     }
     this.#pending.delete(change.keyId);
     this.#known.delete(change.keyId);
-    if (change.kind === 'revoked') this.#refused.set(change.keyId, true, { ttl: REVOKED_TTL_MS });
-    else this.#refused.delete(change.keyId);
+    if (change.kind === 'revoked') this.#refused.set(change.keyId, 'revoked', { ttl: REVOKED_TTL_MS });
+    else if (this.#refused.get(change.keyId) === 'unknown') this.#refused.delete(change.keyId);
   }
 
   setHearing(hears: boolean): void {
@@ -71,7 +75,8 @@ export class KeyAuthenticator implements Authenticator, KeyMemory {
     this.#generation += 1;
     this.#pending.clear();
     this.#known.clear();
-    this.#refused.clear();
+    // A revocation is for good: it alone survives, for a Redis that comes back may not know of it any more.
+    for (const [id, why] of this.#refused.entries()) if (why === 'unknown') this.#refused.delete(id);
   }
 
   #lookUp(id: EntityId, digest: string): Promise<Principal | null> {
@@ -86,7 +91,7 @@ export class KeyAuthenticator implements Authenticator, KeyMemory {
     const generation = this.#generation;
     const known = await this.#directory.byDigest(digest, { logFirst: !this.#hears });
     if (generation === this.#generation) {
-      if (known === null) this.#refused.set(id, true);
+      if (known === null) this.#refused.set(id, 'unknown');
       else this.#known.set(id, known, { ttl: this.#hears ? KNOWN_TTL_MS : DEAF_TTL_MS });
     }
     return known && this.#principal(known, digest);

@@ -40,8 +40,9 @@ export class EventPull<T> {
     return this.#source.readableLength === 0;
   }
 
+  /** All that there was has been taken. A stream that failed has not ended: `take` throws its error. */
   get ended(): boolean {
-    return this.#ended && this.drained;
+    return this.#ended && this.#failure === undefined && this.drained;
   }
 
   /** Up to `max` events, none if none is there. Errors: those of the stream, once it is drained. */

@@ -1,5 +1,5 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { hasScope, notFound } from '#libs/platform/http/index.ts';
+import { notFound } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 
 import type { OrganizationQueries } from './organizations.queries.ts';
@@ -19,7 +19,7 @@ export async function targetOrganization(
   organizations: OrganizationQueries,
 ): Promise<EntityId> {
   if (requested === undefined || requested === principal.organizationId) return principal.organizationId;
-  if (!hasScope(principal.scopes, PLATFORM_SCOPE)) throw notFound();
+  if (!principal.scopes.has(PLATFORM_SCOPE)) throw notFound();
   if ((await organizations.organization(requested)) === null) throw notFound();
   return requested;
 }

@@ -7,7 +7,7 @@ export interface Principal {
   readonly principalType: 'user' | 'service';
   readonly principalId: EntityId;
   readonly keyId: EntityId;
-  /** Scopes such as `channels:read`; `channels:*` covers all of a group, `*` everything. */
+  /** `read`, `write`, `admin`, `platform`; none includes another one. */
   readonly scopes: ReadonlySet<string>;
 }
 
@@ -36,15 +36,7 @@ export function presentedKey(header: string | undefined): string | null {
   return header === '' || header.includes(' ') ? null : header;
 }
 
-/** Whether `scopes` cover `required` (`group:action`). */
-export function hasScope(scopes: ReadonlySet<string>, required: string): boolean {
-  if (scopes.has(required) || scopes.has('*')) return true;
-  const colon = required.indexOf(':');
-  return colon > 0 && scopes.has(`${required.slice(0, colon)}:*`);
-}
-
 /** @throws HttpError 403 when the principal lacks the scope */
 export function requireScope(principal: Principal, required: string): void {
-  if (!hasScope(principal.scopes, required))
-    throw forbidden(`The API key lacks the scope ${required}`, 'missing_scope');
+  if (!principal.scopes.has(required)) throw forbidden(`The API key lacks the scope ${required}`, 'missing_scope');
 }

@@ -9,7 +9,7 @@
  *
  * export function channelRoutes(app: HttpApp, channels: Channels): void {
  *   app.get('/api/v1/channels/:id', {
- *     config: { scope: 'channels:read' },
+ *     config: { scope: 'read' },
  *     schema: { operationId: 'getChannel', tags: ['channels'], params, response: { 200: channelSchema } },
  *   }, async (request, reply) => {
  *     const found = await channels.document(request.principal.organizationId, request.params.id);
@@ -19,7 +19,7 @@
  *   });
  *
  *   app.get('/api/v1/channels', {
- *     config: { scope: 'channels:read' },
+ *     config: { scope: 'read' },
  *     schema: {
  *       operationId: 'listChannels', tags: ['channels'],
  *       querystring: z.object({ ...pageQuery, is_owner: queryBoolean().optional() }),
@@ -33,7 +33,7 @@
  *   });
  *
  *   app.patch('/api/v1/channels/:id', {
- *     config: { scope: 'channels:write' },
+ *     config: { scope: 'write' },
  *     schema: { operationId: 'updateChannel', tags: ['channels'], params, body: changes, response: { 200: channelSchema } },
  *   }, async (request, reply) => {
  *     const outcome = await channels.update(commandContext(request), request.params.id, request.body, ifMatchOf(request));
@@ -52,9 +52,6 @@
 export { buildHttpServer } from './server.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, RateLimit } from './server-options.ts';
 export type { Authenticator, Principal } from './auth.ts';
-export { hasScope, requireScope } from './auth.ts';
-export { cachingAuthenticator } from './authentication-cache.ts';
-export type { CachingAuthenticator, KeyDirectory, KnownKey } from './authentication-cache.ts';
 export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './api-key.ts';
 export {
   conflict,

@@ -27,7 +27,7 @@ declare module 'fastify' {
     startedAt: number;
   }
   interface FastifyContextConfig {
-    /** The scope that the key needs, such as `channels:read`. Every route has either this or `public`. */
+    /** The scope that the key needs, such as `read`. Every route has either this or `public`. */
     scope?: string;
     /** No authentication: health, documentation. */
     public?: boolean;

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import {
   buildHttpServer,
-  cachingAuthenticator,
   commandContext,
   conflict,
   createApiKey,
@@ -40,8 +39,8 @@ export interface Edge {
 
 const thing = z.object({ id: z.string(), name: z.string() }).meta({ id: 'Thing' });
 const params = z.object({ id: idParam('Id of the thing') });
-const read = { config: { scope: 'things:read' } };
-const write = { config: { scope: 'things:write' } };
+const read = { config: { scope: 'read' } };
+const write = { config: { scope: 'write' } };
 
 /** Starts it on a free port; `options` replace the defaults, `declare` adds routes. */
 export async function startEdge(
@@ -50,9 +49,9 @@ export async function startEdge(
 ): Promise<Edge> {
   const keys = { first: createApiKey(), second: createApiKey(), reader: createApiKey() };
   const principals = new Map<string, Principal>([
-    [digestOf(keys.first), principal('org-1', 'key-1', ['*'])],
-    [digestOf(keys.second), principal('org-2', 'key-2', ['*'])],
-    [digestOf(keys.reader), principal('org-1', 'key-3', ['things:read'])],
+    [digestOf(keys.first), principal('org-1', 'key-1', ['read', 'write'])],
+    [digestOf(keys.second), principal('org-2', 'key-2', ['read', 'write'])],
+    [digestOf(keys.reader), principal('org-1', 'key-3', ['read'])],
   ]);
   const commands: string[] = [];
   const server = await buildHttpServer({
@@ -60,12 +59,8 @@ export async function startEdge(
       declareThings(app, commands);
       declare(app);
     },
-    authenticator: cachingAuthenticator({
-      async byDigest(digest) {
-        const found = principals.get(digest);
-        return found ? { principal: found } : null;
-      },
-    }),
+    // At once for keys that it knows and later for others, as the real one.
+    authenticator: { authenticate: (key) => principals.get(digestOf(key)) ?? Promise.resolve(null) },
     tokenSecret: 'a secret of sixteen bytes or more',
     metrics: createMetrics({ processMetrics: false }),
     info: { title: 'Edge', version: '1' },

@@ -16,7 +16,7 @@ beforeAll(async () => {
   store = await startTestRedis();
   client = new Redis(store.url, { enableAutoPipelining: true });
   edge = await startEdge({ idempotency: new RedisIdempotencyStore(client) }, (app) => {
-    app.post('/held', { config: { scope: 'things:write' } }, async () => {
+    app.post('/held', { config: { scope: 'write' } }, async () => {
       entered();
       await held;
       return { done: true };

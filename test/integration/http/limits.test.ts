@@ -60,7 +60,7 @@ test('a trusted proxy names the address, anybody else does not', async () => {
 
 test('a handler that does not answer in time is 503 with Retry-After', async () => {
   const edge = await start({ handlerTimeoutMs: 50 }, (app) => {
-    app.post('/never', { config: { scope: 'things:write' } }, () => new Promise<never>(() => undefined));
+    app.post('/never', { config: { scope: 'write' } }, () => new Promise<never>(() => undefined));
   });
   const answer = await edge.call('/never', { method: 'POST' });
   expect(answer.status).toBe(503);

@@ -159,7 +159,7 @@ test('closing finishes what is in flight, and refuses what comes after', async (
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const edge = await startEdge({}, (app) => {
-    app.post('/slow', { config: { scope: 'things:write' } }, async () => {
+    app.post('/slow', { config: { scope: 'write' } }, async () => {
       enter();
       await released;
       return { done: true };
@@ -186,7 +186,7 @@ test('closing finishes what is in flight, and refuses what comes after', async (
 test('closing cuts what has not ended by the end of the grace', async () => {
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
   const edge = await startEdge({}, (app) => {
-    app.post('/never', { config: { scope: 'things:write' } }, () => {
+    app.post('/never', { config: { scope: 'write' } }, () => {
       enter();
       return new Promise<never>(() => undefined);
     });

@@ -43,7 +43,7 @@ describe('authentication', () => {
     const answer = await patch('{}', { authorization: edge.keys.reader });
     expect(answer.status).toBe(403);
     expect(await answer.json()).toMatchObject({
-      detail: expect.stringContaining('things:write'),
+      detail: expect.stringContaining('write'),
       code: 'missing_scope',
     });
   });

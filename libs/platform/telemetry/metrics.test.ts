@@ -11,13 +11,13 @@ test('durations are counted by route and status, in cumulative buckets', async (
   route.observe(404, 20_000);
   const text = await subject.scrape();
   const labels = 'method="GET",route="/things/:id"';
-  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="200",le="0.0025"} 0\n`);
-  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="200",le="0.005"} 1\n`);
-  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="200",le="1"} 2\n`);
-  expect(text).toContain(`http_request_duration_seconds_count{${labels},status="200"} 2\n`);
-  expect(text).toContain(`http_request_duration_seconds_sum{${labels},status="200"} 0.703\n`);
-  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="404",le="10"} 0\n`);
-  expect(text).toContain(`http_request_duration_seconds_bucket{${labels},status="404",le="+Inf"} 1\n`);
+  expect(text).toContain(`parley_http_request_duration_seconds_bucket{${labels},status="200",le="0.0025"} 0\n`);
+  expect(text).toContain(`parley_http_request_duration_seconds_bucket{${labels},status="200",le="0.005"} 1\n`);
+  expect(text).toContain(`parley_http_request_duration_seconds_bucket{${labels},status="200",le="1"} 2\n`);
+  expect(text).toContain(`parley_http_request_duration_seconds_count{${labels},status="200"} 2\n`);
+  expect(text).toContain(`parley_http_request_duration_seconds_sum{${labels},status="200"} 0.703\n`);
+  expect(text).toContain(`parley_http_request_duration_seconds_bucket{${labels},status="404",le="10"} 0\n`);
+  expect(text).toContain(`parley_http_request_duration_seconds_bucket{${labels},status="404",le="+Inf"} 1\n`);
 });
 
 test('counters and gauges carry the prefix, and a name asked for twice is one metric', async () => {

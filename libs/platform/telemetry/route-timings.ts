@@ -4,7 +4,7 @@
  * additions.
  */
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const NAME = 'http_request_duration_seconds';
+const NAME = 'parley_http_request_duration_seconds';
 /** Position of the sum; the bucket without bound stands before it. */
 const SUM = BOUNDS.length + 1;
 

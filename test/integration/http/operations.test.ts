@@ -62,8 +62,8 @@ test('metrics count requests by the pattern of their route', async () => {
   await edge.call('/things/one');
   await edge.call('/things/two');
   const text = await (await fetch(`${edge.url}/metrics`)).text();
-  expect(text).toContain('http_request_duration_seconds_count{method="GET",route="/things/:id",status="200"} 1');
-  expect(text).toContain('http_request_duration_seconds_count{method="GET",route="/things/:id",status="404"} 1');
+  expect(text).toContain('parley_http_request_duration_seconds_count{method="GET",route="/things/:id",status="200"} 1');
+  expect(text).toContain('parley_http_request_duration_seconds_count{method="GET",route="/things/:id",status="404"} 1');
   expect(text).not.toContain('things/one');
 });
 

@@ -23,8 +23,6 @@ const marker = z.object({
   format: z.int().positive(),
   instanceId: z.string().min(1),
   createdAt: z.string(),
-  /** When the first start was complete, its first API key shown; absent before. */
-  initializedAt: z.string().optional(),
 });
 type Marker = z.infer<typeof marker>;
 
@@ -33,9 +31,6 @@ export interface DataFolder {
   readonly path: string;
   /** Stays the same for as long as the folder exists. */
   readonly instanceId: string;
-  /** Whether {@link markInitialized} was ever called on it. */
-  readonly initialized: boolean;
-  markInitialized(): Promise<void>;
   /** Says in `run.json` how to reach this process; removed by {@link release}. */
   publish(addresses: Pick<RunFile, 'baseUrl' | 'eventstoreUrl' | 'redisUrl'>): Promise<void>;
   release(): Promise<void>;
@@ -52,19 +47,12 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   await refuseForeign(path);
   const lock = await lockFolder(path);
   try {
-    let current = (await readMarker(path)) ?? (await createMarker(path));
+    const { instanceId } = (await readMarker(path)) ?? (await createMarker(path));
     const startedAt = new Date().toISOString();
     await writeRunFile(path, { pid: process.pid, startedAt });
     return {
       path,
-      instanceId: current.instanceId,
-      get initialized() {
-        return current.initializedAt !== undefined;
-      },
-      async markInitialized() {
-        current = { ...current, initializedAt: new Date().toISOString() };
-        await writeMarker(path, current);
-      },
+      instanceId,
       publish: (addresses) => writeRunFile(path, { pid: process.pid, startedAt, ...addresses }),
       async release() {
         await removeRunFile(path);

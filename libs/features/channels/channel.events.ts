@@ -88,4 +88,3 @@ export const channelCodec = defineEvents({
 
 export type ChannelEvent = EventOf<typeof channelCodec>;
 export type ChannelCreated = Extract<ChannelEvent, { type: 'ChannelCreated.v1' }>['data'];
-export type AgentInvocationBehavior = z.infer<typeof agentInvocationBehavior>;

@@ -1,5 +1,4 @@
 import { unreachable } from '#libs/kernel/decider.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
 import { encodeDocument, listMember } from '#libs/platform/readmodel/index.ts';
 import type { Projection } from '#libs/platform/readmodel/index.ts';
 
@@ -126,9 +125,4 @@ export function participantResource(participant: Participant): object {
     default:
       return unreachable(participant);
   }
-}
-
-/** The revision that a channel's `ETag` names. */
-export function channelRevision(channel: Channel): StreamRevision {
-  return channel.changedAt;
 }

@@ -69,7 +69,7 @@ export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageRequest } from './paging.ts';
 export { positionOf, setPosition } from './position.ts';
 export type { Position, PositionWaiter } from './position.ts';
-export { etagOf, ifMatchOf, notModified, requireIfMatch } from './preconditions.ts';
+export { etagOf, ifMatchOf, notModified } from './preconditions.ts';
 export type { IfMatch } from './preconditions.ts';
 export { commandContext, commandIdOf } from './request-context.ts';
 export { sendJson, sendPage } from './replies.ts';

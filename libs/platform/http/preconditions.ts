@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { preconditionFailed } from './errors.ts';
 
 /** The strong entity tag of an entity at a stream revision: `"12"`. */
 export function etagOf(revision: number): string {
@@ -22,12 +21,6 @@ export function ifMatchOf(request: FastifyRequest): IfMatch | undefined {
   if (header === undefined) return undefined;
   const tags = entityTags(header);
   return tags === '*' ? ANY : { allows: (revision) => tags.includes(etagOf(revision)) };
-}
-
-/** @throws HttpError 412 unless `If-Match` is absent or names `revision` */
-export function requireIfMatch(request: FastifyRequest, revision: number): void {
-  if (request.headers['if-match'] === undefined) return;
-  if (!ifMatchOf(request)?.allows(revision)) throw preconditionFailed();
 }
 
 /**

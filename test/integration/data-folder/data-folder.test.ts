@@ -19,13 +19,10 @@ afterEach(() => rm(parent, { recursive: true, force: true }));
 describe('data folder', () => {
   it('is made at the first start and recognised at the next', async () => {
     const first = await openDataFolder(path);
-    expect(first.initialized).toBe(false);
-    await first.markInitialized();
-    expect(first.initialized).toBe(true);
     await first.release();
 
     const second = await openDataFolder(path);
-    expect(second).toMatchObject({ path, instanceId: first.instanceId, initialized: true });
+    expect(second).toMatchObject({ path, instanceId: first.instanceId });
     await second.release();
   });
 
@@ -61,7 +58,7 @@ describe('data folder', () => {
     await expect(openDataFolder(path)).rejects.toThrow('(eventstore)');
     await writeFile(join(path, 'eventstore', 'events.mdb'), '');
     const folder = await openDataFolder(path);
-    expect(folder.initialized).toBe(false);
+    expect(folder.path).toBe(path);
     await folder.release();
   });
 

@@ -3,12 +3,19 @@
  * here, by hand, so that the way of a request can be read.
  */
 import {
+  CHANNEL,
   ChannelCommands,
   ChannelQueries,
   channelProjection,
   channelRoutes,
   participantRoutes,
 } from '#libs/features/channels/index.ts';
+import {
+  InteractionCommands,
+  InteractionQueries,
+  interactionRoutes,
+  interactionsProjection,
+} from '#libs/features/interactions/index.ts';
 import {
   KeyAuthenticator,
   KeyChanges,
@@ -25,19 +32,24 @@ import {
   organizationRoutes,
 } from '#libs/features/organizations/index.ts';
 import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
+import { CommandHandler, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
-import { EntityReader, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
+import {
+  CollectionReader,
+  composeProjections,
+  EntityReader,
+  ProjectionState,
+  Projector,
+} from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
+/** Channels and interactions write in the same streams: one revision orders all that happens in a channel. */
+const channelStream = composeProjections(CHANNEL, { channel: channelProjection, interactions: interactionsProjection });
+
 /** Every kind of stream that becomes a read model. */
-const PROJECTIONS: readonly AnyProjection[] = [
-  channelProjection,
-  organizationProjection,
-  userProjection,
-  keyProjection,
-];
+const PROJECTIONS: readonly AnyProjection[] = [channelStream, organizationProjection, userProjection, keyProjection];
 
 /** What brings events into Redis, and reads them from there. */
 export interface ReadModels {
@@ -54,6 +66,7 @@ export function composeReadModels({ store, redis, readModel }: Platform): ReadMo
 /** Commands and queries of every feature, for the gateway and for the command line. */
 export interface Features extends ReadModels {
   readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
+  readonly interactions: { readonly commands: InteractionCommands; readonly queries: InteractionQueries };
   readonly organizations: { readonly commands: OrganizationCommands; readonly queries: OrganizationQueries };
   readonly users: { readonly commands: UserCommands; readonly queries: UserQueries };
   readonly keys: { readonly commands: KeyCommands; readonly queries: KeyQueries };
@@ -66,6 +79,7 @@ export function composeFeatures(platform: Platform): Features {
   const { reader, projector } = models;
   const stores: CommandStores = { ...platform, projector };
   const options = commandOptions(platform);
+  const channelRunner = new CommandHandler(channelStream, stores, options);
   const keyChanges = new KeyChanges(platform);
   const users = new UserCommands(stores, {
     ...options,
@@ -74,7 +88,14 @@ export function composeFeatures(platform: Platform): Features {
   });
   return {
     ...models,
-    channels: { commands: new ChannelCommands(stores, options), queries: new ChannelQueries(reader) },
+    channels: {
+      commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')),
+      queries: new ChannelQueries(reader),
+    },
+    interactions: {
+      commands: new InteractionCommands(channelRunner),
+      queries: new InteractionQueries(reader, new CollectionReader(platform.redis)),
+    },
     organizations: {
       commands: new OrganizationCommands(stores, options),
       queries: new OrganizationQueries(platform, reader),
@@ -106,7 +127,13 @@ export function featureRoutes(features: Features, idempotency: IdempotencyStore)
     ...features.organizations,
     summarizeUser: (organizationId: string, userId: string) => users.queries.summary(organizationId, userId),
   };
+  const directory = {
+    user: (organizationId: string, userId: string) => users.queries.user(organizationId, userId),
+    application: async (organizationId: string) =>
+      (await organizations.queries.organization(organizationId))?.application ?? null,
+  };
   return (app) => {
+    interactionRoutes(app, { ...features.interactions, directory });
     channelRoutes(app, { ...channels, users: users.queries });
     participantRoutes(app, { ...channels, users: users.queries });
     organizationRoutes(app, organizations);

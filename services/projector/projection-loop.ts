@@ -24,6 +24,8 @@ export interface ProjectionLoopParts {
   readonly onProgress?: (progress: ProjectionProgress) => void;
   /** Events applied at a time; the feed's default if absent. */
   readonly maxBatch?: number;
+  /** Folds the whole log, even where a projector beside this one has a checkpoint already. */
+  readonly fromStart?: boolean;
 }
 
 /** Saving after each item would cost a round trip; the checkpoint is only a hint where to start. */
@@ -62,9 +64,10 @@ export class ProjectionLoop {
       const restart = new AbortController();
       this.#restart = restart;
       const until = AbortSignal.any([signal, restart.signal]);
-      const start = await this.#untilDone(until, () => this.#parts.state.begin());
-      if (start === undefined) continue;
-      const watch = setInterval(() => void this.#checkBuild(start, until), CHECK_EVERY_MS);
+      const joined = await this.#untilDone(until, () => this.#parts.state.begin());
+      if (joined === undefined) continue;
+      const start: ProjectionStart = this.#parts.fromStart === true ? { ...joined, from: 'start' } : joined;
+      const watch = setInterval(() => void this.#checkBuild(start), CHECK_EVERY_MS);
       try {
         await this.#follow(start, until);
       } finally {
@@ -79,14 +82,14 @@ export class ProjectionLoop {
     this.#report({ phase: 'catching-up', position: from === 'start' ? null : from });
     const items = feed.subscribe({ from, streamPrefixes, signal, ...(maxBatch !== undefined && { maxBatch }) });
     for await (const item of items) {
-      const taken = await this.#untilDone(signal, () => this.#take(item, build, signal));
+      const taken = await this.#untilDone(signal, () => this.#take(item, build));
       if (taken === undefined) return;
       if (!taken) return this.restart();
     }
   }
 
   /** @returns false if the read models are no longer those of `build` */
-  async #take(item: FeedItem, build: string, signal: AbortSignal): Promise<boolean> {
+  async #take(item: FeedItem, build: string): Promise<boolean> {
     const { projector } = this.#parts;
     switch (item.kind) {
       case 'events':
@@ -95,20 +98,18 @@ export class ProjectionLoop {
           position: item.events.at(-1)?.position ?? this.#progress.position,
           eventsSeen: this.#progress.eventsSeen + item.events.length,
         });
-        return this.#save(build, false, signal);
+        return this.#save(build, false);
       case 'checkpoint':
         this.#report({ position: item.position });
-        return this.#save(build, false, signal);
+        return this.#save(build, false);
       case 'caught-up':
-        if (!(await this.#save(build, true, signal))) return false;
-        if (!signal.aborted) this.#report({ phase: 'live' });
+        if (!(await this.#save(build, true))) return false;
+        this.#report({ phase: 'live' });
         return true;
     }
   }
 
-  async #save(build: string, complete: boolean, signal: AbortSignal): Promise<boolean> {
-    // Redis came back meanwhile, perhaps without some of what was applied: a checkpoint of ours would skip that.
-    if (signal.aborted) return true;
+  async #save(build: string, complete: boolean): Promise<boolean> {
     if (!complete && Date.now() - this.#savedMs < SAVE_EVERY_MS) return true;
     const saved = await this.#parts.state.save(build, this.#progress.position, complete);
     this.#savedMs = Date.now();
@@ -116,11 +117,11 @@ export class ProjectionLoop {
   }
 
   /** Emptied read models are noticed even while no event comes in. */
-  async #checkBuild({ build }: ProjectionStart, signal: AbortSignal): Promise<void> {
+  async #checkBuild({ build }: ProjectionStart): Promise<void> {
     try {
       if (!(await this.#parts.state.isCurrent(build))) this.restart();
       // What was applied since the last save is saved now, so that a restart does not repeat it.
-      else if (Date.now() - this.#savedMs >= CHECK_EVERY_MS) await this.#save(build, false, signal);
+      else if (Date.now() - this.#savedMs >= CHECK_EVERY_MS) await this.#save(build, false);
     } catch {
       // Redis is away: the loop itself waits for it, and is restarted when the connection is back.
     }

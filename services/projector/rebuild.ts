@@ -29,19 +29,18 @@ export interface RebuildOptions {
  * entities stay right, lists answer 503 until it is done. Cut short, it is finished by the next projector.
  *
  * @returns how many events were folded
- * @throws `Fault` when a store is away at the start (nothing is thrown away while the log is); `Error` when an
- *   event cannot be applied
+ * @throws `Fault` when Redis is away at the start; `Error` when an event cannot be applied
  */
 export async function rebuild({ feed, state, projector }: RebuildParts, options: RebuildOptions): Promise<number> {
-  // Asked first: without a log to fold again, nothing must be thrown away.
-  const head = await feed.head();
   await state.clear();
+  const head = await feed.head();
   const done = new AbortController();
   let corrupt: unknown;
   const loop = new ProjectionLoop({
     feed,
     state,
     projector,
+    fromStart: true,
     ...(options.maxBatch !== undefined && { maxBatch: options.maxBatch }),
     onProblem: (error, progress) => {
       if (progress.phase === 'halted') corrupt = error;

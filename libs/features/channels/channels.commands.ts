@@ -1,12 +1,6 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
-import { CommandHandler } from '#libs/platform/commands/index.ts';
-import type {
-  CommandContext,
-  CommandHandlerOptions,
-  CommandResult,
-  CommandStores,
-} from '#libs/platform/commands/index.ts';
+import type { CommandContext, CommandResult, CommandRunner } from '#libs/platform/commands/index.ts';
 
 import {
   decideAddParticipant,
@@ -17,7 +11,6 @@ import {
 } from './channel.decider.ts';
 import type { Channel, ChannelChanges, ChannelRejection, ChannelState, ChannelTarget } from './channel.decider.ts';
 import type { ChannelCreated, ChannelEvent, Participant } from './channel.events.ts';
-import { channelProjection } from './channels.projection.ts';
 
 /** A channel after a command, at the revision of its stream. */
 export type ChannelResult =
@@ -28,10 +21,11 @@ type IfMatch = ChannelTarget['ifMatch'];
 
 /** The commands of channels. All of them throw the faults of `CommandHandler.handle`. */
 export class ChannelCommands {
-  readonly #handler: CommandHandler<ChannelState, ChannelEvent>;
+  readonly #handler: CommandRunner<ChannelState, ChannelEvent>;
 
-  constructor(stores: CommandStores, options?: CommandHandlerOptions) {
-    this.#handler = new CommandHandler(channelProjection, stores, options);
+  /** @param handler the one that runs all commands of channels in this process */
+  constructor(handler: CommandRunner<ChannelState, ChannelEvent>) {
+    this.#handler = handler;
   }
 
   async create(context: CommandContext, channel: ChannelCreated): Promise<ChannelResult> {
@@ -78,7 +72,7 @@ export class ChannelCommands {
   }
 }
 
-function asChannel(result: CommandResult<ChannelState, ChannelRejection>): ChannelResult {
+function asChannel(result: CommandResult<ChannelState, ChannelEvent, ChannelRejection>): ChannelResult {
   if (!result.ok) return result;
   // Every accepted command leaves a channel behind; only a decider that is wrong could get here.
   if (result.state === null) throw new TypeError('a command was accepted for a channel that does not exist');

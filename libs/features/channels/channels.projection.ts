@@ -16,7 +16,6 @@ export const channelProjection: Projection<ChannelState, ChannelEvent> = {
     if (after === null) return { operations: [], lists: [] };
     return {
       operations: [
-        { command: 'SET', key: keys.state, args: [JSON.stringify(after)] },
         { command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, channelResource(after))] },
       ],
       lists: [

@@ -23,9 +23,9 @@ export class ChannelQueries {
 
   /** The channel's participants with the ids of their records, or null as for {@link channel}. */
   async participants(organizationId: EntityId, id: EntityId): Promise<readonly Participant[] | null> {
-    // The state was written by this feature's own fold, under keys that carry the version of its shape.
-    const state = (await this.#reader.state(CHANNEL, organizationId, id)) as ChannelState;
-    return state === null ? null : state.participants;
+    // Written by this feature's own fold, as its part of the stream's state (see services/features.ts).
+    const state = (await this.#reader.state(CHANNEL, organizationId, id)) as { readonly channel: ChannelState } | null;
+    return state?.channel?.participants ?? null;
   }
 
   /** Channels that match all of the filter, newest first. */

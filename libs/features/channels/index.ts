@@ -1,6 +1,8 @@
 /** Channels: where users and agents meet. One stream, `channel-<id>`, holds all that happens in one. */
 export { participantRoutes } from './channel-participants.routes.ts';
+export type { ChannelState } from './channel.decider.ts';
 export { CHANNEL } from './channel.events.ts';
+export type { ChannelEvent } from './channel.events.ts';
 export { ChannelCommands } from './channels.commands.ts';
 export type { KnownUser, UserDirectory } from './channels.inputs.ts';
 export { channelProjection } from './channels.projection.ts';

@@ -149,7 +149,7 @@ function stepOf(context: CommandContext, step: string): CommandContext {
   return { ...context, commandId: derivedId(context.commandId, step) };
 }
 
-function asKey(result: CommandResult<KeyState, KeyRejection>): KeyResult {
+function asKey(result: CommandResult<KeyState, KeyEvent, KeyRejection>): KeyResult {
   if (!result.ok) return result;
   const { state, revision } = result;
   // Every accepted command leaves a key behind; only a decider that is wrong could get here.

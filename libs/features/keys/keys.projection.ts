@@ -14,14 +14,9 @@ export const keyProjection: Projection<KeyState, KeyEvent> = {
   codec: keyCodec,
   fold: keyFold,
   project({ organizationId, id, after }, keys) {
-    if (after === null) return { operations: [], lists: [] };
-    const state = { command: 'SET', key: keys.state, args: [JSON.stringify(after)] } as const;
-    if (after === 'withdrawn') return { operations: [state], lists: [] };
+    if (after === null || after === 'withdrawn') return { operations: [], lists: [] };
     return {
-      operations: [
-        state,
-        { command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, keyResource(after))] },
-      ],
+      operations: [{ command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, keyResource(after))] }],
       lists: [
         { list: keyOwnerKeys(id), member: organizationId, facets: [OWNER] },
         { list: keyListKeys(organizationId), member: listMember(after.createdAt, id), facets: facetsOfKey(after) },

@@ -58,7 +58,9 @@ function within(id: EntityId, context: CommandContext): CommandContext {
   return { ...context, organizationId: id };
 }
 
-function asOrganization(result: CommandResult<OrganizationState, OrganizationRejection>): OrganizationResult {
+function asOrganization(
+  result: CommandResult<OrganizationState, OrganizationEvent, OrganizationRejection>,
+): OrganizationResult {
   if (!result.ok) return result;
   // Every accepted command leaves an organization behind; only a decider that is wrong could get here.
   if (result.state === null) throw new TypeError('a command was accepted for an organization that does not exist');

@@ -17,10 +17,10 @@ export const organizationProjection: Projection<OrganizationState, OrganizationE
   noun: ORGANIZATION,
   codec: organizationCodec,
   fold: organizationFold,
-  project({ id, after }, keys) {
+  project({ id, after }) {
     if (after === null) return { operations: [], lists: [] };
     return {
-      operations: [{ command: 'SET', key: keys.state, args: [JSON.stringify(after)] }],
+      operations: [],
       lists: [{ list: ORGANIZATION_LIST, member: listMember(after.createdAt, id), facets: [ALL_ORGANIZATIONS] }],
     };
   },

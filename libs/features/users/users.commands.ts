@@ -52,7 +52,7 @@ export class UserCommands {
   }
 }
 
-function asUser(result: CommandResult<UserState, UserRejection>): UserResult {
+function asUser(result: CommandResult<UserState, UserEvent, UserRejection>): UserResult {
   if (!result.ok) return result;
   // Every accepted command leaves a user behind; only a decider that is wrong could get here.
   if (result.state === null) throw new TypeError('a command was accepted for a user that does not exist');

@@ -15,7 +15,6 @@ export const userProjection: Projection<UserState, UserEvent> = {
     if (after === null) return { operations: [], lists: [] };
     return {
       operations: [
-        { command: 'SET', key: keys.state, args: [JSON.stringify(after)] },
         { command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, userResource(after))] },
       ],
       lists: [

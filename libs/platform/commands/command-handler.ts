@@ -9,15 +9,17 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/projection.ts';
 import type { Projection } from '#libs/platform/readmodel/projection.ts';
 import type { Projector } from '#libs/platform/readmodel/projector.ts';
-import type { ReadModel } from '#libs/platform/readmodel/read-model.ts';
+import { entityKeys } from '#libs/platform/readmodel/read-model.keys.ts';
+import type { Lookup, ReadModel } from '#libs/platform/readmodel/read-model.ts';
 
 import type { CommandContext } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
 import { EntityLoader } from './entity-loader.ts';
 import type { Tip } from './entity-loader.ts';
+import { Lookups } from './lookups.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { CommandResult, Decide, Decided, Waiting } from './decide-batch.ts';
-import { readRecentCommands, RecentCommands, wasAppended } from './repeated-command.ts';
+import { readRecentCommands, RecentCommands, eventsOfCommand } from './repeated-command.ts';
 
 /** The stores that commands run on. */
 export interface CommandStores {
@@ -78,13 +80,14 @@ export class CommandHandler<State, E extends DomainEvent> {
       maxSize: MAX_CACHED_COMMANDS,
       sizeCalculation: ({ recent }) => 1 + (recent?.size ?? 0),
     });
-    this.#queue = new CommandQueue((id, waiting) => this.#runBatch(id, waiting), {
+    this.#queue = new CommandQueue((_queue, waiting) => this.#runBatch(waiting), {
       maxWaiting: options.maxWaiting ?? 1_000,
       maxBatch: MAX_BATCH,
     });
   }
 
   /**
+   * @param lookups what `decide` needs to know besides the state: fields of the entity's own hashes
    * @throws `Fault`: `store_unavailable` (nothing was written), `outcome_unknown` (perhaps written; the same
    * command may be sent again), `overloaded`, `conflict` (other writers won every attempt)
    */
@@ -92,11 +95,15 @@ export class CommandHandler<State, E extends DomainEvent> {
     id: EntityId,
     context: CommandContext,
     decide: Decide<State, E, R>,
-  ): Promise<CommandResult<State, R>> {
+    lookups: readonly Lookup[] = [],
+  ): Promise<CommandResult<State, E, R>> {
     return new Promise((resolve, reject) => {
-      this.#queue.add(id, {
+      // Per organization: what a batch looks up is one organization's, and a foreign caller waits alone.
+      this.#queue.add(`${context.organizationId} ${id}`, {
+        id,
         context,
         decide,
+        lookups,
         // A caller gets back only what its own `decide` gave, so its rejections are of its own type.
         resolve: resolve as Waiting<State, E>['resolve'],
         reject,
@@ -104,9 +111,10 @@ export class CommandHandler<State, E extends DomainEvent> {
     });
   }
 
-  async #runBatch(id: EntityId, batch: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
+  async #runBatch(batch: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
     const [head] = batch;
     if (head === undefined) return [];
+    const { id } = head;
     // 1. Load: from memory, else the read model's snapshot and the tail of the stream.
     const cached = this.#cache.get(id);
     let current = cached?.tip ?? (await this.#loader.load(id, head.context.organizationId));
@@ -119,11 +127,11 @@ export class CommandHandler<State, E extends DomainEvent> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       // 2. Repeated commands go their own, slower way, one by one.
       const repeated = batch.findIndex(({ context }) => isRepeated(context, recent));
-      if (repeated === 0) return this.#runRepeated(id, head, batch.slice(1));
+      if (repeated === 0) return this.#runRepeated(head, batch.slice(1));
 
       // 3. Decide, each command on the state that the one before it leaves.
       const now = repeated < 0 ? batch : batch.slice(0, repeated);
-      const decided = decideBatch(this.#projection, current, now);
+      const decided = decideBatch(this.#projection, current, now, await this.#lookUp(current, now));
 
       // 4. Nothing to append is an answer only at the true end of the stream.
       if (decided.events.length === 0 && !atEnd) {
@@ -158,17 +166,18 @@ export class CommandHandler<State, E extends DomainEvent> {
    * appended here under the same ids; so what counts is what is read back, not what was decided.
    */
   async #runRepeated(
-    id: EntityId,
     waiting: Waiting<State, E>,
     rest: readonly Waiting<State, E>[],
   ): Promise<readonly Waiting<State, E>[]> {
-    const { organizationId, commandId, repeatedSinceMs = 0 } = waiting.context;
+    const { id, context } = waiting;
+    const { organizationId, commandId, repeatedSinceMs = 0 } = context;
     const stream = streamName(this.#projection.noun, id);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const isDone = await wasAppended(this.#stores.store, stream, { commandId, repeatedSinceMs });
+      let own = await eventsOfCommand(this.#stores.store, stream, { commandId, repeatedSinceMs });
       const current = await this.#loader.load(id, organizationId);
-      if (!isDone) {
-        const decided = decideBatch(this.#projection, current, [waiting]);
+      if (own.length === 0) {
+        const lookups = await this.#lookUp(current, [waiting]);
+        const decided = decideBatch(this.#projection, current, [waiting], lookups);
         // After a conflict, the first request may turn out to have been faster.
         if (!(await this.#append(id, current.revision, decided.events))) continue;
         if (decided.events.length === 0) {
@@ -178,10 +187,36 @@ export class CommandHandler<State, E extends DomainEvent> {
       }
       const end = await this.#loader.readTail(id, current);
       await this.#catchUp(id, organizationId);
-      waiting.resolve({ ok: true, ...end });
+      if (own.length === 0) own = await eventsOfCommand(this.#stores.store, stream, { commandId, repeatedSinceMs });
+      const events = own.map((stored) => this.#projection.codec.decode(stored)).filter((event) => event !== null);
+      waiting.resolve({ ok: true, ...end, events });
       return rest;
     }
     throw tooManyConflicts();
+  }
+
+  /**
+   * Reads what the commands of a batch have to know besides the state, as of `current` or later; if later,
+   * the append will meet a conflict. Commands that need it fail alone while Redis is away.
+   */
+  async #lookUp(current: Tip<State>, batch: readonly Waiting<State, E>[]): Promise<Lookups> {
+    const wanted = batch.flatMap(({ lookups }) => lookups);
+    const [head] = batch;
+    if (wanted.length === 0 || head === undefined) return new Lookups();
+    const { id, context } = head;
+    const { noun } = this.#projection;
+    const { revision } = entityKeys(noun, context.organizationId, id);
+    const { readModel, projector } = this.#stores;
+    try {
+      let found = await readModel.lookUp(revision, wanted);
+      if (found.revision < current.revision) {
+        await projector.catchUp(noun, context.organizationId, id);
+        found = await readModel.lookUp(revision, wanted);
+      }
+      return new Lookups(wanted, found.values);
+    } catch (error) {
+      return new Lookups([], [], error);
+    }
   }
 
   async #recentCommands(id: EntityId, { revision }: Tip<State>): Promise<RecentCommands> {

@@ -2,27 +2,44 @@ import type { Decision, Rejection } from '#libs/kernel/decider.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { eventIdOf } from '#libs/kernel/ids.ts';
 import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
 import type { Projection } from '#libs/platform/readmodel/projection.ts';
+import { entityKeys } from '#libs/platform/readmodel/read-model.keys.ts';
+import type { Lookup } from '#libs/platform/readmodel/read-model.ts';
 
 import type { CommandContext } from './command-context.ts';
 import { metadataOf } from './command-context.ts';
 import type { Tip } from './entity-loader.ts';
+import type { Found, Lookups } from './lookups.ts';
 
 /** What became of a command: the state right after it, at the revision that it left the stream at. */
-export type CommandResult<State, R extends Rejection> =
-  | { readonly ok: true; readonly state: State; readonly revision: StreamRevision }
+export type CommandResult<State, E extends DomainEvent, R extends Rejection> =
+  | {
+      readonly ok: true;
+      readonly state: State;
+      readonly revision: StreamRevision;
+      /** What the command itself has put into the log. */
+      readonly events: readonly StreamEvent<E>[];
+    }
   | { readonly ok: false; readonly rejection: R };
 
-export type Decide<State, E extends DomainEvent, R extends Rejection> = (state: State) => Decision<E, R>;
+/** Pure. `next` is the revision that the first event of the command would get. */
+export type Decide<State, E extends DomainEvent, R extends Rejection> = (
+  state: State,
+  at: { readonly next: StreamRevision; readonly found: Found },
+) => Decision<E, R>;
 
 /** A command that waits for its answer. */
 export interface Waiting<State, E extends DomainEvent> {
+  readonly id: EntityId;
   readonly context: CommandContext;
   readonly decide: Decide<State, E, Rejection>;
-  resolve(result: CommandResult<State, Rejection>): void;
+  /** What the decision needs to know besides the state. */
+  readonly lookups: readonly Lookup[];
+  resolve(result: CommandResult<State, E, Rejection>): void;
   reject(error: unknown): void;
 }
 
@@ -44,15 +61,18 @@ export function decideBatch<State, E extends DomainEvent>(
   projection: Projection<State, E>,
   start: Tip<State>,
   batch: readonly Waiting<State, E>[],
+  lookups: Lookups,
 ): Decided<State, E> {
   const answers: (() => void)[] = [];
   const events: StreamEvent<E>[] = [];
   let tip = start;
   let bytes = 0;
+  const needsLookups = batch.some((waiting) => waiting.lookups.length > 0);
   for (const [index, waiting] of batch.entries()) {
     const before = tip;
     try {
-      const decision = waiting.decide(before.state);
+      const next = streamRevision(before.revision + 1);
+      const decision = waiting.decide(before.state, { next, found: lookups.found });
       if (!decision.ok) {
         answers.push(() => waiting.resolve(decision));
         continue;
@@ -67,8 +87,14 @@ export function decideBatch<State, E extends DomainEvent>(
         state: foldEvents(projection.fold, before.state, own),
         revision: streamRevision(before.revision + own.length),
       };
+      if (needsLookups && own.length > 0) {
+        const { id } = waiting;
+        const { organizationId } = waiting.context;
+        const run = { organizationId, id, before: before.state, after: after.state, events: own };
+        lookups.learn(projection.project(run, entityKeys(projection.noun, organizationId, id)).operations);
+      }
       tip = after;
-      answers.push(() => waiting.resolve({ ok: true, ...after }));
+      answers.push(() => waiting.resolve({ ok: true, ...after, events: own }));
     } catch (error) {
       answers.push(() => waiting.reject(error));
     }

@@ -56,21 +56,24 @@ export async function readRecentCommands(store: EventStore, stream: string): Pro
 }
 
 /**
- * Whether a command has left events in a stream. Reads backwards, and no further than to when the command
- * can first have run: the cost is that of what has happened since, not of the stream.
+ * The events that a command has left in a stream, oldest first; none if it has not run. Reads backwards, and
+ * no further than to when the command can first have run: the cost is that of what has happened since, not
+ * of the stream.
  *
  * @throws `Fault` `store_unavailable`
  */
-export async function wasAppended(
+export async function eventsOfCommand(
   store: EventStore,
   stream: string,
   command: { readonly commandId: EntityId; readonly repeatedSinceMs: number },
-): Promise<boolean> {
+): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
   for await (const event of store.readStream(stream, { direction: 'backwards' })) {
-    if (textOf(event.metadata, 'commandId') === command.commandId) return true;
-    if (event.createdMs < command.repeatedSinceMs - CLOCK_SLACK_MS) return false;
+    if (textOf(event.metadata, 'commandId') === command.commandId) events.unshift(event);
+    // The events of one command were appended at once, and stand together.
+    else if (events.length > 0 || event.createdMs < command.repeatedSinceMs - CLOCK_SLACK_MS) break;
   }
-  return false;
+  return events;
 }
 
 function textOf(metadata: unknown, name: string): string | undefined {

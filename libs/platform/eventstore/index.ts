@@ -17,6 +17,7 @@ import type { EventFeed } from './event-feed.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore } from './event-store.ts';
 
+export { composeCodecs } from './compose-codecs.ts';
 export { defineEvents, encodeMetadata, eventMetadataSchema, upcast } from './event-codec.ts';
 export type {
   Check,

@@ -81,6 +81,16 @@ export class EntityReader {
     return caughtUp?.state ?? null;
   }
 
+  /**
+   * To be asked when a part of an entity is not there: whether it was missing from read models that are
+   * still being built. It is there after that, if it exists.
+   */
+  async isBehind(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
+    if (await this.#state.isComplete()) return false;
+    await this.#projector.catchUp(noun, organizationId, id);
+    return true;
+  }
+
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
   async page({ noun, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
     return this.#state.whileComplete(async () => {

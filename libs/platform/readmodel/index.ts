@@ -1,6 +1,10 @@
 /**
  * Read models: folds of the log in Redis, written under a guard of revisions, read as ready bytes.
  */
+export { CollectionReader } from './collection-reader.ts';
+export type { NumberRange } from './collection-reader.ts';
+export { composeProjections } from './compose-projections.ts';
+export type { ComposedEvent, ComposedState } from './compose-projections.ts';
 export { decodeDocument, encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
 export { DocumentReader } from './document-reader.ts';

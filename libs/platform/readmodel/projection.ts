@@ -30,7 +30,21 @@ export interface Projection<State, E extends DomainEvent> {
   readonly noun: string;
   readonly codec: EventCodec<E>;
   readonly fold: Fold<State, E>;
+  /** What the run makes of the entity. The state itself is written by the projector. */
   project(run: ProjectedRun<State, E>, keys: EntityKeys): ProjectedWrites;
+}
+
+/** All that a run writes: what the projection says, and the state where it has changed. */
+export function projectRun<State, E extends DomainEvent>(
+  projection: Projection<State, E>,
+  run: ProjectedRun<State, E>,
+  keys: EntityKeys,
+): ProjectedWrites {
+  const { operations, lists } = projection.project(run, keys);
+  // A fold gives the very same state back when an event does not concern it, so identity is enough.
+  if (run.after === run.before) return { operations, lists };
+  const state: WriteOperation = { command: 'SET', key: keys.state, args: [JSON.stringify(run.after)] };
+  return { operations: [state, ...operations], lists };
 }
 
 /** `channel-0198…` of `channel` and `0198…`. */

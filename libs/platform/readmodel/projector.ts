@@ -5,7 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/event-store.ts';
 
-import { parseStreamName, streamName } from './projection.ts';
+import { parseStreamName, projectRun, streamName } from './projection.ts';
 import type { Projection } from './projection.ts';
 import { entityKeys } from './read-model.keys.ts';
 import type { EntityKeys } from './read-model.keys.ts';
@@ -65,7 +65,7 @@ export class Projector {
     const first = run.events[0].revision;
     const last = streamRevision(first + run.events.length - 1);
     const [outcome] = await this.#readModel.apply([
-      { revisionKey: keys.revision, first, last, ...projection.project(run, keys) },
+      { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys) },
     ]);
     if (outcome?.kind === 'gap') await this.catchUp(projection.noun, run.organizationId, run.id);
   }
@@ -175,7 +175,7 @@ function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   if (oldest !== undefined && oldest.revision > next) return { kind: 'gap' };
   const events = stored.map((event) => projection.codec.decode(event)).filter((event) => event !== null);
   const after: unknown = foldEvents(projection.fold, before, events);
-  const writes = projection.project({ organizationId, id, before, after, events }, keys);
+  const writes = projectRun(projection, { organizationId, id, before, after, events }, keys);
   // Known already: the entity's own write is a duplicate, which leaves its list entries.
   const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
   const first = oldest?.revision ?? last;

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
@@ -37,6 +38,12 @@ export type ApplyOutcome =
   /** Events between `stored` and the run are missing: read the stream from `stored + 1`. */
   | { readonly kind: 'gap'; readonly stored: StreamRevision };
 
+/** A field of one of an entity's hashes. */
+export interface Lookup {
+  readonly key: string;
+  readonly field: string;
+}
+
 /** An entity as it was last projected. */
 export interface Snapshot {
   readonly revision: StreamRevision;
@@ -45,6 +52,8 @@ export interface Snapshot {
 
 /** The Lua library of this folder. */
 export const READ_MODEL_FUNCTIONS = new URL('./lua/read-model.lua', import.meta.url);
+
+const lookupReply = z.tuple([z.string().nullable()]).rest(z.string().nullable());
 
 const OUTCOMES = new Map([
   [1, 'applied'],
@@ -91,6 +100,22 @@ export class ReadModel {
     if (revisionKeys.length === 0) return [];
     const stored = await guarded(this.#redis.mget([...revisionKeys]));
     return stored.map((value) => (value === null ? NO_EVENTS : streamRevision(Number(value))));
+  }
+
+  /**
+   * Fields of an entity, with the revision that they reflect; null for those that are not there.
+   *
+   * @throws `Fault` `store_unavailable`
+   */
+  async lookUp(
+    revisionKey: string,
+    lookups: readonly Lookup[],
+  ): Promise<{ readonly revision: StreamRevision; readonly values: readonly (string | null)[] }> {
+    const keys = [revisionKey, ...new Set(lookups.map(({ key }) => key))];
+    const args = lookups.flatMap(({ key, field }) => [keys.indexOf(key) + 1, field]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v1', keys, args }]);
+    const [revision, ...values] = lookupReply.parse(reply);
+    return { revision: revision === null ? NO_EVENTS : streamRevision(Number(revision)), values };
   }
 
   /** The states that entities were last projected with, null for those that are not there, in one round trip. */

@@ -2,29 +2,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 
-import { ChannelCommands } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeFeatures } from '#services/features.ts';
 
 import { appendedEvent, benchChannel, metadataFor } from '../appended-event.ts';
 import type { AppendTask, AppendAnswer } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
 
 answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, redisUrl, writers, seconds, warmUpSeconds }) => {
+  const failures: string[] = [];
   const platform = openPlatform({
     eventstoreUrl,
     redisUrl,
-    log: pino({ level: 'silent' }),
+    // What the log warns of, a read model that could not be written, would make the figures worthless.
+    log: pino({ level: 'warn' }, { write: (line) => void failures.push(line) }),
     metrics: createMetrics({ processMetrics: false }),
     tokenSecret: 'a secret of this run',
   });
   await waitForRedis(platform.redis, 5_000);
-  const failures: unknown[] = [];
-  const stores = { ...platform, projector: composeReadModels(platform).projector };
-  const channels = new ChannelCommands(stores, { onApplyFailure: (error) => failures.push(error) });
+  const channels = composeFeatures(platform).channels.commands;
   const channel = benchChannel();
   await channels.create({ commandId: channel.id, ...metadataFor(channel.id) }, channel);
 

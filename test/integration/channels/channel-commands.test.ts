@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { systemClock } from '#libs/kernel/clock.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { ChannelCommands, ChannelQueries } from '#libs/features/channels/index.ts';
+import type { ChannelCommands, ChannelQueries } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeFeatures } from '#services/features.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -15,12 +15,11 @@ let queries: ChannelQueries;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  const { projector, reader } = composeReadModels(test.platform);
-  const stores = { ...test.platform, projector };
-  // Two handlers share nothing but the stores: what two gateways are to each other.
-  first = new ChannelCommands(stores);
-  second = new ChannelCommands(stores);
-  queries = new ChannelQueries(reader);
+  // Two compositions share nothing but the stores: what two gateways are to each other.
+  const one = composeFeatures(test.platform);
+  first = one.channels.commands;
+  second = composeFeatures(test.platform).channels.commands;
+  queries = one.channels.queries;
 });
 afterAll(() => test.stop());
 

@@ -1,10 +1,10 @@
 /* One append holds at most 1 MiB: what does not fit goes into several, or is refused before it is tried. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { ChannelCommands } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeFeatures } from '#services/features.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -13,7 +13,7 @@ let commands: ChannelCommands;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  commands = new ChannelCommands({ ...test.platform, projector: composeReadModels(test.platform).projector });
+  commands = composeFeatures(test.platform).channels.commands;
 });
 afterAll(() => test.stop());
 

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { ChannelCommands } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeFeatures } from '#services/features.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 function commandsOn(store: EventStore): ChannelCommands {
-  return new ChannelCommands({ ...test.platform, store, projector: composeReadModels(test.platform).projector });
+  return composeFeatures({ ...test.platform, store }).channels.commands;
 }
 
 const organizationId = newId();

@@ -1,12 +1,12 @@
 /* Read models are thrown away while gateways go on writing, and while the log cannot be read. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { ChannelCommands } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { ProjectionState } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
@@ -24,7 +24,7 @@ const ids: string[] = [];
 beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
-  commands = new ChannelCommands({ ...test.platform, projector: models.projector });
+  commands = composeFeatures(test.platform).channels.commands;
   for (let n = 0; n < CHANNELS; n++) ids.push(newId());
   await Promise.all(ids.map((id) => createChannel(id)));
 }, 60_000);

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ChannelCommands } from '#libs/features/channels/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { playChannels } from '#test/support/channel-history.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
@@ -18,7 +17,7 @@ let live: Record<string, unknown>;
 beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
-  await playChannels(new ChannelCommands({ ...test.platform, projector: models.projector }), {
+  await playChannels(composeFeatures(test.platform).channels.commands, {
     seed: 3,
     commands: 150,
   });

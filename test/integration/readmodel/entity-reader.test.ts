@@ -1,11 +1,11 @@
 /* What is missing from read models is told from what is missing from the log, whatever happens between two reads. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { ChannelCommands, ChannelQueries } from '#libs/features/channels/index.ts';
+import { ChannelQueries } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { EntityReader, PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
@@ -23,7 +23,7 @@ const id = newId();
 beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
-  const commands = new ChannelCommands({ ...test.platform, projector: models.projector });
+  const commands = composeFeatures(test.platform).channels.commands;
   await commands.create(
     { commandId: id, organizationId, actor: { type: 'service', id: 'test' }, at: new Date().toISOString() },
     {

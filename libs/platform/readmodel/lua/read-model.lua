@@ -130,6 +130,23 @@ local function checkpoint(keys, args)
   return 1
 end
 
+--[[
+parley_lookup_v1: reads fields of one entity's hashes together with the revision that they reflect.
+
+KEYS[1]     the entity's revision key
+KEYS[2..]   hashes of the same entity
+ARGV        pairs: index into KEYS, field
+Returns     { stored revision or nil, value or nil for each pair }
+--]]
+local function lookup(keys, args)
+  local found = { redis.call('GET', keys[1]) }
+  for at = 1, #args, 2 do
+    found[#found + 1] = redis.call('HGET', keys[tonumber(args[at])], args[at + 1])
+  end
+  return found
+end
+
+redis.register_function({ function_name = 'parley_lookup_v1', callback = lookup, flags = { 'no-writes' } })
 redis.register_function('parley_checkpoint_v1', checkpoint)
 redis.register_function('parley_apply_v1', apply)
 redis.register_function('parley_index_v1', index)

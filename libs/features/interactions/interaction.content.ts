@@ -1,0 +1,214 @@
+/*
+ * What an interaction is made of, field by field as in the contract (sections 2.13 to 2.15). These schemas
+ * check what comes in and describe what goes out; the log holds the same JSON.
+ */
+import { z } from 'zod';
+
+import { httpUrl, idReference, jsonMap, stringMap, text } from '#libs/platform/http/index.ts';
+
+const line = text({ max: 1_024 });
+const longText = text({ max: 131_072 });
+const map = jsonMap();
+
+export const contentRole = z.enum([
+  'user_message',
+  'agent_response',
+  'agent_reasoning',
+  'tool_call',
+  'tool_call_result',
+  'tool_call_update',
+  'internal_error',
+  'channel_notification',
+]);
+export type ContentRole = z.infer<typeof contentRole>;
+
+export const interactionParticipant = z
+  .discriminatedUnion('type', [
+    z
+      .object({ type: z.literal('authenticated_user'), user_id: idReference() })
+      .meta({ id: 'InteractionAuthenticatedUser' }),
+    z
+      .object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullish() })
+      .meta({ id: 'InteractionNonAuthenticatedUser' }),
+    z.object({ type: z.literal('maybe_user'), email: text({ min: 3, max: 320 }) }).meta({ id: 'InteractionMaybeUser' }),
+    z
+      .object({
+        type: z.literal('agent'),
+        agent_id: idReference(),
+        agent_metadata: stringMap().nullish(),
+        forwarded_for_agent: z
+          .object({
+            agent_address: line,
+            agent_name: line,
+            image_url: httpUrl().nullish(),
+            agent_avatar_href: text({ max: 2_083, deprecated: true }).nullish(),
+          })
+          .nullish(),
+      })
+      .meta({ id: 'InteractionAgent' }),
+    z
+      .object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() })
+      .meta({ id: 'InteractionExternalAgent' }),
+    z.object({ type: z.literal('system') }).meta({ id: 'InteractionSystem' }),
+  ])
+  .meta({ id: 'InteractionParticipant' });
+export type InteractionParticipant = z.infer<typeof interactionParticipant>;
+
+const funds = z
+  .object({ amount: line, currency: line, payment_method: line.default('payment_provider_a') })
+  .meta({ id: 'Funds' });
+
+const checklistItem = z
+  .object({ label: text({ max: 4_096 }), state: z.enum(['pending', 'active', 'done']).default('pending') })
+  .meta({ id: 'ChecklistItem' });
+
+const toolCallUpdate = z.object({
+  type: z.literal('tool_call_update'),
+  tool_name: line,
+  tool_call_id: line,
+  sequence: z.int(),
+  update: z.union([
+    z.object({ text: longText, kind: z.literal('string').optional() }),
+    z.object({ items: z.array(checklistItem).max(500), kind: z.literal('checklist').optional() }),
+  ]),
+});
+
+const mediaMetadata = z
+  .object({
+    media_id: line,
+    mime_type: line,
+    width: z.int(),
+    height: z.int(),
+    description: text({ max: 4_096 }),
+    source_url: line.nullish(),
+    name: line.nullish(),
+    resource_type: line.nullish(),
+    format: line.nullish(),
+    preview: line.nullish(),
+  })
+  .meta({ id: 'MediaMetadata' });
+
+export const contentItem = z
+  .discriminatedUnion('type', [
+    z.object({ type: z.literal('text'), text: longText }).meta({ id: 'TextContent' }),
+    z.object({ type: z.literal('audio_tag'), tag: line }).meta({ id: 'AudioTagContent' }),
+    z
+      .object({ type: z.literal('media'), meta_data: mediaMetadata, media_url: httpUrl().nullish() })
+      .meta({ id: 'MediaContent' }),
+    z
+      .object({
+        type: z.literal('custom_content'),
+        name: line,
+        version: line,
+        data: map,
+        alt_text: longText.nullish(),
+      })
+      .meta({ id: 'CustomContent' }),
+    z
+      .object({
+        type: z.literal('tool_call'),
+        tool_name: line,
+        tool_args: map,
+        tool_call_id: line.nullish(),
+        display_text: longText.nullish(),
+      })
+      .meta({ id: 'ToolCallContent' }),
+    z
+      .object({
+        type: z.literal('tool_call_result'),
+        tool_name: line,
+        tool_result: map,
+        tool_call_id: line.nullish(),
+        status: z.enum(['success', 'failure', 'rate_limited', 'action_required']).nullish(),
+        display_text: longText.nullish(),
+      })
+      .meta({ id: 'ToolCallResultContent' }),
+    toolCallUpdate.meta({ id: 'ToolCallUpdateContent' }),
+    z
+      .object({
+        type: z.literal('request_payment'),
+        accepted_funds: z.array(funds).max(100),
+        recipient: line,
+        deadline_seconds: z.int(),
+        reference: line.nullish(),
+        description: longText.nullish(),
+        metadata: map.nullish(),
+      })
+      .meta({ id: 'RequestPaymentContent' }),
+    z
+      .object({
+        type: z.literal('commit_payment'),
+        funds,
+        recipient: line,
+        transaction_id: line,
+        reference: line.nullish(),
+        description: longText.nullish(),
+        metadata: map.nullish(),
+      })
+      .meta({ id: 'CommitPaymentContent' }),
+    z.object({ type: z.literal('reject_payment'), reason: longText.nullish() }).meta({ id: 'RejectPaymentContent' }),
+    z
+      .object({ type: z.literal('complete_payment'), transaction_id: line.nullish() })
+      .meta({ id: 'CompletePaymentContent' }),
+    z
+      .object({ type: z.literal('cancel_payment'), transaction_id: line.nullish(), reason: longText.nullish() })
+      .meta({ id: 'CancelPaymentContent' }),
+  ])
+  .meta({ id: 'InteractionContent' });
+export type ContentItem = z.infer<typeof contentItem>;
+
+const flag = z.boolean().nullish();
+const word = line.nullish();
+
+const structuredMention = z
+  .object({
+    type: z.enum(['agent', 'user']),
+    id: line,
+    identifier: line,
+    identifier_type: z.enum(['handle', 'address', 'uuid']),
+    offset: z.int().nullish(),
+    length: z.int().nullish(),
+  })
+  .meta({ id: 'StructuredMention' });
+
+const privateMentionRequest = z
+  .object({
+    twin_id: line,
+    outcome: z.enum(['private_friend_request', 'private_already_requested']),
+    friendship_id: line,
+    channel_id: line,
+    owner_display_name: line.nullish(),
+  })
+  .meta({ id: 'PrivateMentionRequest' });
+
+export const invocationConfig = z
+  .object({
+    planner_mode: flag,
+    athena_mode: flag,
+    voice_mode: flag,
+    enable_avatar: flag,
+    force_collaboration: flag,
+    use_reasoning_history: flag,
+    thinking: flag,
+    enable_web_search: flag,
+    enable_study_mode: flag,
+    enable_scheduled_prompt_tools: flag,
+    avoid_repetition: flag,
+    enable_threads: flag,
+    slash_only: flag,
+    supports_tool_call_upsert: flag,
+    model_name: word,
+    voice_id: word,
+    character_id: word,
+    activity_id: word,
+    feed_activity_id: word,
+    thinking_budget: z.int().nullish(),
+    reasoning_effort: z.enum(['low', 'medium', 'high']).nullish(),
+    collaboration_participant_ids: z.array(line).max(500).nullish(),
+    slash_skills: z.array(line).max(500).nullish(),
+    mentions: z.array(structuredMention).max(500).nullish(),
+    withheld_mentions: z.array(structuredMention).max(500).nullish(),
+    private_mention_requests: z.array(privateMentionRequest).max(500).nullish(),
+  })
+  .meta({ id: 'InvocationConfig' });
+export type InvocationConfig = z.infer<typeof invocationConfig>;

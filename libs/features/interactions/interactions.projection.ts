@@ -1,0 +1,113 @@
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
+
+import { changed, interactionFold, posted } from './interaction.decider.ts';
+import type { Interaction, InteractionsState, KnownSpan } from './interaction.decider.ts';
+import { interactionCodec } from './interaction.events.ts';
+import type { InteractionEvent } from './interaction.events.ts';
+import { interactionId } from './interaction.id.ts';
+import { interactionKeysOf } from './interactions.keys.ts';
+import type { InteractionFacet, InteractionKeys } from './interactions.keys.ts';
+
+/** The part of a channel's projection that is about its interactions. */
+export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
+  noun: CHANNEL,
+  codec: interactionCodec,
+  fold: interactionFold,
+  project({ organizationId, id, before, events }, channelKeys) {
+    const keys = interactionKeysOf(channelKeys);
+    const owner = { organizationId, channelId: id };
+    const touched = new Map<ChannelSequence, Interaction>();
+    const operations: WriteOperation[] = [];
+    for (const event of events) {
+      if (event.type === 'InteractionPosted.v1') {
+        const interaction = posted(event);
+        touched.set(interaction.sequence, interaction);
+        operations.push(...placed(interaction, keys));
+      } else {
+        const sequence = event.data.sequence as ChannelSequence;
+        const known = touched.get(sequence) ?? before.open[sequence];
+        // What is not open any more does not change: the fold ignores such an event as well.
+        if (known !== undefined && !known.complete) touched.set(sequence, changed(known, event));
+      }
+    }
+    for (const interaction of touched.values()) {
+      const document = JSON.stringify(interactionResource(interaction, owner));
+      const { sequence } = interaction;
+      operations.push({ command: 'HSET', key: keys.documents, args: [sequence, document] });
+      if (!interaction.complete) {
+        operations.push({ command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] });
+      } else if (sequence in before.open) {
+        operations.push({ command: 'ZREM', key: keys.index('incomplete'), args: [sequence] });
+      }
+    }
+    return { operations, lists: [] };
+  },
+};
+
+/** Where a new interaction is found: its facets, its span, its place in the tree. */
+function placed(interaction: Interaction, keys: InteractionKeys): WriteOperation[] {
+  const { sequence, contentRole, turnId, spanId, parentSpanId, depth } = interaction;
+  const facets: InteractionFacet[] = ['all', `role=${contentRole}`];
+  if (turnId !== null) facets.push(`turn=${turnId}`);
+  const operations: WriteOperation[] = facets.map((facet) => ({
+    command: 'ZADD',
+    key: keys.index(facet),
+    args: [sequence, sequence],
+  }));
+  operations.push({ command: 'HSET', key: keys.spans, args: [spanId, encodeSpan({ depth, turnId })] });
+  if (parentSpanId !== null) {
+    operations.push({ command: 'ZADD', key: keys.children, args: [0, childMember(parentSpanId, sequence)] });
+  }
+  return operations;
+}
+
+export function encodeSpan({ depth, turnId }: KnownSpan): string {
+  return `${depth} ${turnId ?? ''}`.trimEnd();
+}
+
+export function decodeSpan(stored: string): KnownSpan {
+  const [depth, turnId] = stored.split(' ');
+  return { depth: Number(depth), turnId: turnId ?? null };
+}
+
+const SEQUENCE_DIGITS = 12;
+
+/** Sorts by parent, and below it by sequence. */
+export function childMember(parentSpanId: string, sequence: ChannelSequence): string {
+  return `${parentSpanId} ${String(sequence).padStart(SEQUENCE_DIGITS, '0')}`;
+}
+
+export function sequenceOfChild(member: string): ChannelSequence {
+  return Number(member.slice(-SEQUENCE_DIGITS)) as ChannelSequence;
+}
+
+/** The interaction as the API answers it (contract, section 2.12), without what depends on the reader. */
+export function interactionResource(
+  interaction: Interaction,
+  owner: { readonly organizationId: EntityId; readonly channelId: EntityId },
+): object {
+  const { sequence, failure, metadata } = interaction;
+  return {
+    id: interactionId({ channelId: owner.channelId, sequence }),
+    created_at: interaction.createdAt,
+    channel_id: owner.channelId,
+    participant: interaction.participant,
+    content: interaction.content,
+    content_role: interaction.contentRole,
+    complete: interaction.complete,
+    metadata: failure === null ? metadata : { ...metadata, failure },
+    invocation_config: interaction.invocationConfig,
+    interaction_id: interaction.turnId,
+    sequence,
+    span_id: interaction.spanId,
+    parent_span_id: interaction.parentSpanId,
+    organization_id: owner.organizationId,
+    organization_application: interaction.organizationApplication,
+    reactions: null,
+    mention_invite_prompt_dismissed: false,
+    agent_read_receipts: null,
+  };
+}

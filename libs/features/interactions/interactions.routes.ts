@@ -1,0 +1,253 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import { unreachable } from '#libs/kernel/decider.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import {
+  commandContext,
+  conflict,
+  invalid,
+  notFound,
+  openPage,
+  sendJson,
+  sendPage,
+  setPosition,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import { MAX_DEPTH, MAX_OPEN } from './interaction.decider.ts';
+import type { InteractionRejection } from './interaction.decider.ts';
+import { placeOfInteraction } from './interaction.id.ts';
+import type { InteractionPlace } from './interaction.id.ts';
+import type { InteractionCommands, InteractionResult } from './interactions.commands.ts';
+import { interactionToPost, refuseEphemeral } from './interactions.inputs.ts';
+import type { InteractionDirectory } from './interactions.inputs.ts';
+import { interactionResource } from './interactions.projection.ts';
+import type { InteractionQueries } from './interactions.queries.ts';
+import {
+  appendContentBody,
+  channelParams,
+  completeInteractionBody,
+  failInteractionBody,
+  interactionPageSchema,
+  interactionParams,
+  interactionSchema,
+  listInteractionsQuery,
+  postInteractionBody,
+  readInteractionQuery,
+} from './interactions.schemas.ts';
+
+export interface InteractionRouteParts {
+  readonly commands: InteractionCommands;
+  readonly queries: InteractionQueries;
+  readonly directory: InteractionDirectory;
+}
+
+const tags = ['interactions'];
+const read = { scope: 'read' };
+const write = { scope: 'write' };
+
+/** Declares the routes of interactions: reads first, then commands. */
+export function interactionRoutes(app: HttpApp, parts: InteractionRouteParts): void {
+  readRoute(app, parts);
+  listRoute(app, parts);
+  postRoute(app, parts);
+  changeRoutes(app, parts);
+}
+
+function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
+  app.get(
+    '/api/v1/interactions/:interaction_id',
+    {
+      config: read,
+      schema: {
+        operationId: 'getInteraction',
+        summary: 'Read an interaction',
+        tags,
+        params: interactionParams,
+        querystring: readInteractionQuery,
+        response: { 200: interactionSchema },
+      },
+    },
+    async (request, reply) => {
+      const { organizationId } = request.principal;
+      const place = placeOf(request.params.interaction_id);
+      const shown = { includeIncomplete: request.query.include_incomplete };
+      const found = await queries.interaction(organizationId, place, shown);
+      if (found === null) throw notFound();
+      if (!request.query.include_nested_interactions) return sendJson(reply, found);
+      const nested = await queries.nested(organizationId, place, found, shown);
+      return sendJson(reply, nested);
+    },
+  );
+}
+
+function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
+  app.get(
+    '/api/v1/channels/:id/interactions',
+    {
+      config: read,
+      schema: {
+        operationId: 'listInteractions',
+        summary: "List a channel's interactions, by sequence",
+        tags,
+        params: channelParams,
+        querystring: listInteractionsQuery,
+        response: { 200: interactionPageSchema },
+      },
+    },
+    async (request, reply) => {
+      const { size: _size, page: _page, cursor: _cursor, ...query } = request.query;
+      const { id } = request.params;
+      const page = openPage(request, request.query, { ...query, channel: id });
+      const filter = {
+        order: query.order,
+        afterSequence: query.after_sequence,
+        beforeSequence: query.before_sequence,
+        contentRole: query.content_role,
+        turnId: query.interaction_id,
+        includeIncomplete: query.include_incomplete,
+      };
+      const found = await queries.list(request.principal.organizationId, id, filter, page);
+      if (found === null) throw notFound();
+      return sendPage(reply, found.items, page.meta(found));
+    },
+  );
+}
+
+function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts): void {
+  app.post(
+    '/api/v1/channels/:id/interactions',
+    {
+      config: write,
+      schema: {
+        operationId: 'postInteraction',
+        summary: 'Post an interaction, or start one that is completed later',
+        tags,
+        params: channelParams,
+        body: postInteractionBody,
+        response: { 200: interactionSchema },
+      },
+    },
+    async (request, reply) => {
+      const context = commandContext(request);
+      const { interaction, spanIsNew } = await interactionToPost(context, request.body, directory);
+      const channelId = request.params.id;
+      const result = await commands.post(context, channelId, interaction, { spanIsNew });
+      return sendInteraction(request, reply, channelId, result);
+    },
+  );
+}
+
+function changeRoutes(app: HttpApp, { commands }: InteractionRouteParts): void {
+  const common = { tags, params: interactionParams, response: { 200: interactionSchema } };
+
+  app.post(
+    '/api/v1/interactions/:interaction_id/content',
+    {
+      config: write,
+      schema: {
+        operationId: 'appendInteractionContent',
+        summary: 'Add content to an incomplete interaction',
+        body: appendContentBody,
+        ...common,
+      },
+    },
+    async (request, reply) => {
+      const place = placeOf(request.params.interaction_id);
+      refuseEphemeral(null, request.body.content);
+      const result = await commands.append(commandContext(request), place, request.body.content);
+      return sendInteraction(request, reply, place.channelId, result);
+    },
+  );
+
+  app.post(
+    '/api/v1/interactions/:interaction_id/complete',
+    {
+      config: write,
+      schema: {
+        operationId: 'completeInteraction',
+        summary: 'Complete an incomplete interaction',
+        body: completeInteractionBody,
+        ...common,
+      },
+    },
+    async (request, reply) => {
+      const place = placeOf(request.params.interaction_id);
+      const content = request.body.content ?? null;
+      refuseEphemeral(null, content ?? []);
+      const result = await commands.complete(commandContext(request), place, content);
+      return sendInteraction(request, reply, place.channelId, result);
+    },
+  );
+
+  app.post(
+    '/api/v1/interactions/:interaction_id/fail',
+    {
+      config: write,
+      schema: {
+        operationId: 'failInteraction',
+        summary: 'End an incomplete interaction that failed',
+        body: failInteractionBody,
+        ...common,
+      },
+    },
+    async (request, reply) => {
+      const place = placeOf(request.params.interaction_id);
+      const result = await commands.fail(commandContext(request), place, request.body.reason);
+      return sendInteraction(request, reply, place.channelId, result);
+    },
+  );
+}
+
+/** An id that cannot be one names nothing. */
+function placeOf(id: EntityId): InteractionPlace {
+  const place = placeOfInteraction(id);
+  if (place === null) throw notFound();
+  return place;
+}
+
+function sendInteraction(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  channelId: EntityId,
+  result: InteractionResult,
+): FastifyReply {
+  if (!result.ok) throw errorOf(result.rejection, request);
+  const { organizationId } = request.principal;
+  setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision: result.revision });
+  return sendJson(reply, JSON.stringify(interactionResource(result.interaction, { organizationId, channelId })));
+}
+
+function errorOf({ reason }: InteractionRejection, { body }: FastifyRequest): Error {
+  switch (reason) {
+    case 'not_found':
+      return notFound();
+    case 'archived':
+      return conflict('The channel is archived', 'archived');
+    case 'parent_not_found':
+      return invalid(['body', 'parent_span_id'], 'the channel has no such span', memberOf(body, 'parent_span_id'));
+    case 'span_taken':
+      return invalid(['body', 'span_id'], 'the channel has this span already', memberOf(body, 'span_id'));
+    case 'too_deep':
+      return invalid(
+        ['body', 'parent_span_id'],
+        `a tree is at most ${MAX_DEPTH} deep`,
+        memberOf(body, 'parent_span_id'),
+      );
+    case 'too_many_open':
+      return conflict(
+        `A channel has at most ${MAX_OPEN} incomplete interactions, with 1 MiB of content`,
+        'too_many_open',
+      );
+    case 'complete_already':
+      return conflict('The interaction is complete', 'complete_already');
+    default:
+      return unreachable(reason);
+  }
+}
+
+function memberOf(body: unknown, name: string): unknown {
+  return typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
+}

@@ -1,0 +1,65 @@
+import type { Redis } from 'ioredis';
+
+import { guarded } from '#libs/platform/redis/redis.ts';
+
+/** Part of a sorted set whose members are numbers that are their own scores. */
+export interface NumberRange {
+  /** Exclusive; absent = from the lowest. */
+  readonly after?: number | undefined;
+  /** Exclusive; absent = to the highest. */
+  readonly before?: number | undefined;
+  readonly order: 'asc' | 'desc';
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/**
+ * Reads what an entity gathers without bound: hashes of ready documents, and sorted sets over them.
+ * What is asked for in one turn of the event loop travels together.
+ *
+ * All methods throw `Fault` `store_unavailable`.
+ */
+export class CollectionReader {
+  readonly #redis: Redis;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  /** Fields of a hash as bytes, null for those that are not there. */
+  async fields(hash: string, fields: readonly (string | number)[]): Promise<(Buffer | null)[]> {
+    if (fields.length === 0) return [];
+    return guarded(this.#redis.hmgetBuffer(hash, ...fields.map(String)));
+  }
+
+  /** Numbers of a sorted set, in the order that is asked for. */
+  async numbers(set: string, { after, before, order, offset, limit }: NumberRange): Promise<number[]> {
+    const low = after === undefined ? '-inf' : `(${after}`;
+    const high = before === undefined ? '+inf' : `(${before}`;
+    const members =
+      order === 'asc'
+        ? await guarded(this.#redis.zrangebyscore(set, low, high, 'LIMIT', offset, limit))
+        : await guarded(this.#redis.zrevrangebyscore(set, high, low, 'LIMIT', offset, limit));
+    return members.map(Number);
+  }
+
+  async count(set: string, { after, before }: Pick<NumberRange, 'after' | 'before'>): Promise<number> {
+    const low = after === undefined ? '-inf' : `(${after}`;
+    const high = before === undefined ? '+inf' : `(${before}`;
+    return guarded(this.#redis.zcount(set, low, high));
+  }
+
+  /** For each prefix, the members that begin with it, in lexical order. */
+  async withPrefixes(set: string, prefixes: readonly string[]): Promise<string[][]> {
+    return guarded(
+      Promise.all(prefixes.map((prefix) => this.#redis.zrange(set, `[${prefix}`, `(${prefix}\u00ff`, 'BYLEX'))),
+    );
+  }
+
+  /** Which of the numbers are in a sorted set. */
+  async contained(set: string, numbers: readonly number[]): Promise<boolean[]> {
+    if (numbers.length === 0) return [];
+    const scores = await guarded(this.#redis.zmscore(set, ...numbers.map(String)));
+    return scores.map((score) => score !== null);
+  }
+}

@@ -1,0 +1,70 @@
+import type { DomainEvent } from '#libs/kernel/event.ts';
+import { composeCodecs } from '#libs/platform/eventstore/index.ts';
+
+import type { ProjectedRun, Projection } from './projection.ts';
+import type { AnyProjection } from './projector.ts';
+
+type StateOf<P> = P extends Projection<infer State, infer _E> ? State : never;
+type EventOf<P> = P extends Projection<infer _State, infer E> ? E : never;
+
+/** The states of the parts, by their names. */
+export type ComposedState<Parts extends Readonly<Record<string, AnyProjection>>> = {
+  readonly [Name in keyof Parts]: StateOf<Parts[Name]>;
+};
+
+/** Events of any part. */
+export type ComposedEvent<Parts extends Readonly<Record<string, AnyProjection>>> = Extract<
+  EventOf<Parts[keyof Parts]>,
+  DomainEvent
+>;
+
+/**
+ * One projection for a stream in which several features write: each sees its own events and its own state,
+ * and nothing of the others. What has to look across, a decider, gets the composed state.
+ */
+export function composeProjections<const Parts extends Readonly<Record<string, AnyProjection>>>(
+  noun: string,
+  parts: Parts,
+): Projection<ComposedState<Parts>, ComposedEvent<Parts>> {
+  const entries = Object.entries(parts);
+  const ownerOf = new Map(
+    entries.flatMap(([name, part]) => [...part.codec.types].map((type) => [type, name] as const)),
+  );
+  const initialState = Object.fromEntries(entries.map(([name, part]) => [name, part.fold.initialState as unknown]));
+
+  return {
+    noun,
+    codec: composeCodecs<ComposedEvent<Parts>>(entries.map(([, part]) => part.codec)),
+    fold: {
+      // Built from exactly the names of `parts`, which is what the type says.
+      initialState: initialState as ComposedState<Parts>,
+      evolve(state, event) {
+        const name = ownerOf.get(event.type);
+        if (name === undefined) return state;
+        const before: unknown = state[name];
+        const after: unknown = parts[name]?.fold.evolve(before, event);
+        return after === before ? state : { ...state, [name]: after };
+      },
+    },
+    project(run, keys) {
+      const writes = entries.map(([name, part]) => part.project(runOfPart(run, name, ownerOf), keys));
+      return {
+        operations: writes.flatMap(({ operations }) => operations),
+        lists: writes.flatMap(({ lists }) => lists),
+      };
+    },
+  };
+}
+
+function runOfPart<State extends Readonly<Record<string, unknown>>, E extends DomainEvent>(
+  run: ProjectedRun<State, E>,
+  name: string,
+  ownerOf: ReadonlyMap<string, string>,
+): ProjectedRun<unknown, E> {
+  return {
+    ...run,
+    before: run.before[name],
+    after: run.after[name],
+    events: run.events.filter((event) => ownerOf.get(event.type) === name),
+  };
+}

@@ -67,7 +67,7 @@ export class ProjectionLoop {
       const joined = await this.#untilDone(until, () => this.#parts.state.begin());
       if (joined === undefined) continue;
       const start: ProjectionStart = this.#parts.fromStart === true ? { ...joined, from: 'start' } : joined;
-      const watch = setInterval(() => void this.#checkBuild(start), CHECK_EVERY_MS);
+      const watch = setInterval(() => void this.#checkBuild(start, until), CHECK_EVERY_MS);
       try {
         await this.#follow(start, until);
       } finally {
@@ -82,14 +82,14 @@ export class ProjectionLoop {
     this.#report({ phase: 'catching-up', position: from === 'start' ? null : from });
     const items = feed.subscribe({ from, streamPrefixes, signal, ...(maxBatch !== undefined && { maxBatch }) });
     for await (const item of items) {
-      const taken = await this.#untilDone(signal, () => this.#take(item, build));
+      const taken = await this.#untilDone(signal, () => this.#take(item, build, signal));
       if (taken === undefined) return;
       if (!taken) return this.restart();
     }
   }
 
   /** @returns false if the read models are no longer those of `build` */
-  async #take(item: FeedItem, build: string): Promise<boolean> {
+  async #take(item: FeedItem, build: string, signal: AbortSignal): Promise<boolean> {
     const { projector } = this.#parts;
     switch (item.kind) {
       case 'events':
@@ -98,18 +98,20 @@ export class ProjectionLoop {
           position: item.events.at(-1)?.position ?? this.#progress.position,
           eventsSeen: this.#progress.eventsSeen + item.events.length,
         });
-        return this.#save(build, false);
+        return this.#save(build, false, signal);
       case 'checkpoint':
         this.#report({ position: item.position });
-        return this.#save(build, false);
+        return this.#save(build, false, signal);
       case 'caught-up':
-        if (!(await this.#save(build, true))) return false;
-        this.#report({ phase: 'live' });
+        if (!(await this.#save(build, true, signal))) return false;
+        if (!signal.aborted) this.#report({ phase: 'live' });
         return true;
     }
   }
 
-  async #save(build: string, complete: boolean): Promise<boolean> {
+  async #save(build: string, complete: boolean, signal: AbortSignal): Promise<boolean> {
+    // Redis came back meanwhile, perhaps without some of what was applied: a checkpoint of ours would skip that.
+    if (signal.aborted) return true;
     if (!complete && Date.now() - this.#savedMs < SAVE_EVERY_MS) return true;
     const saved = await this.#parts.state.save(build, this.#progress.position, complete);
     this.#savedMs = Date.now();
@@ -117,11 +119,11 @@ export class ProjectionLoop {
   }
 
   /** Emptied read models are noticed even while no event comes in. */
-  async #checkBuild({ build }: ProjectionStart): Promise<void> {
+  async #checkBuild({ build }: ProjectionStart, signal: AbortSignal): Promise<void> {
     try {
       if (!(await this.#parts.state.isCurrent(build))) this.restart();
       // What was applied since the last save is saved now, so that a restart does not repeat it.
-      else if (Date.now() - this.#savedMs >= CHECK_EVERY_MS) await this.#save(build, false);
+      else if (Date.now() - this.#savedMs >= CHECK_EVERY_MS) await this.#save(build, false, signal);
     } catch {
       // Redis is away: the loop itself waits for it, and is restarted when the connection is back.
     }

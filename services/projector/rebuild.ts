@@ -29,11 +29,13 @@ export interface RebuildOptions {
  * entities stay right, lists answer 503 until it is done. Cut short, it is finished by the next projector.
  *
  * @returns how many events were folded
- * @throws `Fault` when Redis is away at the start; `Error` when an event cannot be applied
+ * @throws `Fault` when a store is away at the start (nothing is thrown away while the log is); `Error` when an
+ *   event cannot be applied
  */
 export async function rebuild({ feed, state, projector }: RebuildParts, options: RebuildOptions): Promise<number> {
-  await state.clear();
+  // Asked first: without a log to fold again, nothing must be thrown away.
   const head = await feed.head();
+  await state.clear();
   const done = new AbortController();
   let corrupt: unknown;
   const loop = new ProjectionLoop({

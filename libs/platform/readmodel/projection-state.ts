@@ -96,8 +96,9 @@ export class ProjectionState {
 
   /**
    * Throws the read models away. Their completeness goes first, so that from then on nobody takes a
-   * missing entity for one that does not exist. Each entity and each list goes as a whole: others write
-   * meanwhile, and what they leave must not be half of one that was there before.
+   * missing entity for one that does not exist. Others write meanwhile: what they leave must not be half of
+   * what was there before. So a list goes as a whole, and no key of an entity without the entity's revision,
+   * which makes whoever writes it next fold it from its beginning.
    *
    * @returns how many keys were removed
    */
@@ -116,12 +117,13 @@ export class ProjectionState {
     await guarded(this.#redis.del(PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
     return removed;
   }
+
   async #remove(keys: readonly string[]): Promise<number> {
     const entityKeys = new Set<string>();
     const lists = new Map<string, { readonly indexPrefix: string; readonly found: string[] }>();
     for (const key of keys) {
       const owner = ownerOf(key);
-      if (owner?.kind === 'entity') for (const part of Object.values(owner.keys)) entityKeys.add(part);
+      if (owner?.kind === 'entity') for (const part of [key, ...Object.values(owner.keys)]) entityKeys.add(part);
       if (owner?.kind !== 'list') continue;
       const { members, indexPrefix } = owner.keys;
       const list = lists.get(members) ?? { indexPrefix, found: [] };

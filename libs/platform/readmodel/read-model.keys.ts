@@ -39,19 +39,21 @@ export function listKeys(noun: string, owner: EntityId): ListKeys {
   return listKeysUnder(`${READ_MODEL_PREFIX}${noun}-list:{${owner}}:`);
 }
 
-/** What a key of the read models is part of. Neither may ever lose some of its keys and keep others. */
+/** What a key of the read models is part of. */
 export type KeyOwner =
   { readonly kind: 'entity'; readonly keys: EntityKeys } | { readonly kind: 'list'; readonly keys: ListKeys };
 
-const TAGGED = /^(.*?\{[^}]*\}:)(.*)$/;
-const ENTITY_PARTS = new Set(['revision', 'state', 'document']);
+const LIST = /^(.*?-list:\{[^}]*\}:)/;
+const ENTITY = /^(.*?:\{[^}]*\}:)/;
+const PROJECTION = new Set<string>(Object.values(PROJECTION_KEYS));
 
 /** The entity or the list that a key is part of; null for the keys of the projection as a whole. */
 export function ownerOf(key: string): KeyOwner | null {
-  const [, prefix = '', part = ''] = TAGGED.exec(key) ?? [];
-  if (ENTITY_PARTS.has(part)) return { kind: 'entity', keys: entityKeysUnder(prefix) };
-  if (part === 'members' || part.startsWith('by:')) return { kind: 'list', keys: listKeysUnder(prefix) };
-  return null;
+  if (PROJECTION.has(key)) return null;
+  const list = LIST.exec(key)?.[1];
+  if (list !== undefined) return { kind: 'list', keys: listKeysUnder(list) };
+  const entity = ENTITY.exec(key)?.[1];
+  return entity === undefined ? null : { kind: 'entity', keys: entityKeysUnder(entity) };
 }
 
 function entityKeysUnder(prefix: string): EntityKeys {

@@ -77,3 +77,14 @@ it('what is written between two steps of the removal is whole afterwards', async
   await foldAgain();
   expect(afterwards).toEqual(await dumpReadModels(test.platform.redis));
 }, 60_000);
+
+it('whatever an entity keeps besides its state and its document is thrown away as well', async () => {
+  const { redis } = test.platform;
+  await foldAgain();
+  const [revision] = (await redis.keys('parley:rm:*')).filter((key) => key.endsWith('}:revision'));
+  expect(revision).toBeDefined();
+  await redis.hset(String(revision).replace(/revision$/, 'of-a-later-version'), { field: 'value' });
+  await models.state.clear();
+  expect(await redis.keys('parley:rm:*')).toEqual([]);
+  await foldAgain();
+}, 60_000);

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+import type { EventFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { PROJECTION_KEYS } from '#libs/platform/readmodel/index.ts';
+import type { Projector } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
@@ -100,5 +104,64 @@ describe('a projector', () => {
     await eventually(() => models.state.isComplete());
     expect(await dumpReadModels(test.platform.redis)).toEqual(live);
     await stop();
+  });
+
+  it('does not save how far it had come once Redis is back with less than that', async () => {
+    const { feed, redis } = test.platform;
+    await redis.flushall();
+    const { build } = await models.state.begin();
+    const half = await applyHalf();
+    await models.state.save(build, half, false);
+    let hasFailedOver = false;
+    const projector: Projector = Object.create(models.projector);
+    Object.defineProperty(projector, 'streamPrefixes', { value: models.projector.streamPrefixes });
+    projector.applyStored = async (events, options) => {
+      if (!hasFailedOver) {
+        // The connection breaks while a batch is being applied, and the new Redis lacks the newest writes.
+        hasFailedOver = true;
+        const kept = new Set<string>([PROJECTION_KEYS.build]);
+        await redis.del(...(await redis.keys('parley:rm:*')).filter((key) => !kept.has(key)));
+        loop.restart();
+      }
+      await models.projector.applyStored(events, options);
+    };
+    const loop = new ProjectionLoop({ feed, state: models.state, projector, onProblem: () => undefined });
+    const abort = new AbortController();
+    const ended = loop.run(abort.signal);
+    await eventually(async () => (await models.state.isComplete()) && loop.progress.phase === 'live');
+    abort.abort();
+    await ended;
+    expect(hasFailedOver).toBe(true);
+    expect(await dumpReadModels(redis)).toEqual(live);
+  });
+});
+
+/** Applies the first half of the log, and says up to where that is. */
+async function applyHalf(): Promise<GlobalPosition> {
+  const abort = new AbortController();
+  const log: StoredEvent[] = [];
+  const { streamPrefixes } = models.projector;
+  for await (const item of test.platform.feed.subscribe({ from: 'start', streamPrefixes, signal: abort.signal })) {
+    if (item.kind === 'events') log.push(...item.events);
+    if (item.kind === 'caught-up') break;
+  }
+  abort.abort();
+  const half = log.slice(0, Math.floor(log.length / 2));
+  await models.projector.applyStored(half);
+  const position = half.at(-1)?.position;
+  if (!position) throw new Error('the log is empty');
+  return position;
+}
+
+describe('a rebuild while the log is away', () => {
+  it('leaves the read models as they are', async () => {
+    const feed: EventFeed = {
+      subscribe: (options) => test.platform.feed.subscribe(options),
+      head: () => Promise.reject(storeUnavailable('event store')),
+    };
+    const before = await dumpReadModels(test.platform.redis);
+    await expect(rebuild({ feed, ...models }, { signal: AbortSignal.timeout(10_000) })).rejects.toThrow(/unavailable/);
+    expect(await dumpReadModels(test.platform.redis)).toEqual(before);
+    expect(await models.state.isComplete()).toBe(true);
   });
 });

@@ -15,7 +15,6 @@ export interface Position {
  *
  * Guarantees: resolves `true` once the read models that this process reads hold `revision` (or a
  * later one) of `stream`, `false` when `timeoutMs` milliseconds passed first; never later than that.
- * A position that was seen before costs no round trip.
  * Omits: whether the stream exists, and whose it is (a token only opens for its organization).
  */
 export interface PositionWaiter {

@@ -37,9 +37,11 @@ export class ReadModelPositions {
       const [revision] = await this.#readModel.revisions([key]);
       if (revision !== undefined && revision >= wanted) return true;
       if (Date.now() + pause > deadline) return false;
+      await delay(pause);
       // The writer or the projector is about to apply it; if neither does soon, do it here.
-      if (pause >= LONGEST_PAUSE_MS) await this.#projector.catchUp(noun, position.organizationId, id);
-      else await delay(pause);
+      if (pause < LONGEST_PAUSE_MS) continue;
+      const caughtUp = this.#projector.catchUp(noun, position.organizationId, id);
+      await Promise.race([caughtUp, delay(Math.max(0, deadline - Date.now()))]);
     }
   }
 }

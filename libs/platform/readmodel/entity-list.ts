@@ -47,7 +47,9 @@ export async function readList(
   page: ListPage,
 ): Promise<ListResult> {
   const keys = facets.map((facet) => `${list.indexPrefix}${facet}`);
-  const total = await guarded(redis.zintercard(keys.length, ...keys));
+  // The intersection of one set with nothing is counted member by member; its own count is known.
+  const [only, ...more] = keys;
+  const total = await guarded(more.length === 0 ? redis.zcard(only ?? '') : redis.zintercard(keys.length, ...keys));
   if (total === 0) return { members: [], total, hasNext: false };
   const [first, ...others] = await rarestFirst(redis, keys);
   const members =

@@ -37,7 +37,11 @@ export interface PlatformOptions {
  */
 export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
-  const { store, feed, close } = connectEventStore({ url: eventstoreUrl });
+  const { store, feed, close } = connectEventStore({
+    url: eventstoreUrl,
+    onDefect: (error) => log.error({ err: error }, 'event store: an answer was thrown away'),
+    onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'event store: the feed broke off'),
+  });
   const redis = connectRedis(redisUrl, {
     onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
   });

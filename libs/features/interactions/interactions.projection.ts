@@ -20,11 +20,13 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
     const keys = interactionKeysOf(channelKeys);
     const owner = { organizationId, channelId: id };
     const touched = new Map<ChannelSequence, Interaction>();
+    const begunHere = new Set<ChannelSequence>();
     const operations: WriteOperation[] = [];
     for (const event of events) {
       if (event.type === 'InteractionPosted.v1') {
         const interaction = posted(event);
         touched.set(interaction.sequence, interaction);
+        if (!interaction.complete) begunHere.add(interaction.sequence);
         operations.push(...placed(interaction, keys));
       } else {
         const sequence = event.data.sequence as ChannelSequence;
@@ -39,7 +41,8 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
       operations.push({ command: 'HSET', key: keys.documents, args: [sequence, document] });
       if (!interaction.complete) {
         operations.push({ command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] });
-      } else if (sequence in before.open) {
+      } else if (sequence in before.open || begunHere.has(sequence)) {
+        // Begun and completed in this very run, it may still stand there from before a fold from the beginning.
         operations.push({ command: 'ZREM', key: keys.index('incomplete'), args: [sequence] });
       }
     }

@@ -52,7 +52,7 @@ export const environment = z.object({
     .describe('Milliseconds within which a request must have arrived in full.'),
   STOP_TIMEOUT_MS: integer(100, 600_000)
     .prefault('10000')
-    .describe('Milliseconds that each part gets to finish its work when Parley stops.'),
+    .describe('Milliseconds that each part gets to finish its work when Parley stops; all together get 30 seconds.'),
   // Read by the set-up before this schema exists; it stands here to be listed with the others.
   PARLEY_NODE_FLAGS: z
     .string()

@@ -31,8 +31,8 @@ export interface HttpRequest {
 export interface HttpLoadResult {
   readonly requests: number;
   readonly seconds: number;
-  /** Answers other than 2xx. */
-  readonly refused: number;
+  /** Answers other than 2xx, by status line. */
+  readonly refused: Readonly<Record<string, number>>;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
@@ -46,7 +46,7 @@ const COUNTER = '########';
 const HEAD_END = Buffer.from('\r\n\r\n');
 let counter = 10_000_000;
 
-type OnAnswer = (connection: Connection, ok: boolean) => void;
+type OnAnswer = (connection: Connection, statusLine: string) => void;
 
 class Connection {
   readonly #socket: Socket;
@@ -92,7 +92,7 @@ class Connection {
     }
     if (Number.isNaN(length)) fail(new Error(`an answer without a length: ${head}`));
     this.#pending = buffer.subarray(headEnd + 4 + length);
-    this.#onAnswer(this, head.startsWith('HTTP/1.1 2'));
+    this.#onAnswer(this, head.slice(0, head.indexOf('\r\n')));
   }
 }
 
@@ -106,17 +106,17 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
   const until = from + load.seconds * 1000;
   const latencies: number[] = [];
   const lags: number[] = [];
-  let refused = 0;
+  const refused: Record<string, number> = {};
   const idle: Connection[] = [];
   /** When each request that waits for a connection fell due; taken from the front. */
   const due: number[] = [];
   let firstDue = 0;
 
-  const onAnswer = (connection: Connection, ok: boolean): void => {
+  const onAnswer = (connection: Connection, statusLine: string): void => {
     const now = performance.now();
     if (connection.dueAt >= from && now < until) {
       latencies.push(now - connection.dueAt);
-      if (!ok) refused += 1;
+      if (!statusLine.startsWith('HTTP/1.1 2')) refused[statusLine] = (refused[statusLine] ?? 0) + 1;
     }
     if (now >= until) return;
     if (load.rate === undefined) connection.send(now);

@@ -19,7 +19,9 @@ export async function loadHttp(serverPid: number, url: URL, load: Omit<HttpLoad,
     const result = await asked;
     const server =
       (await cpuSecondsOf(serverPid).then((after) => after - before)) / ((performance.now() - started) / 1000);
-    if (result.refused > 0) throw new Error(`${result.refused} answers were refusals`);
+    if (Object.keys(result.refused).length > 0) {
+      throw new Error(`answers were refusals: ${JSON.stringify(result.refused)}`);
+    }
     const achieved = result.requests / result.seconds;
     return {
       figures: {

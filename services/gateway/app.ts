@@ -35,7 +35,7 @@ export async function buildGateway(platform: Platform, config: Config): Promise<
       description: 'Channels and interactions of conversational AI agents, as an event log and its read models.',
     },
     corsOrigins: config.corsOrigins,
-    ...(config.trustProxy && { trustedProxies: ['0.0.0.0/0', '::/0'] }),
+    trustedProxies: config.trustedProxies,
     rateLimits: {
       perKey: perMinute(config.rateLimitPerKey),
       perAddress: perMinute(config.rateLimitPerAddress),

@@ -152,7 +152,7 @@ export function decideFail(state: InteractionContext, target: InteractionTarget,
 function isFull({ open }: InteractionsState, content: StoredContent, more = 1): boolean {
   const all = Object.values(open);
   if (all.length + more > MAX_OPEN) return true;
-  return JSON.stringify([...all.map((one) => one.content), content]).length > MAX_OPEN_BYTES;
+  return Buffer.byteLength(JSON.stringify([...all.map((one) => one.content), content])) > MAX_OPEN_BYTES;
 }
 
 type Found = { readonly ok: true; readonly interaction: Interaction } | Extract<InteractionDecision, { ok: false }>;

@@ -14,7 +14,7 @@ describe('configuration', () => {
       roles: [],
       logLevel: 'info',
       corsOrigins: [],
-      trustProxy: false,
+      trustedProxies: [],
       rateLimitPerKey: 60_000,
       rateLimitPerAddress: 120_000,
       requestTimeoutMs: 15_000,
@@ -31,7 +31,7 @@ describe('configuration', () => {
       REDIS_URL: 'rediss://:pw@cache:6380',
       ROLES: 'gateway, projector,',
       CORS_ORIGINS: 'https://app.example.com,http://localhost:3000',
-      TRUST_PROXY: '1',
+      TRUST_PROXY: '10.0.0.0/8, ::1',
     });
     expect(config).toMatchObject({
       port: 0,
@@ -41,7 +41,7 @@ describe('configuration', () => {
       redisUrl: 'rediss://:pw@cache:6380',
       roles: ['gateway', 'projector'],
       corsOrigins: ['https://app.example.com', 'http://localhost:3000'],
-      trustProxy: true,
+      trustedProxies: ['10.0.0.0/8', '::1'],
     });
   });
 
@@ -50,6 +50,9 @@ describe('configuration', () => {
   });
 
   it('names all wrong variables at once, one line each', () => {
+    expect(problemsOf({ TRUST_PROXY: '10.0.0.0/33' })).toEqual([
+      'TRUST_PROXY must hold addresses or networks like 10.0.0.0/8; "10.0.0.0/33" is none',
+    ]);
     expect(problemsOf({ PORT: '80a', LOG_LEVEL: 'loud', CORS_ORIGINS: 'https://a.example,example.com/x' })).toEqual([
       'PORT must be a whole number from 0 to 65535; it is "80a"',
       'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud"',

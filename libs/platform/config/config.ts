@@ -3,7 +3,7 @@
  * the process' `main.ts`, before anything starts; nobody else reads `process.env`.
  */
 import { z } from 'zod';
-import { flag, integer, listOf, oneOf, origin, refused, text, url } from './variables.ts';
+import { integer, listOf, network, oneOf, origin, refused, text, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -38,9 +38,9 @@ export const environment = z.object({
   CORS_ORIGINS: listOf(origin())
     .prefault('')
     .describe('Origins whose web pages may call the API, separated by commas; empty for none.'),
-  TRUST_PROXY: flag()
-    .prefault('false')
-    .describe('Take the caller’s address from `X-Forwarded-For`; only behind a proxy that sets it.'),
+  TRUST_PROXY: listOf(network())
+    .prefault('')
+    .describe('Addresses or networks of the proxies whose `X-Forwarded-For` is believed, separated by commas.'),
   RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
     .prefault('60000')
     .describe('Requests a minute that one API key may send; 0 for no limit.'),
@@ -78,7 +78,7 @@ export interface Config {
   readonly roles: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly corsOrigins: readonly string[];
-  readonly trustProxy: boolean;
+  readonly trustedProxies: readonly string[];
   /** Requests a minute; 0 is no limit. */
   readonly rateLimitPerKey: number;
   /** Requests a minute; 0 is no limit. */
@@ -120,7 +120,7 @@ export function parseConfig(variables: Variables): Config {
     roles: values.ROLES,
     logLevel: values.LOG_LEVEL,
     corsOrigins: values.CORS_ORIGINS,
-    trustProxy: values.TRUST_PROXY,
+    trustedProxies: values.TRUST_PROXY,
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,

@@ -2,6 +2,8 @@
  * The kinds of values that an environment variable may hold. Every message is the second half of a
  * sentence that starts with the variable's name, and repeats the value unless that may be a secret.
  */
+import { isIP } from 'node:net';
+
 import { z } from 'zod';
 
 export function text() {
@@ -16,14 +18,6 @@ export function integer(min: number, max: number) {
       error: ({ input }) => `must be a whole number from ${min} to ${max}; it is ${JSON.stringify(input)}`,
     })
     .transform(Number);
-}
-
-export function flag() {
-  return z
-    .enum(['true', 'false', '1', '0'], {
-      error: ({ input }) => `must be true or false; it is ${JSON.stringify(input)}`,
-    })
-    .transform((value) => value === 'true' || value === '1');
 }
 
 export function oneOf<const Options extends readonly [string, ...string[]]>(options: Options) {
@@ -71,4 +65,17 @@ function hasProtocol(value: string, protocols: readonly string[]): boolean {
 
 function isOrigin(value: string): boolean {
   return /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value;
+}
+
+/** An IP address, or a network of them (`10.0.0.0/8`). */
+export function network() {
+  return z.string().refine(
+    (value) => {
+      const [address = '', bits, ...more] = value.split('/');
+      const version = isIP(address);
+      if (version === 0 || more.length > 0) return false;
+      return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+    },
+    { error: ({ input }) => `must hold addresses or networks like 10.0.0.0/8; ${JSON.stringify(input)} is none` },
+  );
 }

@@ -81,7 +81,7 @@ it('what is written between two steps of the removal is whole afterwards', async
 it('whatever an entity keeps besides its state and its document is thrown away as well', async () => {
   const { redis } = test.platform;
   await foldAgain();
-  const [revision] = (await redis.keys('parley:rm:*')).filter((key) => key.endsWith('}:revision'));
+  const revision = (await redis.keys('parley:rm:*')).find((key) => key.endsWith('}:revision'));
   expect(revision).toBeDefined();
   await redis.hset(String(revision).replace(/revision$/, 'of-a-later-version'), { field: 'value' });
   await models.state.clear();

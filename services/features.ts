@@ -80,6 +80,7 @@ export function composeFeatures(platform: Platform): Features {
   const stores: CommandStores = { ...platform, projector };
   const options = commandOptions(platform);
   const channelRunner = new CommandHandler(channelStream, stores, options);
+  const interactionQueries = new InteractionQueries(reader, new CollectionReader(platform.redis));
   const keyChanges = new KeyChanges(platform);
   const users = new UserCommands(stores, {
     ...options,
@@ -93,8 +94,10 @@ export function composeFeatures(platform: Platform): Features {
       queries: new ChannelQueries(reader),
     },
     interactions: {
-      commands: new InteractionCommands(channelRunner),
-      queries: new InteractionQueries(reader, new CollectionReader(platform.redis)),
+      commands: new InteractionCommands(channelRunner, (organizationId, place) =>
+        interactionQueries.interaction(organizationId, place, { includeIncomplete: true }),
+      ),
+      queries: interactionQueries,
     },
     organizations: {
       commands: new OrganizationCommands(stores, options),

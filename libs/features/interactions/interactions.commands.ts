@@ -1,7 +1,8 @@
 import type { ChannelEvent } from '#libs/features/channels/index.ts';
 import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { CommandContext, CommandResult, CommandRunner } from '#libs/platform/commands/index.ts';
+import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
 
 import { changed, decideAppend, decideComplete, decideFail, decidePost, posted } from './interaction.decider.ts';
 import type {
@@ -14,15 +15,18 @@ import type {
 import type { InteractionEvent, StoredContent } from './interaction.events.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import { interactionKeys } from './interactions.keys.ts';
-import { decodeSpan } from './interactions.projection.ts';
+import { decodeSpan, interactionResource } from './interactions.projection.ts';
 
 /** What runs the commands of channels; interactions see the channel, too. */
 export type InteractionRunner = CommandRunner<InteractionContext, ChannelEvent | InteractionEvent>;
 
-/** An interaction after a command; `revision` is that of its channel's stream. */
+/** An interaction after a command, as REST answers it; `revision` is that of its channel's stream. */
 export type InteractionResult =
-  | { readonly ok: true; readonly interaction: Interaction; readonly revision: StreamRevision }
+  | { readonly ok: true; readonly document: string | Buffer; readonly revision: StreamRevision }
   | { readonly ok: false; readonly rejection: InteractionRejection };
+
+/** Port: an interaction as it is stored, incomplete ones too; null if there is none. */
+export type StoredInteraction = (organizationId: EntityId, place: InteractionPlace) => Promise<Buffer | null>;
 
 /** An interaction to post; what names other spans is looked up here. */
 export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
@@ -34,9 +38,11 @@ export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken
  */
 export class InteractionCommands {
   readonly #runner: InteractionRunner;
+  readonly #stored: StoredInteraction;
 
-  constructor(runner: InteractionRunner) {
+  constructor(runner: InteractionRunner, stored: StoredInteraction) {
     this.#runner = runner;
+    this.#stored = stored;
   }
 
   /** @param spanIsNew the span's id was made for this command, so it cannot be taken */
@@ -65,7 +71,11 @@ export class InteractionCommands {
       },
       lookups,
     );
-    return resultOf(result, null);
+    if (!result.ok) return result;
+    const event = result.events.find(isPosted);
+    // An accepted command has posted; only a decider that is wrong could get here.
+    if (event === undefined) throw new TypeError('a post was accepted and posted nothing');
+    return { ok: true, document: documentOf(posted(event), organizationId, channelId), revision: result.revision };
   }
 
   append(context: CommandContext, place: InteractionPlace, content: StoredContent): Promise<InteractionResult> {
@@ -86,39 +96,42 @@ export class InteractionCommands {
 
   async #change(
     context: CommandContext,
-    { channelId, sequence }: InteractionPlace,
+    place: InteractionPlace,
     decide: (state: InteractionContext, target: InteractionTarget) => ReturnType<typeof decideFail>,
   ): Promise<InteractionResult> {
+    const { channelId, sequence } = place;
     const { organizationId } = context;
-    const document = { key: interactionKeys(organizationId, channelId).documents, field: String(sequence) };
+    const stored = { key: interactionKeys(organizationId, channelId).documents, field: String(sequence) };
     let before: Interaction | null = null;
     const result = await this.#runner.handle(
       channelId,
       context,
       (state, { found }) => {
         before = state.interactions.open[sequence] ?? null;
-        return decide(state, { organizationId, sequence, exists: found(document) !== null });
+        return decide(state, { organizationId, sequence, exists: found(stored) !== null });
       },
-      [document],
+      [stored],
     );
-    return resultOf(result, before);
+    if (!result.ok) return result;
+    // A repeated command is not decided again: its answer is what has become of the interaction since.
+    const after = before === null ? result.state.interactions.open[sequence] : afterEvents(before, result.events);
+    const document =
+      after === undefined ? await this.#stored(organizationId, place) : documentOf(after, organizationId, channelId);
+    // The interaction exists, so Redis has not got it yet.
+    if (document === null) throw storeUnavailable('redis');
+    return { ok: true, document, revision: result.revision };
   }
 }
 
-/** The interaction that a command has posted, or what its events have made of the one `before`. */
-function resultOf(
-  result: CommandResult<InteractionContext, ChannelEvent | InteractionEvent, InteractionRejection>,
-  before: Interaction | null,
-): InteractionResult {
-  if (!result.ok) return result;
-  let interaction = before;
-  for (const event of result.events) {
-    if (isPosted(event)) interaction = posted(event);
-    else if (isChange(event) && interaction !== null) interaction = changed(interaction, event);
-  }
-  // An accepted command was about an interaction; only a decider that is wrong could get here.
-  if (interaction === null) throw new TypeError('a command was accepted for an interaction that does not exist');
-  return { ok: true, interaction, revision: result.revision };
+function documentOf(interaction: Interaction, organizationId: EntityId, channelId: EntityId): string {
+  return JSON.stringify(interactionResource(interaction, { organizationId, channelId }));
+}
+
+function afterEvents(
+  before: Interaction,
+  events: readonly StreamEvent<ChannelEvent | InteractionEvent>[],
+): Interaction {
+  return events.filter(isChange).reduce(changed, before);
 }
 
 type Posted = Extract<InteractionEvent, { type: 'InteractionPosted.v1' }>;

@@ -1,18 +1,11 @@
-import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { HttpError, invalid } from '#libs/platform/http/index.ts';
 
+import type { InteractionDirectory } from './interaction-directory.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
 import type { NewInteraction } from './interactions.commands.ts';
 import type { PostInteractionBody } from './interactions.schemas.ts';
-
-/** Port: what an interaction has to know of its organization and its users. */
-export interface InteractionDirectory {
-  user(organizationId: EntityId, userId: EntityId): Promise<{ readonly id: EntityId } | null>;
-  /** The application that made the organization, or null. */
-  application(organizationId: EntityId): Promise<string | null>;
-}
 
 /**
  * The interaction that a request posts: its sender and its role follow from the caller where they are left
@@ -29,7 +22,7 @@ export async function interactionToPost(
   const participant = body.participant ?? callerAsSender(context);
   const contentRole = body.content_role ?? roleOf(participant);
   refuseEphemeral(contentRole, body.content);
-  await requireSender(context.organizationId, participant, directory);
+  await requireSender(context, participant, directory);
   return {
     spanIsNew: !body.span_id,
     interaction: {
@@ -72,11 +65,13 @@ function roleOf({ type }: InteractionParticipant): ContentRole {
 }
 
 async function requireSender(
-  organizationId: EntityId,
+  { organizationId, actor }: CommandContext,
   participant: InteractionParticipant,
   directory: InteractionDirectory,
 ): Promise<void> {
   if (participant.type !== 'authenticated_user') return;
+  // Who calls is known to be an active user: the key says so.
+  if (actor.type === 'user' && actor.id === participant.user_id) return;
   if ((await directory.user(organizationId, participant.user_id)) !== null) return;
   throw invalid(['body', 'participant', 'user_id'], 'the organization has no such user', participant.user_id);
 }

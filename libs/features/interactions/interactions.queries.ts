@@ -4,6 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CollectionReader, EntityReader } from '#libs/platform/readmodel/index.ts';
 
 import type { ContentRole } from './interaction.content.ts';
+import { MAX_OPEN } from './interaction.decider.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import { interactionKeys } from './interactions.keys.ts';
 import type { InteractionFacet, InteractionKeys } from './interactions.keys.ts';
@@ -26,6 +27,12 @@ export interface InteractionPage {
   readonly hasNext: boolean;
   /** Sequence that the next page starts after, in the order of the list. */
   readonly last: string | null;
+}
+
+/** Exclusive bounds of sequences. */
+interface Bounds {
+  readonly after?: number | undefined;
+  readonly before?: number | undefined;
 }
 
 /** More descendants than this are not shown below one interaction. */
@@ -78,6 +85,7 @@ export class InteractionQueries {
         await this.#collections.withPrefixes(
           keys.children,
           parents.map((parent) => `${parent} `),
+          MAX_NESTED - found.size,
         )
       ).flat();
       const sequences = members.slice(0, MAX_NESTED - found.size).map(sequenceOfChild);
@@ -136,53 +144,74 @@ export class InteractionQueries {
     };
   }
 
-  /** Goes through the index until the page is full, leaving out what is not to be shown. */
+  /**
+   * Goes through the index until the page is full, leaving out what is not to be shown. Each step begins after
+   * the last one's end, not at an offset: what arrives meanwhile moves nothing.
+   */
   async #walk(
     keys: InteractionKeys,
     set: string,
-    bounds: { readonly after?: number | undefined; readonly before?: number | undefined },
+    bounds: Bounds,
     filter: InteractionFilter,
     page: { readonly size: number; readonly offset: number; readonly after: string | null },
   ): Promise<number[]> {
     const wanted = page.size + 1;
+    const limit = Math.max(wanted, 100);
     const kept: number[] = [];
-    const step = Math.max(wanted, 100);
-    let toSkip = page.after === null ? page.offset : 0;
-    for (let offset = 0; kept.length < wanted; offset += step) {
-      const found = await this.#collections.numbers(set, { ...bounds, order: filter.order, offset, limit: step });
+    const { order } = filter;
+    // What one index lists is jumped to; in the other cases, what is to be skipped must be looked at.
+    const jump = isOneIndex(filter) ? page.offset : 0;
+    let toSkip = page.offset - jump;
+    let range = { ...bounds };
+    for (let offset = jump; kept.length < wanted; offset = 0) {
+      const found = await this.#collections.numbers(set, { ...range, order, offset, limit });
+      const last = found.at(-1);
+      if (last === undefined) break;
+      if (offset > 0) toSkip += await this.#hiddenBefore(keys, set, found[0] ?? last, bounds, filter);
       const shown = filter.includeIncomplete ? found : await this.#complete(keys, found);
       const matching = await this.#inTurn(keys, shown, filter);
       kept.push(...matching.slice(toSkip));
       toSkip = Math.max(0, toSkip - matching.length);
-      if (found.length < step) break;
+      if (found.length < limit) break;
+      range = { ...range, [order === 'asc' ? 'after' : 'before']: last };
     }
     return kept.slice(0, wanted);
   }
 
-  async #total(
+  /** How many that are not shown come before a sequence, in the order of the list. */
+  async #hiddenBefore(
     keys: InteractionKeys,
     set: string,
-    bounds: { readonly after?: number | undefined; readonly before?: number | undefined },
+    sequence: number,
+    bounds: Bounds,
     filter: InteractionFilter,
   ): Promise<number> {
-    if (filter.contentRole !== undefined && filter.turnId !== undefined) {
-      const all = await this.#collections.numbers(set, { ...bounds, order: 'asc', offset: 0, limit: MAX_NESTED });
-      const shown = filter.includeIncomplete ? all : await this.#complete(keys, all);
-      return (await this.#inTurn(keys, shown, filter)).length;
+    if (filter.includeIncomplete) return 0;
+    const hidden = await this.#hidden(keys, set, bounds);
+    return hidden.filter((one) => (filter.order === 'asc' ? one < sequence : one > sequence)).length;
+  }
+
+  /** The incomplete ones of an index: never many, for a channel may have few. */
+  async #hidden(keys: InteractionKeys, set: string, bounds: Bounds): Promise<number[]> {
+    const all = { ...bounds, order: 'asc', offset: 0, limit: MAX_OPEN } as const;
+    const incomplete = await this.#collections.numbers(keys.index('incomplete'), all);
+    const listed = await this.#collections.contained(set, incomplete);
+    return incomplete.filter((_, index) => listed[index] === true);
+  }
+
+  async #total(keys: InteractionKeys, set: string, bounds: Bounds, filter: InteractionFilter): Promise<number> {
+    if (isOneIndex(filter)) {
+      const count = await this.#collections.count(set, bounds);
+      return filter.includeIncomplete ? count : count - (await this.#hidden(keys, set, bounds)).length;
     }
-    const [count, incomplete] = await Promise.all([
-      this.#collections.count(set, bounds),
-      filter.includeIncomplete
-        ? []
-        : this.#collections.numbers(keys.index('incomplete'), {
-            ...bounds,
-            order: 'asc',
-            offset: 0,
-            limit: MAX_NESTED,
-          }),
-    ]);
-    const hidden = await this.#collections.contained(set, incomplete);
-    return count - hidden.filter(Boolean).length;
+    let total = 0;
+    for (let range: Bounds = bounds; ;) {
+      const found = await this.#collections.numbers(set, { ...range, order: 'asc', offset: 0, limit: MAX_NESTED });
+      const shown = filter.includeIncomplete ? found : await this.#complete(keys, found);
+      total += (await this.#inTurn(keys, shown, filter)).length;
+      if (found.length < MAX_NESTED) return total;
+      range = { ...range, after: found.at(-1) };
+    }
   }
 
   async #complete(keys: InteractionKeys, sequences: readonly number[]): Promise<number[]> {
@@ -192,7 +221,7 @@ export class InteractionQueries {
 
   /** A turn is walked through its own index, so a role is what is left to check. */
   async #inTurn(keys: InteractionKeys, sequences: readonly number[], filter: InteractionFilter): Promise<number[]> {
-    if (filter.turnId === undefined || filter.contentRole === undefined) return [...sequences];
+    if (isOneIndex(filter)) return [...sequences];
     const ofRole = await this.#collections.contained(keys.index(`role=${filter.contentRole}`), sequences);
     return sequences.filter((_, index) => ofRole[index] === true);
   }
@@ -200,6 +229,11 @@ export class InteractionQueries {
   #documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
     return this.#collections.fields(keys.documents, sequences);
   }
+}
+
+/** Whether all that the filter asks for is the contents of one index. */
+function isOneIndex({ turnId, contentRole }: InteractionFilter): boolean {
+  return turnId === undefined || contentRole === undefined;
 }
 
 function narrowestFacet({ turnId, contentRole }: InteractionFilter): InteractionFacet {

@@ -22,8 +22,8 @@ import { placeOfInteraction } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import type { InteractionCommands, InteractionResult } from './interactions.commands.ts';
 import { interactionToPost, refuseEphemeral } from './interactions.inputs.ts';
-import type { InteractionDirectory } from './interactions.inputs.ts';
-import { interactionResource } from './interactions.projection.ts';
+import { withMemory } from './interaction-directory.ts';
+import type { InteractionDirectory } from './interaction-directory.ts';
 import type { InteractionQueries } from './interactions.queries.ts';
 import {
   appendContentBody,
@@ -49,7 +49,8 @@ const read = { scope: 'read' };
 const write = { scope: 'write' };
 
 /** Declares the routes of interactions: reads first, then commands. */
-export function interactionRoutes(app: HttpApp, parts: InteractionRouteParts): void {
+export function interactionRoutes(app: HttpApp, { directory, ...rest }: InteractionRouteParts): void {
+  const parts = { ...rest, directory: withMemory(directory) };
   readRoute(app, parts);
   listRoute(app, parts);
   postRoute(app, parts);
@@ -215,9 +216,8 @@ function sendInteraction(
   result: InteractionResult,
 ): FastifyReply {
   if (!result.ok) throw errorOf(result.rejection, request);
-  const { organizationId } = request.principal;
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision: result.revision });
-  return sendJson(reply, JSON.stringify(interactionResource(result.interaction, { organizationId, channelId })));
+  return sendJson(reply, result.document);
 }
 
 function errorOf({ reason }: InteractionRejection, { body }: FastifyRequest): Error {

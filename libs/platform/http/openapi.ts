@@ -3,6 +3,7 @@ import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { z } from 'zod';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { JSON_TYPE } from './errors.ts';
+import { withDiscriminators } from './openapi-discriminators.ts';
 import { ERROR_RESPONSES, ERROR_SCHEMAS } from './openapi-errors.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
 import { SHOWN_DEFAULT } from './validation/schemas.ts';
@@ -69,7 +70,7 @@ function tidied(document: object): object {
       if (!JSON.stringify([rest, others]).includes(`"#/components/schemas/${name}"`)) delete schemas[name];
     }
   }
-  return { ...rest, components: { ...components, schemas } };
+  return z.looseObject({}).parse(withDiscriminators({ ...rest, components: { ...components, schemas } }, schemas));
 }
 
 const withSchemas = z.looseObject({

@@ -49,11 +49,11 @@ export class CollectionReader {
     return guarded(this.#redis.zcount(set, low, high));
   }
 
-  /** For each prefix, the members that begin with it, in lexical order. */
-  async withPrefixes(set: string, prefixes: readonly string[]): Promise<string[][]> {
-    return guarded(
-      Promise.all(prefixes.map((prefix) => this.#redis.zrange(set, `[${prefix}`, `(${prefix}\u00ff`, 'BYLEX'))),
-    );
+  /** For each prefix, the first members that begin with it, in lexical order. Members are ASCII. */
+  async withPrefixes(set: string, prefixes: readonly string[], limit: number): Promise<string[][]> {
+    const first = (prefix: string): Promise<string[]> =>
+      this.#redis.zrange(set, `[${prefix}`, `(${prefix}\u00ff`, 'BYLEX', 'LIMIT', 0, limit);
+    return guarded(Promise.all(prefixes.map(first)));
   }
 
   /** Which of the numbers are in a sorted set. */

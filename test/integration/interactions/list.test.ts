@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+/** A channel of 250 interactions: every third is of one turn, every second a response, every seventh incomplete. */
+let channel: string;
+let all: Answer['json'][] = [];
+
+const COUNT = 250;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  channel = (await call('POST', '/api/v1/channels', { type: 'websocket', name: 'A channel' })).json.id;
+  all = await Promise.all(
+    Array.from({ length: COUNT }, (_, n) => post(n, { complete: n % 7 !== 0 || n / 7 >= 30, content: [] })),
+  );
+  all.sort((a, b) => a.sequence - b.sequence);
+});
+afterAll(() => api.stop());
+
+function call(method: Call['method'], url: string, body?: object): Promise<Answer> {
+  return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
+}
+
+async function post(n: number, body: object): Promise<Answer['json']> {
+  const answer = await call('POST', `/api/v1/channels/${channel}/interactions`, {
+    ...body,
+    content_role: n % 2 === 0 ? 'user_message' : 'agent_response',
+    interaction_id: n % 3 === 0 ? 'turn' : `turn-${n}`,
+  });
+  if (answer.status !== 200) throw new Error(answer.bytes);
+  return answer.json;
+}
+
+const list = async (query: string): Promise<Answer['json']> =>
+  (await call('GET', `/api/v1/channels/${channel}/interactions?${query}`)).json;
+
+/** What the list should show, from all that there is. */
+function expected(query: URLSearchParams): Answer['json'][] {
+  const after = Number(query.get('after_sequence') ?? 0);
+  const before = Number(query.get('before_sequence') ?? Infinity);
+  const shown = all.filter(
+    (one) =>
+      (one.complete || query.get('include_incomplete') === 'true') &&
+      one.sequence > after &&
+      one.sequence < before &&
+      (query.get('content_role') ?? one.content_role) === one.content_role &&
+      (query.get('interaction_id') ?? one.interaction_id) === one.interaction_id,
+  );
+  return query.get('order') === 'asc' ? shown : shown.toReversed();
+}
+
+const FILTERS = [
+  '',
+  'include_incomplete=true',
+  'order=asc',
+  'order=asc&include_incomplete=true',
+  'after_sequence=40&before_sequence=200',
+  'order=asc&after_sequence=40&before_sequence=200',
+  'content_role=agent_response',
+  'interaction_id=turn&order=asc',
+  'interaction_id=turn&content_role=user_message',
+  'interaction_id=turn&content_role=user_message&order=asc&include_incomplete=true&after_sequence=100',
+  'interaction_id=nothing',
+  'before_sequence=1',
+];
+
+describe("a channel's interactions", () => {
+  it('have sequences without a gap, though they were posted at once', () => {
+    expect(all.map(({ sequence }) => sequence)).toEqual(Array.from({ length: COUNT }, (_, n) => n + 2));
+  });
+
+  it.each(FILTERS)('are listed whole by cursor and by page: %s', async (filter) => {
+    const wanted = expected(new URLSearchParams(filter));
+    const byCursor: unknown[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page: Answer['json'] = await list(`${filter}&size=17${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      byCursor.push(...page.items);
+      expect(page.meta.total).toBe(wanted.length);
+      cursor = page.meta.next_cursor;
+    }
+    expect(byCursor).toEqual(wanted);
+    const byPage: unknown[] = [];
+    for (let page = 1; (page - 1) * 40 <= wanted.length; page++) {
+      const { items, meta } = await list(`${filter}&size=40&page=${page}`);
+      byPage.push(...items);
+      expect(meta.has_next).toBe(page * 40 < wanted.length);
+    }
+    expect(byPage).toEqual(wanted);
+    expect((await list(`${filter}&page=900000000`)).items).toEqual([]);
+  });
+
+  it('stay where they are for a cursor while new ones arrive', async () => {
+    const wanted = expected(new URLSearchParams());
+    const first = await list('size=30');
+    const added = await Promise.all([1, 2, 3].map((n) => post(n, { content: [] })));
+    const second = await list(`size=30&cursor=${first.meta.next_cursor}`);
+    expect([...first.items, ...second.items]).toEqual(wanted.slice(0, 60));
+    expect((await list('size=3')).items.map(({ id }: { id: string }) => id).sort()).toEqual(
+      added.map(({ id }) => id).sort(),
+    );
+  });
+});

@@ -11,6 +11,7 @@ import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { playChannels } from '#test/support/channel-history.ts';
+import { playInteractions } from '#test/support/interaction-history.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { digestOfDump, dumpReadModels } from '#test/support/read-model-dump.ts';
@@ -22,10 +23,9 @@ let live: Record<string, unknown>;
 beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
-  await playChannels(composeFeatures(test.platform).channels.commands, {
-    seed: 7,
-    commands: 400,
-  });
+  const features = composeFeatures(test.platform);
+  await playChannels(features.channels.commands, { seed: 7, commands: 400 });
+  await playInteractions([features, composeFeatures(test.platform)], { seed: 7, commands: 150 });
   live = await dumpReadModels(test.platform.redis);
   expect(Object.keys(live).length).toBeGreaterThan(50);
 });

@@ -5,6 +5,7 @@ import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { playChannels } from '#test/support/channel-history.ts';
+import { playInteractions } from '#test/support/interaction-history.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
@@ -17,10 +18,9 @@ let live: Record<string, unknown>;
 beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
-  await playChannels(composeFeatures(test.platform).channels.commands, {
-    seed: 3,
-    commands: 150,
-  });
+  const features = composeFeatures(test.platform);
+  await playChannels(features.channels.commands, { seed: 3, commands: 150 });
+  await playInteractions([features, composeFeatures(test.platform)], { seed: 3, commands: 90 });
   live = await dumpReadModels(test.platform.redis);
   log = await readLog();
   expect(log.length).toBeGreaterThan(60);

@@ -1,0 +1,50 @@
+/**
+ * What a channel's events make of its interactions, as REST should answer them: written a second time, from
+ * the contract and not from the feature's code, so that a test does not share the mistakes of what it tests.
+ */
+import { asRecord, type LogEvent } from './log-reader.ts';
+
+export type InteractionResource = Record<string, unknown>;
+
+/** Without `id`. Sequences are places in the stream, from 1. */
+export function foldInteractions(channelId: string, events: readonly LogEvent[]): Map<number, InteractionResource> {
+  const interactions = new Map<number, InteractionResource>();
+  for (const [index, { type, data, metadata }] of events.entries()) {
+    if (type === 'InteractionPosted.v1') {
+      interactions.set(index + 1, {
+        created_at: metadata['at'],
+        channel_id: channelId,
+        participant: data['participant'],
+        content: data['content'],
+        content_role: data['contentRole'],
+        complete: data['complete'],
+        metadata: data['metadata'],
+        invocation_config: data['invocationConfig'],
+        interaction_id: data['turnId'],
+        sequence: index + 1,
+        span_id: data['spanId'],
+        parent_span_id: data['parentSpanId'],
+        organization_id: metadata['organizationId'],
+        organization_application: data['organizationApplication'],
+        reactions: null,
+        mention_invite_prompt_dismissed: false,
+        agent_read_receipts: null,
+      });
+    }
+    if (!/^Interaction(ContentAppended|Completed|Failed)\.v1$/.test(type)) continue;
+    const target = interactions.get(Number(data['sequence']));
+    if (target === undefined || target['complete'] === true) throw new TypeError(`${type} of nothing incomplete`);
+    if (type === 'InteractionContentAppended.v1') {
+      target['content'] = [...listOf(target['content']), ...listOf(data['content'])];
+    } else {
+      target['complete'] = true;
+      if (type === 'InteractionCompleted.v1') target['content'] = data['content'] ?? target['content'];
+      else target['metadata'] = { ...asRecord(target['metadata'] ?? {}), failure: data['reason'] };
+    }
+  }
+  return interactions;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

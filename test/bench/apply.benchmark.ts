@@ -113,6 +113,7 @@ async function recordFinalKeys(task: Omit<ApplyTask, 'redisUrl'>, file: string):
     const client = new Redis(redis.url);
     const dump = await dumpReadModels(client);
     client.disconnect();
+    if (Object.keys(dump).length === 0) throw new Error('nothing was applied');
     await writeFile(
       file,
       Object.entries(dump)

@@ -27,3 +27,37 @@ test('a stream that fails and closes in one step has not ended: its error is sti
   expect(pull.ended).toBe(false);
   expect(() => pull.take(10)).toThrow('cut off');
 });
+
+test('a wait for several ends when so many are there, and they are taken in order', async () => {
+  const stream = source();
+  const pull = pullOf(stream);
+  const waited = pull.wait(10_000, 3);
+  for (const event of [1, 2, 3, 4]) {
+    stream.push(event);
+    await new Promise(setImmediate);
+  }
+  expect(await waited).toBe(true);
+  expect(pull.take(10)).toEqual([1, 2, 3, 4]);
+  expect(pull.drained).toBe(true);
+});
+
+test('a wait for several ends early, and what has arrived can be taken', async () => {
+  const stream = source();
+  const pull = pullOf(stream);
+  stream.push(1);
+  expect(await pull.wait(20, 3)).toBe(false);
+  expect(pull.drained).toBe(false);
+  expect(pull.take(10)).toEqual([1]);
+});
+
+test('what arrived before a failure is taken before the failure is thrown', async () => {
+  const stream = source();
+  const pull = pullOf(stream);
+  const waited = pull.wait(10_000, 3);
+  stream.push(1);
+  await new Promise(setImmediate);
+  stream.destroy(new Error('cut off'));
+  expect(await waited).toBe(true);
+  expect(pull.take(10)).toEqual([1]);
+  expect(() => pull.take(10)).toThrow('cut off');
+});

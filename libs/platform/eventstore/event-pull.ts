@@ -16,12 +16,18 @@ export class EventPull<T> {
   #ended = false;
   #failure: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
+  /** What was read off the stream while somebody waited for more of it; taken first. */
+  readonly #waiting: T[] = [];
+  /** How much of it that somebody wants. */
+  #wanted = 0;
 
   /** `cancel` tells the server to stop; destroying the stream alone would leave the call open. */
   constructor(source: Source, cancel: () => Promise<unknown>) {
     this.#source = source;
     this.#cancel = cancel;
-    source.on('readable', () => this.notify());
+    source.on('readable', () => {
+      if (this.#wake !== undefined && this.#fill()) this.#wake();
+    });
     // The client may emit further errors after the first; without a listener each would be uncaught.
     source.on('error', (error) => {
       this.#failure ??= { error };
@@ -37,7 +43,7 @@ export class EventPull<T> {
 
   /** Nothing that arrived is left to take. */
   get drained(): boolean {
-    return this.#source.readableLength === 0;
+    return this.#waiting.length === 0 && this.#source.readableLength === 0;
   }
 
   /** All that there was has been taken. A stream that failed has not ended: `take` throws its error. */
@@ -47,7 +53,7 @@ export class EventPull<T> {
 
   /** Up to `max` events, none if none is there. Errors: those of the stream, once it is drained. */
   take(max: number): T[] {
-    const taken: T[] = [];
+    const taken = this.#waiting.splice(0, max);
     while (taken.length < max) {
       const next = this.#source.read();
       if (next === null) break;
@@ -57,9 +63,13 @@ export class EventPull<T> {
     return taken;
   }
 
-  /** Resolves true when there may be something to take, or false after `ms` milliseconds without it. */
-  async wait(ms: number): Promise<boolean> {
-    if (!this.drained || this.#ended || this.#failure) return true;
+  /**
+   * Resolves true when `atLeast` events are there, or something else than an event has happened; false
+   * after `ms` milliseconds without it.
+   */
+  async wait(ms: number, atLeast = 1): Promise<boolean> {
+    this.#wanted = atLeast;
+    if (this.#fill() || this.#ended || this.#failure) return true;
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.#wake = undefined;
@@ -71,6 +81,16 @@ export class EventPull<T> {
         resolve(true);
       };
     });
+  }
+
+  /** Reads as much as is wanted, which also asks the stream for more. @returns whether so much is there */
+  #fill(): boolean {
+    while (this.#waiting.length < this.#wanted) {
+      const next = this.#source.read();
+      if (next === null) return false;
+      this.#waiting.push(next as T);
+    }
+    return true;
   }
 
   /** Ends a `wait` from outside: something else than an event has happened. */

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
@@ -16,6 +18,8 @@ import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
 export type AnyProjection = Projection<any, any>;
 
 const PAGE = 500;
+/** As many entities as a batch of a feed can name. */
+const REMEMBERED = 500;
 const GAP_ATTEMPTS = 5;
 
 /** A run of decided and appended events of one entity, with the states around it. */
@@ -44,6 +48,11 @@ export class Projector {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
   readonly #projections: ReadonlyMap<string, AnyProjection>;
+  /**
+   * What feeds have brought most recently, by revision key. Only where to fold on from: whether it is what
+   * the read model stands at is for the guard to say, and a gap sends us back to what is stored.
+   */
+  readonly #folded = new LRUCache<string, Snapshot>({ max: REMEMBERED });
 
   constructor(store: EventStore, readModel: ReadModel, projections: readonly AnyProjection[]) {
     this.#store = store;
@@ -79,10 +88,8 @@ export class Projector {
    */
   async applyStored(events: readonly StoredEvent[], options: { readonly repairLists?: boolean } = {}): Promise<void> {
     const runs = this.#groupByEntity(events);
-    const revisions = await this.#readModel.revisions(runs.map((run) => run.keys.revision));
-    const isKnown = (run: StoredRun, index: number): boolean => lastRevision(run) <= (revisions[index] ?? NO_EVENTS);
-    const wanted = options.repairLists === true ? runs : runs.filter((run, index) => !isKnown(run, index));
-    const snapshots = await this.#readModel.snapshots(wanted.map((run) => run.keys));
+    const wanted = options.repairLists === true ? runs : await this.#unknownOf(runs);
+    const snapshots = await this.#snapshotsBefore(wanted);
     const folded = wanted.map((run, index) => foldRun(run, snapshots[index] ?? null));
     const writes = folded.filter((result) => result.kind !== 'gap').map((result) => result.write);
     const outcomes = await this.#readModel.apply(writes);
@@ -90,9 +97,30 @@ export class Projector {
       writes.filter((_, index) => outcomes[index]?.kind === 'gap').map((write) => write.revisionKey),
     );
     for (const [index, run] of wanted.entries()) {
-      if (folded[index]?.kind !== 'gap' && !gaps.has(run.keys.revision)) continue;
+      const result = folded[index];
+      if (result !== undefined && result.kind !== 'gap' && !gaps.has(run.keys.revision)) {
+        this.#folded.set(run.keys.revision, { revision: result.write.last, state: result.after });
+        continue;
+      }
+      this.#folded.delete(run.keys.revision);
       await this.catchUp(run.projection.noun, run.organizationId, run.id);
     }
+  }
+
+  async #unknownOf(runs: readonly StoredRun[]): Promise<StoredRun[]> {
+    const revisions = await this.#readModel.revisions(runs.map((run) => run.keys.revision));
+    return runs.filter((run, index) => lastRevision(run) > (revisions[index] ?? NO_EVENTS));
+  }
+
+  /** The states that the runs start from: what was folded here just before, else what the read model has. */
+  async #snapshotsBefore(runs: readonly StoredRun[]): Promise<(Snapshot | null)[]> {
+    const remembered = runs.map((run) => {
+      const snapshot = this.#folded.get(run.keys.revision);
+      return snapshot !== undefined && snapshot.revision + 1 === run.events[0]?.revision ? snapshot : undefined;
+    });
+    const missing = runs.filter((_, index) => remembered[index] === undefined);
+    const stored = (await this.#readModel.snapshots(missing.map((run) => run.keys))).values();
+    return remembered.map((snapshot) => snapshot ?? stored.next().value ?? null);
   }
 
   /**

@@ -31,8 +31,14 @@ import {
   organizationProjection,
   organizationRoutes,
 } from '#libs/features/organizations/index.ts';
+import {
+  ReactionAnnotations,
+  ReactionCommands,
+  reactionRoutes,
+  reactionsProjection,
+} from '#libs/features/reactions/index.ts';
 import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
-import { CommandHandler, runnerOfPart } from '#libs/platform/commands/index.ts';
+import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 import {
@@ -45,8 +51,12 @@ import {
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-/** Channels and interactions write in the same streams: one revision orders all that happens in a channel. */
-const channelStream = composeProjections(CHANNEL, { channel: channelProjection, interactions: interactionsProjection });
+/** Channels, interactions and reactions write in the same streams: one revision orders all that happens in a channel. */
+const channelStream = composeProjections(CHANNEL, {
+  channel: channelProjection,
+  interactions: interactionsProjection,
+  reactions: reactionsProjection,
+});
 
 /** Every kind of stream that becomes a read model. */
 const PROJECTIONS: readonly AnyProjection[] = [channelStream, organizationProjection, userProjection, keyProjection];
@@ -67,6 +77,7 @@ export function composeReadModels({ store, redis, readModel }: Platform): ReadMo
 export interface Features extends ReadModels {
   readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
   readonly interactions: { readonly commands: InteractionCommands; readonly queries: InteractionQueries };
+  readonly reactions: { readonly commands: ReactionCommands };
   readonly organizations: { readonly commands: OrganizationCommands; readonly queries: OrganizationQueries };
   readonly users: { readonly commands: UserCommands; readonly queries: UserQueries };
   readonly keys: { readonly commands: KeyCommands; readonly queries: KeyQueries };
@@ -80,7 +91,8 @@ export function composeFeatures(platform: Platform): Features {
   const stores: CommandStores = { ...platform, projector };
   const options = commandOptions(platform);
   const channelRunner = new CommandHandler(channelStream, stores, options);
-  const interactionQueries = new InteractionQueries(reader, new CollectionReader(platform.redis));
+  const collections = new CollectionReader(platform.redis);
+  const interactionQueries = new InteractionQueries(reader, collections, new ReactionAnnotations(collections));
   const keyChanges = new KeyChanges(platform);
   const users = new UserCommands(stores, {
     ...options,
@@ -94,11 +106,12 @@ export function composeFeatures(platform: Platform): Features {
       queries: new ChannelQueries(reader),
     },
     interactions: {
-      commands: new InteractionCommands(channelRunner, (organizationId, place) =>
-        interactionQueries.interaction(organizationId, place, { includeIncomplete: true }),
+      commands: new InteractionCommands(runnerOfEvents(channelRunner), (organizationId, place) =>
+        interactionQueries.interaction(organizationId, place, { reader: null, includeIncomplete: true }),
       ),
       queries: interactionQueries,
     },
+    reactions: { commands: new ReactionCommands(runnerOfEvents(channelRunner)) },
     organizations: {
       commands: new OrganizationCommands(stores, options),
       queries: new OrganizationQueries(platform, reader),
@@ -137,6 +150,11 @@ export function featureRoutes(features: Features, idempotency: IdempotencyStore)
   };
   return (app) => {
     interactionRoutes(app, { ...features.interactions, directory });
+    reactionRoutes(app, {
+      ...features.reactions,
+      interactions: features.interactions.queries,
+      nameOf: async (organizationId, userId) => (await users.queries.user(organizationId, userId))?.displayName ?? null,
+    });
     channelRoutes(app, { ...channels, users: users.queries });
     participantRoutes(app, { ...channels, users: users.queries });
     organizationRoutes(app, organizations);

@@ -17,7 +17,7 @@ import { startTestPlatform } from './platform.ts';
 import type { TestPlatform } from './platform.ts';
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
   /** `Authorization`, as it is. */
   readonly key?: string | undefined;

@@ -1,6 +1,12 @@
 /** Interactions: what is said and done in a channel. They are events of the channel's stream. */
+export { readerOf } from './interaction.annotations.ts';
+export type { Annotation, Annotations, Reader } from './interaction.annotations.ts';
+export { interactionId, placeOfInteraction } from './interaction.id.ts';
+export type { InteractionPlace } from './interaction.id.ts';
 export { InteractionCommands } from './interactions.commands.ts';
 export type { InteractionDirectory } from './interaction-directory.ts';
+export { interactionKeys } from './interactions.keys.ts';
 export { interactionsProjection } from './interactions.projection.ts';
 export { InteractionQueries } from './interactions.queries.ts';
 export { interactionRoutes } from './interactions.routes.ts';
+export { interactionParams, interactionSchema } from './interactions.schemas.ts';

@@ -109,6 +109,7 @@ export function interactionResource(
     parent_span_id: interaction.parentSpanId,
     organization_id: owner.organizationId,
     organization_application: interaction.organizationApplication,
+    // Last, and in this order: what is added later takes their place in the stored bytes, see `annotated`.
     reactions: null,
     mention_invite_prompt_dismissed: false,
     agent_read_receipts: null,

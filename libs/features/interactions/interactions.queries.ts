@@ -3,6 +3,8 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CollectionReader, EntityReader } from '#libs/platform/readmodel/index.ts';
 
+import { annotated } from './interaction.annotations.ts';
+import type { Annotations, Reader } from './interaction.annotations.ts';
 import type { ContentRole } from './interaction.content.ts';
 import { MAX_OPEN } from './interaction.decider.ts';
 import type { InteractionPlace } from './interaction.id.ts';
@@ -35,17 +37,29 @@ interface Bounds {
   readonly before?: number | undefined;
 }
 
+/** To whom interactions are shown, and which. */
+export interface Audience {
+  /** Null: as it is stored, without what was added. */
+  readonly reader: Reader | null;
+  readonly includeIncomplete: boolean;
+}
+
 /** More descendants than this are not shown below one interaction. */
 const MAX_NESTED = 2_000;
 
-/** Reads of interactions: ready bytes from the read model. All throw the faults of `EntityReader`. */
+/**
+ * Reads of interactions: ready bytes from the read model, with what the reader is to see added. All throw the
+ * faults of `EntityReader`.
+ */
 export class InteractionQueries {
   readonly #entities: EntityReader;
   readonly #collections: CollectionReader;
+  readonly #annotations: Annotations;
 
-  constructor(entities: EntityReader, collections: CollectionReader) {
+  constructor(entities: EntityReader, collections: CollectionReader, annotations: Annotations) {
     this.#entities = entities;
     this.#collections = collections;
+    this.#annotations = annotations;
   }
 
   /**
@@ -55,12 +69,12 @@ export class InteractionQueries {
   async interaction(
     organizationId: EntityId,
     { channelId, sequence }: InteractionPlace,
-    { includeIncomplete }: { readonly includeIncomplete: boolean },
+    { reader, includeIncomplete }: Audience,
   ): Promise<Buffer | null> {
     const keys = interactionKeys(organizationId, channelId);
     const read = () =>
       Promise.all([
-        this.#collections.fields(keys.documents, [sequence]),
+        this.#documents(organizationId, channelId, [sequence], reader),
         includeIncomplete ? [false] : this.#collections.contained(keys.index('incomplete'), [sequence]),
       ]);
     let [[found], [incomplete]] = await read();
@@ -70,12 +84,23 @@ export class InteractionQueries {
     return found && incomplete !== true ? found : null;
   }
 
+  /** The bytes of an interaction that a command has answered with, with what was added to it before. */
+  async annotate(
+    organizationId: EntityId,
+    { channelId, sequence }: InteractionPlace,
+    document: Buffer,
+    reader: Reader,
+  ): Promise<Buffer> {
+    const annotations = await this.#annotations.of(organizationId, channelId, [sequence], reader);
+    return annotated(document, annotations.get(sequence));
+  }
+
   /** All that hangs below a span, ordered by sequence. */
   async descendants(
     organizationId: EntityId,
     channelId: EntityId,
     spanId: string,
-    { includeIncomplete }: { readonly includeIncomplete: boolean },
+    { reader, includeIncomplete }: Audience,
   ): Promise<Buffer[]> {
     const keys = interactionKeys(organizationId, channelId);
     const found = new Map<ChannelSequence, Buffer>();
@@ -89,7 +114,7 @@ export class InteractionQueries {
         )
       ).flat();
       const sequences = members.slice(0, MAX_NESTED - found.size).map(sequenceOfChild);
-      const documents = await this.#documents(keys, sequences);
+      const documents = await this.#documents(organizationId, channelId, sequences, reader);
       parents = [];
       for (const [index, document] of documents.entries()) {
         const sequence = sequences[index];
@@ -108,7 +133,7 @@ export class InteractionQueries {
     organizationId: EntityId,
     { channelId }: InteractionPlace,
     document: Buffer,
-    shown: { readonly includeIncomplete: boolean },
+    shown: Audience,
   ): Promise<Buffer> {
     const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown);
     // Spliced in before the closing brace: what is stored is sent as it is.
@@ -123,6 +148,7 @@ export class InteractionQueries {
     channelId: EntityId,
     filter: InteractionFilter,
     page: { readonly size: number; readonly offset: number; readonly after: string | null },
+    reader: Audience['reader'],
   ): Promise<InteractionPage | null> {
     const channel = await this.#entities.document(CHANNEL, organizationId, channelId);
     if (channel === null) return null;
@@ -135,7 +161,7 @@ export class InteractionQueries {
       this.#walk(keys, set, { ...bounds, ...cursor }, filter, page),
     ]);
     const sequences = kept.slice(0, page.size);
-    const documents = await this.#documents(keys, sequences);
+    const documents = await this.#documents(organizationId, channelId, sequences, reader);
     return {
       items: documents.filter((document) => document !== null),
       total,
@@ -226,8 +252,21 @@ export class InteractionQueries {
     return sequences.filter((_, index) => ofRole[index] === true);
   }
 
-  #documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
-    return this.#collections.fields(keys.documents, sequences);
+  /** Both reads travel together; where nothing was added, what is stored is what is sent. */
+  async #documents(
+    organizationId: EntityId,
+    channelId: EntityId,
+    sequences: readonly number[],
+    reader: Reader | null,
+  ): Promise<(Buffer | null)[]> {
+    const { documents: stored } = interactionKeys(organizationId, channelId);
+    if (reader === null) return this.#collections.fields(stored, sequences);
+    const [documents, annotations] = await Promise.all([
+      this.#collections.fields(stored, sequences),
+      this.#annotations.of(organizationId, channelId, sequences, reader),
+    ]);
+    if (annotations.size === 0) return documents;
+    return documents.map((document, index) => document && annotated(document, annotations.get(sequences[index] ?? 0)));
   }
 }
 

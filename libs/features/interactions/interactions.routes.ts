@@ -16,6 +16,7 @@ import {
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
+import { readerOf } from './interaction.annotations.ts';
 import { MAX_DEPTH, MAX_OPEN } from './interaction.decider.ts';
 import type { InteractionRejection } from './interaction.decider.ts';
 import { placeOfInteraction } from './interaction.id.ts';
@@ -74,7 +75,7 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
     async (request, reply) => {
       const { organizationId } = request.principal;
       const place = placeOf(request.params.interaction_id);
-      const shown = { includeIncomplete: request.query.include_incomplete };
+      const shown = { reader: readerOf(request.principal), includeIncomplete: request.query.include_incomplete };
       const found = await queries.interaction(organizationId, place, shown);
       if (found === null) throw notFound();
       if (!request.query.include_nested_interactions) return sendJson(reply, found);
@@ -110,7 +111,7 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         turnId: query.interaction_id,
         includeIncomplete: query.include_incomplete,
       };
-      const found = await queries.list(request.principal.organizationId, id, filter, page);
+      const found = await queries.list(request.principal.organizationId, id, filter, page, readerOf(request.principal));
       if (found === null) throw notFound();
       return sendPage(reply, found.items, page.meta(found));
     },
@@ -141,7 +142,7 @@ function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts)
   );
 }
 
-function changeRoutes(app: HttpApp, { commands }: InteractionRouteParts): void {
+function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts): void {
   const common = { tags, params: interactionParams, response: { 200: interactionSchema } };
 
   app.post(
@@ -159,7 +160,7 @@ function changeRoutes(app: HttpApp, { commands }: InteractionRouteParts): void {
       const place = placeOf(request.params.interaction_id);
       refuseEphemeral(null, request.body.content);
       const result = await commands.append(commandContext(request), place, request.body.content);
-      return sendInteraction(request, reply, place.channelId, result);
+      return sendChanged(request, reply, place, result, queries);
     },
   );
 
@@ -179,7 +180,7 @@ function changeRoutes(app: HttpApp, { commands }: InteractionRouteParts): void {
       const content = request.body.content ?? null;
       refuseEphemeral(null, content ?? []);
       const result = await commands.complete(commandContext(request), place, content);
-      return sendInteraction(request, reply, place.channelId, result);
+      return sendChanged(request, reply, place, result, queries);
     },
   );
 
@@ -197,7 +198,7 @@ function changeRoutes(app: HttpApp, { commands }: InteractionRouteParts): void {
     async (request, reply) => {
       const place = placeOf(request.params.interaction_id);
       const result = await commands.fail(commandContext(request), place, request.body.reason);
-      return sendInteraction(request, reply, place.channelId, result);
+      return sendChanged(request, reply, place, result, queries);
     },
   );
 }
@@ -218,6 +219,21 @@ function sendInteraction(
   if (!result.ok) throw errorOf(result.rejection, request);
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision: result.revision });
   return sendJson(reply, result.document);
+}
+
+/** An interaction that is not new, with what was added to it before. */
+async function sendChanged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  place: InteractionPlace,
+  result: InteractionResult,
+  queries: InteractionQueries,
+): Promise<FastifyReply> {
+  if (!result.ok) return sendInteraction(request, reply, place.channelId, result);
+  const { organizationId } = request.principal;
+  const stored = Buffer.from(result.document);
+  const document = await queries.annotate(organizationId, place, stored, readerOf(request.principal));
+  return sendInteraction(request, reply, place.channelId, { ...result, document });
 }
 
 function errorOf({ reason }: InteractionRejection, { body }: FastifyRequest): Error {

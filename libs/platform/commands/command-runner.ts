@@ -36,3 +36,14 @@ export function runnerOfPart<
     },
   };
 }
+
+/**
+ * The runner of a stream in which several features write, as one of them sees it that decides on the whole
+ * state, but gives only events of its own.
+ */
+export function runnerOfEvents<State, AnyEvent extends DomainEvent, E extends AnyEvent>(
+  runner: CommandRunner<State, AnyEvent>,
+): CommandRunner<State, E> {
+  // A command's events are what its own decider gave.
+  return runner as CommandRunner<State, AnyEvent & E>;
+}

@@ -4,5 +4,5 @@ export type { CommandContext } from './command-context.ts';
 export { CommandHandler } from './command-handler.ts';
 export type { CommandHandlerOptions, CommandStores } from './command-handler.ts';
 export type { CommandResult } from './decide-batch.ts';
-export { runnerOfPart } from './command-runner.ts';
+export { runnerOfEvents, runnerOfPart } from './command-runner.ts';
 export type { CommandRunner } from './command-runner.ts';

@@ -56,10 +56,34 @@ export class CollectionReader {
     return guarded(Promise.all(prefixes.map(first)));
   }
 
+  /** The members of a sorted set that have one of the scores, by their score. */
+  async withScores(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
+    const wanted = new Map(scores.map((score) => [score, [] as string[]]));
+    const found = await guarded(
+      Promise.all(rangesOver(scores).map(([low, high]) => this.#redis.zrangebyscore(set, low, high, 'WITHSCORES'))),
+    );
+    for (const flat of found) {
+      for (let at = 0; at + 1 < flat.length; at += 2) wanted.get(Number(flat[at + 1]))?.push(flat[at] ?? '');
+    }
+    for (const [score, members] of wanted) if (members.length === 0) wanted.delete(score);
+    return wanted;
+  }
+
   /** Which of the numbers are in a sorted set. */
   async contained(set: string, numbers: readonly number[]): Promise<boolean[]> {
     if (numbers.length === 0) return [];
     const scores = await guarded(this.#redis.zmscore(set, ...numbers.map(String)));
     return scores.map((score) => score !== null);
   }
+}
+
+/** One range where the numbers lie close together; each by itself where one would read much that is not asked for. */
+function rangesOver(numbers: readonly number[]): (readonly [number, number])[] {
+  if (numbers.length === 0) return [];
+  let [low, high] = [Infinity, -Infinity];
+  for (const number of numbers) {
+    low = Math.min(low, number);
+    high = Math.max(high, number);
+  }
+  return high - low < 4 * numbers.length ? [[low, high]] : numbers.map((number) => [number, number]);
 }

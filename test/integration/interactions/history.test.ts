@@ -57,15 +57,24 @@ describe('interactions that two gateways write at once', () => {
       const folded = [...foldInteractions(channelId, events).values()];
       const filter = { order: 'asc', includeIncomplete: true } as const;
       const page = { size: 1_000, offset: 0, after: null };
-      const listed = await queries.list(organizationId, channelId, filter, page);
+      const listed = await queries.list(organizationId, channelId, filter, page, null);
       expect(listed?.items.map(parsed)).toEqual(folded);
       expect(listed?.total).toBe(folded.length);
-      const complete = await queries.list(organizationId, channelId, { ...filter, includeIncomplete: false }, page);
+      const complete = await queries.list(
+        organizationId,
+        channelId,
+        { ...filter, includeIncomplete: false },
+        page,
+        null,
+      );
       expect(complete?.items.map(parsed)).toEqual(folded.filter((one) => one['complete']));
       const spans = folded.map((one) => String(one['span_id']));
       expect(new Set(spans).size).toBe(spans.length);
       for (const span of spans.slice(0, 10)) {
-        const found = await queries.descendants(organizationId, channelId, span, { includeIncomplete: true });
+        const found = await queries.descendants(organizationId, channelId, span, {
+          reader: null,
+          includeIncomplete: true,
+        });
         expect(found.map(parsed)).toEqual(below(folded, span));
       }
     }
@@ -132,7 +141,7 @@ describe('64 writers of one channel', () => {
       expect(appends).toBeLessThan(32);
       const filter = { order: 'asc', includeIncomplete: false } as const;
       const page = { size: 100, offset: 0, after: null };
-      const listed = (await queries.list('org-64', created.commandId, filter, page))?.items.map(parsed) ?? [];
+      const listed = (await queries.list('org-64', created.commandId, filter, page, null))?.items.map(parsed) ?? [];
       expect(listed.map((one) => one['sequence'])).toEqual(
         Array.from({ length: 64 }, (_, index) => sequenceOf(streamRevision(index + 1))),
       );

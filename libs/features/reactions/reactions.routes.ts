@@ -1,0 +1,191 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import {
+  interactionParams,
+  interactionSchema,
+  placeOfInteraction,
+  readerOf,
+} from '#libs/features/interactions/index.ts';
+import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
+import { unreachable } from '#libs/kernel/decider.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import {
+  commandContext,
+  conflict,
+  forbidden,
+  invalid,
+  notFound,
+  sendJson,
+  setPosition,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import type { ReactionRejection } from './reaction.decider.ts';
+import type { Reactor } from './reaction.events.ts';
+import type { ReactionCommands, ReactionResult } from './reactions.commands.ts';
+import { reactBody, reactionParams, receiptBody, withdrawQuery } from './reactions.schemas.ts';
+
+export interface ReactionRouteParts {
+  readonly commands: ReactionCommands;
+  readonly interactions: InteractionQueries;
+  /** The display name of a user, or null if the organization has no such user (any more). */
+  nameOf(organizationId: EntityId, userId: EntityId): Promise<string | null>;
+}
+
+const tags = ['interactions'];
+const write = { scope: 'write' };
+const response = { 200: interactionSchema };
+
+/** Declares the routes of what is added to interactions. Each answers the interaction as the caller sees it. */
+export function reactionRoutes(app: HttpApp, parts: ReactionRouteParts): void {
+  reactRoute(app, parts);
+  withdrawRoute(app, parts);
+  receiptRoute(app, parts);
+  dismissRoute(app, parts);
+}
+
+function reactRoute(app: HttpApp, parts: ReactionRouteParts): void {
+  app.put(
+    '/api/v1/interactions/:interaction_id/reactions/:emoji',
+    {
+      config: write,
+      schema: {
+        operationId: 'addReaction',
+        summary: 'React to an interaction, as the calling user or as an agent',
+        tags,
+        params: reactionParams,
+        body: reactBody,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { interaction_id: id, emoji } = request.params;
+      const place = placeOf(id);
+      const { agent_id: agentId, agent_name: agentName } = request.body ?? {};
+      const { type, id: reactorId } = reactorOf(request, 'body', agentId);
+      const name =
+        type === 'agent' ? (agentName ?? null) : await parts.nameOf(request.principal.organizationId, reactorId);
+      const reactor = { type, id: reactorId, name: name || null };
+      const result = await parts.commands.react(commandContext(request), place, reactor, emoji);
+      return sendReacted(request, reply, place, result, parts);
+    },
+  );
+}
+
+function withdrawRoute(app: HttpApp, parts: ReactionRouteParts): void {
+  app.delete(
+    '/api/v1/interactions/:interaction_id/reactions/:emoji',
+    {
+      config: write,
+      schema: {
+        operationId: 'removeReaction',
+        summary: "Take back the calling user's or an agent's reaction",
+        tags,
+        params: reactionParams,
+        querystring: withdrawQuery,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { interaction_id: id, emoji } = request.params;
+      const place = placeOf(id);
+      const reactor = reactorOf(request, 'query', request.query.agent_id);
+      const result = await parts.commands.withdraw(commandContext(request), place, reactor, emoji);
+      return sendReacted(request, reply, place, result, parts);
+    },
+  );
+}
+
+function receiptRoute(app: HttpApp, parts: ReactionRouteParts): void {
+  app.post(
+    '/api/v1/interactions/:interaction_id/read_receipts',
+    {
+      config: write,
+      schema: {
+        operationId: 'recordReadReceipt',
+        summary: "Record that an agent has read a user's message; the first time counts",
+        tags,
+        params: interactionParams,
+        body: receiptBody,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const place = placeOf(request.params.interaction_id);
+      const result = await parts.commands.recordReceipt(commandContext(request), place, request.body.agent_id);
+      return sendReacted(request, reply, place, result, parts);
+    },
+  );
+}
+
+function dismissRoute(app: HttpApp, parts: ReactionRouteParts): void {
+  app.post(
+    '/api/v1/interactions/:interaction_id/mention_invite_prompt/dismiss',
+    {
+      config: write,
+      schema: {
+        operationId: 'dismissMentionInvitePrompt',
+        summary: 'Dismiss the mention-invite prompt of an own message',
+        tags,
+        params: interactionParams,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const place = placeOf(request.params.interaction_id);
+      const result = await parts.commands.dismissMentionInvitePrompt(commandContext(request), place);
+      return sendReacted(request, reply, place, result, parts);
+    },
+  );
+}
+
+/** An id that cannot be one names nothing. */
+function placeOf(id: EntityId): InteractionPlace {
+  const place = placeOfInteraction(id);
+  if (place === null) throw notFound();
+  return place;
+}
+
+/** @throws ValidationFailure 422 for a service that does not say for which agent it reacts */
+function reactorOf(
+  { principal }: FastifyRequest,
+  where: 'body' | 'query',
+  agentId: EntityId | null | undefined,
+): Omit<Reactor, 'name'> {
+  if (typeof agentId === 'string') return { type: 'agent', id: agentId };
+  if (principal.principalType === 'user') return { type: 'user', id: principal.principalId };
+  throw invalid([where, 'agent_id'], 'a service reacts for an agent only', agentId ?? null);
+}
+
+async function sendReacted(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  place: InteractionPlace,
+  result: ReactionResult,
+  { interactions }: ReactionRouteParts,
+): Promise<FastifyReply> {
+  if (!result.ok) throw errorOf(result.rejection);
+  const { principal } = request;
+  const audience = { reader: readerOf(principal), includeIncomplete: true };
+  const found = await interactions.interaction(principal.organizationId, place, audience);
+  if (found === null) throw notFound();
+  setPosition(request, reply, { stream: streamName(CHANNEL, place.channelId), revision: result.revision });
+  return sendJson(reply, found);
+}
+
+function errorOf({ reason }: ReactionRejection): Error {
+  switch (reason) {
+    case 'not_found':
+      return notFound();
+    case 'archived':
+      return conflict('The channel is archived', 'archived');
+    case 'not_a_user_message':
+      return conflict('Read receipts belong to messages of users', 'not_a_user_message');
+    case 'not_the_sender':
+      return forbidden('Only the user who sent the message can dismiss its prompt', 'not_the_sender');
+    default:
+      return unreachable(reason);
+  }
+}

@@ -15,6 +15,7 @@ import {
   InteractionQueries,
   interactionRoutes,
   interactionsProjection,
+  ToolCallUpdates,
 } from '#libs/features/interactions/index.ts';
 import {
   KeyAuthenticator,
@@ -92,7 +93,9 @@ export function composeFeatures(platform: Platform): Features {
   const options = commandOptions(platform);
   const channelRunner = new CommandHandler(channelStream, stores, options);
   const collections = new CollectionReader(platform.redis);
-  const interactionQueries = new InteractionQueries(reader, collections, new ReactionAnnotations(collections));
+  const updates = new ToolCallUpdates(platform);
+  const annotations = new ReactionAnnotations(collections);
+  const interactionQueries = new InteractionQueries(reader, collections, { annotations, updates });
   const keyChanges = new KeyChanges(platform);
   const users = new UserCommands(stores, {
     ...options,
@@ -106,9 +109,11 @@ export function composeFeatures(platform: Platform): Features {
       queries: new ChannelQueries(reader),
     },
     interactions: {
-      commands: new InteractionCommands(runnerOfEvents(channelRunner), (organizationId, place) =>
-        interactionQueries.interaction(organizationId, place, { reader: null, includeIncomplete: true }),
-      ),
+      commands: new InteractionCommands(runnerOfEvents(channelRunner), {
+        updates,
+        stored: (organizationId, place) =>
+          interactionQueries.interaction(organizationId, place, { reader: null, includeIncomplete: true }),
+      }),
       queries: interactionQueries,
     },
     reactions: { commands: new ReactionCommands(runnerOfEvents(channelRunner)) },

@@ -8,5 +8,6 @@ export type { InteractionDirectory } from './interaction-directory.ts';
 export { interactionKeys } from './interactions.keys.ts';
 export { interactionsProjection } from './interactions.projection.ts';
 export { InteractionQueries } from './interactions.queries.ts';
+export { ToolCallUpdates } from './tool-call-updates.ts';
 export { interactionRoutes } from './interactions.routes.ts';
 export { interactionParams, interactionSchema } from './interactions.schemas.ts';

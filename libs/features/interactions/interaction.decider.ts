@@ -113,6 +113,18 @@ export function decidePost({ channel, interactions }: InteractionContext, post: 
   return accept({ type: 'InteractionPosted.v1', data: { ...data, depth, turnId } });
 }
 
+/** Whether an update may be shown in the channel: under the rules of a post, but it takes no place. */
+export function decideUpdate(
+  context: InteractionContext,
+  post: Post,
+): { readonly ok: true; readonly interaction: InteractionPosted } | Extract<InteractionDecision, { ok: false }> {
+  const decision = decidePost(context, { ...post, complete: true });
+  if (!decision.ok) return decision;
+  const [event] = decision.events;
+  if (event?.type !== 'InteractionPosted.v1') throw new TypeError('a post was accepted and posts nothing');
+  return { ok: true, interaction: { ...event.data, complete: post.complete } };
+}
+
 /** Whose interaction a command expects to find, and where. */
 export interface InteractionTarget {
   readonly organizationId: EntityId;

@@ -1,10 +1,20 @@
 import type { ChannelEvent } from '#libs/features/channels/index.ts';
+import { accept } from '#libs/kernel/decider.ts';
 import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
 
-import { changed, decideAppend, decideComplete, decideFail, decidePost, posted } from './interaction.decider.ts';
+import {
+  changed,
+  decideAppend,
+  decideComplete,
+  decideFail,
+  decidePost,
+  decideUpdate,
+  posted,
+} from './interaction.decider.ts';
 import type {
   Interaction,
   InteractionContext,
@@ -12,10 +22,11 @@ import type {
   InteractionTarget,
   Post,
 } from './interaction.decider.ts';
-import type { InteractionEvent, StoredContent } from './interaction.events.ts';
+import type { InteractionEvent, InteractionPosted, StoredContent } from './interaction.events.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import { interactionKeys } from './interactions.keys.ts';
-import { decodeSpan, interactionResource } from './interactions.projection.ts';
+import { decodeSpan, ephemeralResource, interactionResource } from './interactions.projection.ts';
+import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 /** What runs the commands of channels; interactions see the channel, too. */
 export type InteractionRunner = CommandRunner<InteractionContext, ChannelEvent | InteractionEvent>;
@@ -38,10 +49,15 @@ export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken
  */
 export class InteractionCommands {
   readonly #runner: InteractionRunner;
+  readonly #updates: ToolCallUpdates;
   readonly #stored: StoredInteraction;
 
-  constructor(runner: InteractionRunner, stored: StoredInteraction) {
+  constructor(
+    runner: InteractionRunner,
+    { updates, stored }: { readonly updates: ToolCallUpdates; readonly stored: StoredInteraction },
+  ) {
     this.#runner = runner;
+    this.#updates = updates;
     this.#stored = stored;
   }
 
@@ -76,6 +92,43 @@ export class InteractionCommands {
     // An accepted command has posted; only a decider that is wrong could get here.
     if (event === undefined) throw new TypeError('a post was accepted and posted nothing');
     return { ok: true, document: documentOf(posted(event), organizationId, channelId), revision: result.revision };
+  }
+
+  /**
+   * Keeps an update of a tool call, if it could be posted as an interaction; the log never has it. The answer
+   * is what is kept: a newer update, if there is one.
+   */
+  async update(
+    context: CommandContext,
+    channelId: EntityId,
+    interaction: NewInteraction,
+    update: { readonly toolCallId: string; readonly sequence: number },
+  ): Promise<InteractionResult> {
+    const { organizationId, commandId } = context;
+    const { spans } = interactionKeys(organizationId, channelId);
+    const parent = interaction.parentSpanId === null ? null : { key: spans, field: interaction.parentSpanId };
+    let data: InteractionPosted | undefined;
+    const result = await this.#runner.handle(
+      channelId,
+      context,
+      (state, { found }) => {
+        const known = parent === null ? null : found(parent);
+        const parentSpan = known === null ? null : decodeSpan(known);
+        const decision = decideUpdate(state, { ...interaction, organizationId, parent: parentSpan, spanTaken: false });
+        if (!decision.ok) return decision;
+        data = decision.interaction;
+        return accept();
+      },
+      parent === null ? [] : [parent],
+    );
+    if (!result.ok) return result;
+    if (data === undefined) throw new TypeError('an update was accepted without a decision');
+    const owner = { organizationId, channelId };
+    const shown = { ...data, createdAt: context.at, failure: null };
+    const id = `ephemeral-${derivedId(commandId, 'tool_call_update')}`;
+    const document = JSON.stringify(ephemeralResource(shown, owner, id));
+    const kept = await this.#updates.put(organizationId, channelId, { ...update, document });
+    return { ok: true, document: kept, revision: result.revision };
   }
 
   append(context: CommandContext, place: InteractionPlace, content: StoredContent): Promise<InteractionResult> {

@@ -1,6 +1,6 @@
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { HttpError, invalid } from '#libs/platform/http/index.ts';
+import { invalid } from '#libs/platform/http/index.ts';
 
 import type { InteractionDirectory } from './interaction-directory.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
@@ -11,20 +11,27 @@ import type { PostInteractionBody } from './interactions.schemas.ts';
  * The interaction that a request posts: its sender and its role follow from the caller where they are left
  * out, its span from the command, so that a repeated command posts nothing twice.
  *
- * @throws ValidationFailure 422 for a user that the organization does not have; HttpError 501 for tool-call
- *   updates
+ * `update` says which tool call it is about, where it is such an update and nothing else.
+ *
+ * @throws ValidationFailure 422 for a user that the organization does not have, and for an update of a tool
+ *   call among other things
  */
 export async function interactionToPost(
   context: CommandContext,
   body: PostInteractionBody,
   directory: InteractionDirectory,
-): Promise<{ readonly interaction: NewInteraction; readonly spanIsNew: boolean }> {
+): Promise<{
+  readonly interaction: NewInteraction;
+  readonly spanIsNew: boolean;
+  readonly update: { readonly toolCallId: string; readonly sequence: number } | null;
+}> {
   const participant = body.participant ?? callerAsSender(context);
   const contentRole = body.content_role ?? roleOf(participant);
-  refuseEphemeral(contentRole, body.content);
+  const update = updateOf(contentRole, body.content);
   await requireSender(context, participant, directory);
   return {
     spanIsNew: !body.span_id,
+    update,
     interaction: {
       participant,
       content: body.content,
@@ -40,10 +47,31 @@ export async function interactionToPost(
   };
 }
 
-/** @throws HttpError 501 */
-export function refuseEphemeral(role: ContentRole | null, content: readonly ContentItem[]): void {
-  if (role !== 'tool_call_update' && content.every(({ type }) => type !== 'tool_call_update')) return;
-  throw new HttpError(501, 'not_implemented', 'Tool-call updates cannot be sent yet');
+/** What an interaction of the role `tool_call_update` is about; null for the other roles. @throws ValidationFailure 422 */
+function updateOf(
+  role: ContentRole,
+  content: readonly ContentItem[],
+): { readonly toolCallId: string; readonly sequence: number } | null {
+  if (role !== 'tool_call_update') {
+    refuseUpdates(content);
+    return null;
+  }
+  const [item] = content;
+  if (item?.type !== 'tool_call_update' || content.length > 1) {
+    throw invalid(['body', 'content'], 'a tool_call_update has one item, of the type tool_call_update', content);
+  }
+  return { toolCallId: item.tool_call_id, sequence: item.sequence };
+}
+
+/** What is kept in the log holds no updates of tool calls. @throws ValidationFailure 422 */
+export function refuseUpdates(content: readonly ContentItem[]): void {
+  const index = content.findIndex(({ type }) => type === 'tool_call_update');
+  if (index < 0) return;
+  throw invalid(
+    ['body', 'content', index, 'type'],
+    'an update of a tool call is posted alone, with the content_role tool_call_update',
+    'tool_call_update',
+  );
 }
 
 function callerAsSender({ actor }: CommandContext): InteractionParticipant {

@@ -35,3 +35,12 @@ export function interactionKeysOf(channel: EntityKeys): InteractionKeys {
     index: (facet) => `${prefix}sequences:${facet}`,
   };
 }
+
+/** Keys of what is kept for a while of the tool calls that run in a channel. No part of the read models. */
+export function toolCallUpdateKeys(
+  organizationId: EntityId,
+  channelId: EntityId,
+): { readonly documents: string; readonly expiry: string } {
+  const prefix = `parley:tool-call-updates:{${organizationId}:${channelId}}:`;
+  return { documents: `${prefix}documents`, expiry: `${prefix}expiry` };
+}

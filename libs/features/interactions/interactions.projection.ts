@@ -92,9 +92,27 @@ export function interactionResource(
   interaction: Interaction,
   owner: { readonly organizationId: EntityId; readonly channelId: EntityId },
 ): object {
-  const { sequence, failure, metadata } = interaction;
+  const { sequence } = interaction;
+  return resource(interaction, owner, { id: interactionId({ channelId: owner.channelId, sequence }), sequence });
+}
+
+/** An interaction that is in no log, and can be read by no id: it looks like the others, without a sequence. */
+export function ephemeralResource(
+  interaction: Omit<Interaction, 'sequence'>,
+  owner: { readonly organizationId: EntityId; readonly channelId: EntityId },
+  id: EntityId,
+): object {
+  return resource(interaction, owner, { id, sequence: null });
+}
+
+function resource(
+  interaction: Omit<Interaction, 'sequence'>,
+  owner: { readonly organizationId: EntityId; readonly channelId: EntityId },
+  { id, sequence }: { readonly id: EntityId; readonly sequence: ChannelSequence | null },
+): object {
+  const { failure, metadata } = interaction;
   return {
-    id: interactionId({ channelId: owner.channelId, sequence }),
+    id,
     created_at: interaction.createdAt,
     channel_id: owner.channelId,
     participant: interaction.participant,

@@ -11,6 +11,7 @@ import type { InteractionPlace } from './interaction.id.ts';
 import { interactionKeys } from './interactions.keys.ts';
 import type { InteractionFacet, InteractionKeys } from './interactions.keys.ts';
 import { sequenceOfChild } from './interactions.projection.ts';
+import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 /** What a list of a channel's interactions is narrowed to, and in which order it comes. */
 export interface InteractionFilter {
@@ -21,6 +22,8 @@ export interface InteractionFilter {
   readonly beforeSequence?: number | undefined;
   readonly order: 'asc' | 'desc';
   readonly includeIncomplete: boolean;
+  /** Behind the items of the page that ends or begins with the newest. */
+  readonly includeToolCallUpdates: boolean;
 }
 
 export interface InteractionPage {
@@ -55,8 +58,14 @@ export class InteractionQueries {
   readonly #entities: EntityReader;
   readonly #collections: CollectionReader;
   readonly #annotations: Annotations;
+  readonly #updates: ToolCallUpdates;
 
-  constructor(entities: EntityReader, collections: CollectionReader, annotations: Annotations) {
+  constructor(
+    entities: EntityReader,
+    collections: CollectionReader,
+    { annotations, updates }: { readonly annotations: Annotations; readonly updates: ToolCallUpdates },
+  ) {
+    this.#updates = updates;
     this.#entities = entities;
     this.#collections = collections;
     this.#annotations = annotations;
@@ -133,9 +142,15 @@ export class InteractionQueries {
     organizationId: EntityId,
     { channelId }: InteractionPlace,
     document: Buffer,
-    shown: Audience,
+    shown: Audience & { readonly includeToolCallUpdates: boolean },
   ): Promise<Buffer> {
     const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown);
+    if (shown.includeToolCallUpdates) {
+      const spans = new Set([document, ...below].map(spanIdOf));
+      const updates = await this.#updates.ofChannel(organizationId, channelId);
+      const own = updates.filter(({ parentSpanId }) => parentSpanId !== null && spans.has(parentSpanId));
+      below.push(...own.map((update) => update.document));
+    }
     // Spliced in before the closing brace: what is stored is sent as it is.
     const parts: Buffer[] = [document.subarray(0, -1), Buffer.from(',"nested_interactions":[')];
     for (const [index, one] of below.entries()) parts.push(...(index === 0 ? [one] : [Buffer.from(','), one]));
@@ -162,12 +177,24 @@ export class InteractionQueries {
     ]);
     const sequences = kept.slice(0, page.size);
     const documents = await this.#documents(organizationId, channelId, sequences, reader);
+    const hasNext = kept.length > page.size;
+    const isNewest = filter.order === 'asc' ? !hasNext : page.after === null && page.offset === 0;
+    const updates = isNewest ? await this.#updatesIn(organizationId, channelId, filter) : [];
     return {
-      items: documents.filter((document) => document !== null),
+      items: [...documents.filter((document) => document !== null), ...updates],
       total,
-      hasNext: kept.length > page.size,
+      hasNext,
       last: sequences.at(-1)?.toString() ?? null,
     };
+  }
+
+  /** Updates that fit the filter. They have no sequence, and come after all that has one. */
+  async #updatesIn(organizationId: EntityId, channelId: EntityId, filter: InteractionFilter): Promise<Buffer[]> {
+    const { includeToolCallUpdates, beforeSequence, contentRole, turnId } = filter;
+    if (!includeToolCallUpdates || beforeSequence !== undefined) return [];
+    if (contentRole !== undefined && contentRole !== 'tool_call_update') return [];
+    const updates = await this.#updates.ofChannel(organizationId, channelId);
+    return updates.filter((one) => turnId === undefined || one.turnId === turnId).map(({ document }) => document);
   }
 
   /**

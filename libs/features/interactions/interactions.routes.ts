@@ -22,7 +22,7 @@ import type { InteractionRejection } from './interaction.decider.ts';
 import { placeOfInteraction } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import type { InteractionCommands, InteractionResult } from './interactions.commands.ts';
-import { interactionToPost, refuseEphemeral } from './interactions.inputs.ts';
+import { interactionToPost, refuseUpdates } from './interactions.inputs.ts';
 import { withMemory } from './interaction-directory.ts';
 import type { InteractionDirectory } from './interaction-directory.ts';
 import type { InteractionQueries } from './interactions.queries.ts';
@@ -79,7 +79,10 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
       const found = await queries.interaction(organizationId, place, shown);
       if (found === null) throw notFound();
       if (!request.query.include_nested_interactions) return sendJson(reply, found);
-      const nested = await queries.nested(organizationId, place, found, shown);
+      const nested = await queries.nested(organizationId, place, found, {
+        ...shown,
+        includeToolCallUpdates: request.query.include_tool_call_updates,
+      });
       return sendJson(reply, nested);
     },
   );
@@ -110,6 +113,7 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         contentRole: query.content_role,
         turnId: query.interaction_id,
         includeIncomplete: query.include_incomplete,
+        includeToolCallUpdates: query.include_tool_call_updates,
       };
       const found = await queries.list(request.principal.organizationId, id, filter, page, readerOf(request.principal));
       if (found === null) throw notFound();
@@ -134,9 +138,12 @@ function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts)
     },
     async (request, reply) => {
       const context = commandContext(request);
-      const { interaction, spanIsNew } = await interactionToPost(context, request.body, directory);
+      const { interaction, spanIsNew, update } = await interactionToPost(context, request.body, directory);
       const channelId = request.params.id;
-      const result = await commands.post(context, channelId, interaction, { spanIsNew });
+      const result =
+        update === null
+          ? await commands.post(context, channelId, interaction, { spanIsNew })
+          : await commands.update(context, channelId, interaction, update);
       return sendInteraction(request, reply, channelId, result);
     },
   );
@@ -158,7 +165,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
     },
     async (request, reply) => {
       const place = placeOf(request.params.interaction_id);
-      refuseEphemeral(null, request.body.content);
+      refuseUpdates(request.body.content);
       const result = await commands.append(commandContext(request), place, request.body.content);
       return sendChanged(request, reply, place, result, queries);
     },
@@ -178,7 +185,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
     async (request, reply) => {
       const place = placeOf(request.params.interaction_id);
       const content = request.body.content ?? null;
-      refuseEphemeral(null, content ?? []);
+      refuseUpdates(content ?? []);
       const result = await commands.complete(commandContext(request), place, content);
       return sendChanged(request, reply, place, result, queries);
     },

@@ -105,6 +105,9 @@ export const channelParams = z.object({ id: idParam('Id of the channel') });
 
 export const interactionParams = z.object({ interaction_id: idParam('Id of the interaction') });
 
+const includeToolCallUpdates = (where: string) =>
+  queryBoolean({ default: false, description: `Show the last update of each tool call that runs, too: ${where}` });
+
 const includeIncomplete = queryBoolean({ default: false, description: 'Show incomplete interactions, too' });
 
 export const readInteractionQuery = z.object({
@@ -113,6 +116,7 @@ export const readInteractionQuery = z.object({
     description: 'Show all that hangs below it, ordered by sequence',
   }),
   include_incomplete: includeIncomplete,
+  include_tool_call_updates: includeToolCallUpdates('of those below what is shown, behind it, where nested ones are'),
 });
 
 export const listInteractionsQuery = z.object({
@@ -123,4 +127,7 @@ export const listInteractionsQuery = z.object({
   content_role: contentRole.optional(),
   interaction_id: idReference({ description: 'Only those of this user turn' }).optional(),
   include_incomplete: includeIncomplete,
+  include_tool_call_updates: includeToolCallUpdates(
+    'behind the items of the page with the newest interactions, beside `size` and `total`',
+  ),
 });

@@ -1,4 +1,5 @@
 /** Redis: a connection that fails fast and never sends a command twice, and what is kept beside read models. */
+export { FunctionLibrary } from './function-library.ts';
 export { RedisIdempotencyStore } from './idempotency-store.ts';
 export { guarded, connectRedis, redisFault, waitForRedis } from './redis.ts';
 export type { RedisConnectionOptions } from './redis.ts';

@@ -55,7 +55,7 @@ describe('interactions that two gateways write at once', () => {
       const channelId = stream.slice('channel-'.length);
       const organizationId = String(events[0]?.metadata['organizationId']);
       const folded = [...foldInteractions(channelId, events).values()];
-      const filter = { order: 'asc', includeIncomplete: true } as const;
+      const filter = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
       const page = { size: 1_000, offset: 0, after: null };
       const listed = await queries.list(organizationId, channelId, filter, page, null);
       expect(listed?.items.map(parsed)).toEqual(folded);
@@ -139,7 +139,7 @@ describe('64 writers of one channel', () => {
       );
       expect(results.every((result) => result?.ok)).toBe(true);
       expect(appends).toBeLessThan(32);
-      const filter = { order: 'asc', includeIncomplete: false } as const;
+      const filter = { order: 'asc', includeIncomplete: false, includeToolCallUpdates: false } as const;
       const page = { size: 100, offset: 0, after: null };
       const listed = (await queries.list('org-64', created.commandId, filter, page, null))?.items.map(parsed) ?? [];
       expect(listed.map((one) => one['sequence'])).toEqual(

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import type { CliParts } from './command-context.ts';
 import { configCommand } from './config.command.ts';
+import { exportCommand } from './export.command.ts';
+import { importCommand } from './import.command.ts';
 import { keysCommand } from './keys.command.ts';
 import { organizationsCommand } from './organizations.command.ts';
 import { rebuildCommand } from './rebuild.command.ts';
@@ -16,5 +18,7 @@ export function parleyProgram(parts: CliParts): Command {
     .addCommand(usersCommand(parts))
     .addCommand(keysCommand(parts))
     .addCommand(configCommand(parts))
-    .addCommand(rebuildCommand(parts));
+    .addCommand(rebuildCommand(parts))
+    .addCommand(importCommand(parts))
+    .addCommand(exportCommand(parts));
 }

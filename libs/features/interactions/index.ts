@@ -4,10 +4,13 @@ export type { Annotation, Annotations, Reader } from './interaction.annotations.
 export { interactionId, placeOfInteraction } from './interaction.id.ts';
 export type { InteractionPlace } from './interaction.id.ts';
 export { InteractionCommands } from './interactions.commands.ts';
+export type { InteractionResult } from './interactions.commands.ts';
 export type { InteractionDirectory } from './interaction-directory.ts';
+export { interactionToPost } from './interactions.inputs.ts';
 export { interactionKeys } from './interactions.keys.ts';
 export { interactionsProjection } from './interactions.projection.ts';
 export { InteractionQueries } from './interactions.queries.ts';
 export { ToolCallUpdates } from './tool-call-updates.ts';
 export { interactionRoutes } from './interactions.routes.ts';
-export { interactionParams, interactionSchema } from './interactions.schemas.ts';
+export { interactionParams, interactionSchema, postInteractionBody } from './interactions.schemas.ts';
+export type { PostInteractionBody } from './interactions.schemas.ts';

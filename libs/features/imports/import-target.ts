@@ -1,0 +1,180 @@
+/** Posts what was parsed, through the same commands as HTTP, so that a repetition finds what is there. */
+import { channelToCreate } from '#libs/features/channels/index.ts';
+import type { ChannelCommands, ChannelQueries, UserDirectory } from '#libs/features/channels/index.ts';
+import { interactionToPost } from '#libs/features/interactions/index.ts';
+import type {
+  InteractionCommands,
+  InteractionDirectory,
+  InteractionResult,
+} from '#libs/features/interactions/index.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
+
+import type { ChannelDraft, ImportJob, MessageDraft, Problem } from './import.model.ts';
+
+export interface ImportParts {
+  readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
+  readonly interactions: { readonly commands: InteractionCommands };
+  readonly users: UserDirectory;
+  readonly organizationId: EntityId;
+  readonly directory: InteractionDirectory;
+}
+
+/** What became of a piece of work. */
+export interface Posted {
+  readonly imported: number;
+  /** An earlier run had posted them. */
+  readonly already: number;
+  readonly bad: readonly Problem[];
+}
+
+/** Every id of an import is made under it. */
+const NAMESPACE = 'f1d3a6f0-6f57-5d0c-9d39-0b6f0c1a7a52';
+/** Posts of one channel that are on their way at a time: they become one append. */
+const WINDOW = 100;
+/** Together about half a minute: a store may be restarted under an import. */
+const ATTEMPTS = 12;
+
+export class ImportTarget {
+  readonly #parts: ImportParts;
+  readonly #signal: AbortSignal;
+  readonly #known = new Set<EntityId>();
+
+  /** @param signal ends the waiting between attempts */
+  constructor(parts: ImportParts, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#signal = signal;
+  }
+
+  channelId({ key }: ChannelDraft): EntityId {
+    return derivedId(NAMESPACE, `${this.#parts.organizationId}\n${key}`);
+  }
+
+  /** @throws `Fault` when the stores stay away; the piece may be posted again */
+  async post({ channel, messages }: ImportJob): Promise<Posted> {
+    const counts = { imported: 0, already: 0, bad: [] as Problem[] };
+    if (channel === null) return counts;
+    const channelId = this.channelId(channel);
+    const refusal = await this.#create(channelId, channel);
+    if (refusal !== null) return { ...counts, bad: [{ ...channel.place, reason: refusal }] };
+    for (const window of windowsOf(messages)) {
+      const results = await this.#postWindow(channelId, window);
+      for (const [index, result] of results.entries()) {
+        const place = window[index]?.place;
+        if (result.ok) counts.imported += 1;
+        else if (result.rejection.reason === 'span_taken') counts.already += 1;
+        else if (place !== undefined) counts.bad.push({ ...place, reason: `refused: ${result.rejection.reason}` });
+      }
+    }
+    return counts;
+  }
+
+  /** @returns why there is no such channel, or null */
+  async #create(channelId: EntityId, { body }: ChannelDraft): Promise<string | null> {
+    if (this.#known.has(channelId)) return null;
+    const { users, channels } = this.#parts;
+    const context = this.#context(channelId);
+    const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one)));
+    const result = await this.#persist(async () => {
+      const channel = await channelToCreate(context, { ...body, participants }, { users, channels: channels.queries });
+      return channels.commands.create(context, channel);
+    });
+    if (!result.ok) return `refused: ${result.rejection.reason}`;
+    if (result.channel.organizationId !== this.#parts.organizationId) return 'refused: not_found';
+    // Bounded: a file of conversations has each channel once.
+    if (this.#known.size >= 10_000) this.#known.clear();
+    this.#known.add(channelId);
+    return null;
+  }
+
+  /**
+   * In the order of the window; replies to what the source does not have come after it, as roots.
+   * A fault is one for all that is still waiting, so trying again keeps the order.
+   */
+  async #postWindow(channelId: EntityId, window: readonly MessageDraft[]): Promise<InteractionResult[]> {
+    const results: InteractionResult[] = [];
+    const prepared = await Promise.all(window.map((message) => this.#prepare(channelId, message)));
+    const all = await this.#persist(() =>
+      Promise.all(prepared.map(({ context, interaction }) => this.#send(context, channelId, interaction))),
+    );
+    for (const [index, result] of all.entries()) {
+      const message = window[index];
+      const own = prepared[index];
+      const orphan = !result.ok && result.rejection.reason === 'parent_not_found' && message?.parentMayBeMissing;
+      if (!orphan || own === undefined) results.push(result);
+      else {
+        const root = { ...own.interaction, parentSpanId: null };
+        results.push(await this.#persist(() => this.#send(own.context, channelId, root)));
+      }
+    }
+    return results;
+  }
+
+  #send(
+    context: CommandContext,
+    channelId: EntityId,
+    interaction: Prepared['interaction'],
+  ): Promise<InteractionResult> {
+    return this.#parts.interactions.commands.post(context, channelId, interaction, { spanIsNew: false });
+  }
+
+  async #prepare(channelId: EntityId, message: MessageDraft): Promise<Prepared> {
+    const { key, parentKey, keepsIds, body } = message;
+    const spanOf = (name: string): string => (keepsIds ? name : derivedId(channelId, name));
+    const context = this.#context(derivedId(channelId, `post ${key}`));
+    const participant = body.participant && (await this.#participant(body.participant));
+    const named = {
+      ...body,
+      ...(participant && { participant }),
+      span_id: spanOf(key),
+      parent_span_id: parentKey === null ? null : spanOf(parentKey),
+    };
+    const { interaction } = await interactionToPost(context, named, this.#parts.directory);
+    return { context, interaction };
+  }
+
+  /** A user of another installation takes part as one whom this one does not know. */
+  async #participant<T extends { readonly type: string }>(one: T): Promise<T | UnknownUser> {
+    if (one.type !== 'authenticated_user' || !('user_id' in one)) return one;
+    const userId = String(one.user_id);
+    if ((await this.#parts.users.user(this.#parts.organizationId, userId)) !== null) return one;
+    const name = 'display_name' in one ? { name: String(one.display_name) } : {};
+    return { type: 'non_authenticated_user', user_metadata: { source_user_id: userId, ...name } };
+  }
+
+  #context(commandId: EntityId): CommandContext {
+    const { organizationId } = this.#parts;
+    return { commandId, organizationId, actor: { type: 'system', id: 'import' }, at: systemClock.now() };
+  }
+
+  /** Tries again while a store is away: what was written the first time is found there the second. */
+  async #persist<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Fault) || attempt >= ATTEMPTS || this.#signal.aborted) throw error;
+        await pause(backoffMs(attempt), this.#signal);
+      }
+    }
+  }
+}
+
+interface UnknownUser {
+  readonly type: 'non_authenticated_user';
+  readonly user_metadata: Record<string, string>;
+}
+
+interface Prepared {
+  readonly context: CommandContext;
+  readonly interaction: Parameters<InteractionCommands['post']>[2];
+}
+
+/** What is sent together is decided together, in its order, as one append if it fits. */
+function* windowsOf(messages: readonly MessageDraft[]): Generator<readonly MessageDraft[]> {
+  for (let at = 0; at < messages.length; at += WINDOW) yield messages.slice(at, at + WINDOW);
+}

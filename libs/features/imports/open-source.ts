@@ -1,0 +1,30 @@
+import { stat } from 'node:fs/promises';
+
+import { BadInput } from './import.model.ts';
+import type { ImportFormat, ImportSource } from './import.model.ts';
+import { detectLines, openLines } from './lines-source.ts';
+import { openSlack } from './slack-source.ts';
+
+/**
+ * Opens what is to be imported: a folder with Slack's export, or a file of JSON lines.
+ *
+ * @param format null to find out
+ * @throws BadInput if it is not there, or its format cannot be told
+ */
+export async function openSource(
+  path: string,
+  format: ImportFormat | null,
+): Promise<{ readonly format: ImportFormat; readonly source: ImportSource }> {
+  const found = await stat(path).catch(() => null);
+  if (found === null) throw new BadInput(`${path} cannot be read`);
+  if (found.isDirectory()) {
+    if (format !== null && format !== 'slack') throw new BadInput(`${path} is a folder; ${format} is a file`);
+    return { format: 'slack', source: await openSlack(path) };
+  }
+  if (format === 'slack' || /\.zip$/i.test(path)) {
+    throw new BadInput("Slack's export is read from its folder; unpack the .zip first and name the folder");
+  }
+  const detected = format ?? (await detectLines(path));
+  if (detected === null) throw new BadInput(`the format of ${path} cannot be told; name it with --format`);
+  return { format: detected, source: await openLines(path, detected) };
+}

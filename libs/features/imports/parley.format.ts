@@ -1,0 +1,74 @@
+/*
+ * What `parley export` writes: a channel, then its interactions by sequence, as REST answers them. Lines of
+ * several channels may follow one another. Spans and turns keep their ids; channels and interactions get
+ * new ones.
+ */
+import { createChannelBody } from '#libs/features/channels/index.ts';
+
+import { objectOfLine } from './conversation.ts';
+import { asObject, BadInput, checkedMessage } from './import.model.ts';
+import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
+
+export type ParleyLine =
+  | { readonly kind: 'channel'; readonly channel: ChannelDraft }
+  | { readonly kind: 'interaction'; readonly channelKey: string; readonly message: MessageDraft };
+
+/** @throws BadInput */
+export function parseParley(line: string, place: Place): ParleyLine {
+  const source = objectOfLine(line);
+  if ('content_role' in source) return interactionOf(source, place);
+  if ('channel_type' in source && typeof source['id'] === 'string') {
+    return { kind: 'channel', channel: channelOf(source, source['id'], place) };
+  }
+  throw new BadInput('neither a channel nor an interaction');
+}
+
+function channelOf(source: Record<string, unknown>, id: string, place: Place): ChannelDraft {
+  const participants = Array.isArray(source['participants']) ? source['participants'].map(participantOf) : [];
+  const parent = source['parent_channel_id'];
+  const parsed = createChannelBody.safeParse({
+    ...source,
+    participants,
+    // A thread hangs off a message of another channel, which is not here: the link is kept as a note.
+    channel_type: source['channel_type'] === 'thread' ? 'chat' : source['channel_type'],
+    parent_channel_id: null,
+    origin_message_id: null,
+    meta_data:
+      typeof parent !== 'string'
+        ? source['meta_data']
+        : {
+            ...asObject(source['meta_data']),
+            source_parent_channel_id: parent,
+            source_origin_message_id: source['origin_message_id'] ?? null,
+          },
+  });
+  if (parsed.success) return { key: channelKey(id), place, body: parsed.data };
+  const [issue] = parsed.error.issues;
+  throw new BadInput(`channel: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}`);
+}
+
+function interactionOf(source: Record<string, unknown>, place: Place): ParleyLine {
+  const { channel_id: channelId, span_id: spanId, parent_span_id: parentSpanId, created_at: createdAt } = source;
+  if (typeof channelId !== 'string' || typeof spanId !== 'string') throw new BadInput('no channel_id or span_id');
+  const metadata = { source_time: createdAt, ...asObject(source['metadata']) };
+  const body = checkedMessage({ ...source, metadata });
+  if (body.content_role === 'tool_call_update') throw new BadInput('tool-call updates are not kept');
+  const parentKey = typeof parentSpanId === 'string' ? parentSpanId : null;
+  return {
+    kind: 'interaction',
+    channelKey: channelKey(channelId),
+    message: { place, key: spanId, parentKey, keepsIds: true, body },
+  };
+}
+
+/** Users of another installation are not known here; who is, is found when the channel is made. */
+function participantOf(value: unknown): unknown {
+  const participant = asObject(value);
+  if (participant === null || participant['type'] !== 'agent') return value;
+  // `null` is how a channel shows what it was not given.
+  return Object.fromEntries(Object.entries(participant).filter(([, member]) => member !== null));
+}
+
+function channelKey(id: string): string {
+  return `parley\n${id}`;
+}

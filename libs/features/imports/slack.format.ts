@@ -1,0 +1,187 @@
+/*
+ * Slack's export: users.json, channels.json, and in a folder for each channel a file for each day. A message
+ * is known by its `ts`, which is unique in its channel; `thread_ts` names the message that a reply hangs off.
+ */
+import { z } from 'zod';
+
+import { createChannelBody } from '#libs/features/channels/index.ts';
+
+import { BadInput, checkedMessage, sourceTime, textItems } from './import.model.ts';
+import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
+import { readSlackText } from './slack-text.ts';
+import type { SlackPerson } from './slack-text.ts';
+
+const profile = z.looseObject({
+  email: z.string().nullish(),
+  display_name: z.string().nullish(),
+  real_name: z.string().nullish(),
+});
+const user = z.looseObject({
+  id: z.string(),
+  name: z.string().nullish(),
+  is_bot: z.boolean().nullish(),
+  profile: profile.nullish(),
+});
+const text = z.looseObject({ value: z.string() });
+const channel = z.looseObject({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  members: z.array(z.string()).nullish(),
+  topic: text.nullish(),
+  purpose: text.nullish(),
+});
+const file = z.looseObject({
+  id: z.string(),
+  name: z.string().nullish(),
+  mimetype: z.string().nullish(),
+  original_w: z.number().nullish(),
+  original_h: z.number().nullish(),
+  permalink: z.string().nullish(),
+});
+type SlackFile = z.infer<typeof file>;
+const message = z.looseObject({
+  type: z.literal('message'),
+  ts: z.string().regex(/^\d+\.\d+$/),
+  subtype: z.string().nullish(),
+  user: z.string().nullish(),
+  username: z.string().nullish(),
+  bot_id: z.string().nullish(),
+  bot_profile: z.looseObject({ name: z.string().nullish() }).nullish(),
+  text: z.string().nullish(),
+  thread_ts: z.string().nullish(),
+  edited: z.looseObject({ ts: z.string() }).nullish(),
+  files: z.array(file).nullish(),
+  reactions: z.array(z.looseObject({ name: z.string(), count: z.number() })).nullish(),
+});
+type Message = z.infer<typeof message>;
+
+export type SlackPeople = ReadonlyMap<string, SlackPerson>;
+
+export interface SlackChannel {
+  readonly folder: string;
+  readonly draft: ChannelDraft;
+}
+
+/** What people say; all other kinds of message tell what has happened in the channel. */
+const SAID = new Set(['bot_message', 'file_share', 'file_comment', 'me_message', 'thread_broadcast']);
+/** Kinds that say nothing of their own. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  tombstone: 'a deleted message',
+  message_deleted: 'a deleted message',
+  message_changed: 'an edit; the message itself has the last text',
+  message_replied: 'a thread that has grown; its replies are messages',
+  reply_broadcast: 'a reply that is a message already',
+};
+
+/** @throws BadInput if it is no list of users; a user without an id is left out */
+export function parseSlackUsers(json: unknown): SlackPeople {
+  if (!Array.isArray(json)) throw new BadInput('not a list of users');
+  const people = new Map<string, SlackPerson>();
+  for (const input of json) {
+    const parsed = user.safeParse(input);
+    if (!parsed.success) continue;
+    const { id, name, profile: about, is_bot: isBot } = parsed.data;
+    const shown = about?.display_name || about?.real_name || name || id;
+    people.set(id, { id, name: shown, email: about?.email || null, isBot: isBot === true });
+  }
+  return people;
+}
+
+/** @throws BadInput for what is no channel */
+export function parseSlackChannel(input: unknown, people: SlackPeople, place: Place): SlackChannel {
+  const parsed = channel.safeParse(input);
+  if (!parsed.success) throw new BadInput('not a channel: it needs an id and a name');
+  const { id, name, members, topic, purpose } = parsed.data;
+  const body = createChannelBody.safeParse({
+    name,
+    channel_type: 'collaboration',
+    participants: (members ?? []).slice(0, 1_000).map((member) => participantOf(people.get(member), member)),
+    meta_data: {
+      source_format: 'slack',
+      source_id: id,
+      ...(topic?.value && { topic: topic.value }),
+      ...(purpose?.value && { purpose: purpose.value }),
+    },
+  });
+  if (!body.success) throw new BadInput(body.error.issues[0]?.message ?? 'not a channel');
+  return { folder: name, draft: { key: `slack\n${id}`, place, body: body.data } };
+}
+
+export type SlackMessage =
+  { readonly kind: 'message'; readonly message: MessageDraft } | { readonly kind: 'skipped'; readonly reason: string };
+
+/** @throws BadInput */
+export function parseSlackMessage(input: unknown, people: SlackPeople, place: Place): SlackMessage {
+  const parsed = message.safeParse(input);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new BadInput(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is no message'}`);
+  }
+  const one = parsed.data;
+  const reason = LEFT_OUT[one.subtype ?? ''];
+  if (reason !== undefined) return { kind: 'skipped', reason };
+  const { text: plain, mentions } = readSlackText(one.text ?? '', people);
+  const content = [...textItems(plain), ...(one.files ?? []).map(fileItem)];
+  if (content.length === 0) return { kind: 'skipped', reason: 'a message without text or files' };
+  const replyTo = one.thread_ts && one.thread_ts !== one.ts ? one.thread_ts : null;
+  const body = checkedMessage({
+    ...senderOf(one, people),
+    content,
+    metadata: metadataOf(one),
+    ...(mentions.length > 0 && { invocation_config: { mentions: mentions.slice(0, 500) } }),
+  });
+  return {
+    kind: 'message',
+    message: { place, key: `ts ${one.ts}`, parentKey: replyTo && `ts ${replyTo}`, parentMayBeMissing: true, body },
+  };
+}
+
+function senderOf(one: Message, people: SlackPeople): object {
+  if (one.subtype && !SAID.has(one.subtype)) {
+    return { participant: { type: 'system' }, content_role: 'channel_notification' };
+  }
+  const person = people.get(one.user ?? '');
+  if (one.subtype === 'bot_message' || one.bot_id || person?.isBot === true) {
+    const name = one.username || one.bot_profile?.name || person?.name || one.bot_id || 'bot';
+    const slackId = one.bot_id ?? one.user ?? null;
+    const metadata = { name, ...(slackId !== null && { slack_id: slackId }) };
+    return { participant: { type: 'external_agent', agent_metadata: metadata }, content_role: 'agent_response' };
+  }
+  const participant =
+    person?.email && person.email.length >= 3
+      ? { type: 'maybe_user', email: person.email }
+      : { type: 'non_authenticated_user', user_metadata: { name: person?.name ?? one.username ?? one.user ?? '?' } };
+  return { participant, content_role: 'user_message' };
+}
+
+function participantOf(person: SlackPerson | undefined, id: string): object {
+  const about = { name: person?.name ?? id, slack_id: id };
+  return person?.isBot === true
+    ? { type: 'external_agent', agent_metadata: about }
+    : { type: 'non_authenticated_user', user_metadata: { ...about, ...(person?.email && { email: person.email }) } };
+}
+
+function metadataOf({ ts, thread_ts: threadTs, subtype, edited, reactions, user: id }: Message): object {
+  return {
+    source_time: sourceTime(ts),
+    slack_ts: ts,
+    ...(id && { slack_user: id }),
+    ...(subtype && { slack_subtype: subtype }),
+    ...(threadTs && { slack_thread_ts: threadTs }),
+    ...(edited && { source_edited: sourceTime(edited.ts) }),
+    // Slack's names of emoji, such as thumbsup: they are no Unicode, so they stay a note.
+    ...(reactions &&
+      reactions.length > 0 && { slack_reactions: reactions.map(({ name, count }) => ({ name, count })) }),
+  };
+}
+
+/** A media item where Slack says all that one must have; what has no width and height is named in text. */
+function fileItem(one: SlackFile): object {
+  const { id, name, mimetype, original_w: width, original_h: height, permalink } = one;
+  const url = permalink && URL.canParse(permalink) ? permalink : null;
+  if (!mimetype || !Number.isInteger(width) || !Number.isInteger(height)) {
+    return { type: 'text', text: `[file] ${name ?? id}${url === null ? '' : ` ${url}`}` };
+  }
+  const about = { media_id: id, mime_type: mimetype, width, height, description: name ?? id, name: name ?? null };
+  return { type: 'media', meta_data: { ...about, source_url: url }, media_url: url };
+}

@@ -1,0 +1,198 @@
+import { resolve } from 'node:path';
+
+import { SingleBar } from 'cli-progress';
+import { Command, Option } from 'commander';
+
+import {
+  BadInput,
+  FORMATS,
+  ImportTarget,
+  NOTHING_YET,
+  openSource,
+  ProgressFile,
+  runImport,
+} from '#libs/features/imports/index.ts';
+import type { ImportFormat, ImportProgress, ImportSource, Problem } from '#libs/features/imports/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
+
+import { printOne, withSession } from './command-context.ts';
+import type { CliParts } from './command-context.ts';
+import { CliError } from './errors.ts';
+import { ORGANIZATION_OPTION, organizationOf } from './organization-option.ts';
+import type { OrganizationOptions } from './organization-option.ts';
+import type { Session } from './session.ts';
+
+interface ImportOptions extends OrganizationOptions {
+  readonly format?: ImportFormat;
+}
+
+export function importCommand(parts: CliParts): Command {
+  return new Command('import')
+    .description(
+      "Import conversations: the folder of Slack's export, or a file of JSON lines (ShareGPT, OpenAI, parley export). Killed at any moment and run again, it goes on where it was",
+    )
+    .argument('<path>')
+    .addOption(new Option('-f, --format <format>', 'without it, found out').choices([...FORMATS]))
+    .option(...ORGANIZATION_OPTION)
+    .option('--json', 'print JSON')
+    .action((path: string, options: ImportOptions) => run(parts, path, options));
+}
+
+async function run(parts: CliParts, path: string, options: ImportOptions): Promise<void> {
+  const { format, source } = await openSource(path, options.format ?? null).catch((error: unknown) => {
+    throw error instanceof BadInput ? new CliError(error.message) : error;
+  });
+  const stop = new AbortController();
+  const onInterrupt = (): void => stop.abort();
+  process.once('SIGINT', onInterrupt);
+  try {
+    await withSession(parts, async (session) => {
+      const organizationId = await organizationOf(session, options);
+      const startedAt = performance.now();
+      const { progress, resumed, problems, reasons } = await work(parts, session, {
+        path,
+        source,
+        organizationId,
+        signal: stop.signal,
+      });
+      const seconds = (performance.now() - startedAt) / 1_000;
+      const { counts } = progress;
+      printOne(parts, options, {
+        format,
+        ...counts,
+        resumed,
+        seconds: Number(seconds.toFixed(3)),
+        ...(options.json === true && { problems, skipped_because: reasons }),
+      });
+      if (stop.signal.aborted) throw new CliError('interrupted; the same command goes on from here');
+      if (counts.imported + counts.already + counts.channels === 0) throw new CliError('nothing could be imported');
+    });
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
+
+interface Work {
+  readonly path: string;
+  readonly source: ImportSource;
+  readonly organizationId: EntityId;
+  readonly signal: AbortSignal;
+}
+
+/** Problems that the summary names; all of them are written to standard error. */
+const MAX_PROBLEMS = 1_000;
+const SAVE_EVERY_MS = 500;
+
+async function work(parts: CliParts, session: Session, { path, source, organizationId, signal }: Work) {
+  const { dataDir, eventstoreUrl = '' } = parseConfig(parts.environment);
+  const file = new ProgressFile(dataDir, [resolve(path), organizationId, eventstoreUrl], source.fingerprint);
+  const from = await file.read();
+  const bar = progressBar(parts.terminal);
+  const problems: Problem[] = [];
+  const reasons: Record<string, number> = {};
+  const saver = new Saver(file);
+  try {
+    const progress = await runImport(source, new ImportTarget(partsOf(session, organizationId), signal), {
+      from: from ?? { mark: 0, counts: NOTHING_YET },
+      signal,
+      observer: {
+        bad(problem) {
+          if (problems.length < MAX_PROBLEMS) problems.push(problem);
+          bar.line(`${placeOf(problem)}: ${problem.reason}`);
+        },
+        skipped({ reason }) {
+          reasons[reason] = (reasons[reason] ?? 0) + 1;
+        },
+        advanced(now, fraction) {
+          bar.update(now, fraction);
+          saver.note(now);
+        },
+      },
+    });
+    await saver.end();
+    if (!signal.aborted) await file.remove();
+    return { progress, resumed: from !== null, problems, reasons };
+  } finally {
+    bar.stop();
+    await saver.end();
+  }
+}
+
+function partsOf({ features }: Session, organizationId: EntityId) {
+  const { channels, interactions, users, organizations } = features;
+  // Asked for each message: it does not change under an import.
+  const application = organizations.queries.organization(organizationId).then((found) => found?.application ?? null);
+  const user = (organization: EntityId, id: EntityId) => users.queries.user(organization, id);
+  return {
+    channels,
+    interactions,
+    users: { user },
+    organizationId,
+    directory: { user, application: () => application },
+  };
+}
+
+function placeOf({ file, line }: Problem): string {
+  return line === null ? file : `${file}:${line}`;
+}
+
+/** Saves now and then, one at a time; a file that cannot be written costs time at the next run, no more. */
+class Saver {
+  readonly #file: ProgressFile;
+  #latest: ImportProgress | null = null;
+  #savedAt = 0;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(file: ProgressFile) {
+    this.#file = file;
+  }
+
+  note(progress: ImportProgress): void {
+    this.#latest = progress;
+    if (performance.now() - this.#savedAt < SAVE_EVERY_MS) return;
+    this.#savedAt = performance.now();
+    this.#save();
+  }
+
+  end(): Promise<void> {
+    this.#save();
+    return this.#saving;
+  }
+
+  #save(): void {
+    const latest = this.#latest;
+    this.#latest = null;
+    if (latest === null) return;
+    this.#saving = this.#saving.then(() => this.#file.save(latest)).catch(() => undefined);
+  }
+}
+
+/** A bar with the rate of this run; where nobody is looking, only what is wrong is said. */
+function progressBar(terminal: NodeJS.WriteStream | undefined): {
+  update(progress: ImportProgress, fraction: number): void;
+  line(text: string): void;
+  stop(): void;
+} {
+  const complain = (text: string): void =>
+    void process.stderr.write(`parley: ${text.replace(/\p{Cc}/gu, '\u{FFFD}')}\n`);
+  if (terminal === undefined) return { update: () => undefined, line: complain, stop: () => undefined };
+  const format = 'import  {bar}  {percentage}%  {messages} messages  {rate}/s  {bad} bad';
+  const bar = new SingleBar({ format, stream: terminal, hideCursor: true, barsize: 30, clearOnComplete: false });
+  const startedAt = performance.now();
+  let before: number | null = null;
+  bar.start(1_000, 0, { messages: 0, rate: 0, bad: 0 });
+  return {
+    update({ counts }, fraction) {
+      const messages = counts.imported + counts.already;
+      before ??= messages;
+      const rate = Math.round(((messages - before) * 1_000) / Math.max(1, performance.now() - startedAt));
+      bar.update(Math.round(fraction * 1_000), { messages, rate, bad: counts.bad });
+    },
+    line(text) {
+      terminal.write('\r\u{1b}[K');
+      complain(text);
+    },
+    stop: () => bar.stop(),
+  };
+}

@@ -1,0 +1,305 @@
+/** `parley import` and `parley export` as the processes that people run, on real stores. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { openDataFolder } from '#infra/data-folder/index.ts';
+import type { DataFolder } from '#infra/data-folder/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { TestApi } from '#test/support/test-api.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const COMMAND = join(ROOT, 'services/cli/main.ts');
+const SLACK = join(ROOT, 'docs/samples/support-team');
+const ASSISTANT = join(ROOT, 'docs/samples/assistant.jsonl');
+
+interface Interaction {
+  readonly id: string;
+  readonly sequence: number;
+  readonly span_id: string;
+  readonly parent_span_id: string | null;
+  readonly interaction_id: string;
+  readonly content_role: string;
+  readonly participant: { readonly type: string };
+  readonly content: readonly Record<string, unknown>[];
+  readonly metadata: Record<string, unknown>;
+  readonly invocation_config: { readonly mentions: readonly { offset: number; length: number }[] } | null;
+}
+
+let api: TestApi;
+let folder: DataFolder;
+let dataDir: string;
+let work: string;
+let organizations = 0;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-test-import-'));
+  work = await mkdtemp(join(tmpdir(), 'parley-test-source-'));
+  api = await startTestApi();
+  folder = await openDataFolder(dataDir);
+  await folder.publish({ eventstoreUrl: api.stores.eventStore.url, redisUrl: api.stores.redis.url });
+}, 60_000);
+afterAll(async () => {
+  await folder.release();
+  await api.stop();
+  await Promise.all([dataDir, work].map((path) => rm(path, { recursive: true, force: true })));
+});
+
+const env = () => ({ PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir });
+
+async function parley(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  try {
+    const options = { env: env(), maxBuffer: 64 * 1024 * 1024 };
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...args], options);
+    return { exitCode: 0, stdout, stderr };
+  } catch (error) {
+    if (!(error instanceof Error) || !('stdout' in error) || !('stderr' in error) || !('code' in error)) throw error;
+    return { exitCode: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) };
+  }
+}
+
+/** An organization of its own for each test, so that none sees another's channels. */
+async function organization(): Promise<{ readonly id: string; readonly key: string }> {
+  organizations += 1;
+  const { id } = JSON.parse((await parley('organizations', 'create', `Import ${organizations}`, '--json')).stdout);
+  const { key } = JSON.parse((await parley('keys', 'create', '--name', 'test', '--service', 'test', '-o', id, '--json')).stdout);
+  return { id, key };
+}
+
+async function pages<T>(key: string, url: string): Promise<T[]> {
+  const items: T[] = [];
+  for (let cursor = ''; ;) {
+    const answer = await api.call({ method: 'GET', url: `${url}&size=100${cursor}`, key });
+    expect(answer.status).toBe(200);
+    items.push(...answer.json.items);
+    if (!answer.json.meta.next_cursor) return items;
+    cursor = `&cursor=${answer.json.meta.next_cursor}`;
+  }
+}
+
+const channelsOf = (
+  key: string,
+): Promise<{ id: string; name: string; participants: object[]; meta_data: Record<string, unknown> }[]> =>
+  pages(key, '/api/v1/channels?x=1');
+const interactionsOf = (key: string, channelId: string): Promise<Interaction[]> =>
+  pages(key, `/api/v1/channels/${channelId}/interactions?order=asc`);
+
+const LINE = (index: number) =>
+  JSON.stringify({
+    messages: [
+      { role: 'user', content: `question ${index}` },
+      { role: 'assistant', content: `answer ${index}` },
+    ],
+  });
+
+describe('parley import', () => {
+  it(
+    'turns a conversation with tool calls into turns whose parts hang below the question',
+    { timeout: 60_000 },
+    async () => {
+      const { id, key } = await organization();
+      const { stdout, stderr, exitCode } = await parley('import', ASSISTANT, '-o', id, '--json');
+      expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+      const lines = (await readFile(ASSISTANT, 'utf8'))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(JSON.parse(stdout)).toMatchObject({
+        format: 'openai',
+        channels: lines.length,
+        bad: 0,
+        already: 0,
+        skipped: 0,
+      });
+      const channels = await channelsOf(key);
+      expect(channels).toHaveLength(lines.length);
+      const channel = channels.find(({ meta_data: meta }) => meta['source_line'] === 1);
+      const interactions = await interactionsOf(key, channel?.id ?? '');
+      const [system, question, first, second, ...rest] = interactions;
+      const [noted, found, answer, thanks, close] = rest;
+      expect(interactions.map((one) => one.content_role)).toEqual([
+        'channel_notification',
+        'user_message',
+        'tool_call',
+        'tool_call',
+        'tool_call_result',
+        'tool_call_result',
+        'agent_response',
+        'user_message',
+        'agent_response',
+      ]);
+      expect(interactions.map((one) => one.sequence)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      expect([system, question, thanks].map((one) => one?.parent_span_id)).toEqual([null, null, null]);
+      expect([first, second, answer].map((one) => one?.parent_span_id)).toEqual(Array(3).fill(question?.span_id));
+      expect([noted, found].map((one) => one?.parent_span_id)).toEqual([first?.span_id, second?.span_id]);
+      expect(close?.parent_span_id).toBe(thanks?.span_id);
+      for (const one of [first, second, noted, found, answer])
+        expect(one?.interaction_id).toBe(question?.interaction_id);
+      expect(thanks?.interaction_id).not.toBe(question?.interaction_id);
+      const [call] = lines[0].messages[2].tool_calls;
+      expect(first?.content[0]).toMatchObject({
+        tool_name: call.function.name,
+        tool_call_id: call.id,
+        tool_args: JSON.parse(call.function.arguments),
+      });
+      expect(noted?.content[0]).toMatchObject({ tool_name: call.function.name, tool_call_id: call.id });
+      expect(question?.metadata['source_time']).toBe(lines[0].created_at);
+    },
+  );
+
+  it("turns Slack's export into channels with threads, mentions, bots and pictures", { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    const { stdout, stderr } = await parley('import', SLACK, '-o', id, '--json');
+    expect(stderr).toBe('');
+    const summary = JSON.parse(stdout);
+    expect(summary).toMatchObject({ format: 'slack', channels: 3, bad: 0, already: 0 });
+    const channels = await channelsOf(key);
+    const support = channels.find(({ name }) => name === 'support');
+    expect(support?.participants).toHaveLength(4);
+    const all = (await Promise.all(channels.map((one) => interactionsOf(key, one.id)))).flat();
+    expect(all).toHaveLength(summary.imported);
+    const days = (await readdir(join(SLACK, 'support'))).sort();
+    const source = (
+      await Promise.all(days.map(async (day) => JSON.parse(await readFile(join(SLACK, 'support', day), 'utf8'))))
+    ).flat();
+    const interactions = await interactionsOf(key, support?.id ?? '');
+    expect(interactions.map((one) => one.metadata['slack_ts'])).toEqual(source.map(({ ts }) => ts));
+    const byTs = new Map(interactions.map((one) => [one.metadata['slack_ts'], one]));
+    for (const message of source) {
+      const root = message.thread_ts === undefined ? undefined : byTs.get(message.thread_ts);
+      const one = byTs.get(message.ts);
+      expect(one?.parent_span_id).toBe(root?.span_id ?? null);
+      expect(one?.interaction_id).toBe((root ?? one)?.interaction_id);
+      expect(one?.participant.type === 'external_agent').toBe(message.subtype === 'bot_message');
+    }
+    const mentioning = interactions.find((one) => one.content_role === 'user_message' && one.invocation_config);
+    const { offset = -1, length = 0 } = mentioning?.invocation_config?.mentions[0] ?? {};
+    const text = String(mentioning?.content[0]?.['text']);
+    expect(text.slice(offset, offset + length)).toMatch(/^@(ada|ben|cleo|dev)$/);
+    expect(interactions.some((one) => one.content.some((item) => item['type'] === 'media'))).toBe(true);
+    expect(interactions[0]?.content_role).toBe('channel_notification');
+  });
+
+  it('posts nothing twice when it is run again', { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    const first = JSON.parse((await parley('import', ASSISTANT, '-o', id, '--json')).stdout);
+    const before = await Promise.all((await channelsOf(key)).map((one) => interactionsOf(key, one.id)));
+    const second = JSON.parse((await parley('import', ASSISTANT, '-o', id, '--json')).stdout);
+    expect(second).toMatchObject({ imported: 0, already: first.imported, bad: 0, resumed: false });
+    const after = await Promise.all((await channelsOf(key)).map((one) => interactionsOf(key, one.id)));
+    expect(after).toEqual(before);
+  });
+
+  it('goes on without doubles after it was killed in the middle', { timeout: 120_000 }, async () => {
+    const { id, key } = await organization();
+    const path = join(work, 'killed.jsonl');
+    const count = 2_000;
+    await writeFile(path, `${Array.from({ length: count }, (_, index) => LINE(index)).join('\n')}\n`);
+    const total = async (): Promise<number> =>
+      (await api.call({ method: 'GET', url: '/api/v1/channels?size=1', key })).json.meta.total;
+    for (const atLeast of [50, 400]) {
+      const child = spawn(process.execPath, [COMMAND, 'import', path, '-o', id], { env: env(), stdio: 'ignore' });
+      const exit = once(child, 'exit');
+      try {
+        await eventually(async () => (await total()) >= atLeast, { timeoutMs: 30_000 });
+      } finally {
+        child.kill('SIGKILL');
+        await exit;
+      }
+      expect(child.signalCode).toBe('SIGKILL');
+      expect(await total()).toBeLessThan(count);
+    }
+    const { stdout, stderr } = await parley('import', path, '-o', id, '--json');
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toMatchObject({ bad: 0 });
+    const channels = await channelsOf(key);
+    expect(channels.map((one) => Number(one.meta_data['source_line'])).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: count }, (_, index) => index + 1),
+    );
+    for (const channel of channels) {
+      const texts = (await interactionsOf(key, channel.id)).map((one) => one.content[0]?.['text']);
+      const index = Number(channel.meta_data['source_line']) - 1;
+      expect(texts).toEqual([`question ${index}`, `answer ${index}`]);
+    }
+  });
+
+  it('names bad lines by their numbers, leaves them out and imports the rest', { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    const path = join(work, 'bad.jsonl');
+    await writeFile(
+      path,
+      [LINE(1), '{"messages": [', '', '{"messages": [{"role": "ghost"}]}', LINE(2), '[]'].join('\n'),
+    );
+    const { stdout, stderr, exitCode } = await parley('import', path, '-o', id, '--json');
+    expect(exitCode).toBe(0);
+    const summary = JSON.parse(stdout);
+    expect(summary).toMatchObject({ channels: 2, imported: 4, bad: 3 });
+    expect(summary.problems.map(({ line }: { line: number }) => line)).toEqual([2, 4, 6]);
+    expect(stderr.trim().split('\n')).toEqual([
+      'parley: bad.jsonl:2: not JSON',
+      expect.stringMatching(/^parley: bad\.jsonl:4: message 1: role: /),
+      'parley: bad.jsonl:6: not a JSON object',
+    ]);
+    expect(await channelsOf(key)).toHaveLength(2);
+  });
+
+  it('fails if nothing could be imported', { timeout: 60_000 }, async () => {
+    const path = join(work, 'nothing.jsonl');
+    await writeFile(path, 'hello\n');
+    const forced = await parley('import', path, '--format', 'openai');
+    expect(forced.exitCode).toBe(1);
+    expect(forced.stderr).toMatch(/nothing\.jsonl:1: not JSON\nparley: nothing could be imported\n$/);
+    const unknown = await parley('import', path);
+    expect(unknown).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(unknown.stderr).toMatch(/the format of .* cannot be told/);
+  });
+});
+
+describe('parley export', () => {
+  it('gives a channel back so that importing it makes an equal tree', { timeout: 60_000 }, async () => {
+    const [from, to] = [await organization(), await organization()];
+    await parley('import', SLACK, '-o', from.id);
+    const original = (await channelsOf(from.key)).find(({ name }) => name === 'support');
+    const path = join(work, 'support.parley.jsonl');
+    const exported = await parley('export', original?.id ?? '', '--output', path, '-o', from.id);
+    expect(exported).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    const before = await interactionsOf(from.key, original?.id ?? '');
+    const [head, ...lines] = (await readFile(path, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(head).toEqual(
+      (await api.call({ method: 'GET', url: `/api/v1/channels/${original?.id}`, key: from.key })).json,
+    );
+    expect(lines).toEqual(before);
+
+    const imported = await parley('import', path, '-o', to.id, '--json');
+    expect(JSON.parse(imported.stdout)).toMatchObject({
+      format: 'parley',
+      channels: 1,
+      imported: before.length,
+      bad: 0,
+    });
+    const [copy] = await channelsOf(to.key);
+    const own = { id: null, channel_id: null, created_at: null, organization_id: null };
+    const after = await interactionsOf(to.key, copy?.id ?? '');
+    expect(after.map((one) => ({ ...one, ...own }))).toEqual(before.map((one) => ({ ...one, ...own })));
+    expect(copy).toMatchObject({
+      name: original?.name,
+      meta_data: original?.meta_data,
+      participants: original?.participants,
+    });
+    expect(copy?.id).not.toBe(original?.id);
+  });
+
+  it('says that there is no such channel, and leaves no file', { timeout: 60_000 }, async () => {
+    const { exitCode, stderr } = await parley('export', 'nope', '--output', join(work, 'none.jsonl'));
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: 'parley: the organization has no channel nope\n' });
+    expect(await readdir(work)).not.toContain('none.jsonl');
+  });
+});

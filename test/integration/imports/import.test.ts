@@ -67,7 +67,9 @@ async function parley(...args: string[]): Promise<{ exitCode: number; stdout: st
 async function organization(): Promise<{ readonly id: string; readonly key: string }> {
   organizations += 1;
   const { id } = JSON.parse((await parley('organizations', 'create', `Import ${organizations}`, '--json')).stdout);
-  const { key } = JSON.parse((await parley('keys', 'create', '--name', 'test', '--service', 'test', '-o', id, '--json')).stdout);
+  const { key } = JSON.parse(
+    (await parley('keys', 'create', '--name', 'test', '--service', 'test', '-o', id, '--json')).stdout,
+  );
   return { id, key };
 }
 

@@ -4,6 +4,8 @@ import type { InteractionQueries } from '#libs/features/interactions/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 const PAGE = 200;
+/** As a service sees it: nothing is its own. */
+const READER = { userId: null };
 const FILTER = { order: 'asc', includeIncomplete: true } as const;
 
 /** Page by page, so a channel may be of any size. Yields nothing if the organization has no such channel. */
@@ -16,7 +18,13 @@ export async function* exportChannel(
   if (channel === null) return;
   yield channel.json;
   for (let after: string | null = null, more = true; more;) {
-    const page = await queries.interactions.list(organizationId, channelId, FILTER, { size: PAGE, offset: 0, after });
+    const page = await queries.interactions.list(
+      organizationId,
+      channelId,
+      FILTER,
+      { size: PAGE, offset: 0, after },
+      READER,
+    );
     if (page === null) return;
     yield* page.items;
     after = page.last;

@@ -6,7 +6,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 const PAGE = 200;
 /** As a service sees it: nothing is its own. */
 const READER = { userId: null };
-const FILTER = { order: 'asc', includeIncomplete: true } as const;
+const FILTER = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
 
 /** Page by page, so a channel may be of any size. Yields nothing if the organization has no such channel. */
 export async function* exportChannel(

@@ -75,6 +75,10 @@ export function checkedMessage(input: unknown): PostInteractionBody {
     const [issue] = parsed.error.issues;
     throw new BadInput(`${issue?.path.join('.') ?? 'message'}: ${issue?.message ?? 'is invalid'}`);
   }
+  const { content_role: role, content } = parsed.data;
+  if (role === 'tool_call_update' || content.some(({ type }) => type === 'tool_call_update')) {
+    throw new BadInput('tool-call updates are not kept');
+  }
   if (Buffer.byteLength(JSON.stringify(parsed.data)) > MAX_MESSAGE_BYTES) {
     throw new BadInput(`a message of more than ${MAX_MESSAGE_BYTES / 1024} KiB`);
   }

@@ -52,7 +52,6 @@ function interactionOf(source: Record<string, unknown>, place: Place): ParleyLin
   if (typeof channelId !== 'string' || typeof spanId !== 'string') throw new BadInput('no channel_id or span_id');
   const metadata = { source_time: createdAt, ...asObject(source['metadata']) };
   const body = checkedMessage({ ...source, metadata });
-  if (body.content_role === 'tool_call_update') throw new BadInput('tool-call updates are not kept');
   const parentKey = typeof parentSpanId === 'string' ? parentSpanId : null;
   return {
     kind: 'interaction',

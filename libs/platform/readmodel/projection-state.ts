@@ -46,7 +46,7 @@ export class ProjectionState {
   async save(build: string, position: GlobalPosition | null, complete: boolean): Promise<boolean> {
     const [saved] = await this.#functions.callAll([
       {
-        name: 'parley_checkpoint_v1',
+        name: 'parley_checkpoint_v2',
         keys: [PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint, PROJECTION_KEYS.complete],
         args: [build, position === null ? '' : encodePosition(position), complete ? '1' : '0'],
       },

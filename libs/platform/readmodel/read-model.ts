@@ -133,8 +133,16 @@ export class ReadModel {
 function applyCall(write: EntityWrite): FunctionCall {
   const keys = [write.revisionKey];
   const places = new Map<string, number>();
-  const args: (string | Buffer | number)[] = [write.first, write.last];
+  // The values that are simply set, up to the first operation that is anything else, so that the order stays.
+  const values: (string | Buffer | number)[] = [];
   for (const { command, key, args: operands } of write.operations) {
+    const [value] = operands;
+    if (command !== 'SET' || operands.length !== 1 || value === undefined || places.has(key)) break;
+    places.set(key, keys.push(key));
+    values.push(value);
+  }
+  const args = [write.first, write.last, values.length, ...values];
+  for (const { command, key, args: operands } of write.operations.slice(values.length)) {
     let place = places.get(key);
     if (place === undefined) {
       place = keys.push(key);
@@ -142,20 +150,20 @@ function applyCall(write: EntityWrite): FunctionCall {
     }
     args.push(command, place, operands.length, ...operands);
   }
-  return { name: 'parley_apply_v1', keys, args };
+  return { name: 'parley_apply_v2', keys, args };
 }
 
 function indexCall(entry: ListEntry, revision: StreamRevision): FunctionCall {
   return {
-    name: 'parley_index_v1',
+    name: 'parley_index_v2',
     keys: [entry.list.members],
     args: [entry.list.indexPrefix, entry.member, revision, ...entry.facets],
   };
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v1 answered without an outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v2 answered without an outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v1 answered ${String(reply[0])}`);
+  if (kind === undefined) throw new TypeError(`parley_apply_v2 answered ${String(reply[0])}`);
   return { kind, stored: streamRevision(Number(reply[1])) };
 }

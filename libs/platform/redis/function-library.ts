@@ -4,6 +4,8 @@ import type { Redis } from 'ioredis';
 
 import { isReplyError, redisFault } from './redis.ts';
 
+/** Arguments of a call that is worth a write of its own. */
+const LARGE_CALL = 100;
 const NOT_LOADED = /^ERR Function not found/;
 
 /** One call of a Redis function: keys first, then arguments. */
@@ -64,11 +66,15 @@ export class FunctionLibrary {
         setImmediate(() => this.#flush());
       }
       this.#turn.push({ calls, resolve, reject });
+      // A large one goes at once: callers with two in flight would otherwise end up sending both together,
+      // and Redis would be idle while they are prepared.
+      if (calls.some(({ args }) => args.length > LARGE_CALL)) this.#flush();
     });
   }
 
   #flush(): void {
-    const turn = this.#turn ?? [];
+    const turn = this.#turn;
+    if (turn === null) return;
     this.#turn = null;
     const pipeline = this.#redis.pipeline();
     for (const { calls } of turn) {

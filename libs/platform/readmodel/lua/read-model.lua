@@ -1,13 +1,16 @@
-#!lua name=parley_read_model_v1
+#!lua name=parley_read_model_v2
 
 --[[
-parley_apply_v1: writes what a run of events of one stream makes of one entity, guarded by revision.
+parley_apply_v2: writes what a run of events of one stream makes of one entity, guarded by revision.
 
 KEYS[1]     the entity's revision key: the stream revision that its other keys reflect
 KEYS[2..]   the entity's other keys, all in the slot of KEYS[1]
 ARGV[1]     revision of the first event of the run
 ARGV[2]     revision of the last event of the run
-ARGV[3..]   operations, each: command, index into KEYS, number of arguments, arguments...
+ARGV[3]     how many keys are simply set
+ARGV[4..]   the values of these: of KEYS[2], of KEYS[3], ... Most of what is written is this, and most of
+            what it costs is the number of arguments
+then        further operations, each: command, index into KEYS, number of arguments, arguments...
             Absolute writes only (SET, DEL, HSET, HDEL, ZADD, ZREM ...): what they leave behind depends
             on nothing that was there before.
 Returns     { outcome, stored revision }, the outcome being
@@ -27,7 +30,11 @@ local function apply(keys, args)
   if first > stored + 1 then
     return { -1, stored }
   end
-  local at = 3
+  local set = tonumber(args[3])
+  for i = 1, set do
+    redis.call('SET', keys[i + 1], args[i + 3])
+  end
+  local at = 4 + set
   local size = #args
   while at <= size do
     local count = tonumber(args[at + 2])
@@ -39,7 +46,7 @@ local function apply(keys, args)
 end
 
 --[[
-parley_index_v1: places one entity in the sorted indexes of a list, guarded by revision.
+parley_index_v2: places one entity in the sorted indexes of a list, guarded by revision.
 
 KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", what is known of each listed entity
 ARGV[1]     prefix of the index keys: an index is the sorted set <prefix><facet>. These keys carry the
@@ -82,8 +89,8 @@ end
 --[[
 parley_remove_list_v1: removes a list as a whole: what is known of its entities, and the indexes made of it.
 
-KEYS[1]     hash, as for parley_index_v1
-ARGV[1]     prefix of the index keys, as for parley_index_v1
+KEYS[1]     hash, as for parley_index_v2
+ARGV[1]     prefix of the index keys, as for parley_index_v2
 ARGV[2..]   index keys that were found, in case the hash does not know of them
 Returns     how many keys were removed
 Why at once: whoever places an entity skips the indexes that the hash says it is in. A hash that outlived an
@@ -109,7 +116,7 @@ local function remove_list(keys, args)
 end
 
 --[[
-parley_checkpoint_v1: saves how far the read models have come, if they are still the ones that were built.
+parley_checkpoint_v2: saves how far the read models have come, if they are still the ones that were built.
 
 KEYS[1..3]  build, checkpoint, complete
 ARGV[1]     the build that the caller works on
@@ -147,7 +154,7 @@ local function lookup(keys, args)
 end
 
 redis.register_function({ function_name = 'parley_lookup_v1', callback = lookup, flags = { 'no-writes' } })
-redis.register_function('parley_checkpoint_v1', checkpoint)
-redis.register_function('parley_apply_v1', apply)
-redis.register_function('parley_index_v1', index)
+redis.register_function('parley_checkpoint_v2', checkpoint)
+redis.register_function('parley_apply_v2', apply)
+redis.register_function('parley_index_v2', index)
 redis.register_function('parley_remove_list_v1', remove_list)

@@ -15,6 +15,7 @@ import {
   InteractionQueries,
   interactionRoutes,
   interactionsProjection,
+  openSequences,
   ToolCallUpdates,
 } from '#libs/features/interactions/index.ts';
 import {
@@ -46,18 +47,26 @@ import {
   CollectionReader,
   composeProjections,
   EntityReader,
+  HistoryReader,
   ProjectionState,
   Projector,
+  withHistory,
 } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-/** Channels, interactions and reactions write in the same streams: one revision orders all that happens in a channel. */
-const channelStream = composeProjections(CHANNEL, {
-  channel: channelProjection,
-  interactions: interactionsProjection,
-  reactions: reactionsProjection,
-});
+/**
+ * Channels, interactions and reactions write in the same streams: one revision orders all that happens in a channel.
+ * What is kept of the past is what `ChannelQueries` and `InteractionQueries` start from.
+ */
+const channelStream = withHistory(
+  composeProjections(CHANNEL, {
+    channel: channelProjection,
+    interactions: interactionsProjection,
+    reactions: reactionsProjection,
+  }),
+  { channel: (state) => state.channel, open: (state) => openSequences(state.interactions) },
+);
 
 /** Every kind of stream that becomes a read model. */
 const PROJECTIONS: readonly AnyProjection[] = [channelStream, organizationProjection, userProjection, keyProjection];
@@ -93,9 +102,10 @@ export function composeFeatures(platform: Platform): Features {
   const options = commandOptions(platform);
   const channelRunner = new CommandHandler(channelStream, stores, options);
   const collections = new CollectionReader(platform.redis);
+  const history = new HistoryReader(platform, projector, collections);
   const updates = new ToolCallUpdates(platform);
   const annotations = new ReactionAnnotations(collections);
-  const interactionQueries = new InteractionQueries(reader, collections, { annotations, updates });
+  const interactionQueries = new InteractionQueries(reader, collections, history, { annotations, updates });
   const keyChanges = new KeyChanges(platform);
   const users = new UserCommands(stores, {
     ...options,
@@ -106,7 +116,7 @@ export function composeFeatures(platform: Platform): Features {
     ...models,
     channels: {
       commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')),
-      queries: new ChannelQueries(reader),
+      queries: new ChannelQueries(reader, history),
     },
     interactions: {
       commands: new InteractionCommands(runnerOfEvents(channelRunner), {

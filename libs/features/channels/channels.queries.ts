@@ -1,24 +1,58 @@
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { Document, DocumentPage, EntityReader, ListPage } from '#libs/platform/readmodel/index.ts';
+import type {
+  Document,
+  DocumentPage,
+  EntityReader,
+  HistoryPoint,
+  HistoryReader,
+  ListPage,
+} from '#libs/platform/readmodel/index.ts';
 
+import { channelFold } from './channel.decider.ts';
 import type { ChannelState } from './channel.decider.ts';
-import { CHANNEL } from './channel.events.ts';
+import { CHANNEL, channelCodec } from './channel.events.ts';
 import type { Participant } from './channel.events.ts';
 import { channelListKeys } from './channels.keys.ts';
-import { facetsOfFilter } from './channels.projection.ts';
+import { channelResource, facetsOfFilter } from './channels.projection.ts';
 import type { ChannelFilter } from './channels.projection.ts';
 
 /** Reads of channels: ready bytes from the read model. All throw the faults of `EntityReader`. */
 export class ChannelQueries {
   readonly #reader: EntityReader;
+  readonly #history: HistoryReader;
 
-  constructor(reader: EntityReader) {
+  constructor(reader: EntityReader, history: HistoryReader) {
     this.#reader = reader;
+    this.#history = history;
   }
 
   /** The channel, or null if it does not exist or is another organization's. */
   channel(organizationId: EntityId, id: EntityId): Promise<Document | null> {
     return this.#reader.document(CHANNEL, organizationId, id);
+  }
+
+  /** The channel as it was at a point, or null also if it did not exist then. */
+  async channelAt(organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<Document | null> {
+    if ((await this.channel(organizationId, id)) === null) return null;
+    return this.#history.at({ noun: CHANNEL, organizationId, id }, point, async (revision) => {
+      const current = await this.channel(organizationId, id);
+      if (current === null || current.revision <= revision) return current;
+      const channel = await this.#foldedAt(organizationId, id, revision);
+      if (channel === null) return null;
+      return { revision: channel.changedAt, json: Buffer.from(JSON.stringify(channelResource(channel))) };
+    });
+  }
+
+  async #foldedAt(organizationId: EntityId, id: EntityId, revision: StreamRevision): Promise<ChannelState> {
+    const entity = { noun: CHANNEL, organizationId, id };
+    // Kept by this feature's own fold (see services/features.ts).
+    let channel = (await this.#history.keptBefore(entity, 'channel', revision)) as ChannelState;
+    for (const stored of await this.#history.blockUpTo(entity, revision)) {
+      const event = channelCodec.types.has(stored.type) ? channelCodec.decode(stored) : null;
+      if (event !== null) channel = channelFold.evolve(channel, event);
+    }
+    return channel;
   }
 
   /** The channel's participants with the ids of their records, or null as for {@link channel}. */

@@ -20,6 +20,7 @@ import {
   channelSchema,
   createChannelBody,
   listChannelsQuery,
+  readChannelQuery,
   updateChannelBody,
 } from './channels.schemas.ts';
 
@@ -71,15 +72,22 @@ function readRoutes(app: HttpApp, { queries }: ChannelRouteParts): void {
       config: read,
       schema: {
         operationId: 'getChannel',
-        summary: 'Read a channel',
+        summary: 'Read a channel, now or as it was',
         tags,
         params: channelParams,
+        querystring: readChannelQuery,
         response: { 200: channelSchema },
       },
     },
     async (request, reply) => {
-      const found = await queries.channel(request.principal.organizationId, request.params.id);
+      const { organizationId } = request.principal;
+      const { id } = request.params;
+      const { as_of: asOf } = request.query;
+      const found = await (asOf === undefined
+        ? queries.channel(organizationId, id)
+        : queries.channelAt(organizationId, id, asOf));
       if (found === null) throw notFound();
+      // The revision is that of what is shown, so the tag names the same bytes whichever way they were asked for.
       if (notModified(request, reply, found.revision)) return reply;
       return sendJson(reply, found.json);
     },

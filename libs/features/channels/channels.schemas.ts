@@ -12,6 +12,7 @@ import {
   pageMetaSchema,
   pageQuery,
   queryBoolean,
+  queryPointInHistory,
   stringMap,
   text,
 } from '#libs/platform/http/index.ts';
@@ -159,6 +160,12 @@ export const updateChannelBody = z
   .meta({ id: 'ChannelUpdate' });
 
 export const channelParams = z.object({ id: idParam('Id of the channel') });
+
+export const readChannelQuery = z.object({
+  as_of: queryPointInHistory({
+    description: 'The channel as it was at this sequence (0: before anything) or time',
+  }).optional(),
+});
 
 export const participantParams = channelParams.extend({ participant_id: idParam('Id of the participant record') });
 

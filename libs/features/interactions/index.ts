@@ -5,6 +5,7 @@ export { interactionId, placeOfInteraction } from './interaction.id.ts';
 export type { InteractionPlace } from './interaction.id.ts';
 export { InteractionCommands } from './interactions.commands.ts';
 export type { InteractionResult } from './interactions.commands.ts';
+export { openSequences } from './interactions.history.ts';
 export type { InteractionDirectory } from './interaction-directory.ts';
 export { interactionToPost } from './interactions.inputs.ts';
 export { interactionKeys } from './interactions.keys.ts';

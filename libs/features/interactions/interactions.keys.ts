@@ -13,6 +13,8 @@ export interface InteractionKeys {
   readonly spans: string;
   /** Sorted set, all scores 0: `<parent span id> <sequence, 12 digits>`: the tree, downwards. */
   readonly children: string;
+  /** Sorted set: revision (12 digits) of each event that changed an interaction, by the interaction's sequence. */
+  readonly changes: string;
   /** Sorted set: sequence by sequence, of those interactions that have a facet. */
   index(facet: InteractionFacet): string;
 }
@@ -32,6 +34,7 @@ export function interactionKeysOf(channel: EntityKeys): InteractionKeys {
     documents: `${prefix}interactions`,
     spans: `${prefix}spans`,
     children: `${prefix}children`,
+    changes: `${prefix}changes`,
     index: (facet) => `${prefix}sequences:${facet}`,
   };
 }

@@ -1,6 +1,7 @@
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { revisionMember } from '#libs/platform/readmodel/index.ts';
 import type { Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
 
 import { changed, interactionFold, posted } from './interaction.decider.ts';
@@ -32,7 +33,9 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
         const sequence = event.data.sequence as ChannelSequence;
         const known = touched.get(sequence) ?? before.open[sequence];
         // What is not open any more does not change: the fold ignores such an event as well.
-        if (known !== undefined && !known.complete) touched.set(sequence, changed(known, event));
+        if (known === undefined || known.complete) continue;
+        touched.set(sequence, changed(known, event));
+        operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
       }
     }
     for (const interaction of touched.values()) {

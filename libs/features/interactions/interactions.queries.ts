@@ -1,16 +1,18 @@
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { CollectionReader, EntityReader } from '#libs/platform/readmodel/index.ts';
+import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from '#libs/platform/readmodel/index.ts';
 
 import { annotated } from './interaction.annotations.ts';
 import type { Annotations, Reader } from './interaction.annotations.ts';
 import type { ContentRole } from './interaction.content.ts';
-import { MAX_OPEN } from './interaction.decider.ts';
 import type { InteractionPlace } from './interaction.id.ts';
+import { PastInteractions } from './interactions.history.ts';
 import { interactionKeys } from './interactions.keys.ts';
 import type { InteractionFacet, InteractionKeys } from './interactions.keys.ts';
 import { sequenceOfChild } from './interactions.projection.ts';
+import { PresentInteractions } from './interactions.view.ts';
+import type { InteractionView, SequenceBounds } from './interactions.view.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 /** What a list of a channel's interactions is narrowed to, and in which order it comes. */
@@ -34,12 +36,6 @@ export interface InteractionPage {
   readonly last: string | null;
 }
 
-/** Exclusive bounds of sequences. */
-interface Bounds {
-  readonly after?: number | undefined;
-  readonly before?: number | undefined;
-}
-
 /** To whom interactions are shown, and which. */
 export interface Audience {
   /** Null: as it is stored, without what was added. */
@@ -59,16 +55,41 @@ export class InteractionQueries {
   readonly #collections: CollectionReader;
   readonly #annotations: Annotations;
   readonly #updates: ToolCallUpdates;
+  readonly #history: HistoryReader;
+  readonly #present: InteractionView;
 
   constructor(
     entities: EntityReader,
     collections: CollectionReader,
+    history: HistoryReader,
     { annotations, updates }: { readonly annotations: Annotations; readonly updates: ToolCallUpdates },
   ) {
     this.#updates = updates;
     this.#entities = entities;
     this.#collections = collections;
     this.#annotations = annotations;
+    this.#history = history;
+    this.#present = new PresentInteractions(collections);
+  }
+
+  /**
+   * Runs reads of the channel's interactions as they were at a point of its history, or as they are: give
+   * each of them the view.
+   *
+   * @returns what `read` does, or null if there was no such channel of the organization then
+   */
+  async at<T>(
+    organizationId: EntityId,
+    channelId: EntityId,
+    point: HistoryPoint | undefined,
+    read: (view: InteractionView) => Promise<T | null>,
+  ): Promise<T | null> {
+    if (point === undefined) return read(this.#present);
+    if ((await this.#entities.document(CHANNEL, organizationId, channelId)) === null) return null;
+    const channel = { noun: CHANNEL, organizationId, id: channelId };
+    return this.#history.at(channel, point, (revision) =>
+      read(new PastInteractions(this.#collections, this.#history, channel, revision)),
+    );
   }
 
   /**
@@ -79,12 +100,14 @@ export class InteractionQueries {
     organizationId: EntityId,
     { channelId, sequence }: InteractionPlace,
     { reader, includeIncomplete }: Audience,
+    view = this.#present,
   ): Promise<Buffer | null> {
+    if (sequence >= view.end) return null;
     const keys = interactionKeys(organizationId, channelId);
     const read = () =>
       Promise.all([
-        this.#documents(organizationId, channelId, [sequence], reader),
-        includeIncomplete ? [false] : this.#collections.contained(keys.index('incomplete'), [sequence]),
+        this.#documents(organizationId, channelId, [sequence], reader, view),
+        includeIncomplete ? [false] : view.incomplete(keys, [sequence]),
       ]);
     let [[found], [incomplete]] = await read();
     if (!found && (await this.#entities.isBehind(CHANNEL, organizationId, channelId))) {
@@ -110,6 +133,7 @@ export class InteractionQueries {
     channelId: EntityId,
     spanId: string,
     { reader, includeIncomplete }: Audience,
+    view = this.#present,
   ): Promise<Buffer[]> {
     const keys = interactionKeys(organizationId, channelId);
     const found = new Map<ChannelSequence, Buffer>();
@@ -122,8 +146,9 @@ export class InteractionQueries {
           MAX_NESTED - found.size,
         )
       ).flat();
-      const sequences = members.slice(0, MAX_NESTED - found.size).map(sequenceOfChild);
-      const documents = await this.#documents(organizationId, channelId, sequences, reader);
+      const there = members.map(sequenceOfChild).filter((sequence) => sequence < view.end);
+      const sequences = there.slice(0, MAX_NESTED - found.size);
+      const documents = await this.#documents(organizationId, channelId, sequences, reader, view);
       parents = [];
       for (const [index, document] of documents.entries()) {
         const sequence = sequences[index];
@@ -133,7 +158,7 @@ export class InteractionQueries {
       }
     }
     const sequences = [...found.keys()].sort((a, b) => a - b);
-    const shown = includeIncomplete ? sequences : await this.#complete(keys, sequences);
+    const shown = includeIncomplete ? sequences : await complete(view, keys, sequences);
     return shown.flatMap((sequence) => found.get(sequence as ChannelSequence) ?? []);
   }
 
@@ -143,9 +168,10 @@ export class InteractionQueries {
     { channelId }: InteractionPlace,
     document: Buffer,
     shown: Audience & { readonly includeToolCallUpdates: boolean },
+    view = this.#present,
   ): Promise<Buffer> {
-    const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown);
-    if (shown.includeToolCallUpdates) {
+    const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown, view);
+    if (shown.includeToolCallUpdates && view === this.#present) {
       const spans = new Set([document, ...below].map(spanIdOf));
       const updates = await this.#updates.ofChannel(organizationId, channelId);
       const own = updates.filter(({ parentSpanId }) => parentSpanId !== null && spans.has(parentSpanId));
@@ -164,22 +190,23 @@ export class InteractionQueries {
     filter: InteractionFilter,
     page: { readonly size: number; readonly offset: number; readonly after: string | null },
     reader: Audience['reader'],
+    view = this.#present,
   ): Promise<InteractionPage | null> {
     const channel = await this.#entities.document(CHANNEL, organizationId, channelId);
     if (channel === null) return null;
     const keys = interactionKeys(organizationId, channelId);
     const set = keys.index(narrowestFacet(filter));
-    const bounds = { after: filter.afterSequence, before: filter.beforeSequence };
+    const bounds = { after: filter.afterSequence, before: lowest(filter.beforeSequence, view.end) };
     const cursor = page.after === null ? {} : { [filter.order === 'asc' ? 'after' : 'before']: Number(page.after) };
     const [total, kept] = await Promise.all([
-      this.#total(keys, set, bounds, filter),
-      this.#walk(keys, set, { ...bounds, ...cursor }, filter, page),
+      this.#total(keys, set, bounds, filter, view),
+      this.#walk(keys, set, { ...bounds, ...cursor }, filter, page, view),
     ]);
     const sequences = kept.slice(0, page.size);
-    const documents = await this.#documents(organizationId, channelId, sequences, reader);
+    const documents = await this.#documents(organizationId, channelId, sequences, reader, view);
     const hasNext = kept.length > page.size;
     const isNewest = filter.order === 'asc' ? !hasNext : page.after === null && page.offset === 0;
-    const updates = isNewest ? await this.#updatesIn(organizationId, channelId, filter) : [];
+    const updates = isNewest && view === this.#present ? await this.#updatesIn(organizationId, channelId, filter) : [];
     return {
       items: [...documents.filter((document) => document !== null), ...updates],
       total,
@@ -204,9 +231,10 @@ export class InteractionQueries {
   async #walk(
     keys: InteractionKeys,
     set: string,
-    bounds: Bounds,
+    bounds: SequenceBounds,
     filter: InteractionFilter,
     page: { readonly size: number; readonly offset: number; readonly after: string | null },
+    view: InteractionView,
   ): Promise<number[]> {
     const wanted = page.size + 1;
     const limit = Math.max(wanted, 100);
@@ -220,8 +248,8 @@ export class InteractionQueries {
       const found = await this.#collections.numbers(set, { ...range, order, offset, limit });
       const last = found.at(-1);
       if (last === undefined) break;
-      if (offset > 0) toSkip += await this.#hiddenBefore(keys, set, found[0] ?? last, bounds, filter);
-      const shown = filter.includeIncomplete ? found : await this.#complete(keys, found);
+      if (offset > 0) toSkip += await this.#hiddenBefore(keys, set, found[0] ?? last, bounds, filter, view);
+      const shown = filter.includeIncomplete ? found : await complete(view, keys, found);
       const matching = await this.#inTurn(keys, shown, filter);
       kept.push(...matching.slice(toSkip));
       toSkip = Math.max(0, toSkip - matching.length);
@@ -236,40 +264,41 @@ export class InteractionQueries {
     keys: InteractionKeys,
     set: string,
     sequence: number,
-    bounds: Bounds,
+    bounds: SequenceBounds,
     filter: InteractionFilter,
+    view: InteractionView,
   ): Promise<number> {
     if (filter.includeIncomplete) return 0;
-    const hidden = await this.#hidden(keys, set, bounds);
+    const hidden = await this.#hidden(keys, set, bounds, view);
     return hidden.filter((one) => (filter.order === 'asc' ? one < sequence : one > sequence)).length;
   }
 
   /** The incomplete ones of an index: never many, for a channel may have few. */
-  async #hidden(keys: InteractionKeys, set: string, bounds: Bounds): Promise<number[]> {
-    const all = { ...bounds, order: 'asc', offset: 0, limit: MAX_OPEN } as const;
-    const incomplete = await this.#collections.numbers(keys.index('incomplete'), all);
+  async #hidden(keys: InteractionKeys, set: string, bounds: SequenceBounds, view: InteractionView): Promise<number[]> {
+    const incomplete = await view.incompleteIn(keys, bounds);
     const listed = await this.#collections.contained(set, incomplete);
     return incomplete.filter((_, index) => listed[index] === true);
   }
 
-  async #total(keys: InteractionKeys, set: string, bounds: Bounds, filter: InteractionFilter): Promise<number> {
+  async #total(
+    keys: InteractionKeys,
+    set: string,
+    bounds: SequenceBounds,
+    filter: InteractionFilter,
+    view: InteractionView,
+  ): Promise<number> {
     if (isOneIndex(filter)) {
       const count = await this.#collections.count(set, bounds);
-      return filter.includeIncomplete ? count : count - (await this.#hidden(keys, set, bounds)).length;
+      return filter.includeIncomplete ? count : count - (await this.#hidden(keys, set, bounds, view)).length;
     }
     let total = 0;
-    for (let range: Bounds = bounds; ;) {
+    for (let range: SequenceBounds = bounds; ;) {
       const found = await this.#collections.numbers(set, { ...range, order: 'asc', offset: 0, limit: MAX_NESTED });
-      const shown = filter.includeIncomplete ? found : await this.#complete(keys, found);
+      const shown = filter.includeIncomplete ? found : await complete(view, keys, found);
       total += (await this.#inTurn(keys, shown, filter)).length;
       if (found.length < MAX_NESTED) return total;
       range = { ...range, after: found.at(-1) };
     }
-  }
-
-  async #complete(keys: InteractionKeys, sequences: readonly number[]): Promise<number[]> {
-    const incomplete = await this.#collections.contained(keys.index('incomplete'), sequences);
-    return sequences.filter((_, index) => incomplete[index] !== true);
   }
 
   /** A turn is walked through its own index, so a role is what is left to check. */
@@ -285,16 +314,27 @@ export class InteractionQueries {
     channelId: EntityId,
     sequences: readonly number[],
     reader: Reader | null,
+    view: InteractionView,
   ): Promise<(Buffer | null)[]> {
-    const { documents: stored } = interactionKeys(organizationId, channelId);
-    if (reader === null) return this.#collections.fields(stored, sequences);
+    const keys = interactionKeys(organizationId, channelId);
+    if (reader === null) return view.documents(keys, sequences);
     const [documents, annotations] = await Promise.all([
-      this.#collections.fields(stored, sequences),
+      view.documents(keys, sequences),
       this.#annotations.of(organizationId, channelId, sequences, reader),
     ]);
     if (annotations.size === 0) return documents;
     return documents.map((document, index) => document && annotated(document, annotations.get(sequences[index] ?? 0)));
   }
+}
+
+async function complete(view: InteractionView, keys: InteractionKeys, sequences: readonly number[]): Promise<number[]> {
+  const incomplete = await view.incomplete(keys, sequences);
+  return sequences.filter((_, index) => incomplete[index] !== true);
+}
+
+function lowest(bound: number | undefined, end: number): number | undefined {
+  const low = Math.min(bound ?? Infinity, end);
+  return low === Infinity ? undefined : low;
 }
 
 /** Whether all that the filter asks for is the contents of one index. */

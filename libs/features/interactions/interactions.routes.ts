@@ -13,10 +13,11 @@ import {
   sendPage,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { HttpApp, PointInHistory, Principal } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { readerOf } from './interaction.annotations.ts';
+import type { Reader } from './interaction.annotations.ts';
 import { MAX_DEPTH, MAX_OPEN } from './interaction.decider.ts';
 import type { InteractionRejection } from './interaction.decider.ts';
 import { placeOfInteraction } from './interaction.id.ts';
@@ -75,15 +76,16 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
     async (request, reply) => {
       const { organizationId } = request.principal;
       const place = placeOf(request.params.interaction_id);
-      const shown = { reader: readerOf(request.principal), includeIncomplete: request.query.include_incomplete };
-      const found = await queries.interaction(organizationId, place, shown);
-      if (found === null) throw notFound();
-      if (!request.query.include_nested_interactions) return sendJson(reply, found);
-      const nested = await queries.nested(organizationId, place, found, {
-        ...shown,
-        includeToolCallUpdates: request.query.include_tool_call_updates,
+      const { as_of: asOf, include_incomplete: includeIncomplete } = request.query;
+      const includeToolCallUpdates = request.query.include_tool_call_updates;
+      const shown = { reader: readerAt(request.principal, asOf), includeIncomplete };
+      const found = await queries.at(organizationId, place.channelId, asOf, async (view) => {
+        const interaction = await queries.interaction(organizationId, place, shown, view);
+        if (interaction === null || !request.query.include_nested_interactions) return interaction;
+        return queries.nested(organizationId, place, interaction, { ...shown, includeToolCallUpdates }, view);
       });
-      return sendJson(reply, nested);
+      if (found === null) throw notFound();
+      return sendJson(reply, found);
     },
   );
 }
@@ -115,7 +117,10 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         includeIncomplete: query.include_incomplete,
         includeToolCallUpdates: query.include_tool_call_updates,
       };
-      const found = await queries.list(request.principal.organizationId, id, filter, page, readerOf(request.principal));
+      const { organizationId } = request.principal;
+      const found = await queries.at(organizationId, id, query.as_of, (view) =>
+        queries.list(organizationId, id, filter, page, readerAt(request.principal, query.as_of), view),
+      );
       if (found === null) throw notFound();
       return sendPage(reply, found.items, page.meta(found));
     },
@@ -208,6 +213,11 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       return sendChanged(request, reply, place, result, queries);
     },
   );
+}
+
+/** What readers have added is known as it is now only: the past is shown without. */
+function readerAt(principal: Principal, asOf: PointInHistory | undefined): Reader | null {
+  return asOf === undefined ? readerOf(principal) : null;
 }
 
 /** An id that cannot be one names nothing. */

@@ -12,6 +12,7 @@ import {
   pageQuery,
   queryBoolean,
   queryInteger,
+  queryPointInHistory,
   text,
 } from '#libs/platform/http/index.ts';
 
@@ -110,6 +111,10 @@ const includeToolCallUpdates = (where: string) =>
 
 const includeIncomplete = queryBoolean({ default: false, description: 'Show incomplete interactions, too' });
 
+const asOf = queryPointInHistory({
+  description: 'What there was at this sequence of the channel (0: before anything) or time, as it was then',
+}).optional();
+
 export const readInteractionQuery = z.object({
   include_nested_interactions: queryBoolean({
     default: false,
@@ -117,6 +122,7 @@ export const readInteractionQuery = z.object({
   }),
   include_incomplete: includeIncomplete,
   include_tool_call_updates: includeToolCallUpdates('of those below what is shown, behind it, where nested ones are'),
+  as_of: asOf,
 });
 
 export const listInteractionsQuery = z.object({
@@ -130,4 +136,5 @@ export const listInteractionsQuery = z.object({
   include_tool_call_updates: includeToolCallUpdates(
     'behind the items of the page with the newest interactions, beside `size` and `total`',
   ),
+  as_of: asOf,
 });

@@ -3,7 +3,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { ChannelQueries } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { EntityReader, PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
+import {
+  CollectionReader,
+  EntityReader,
+  HistoryReader,
+  PROJECTION_KEYS,
+  ReadModel,
+} from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
@@ -49,7 +55,9 @@ beforeAll(async () => {
     void now.work().then(() => sendCommand(command, stream));
     return command.promise;
   };
-  queries = new ChannelQueries(new EntityReader(redis, new ReadModel(redis), models.projector));
+  const readModel = new ReadModel(redis);
+  const history = new HistoryReader({ ...test.platform, readModel }, models.projector, new CollectionReader(redis));
+  queries = new ChannelQueries(new EntityReader(redis, readModel, models.projector), history);
 });
 afterAll(async () => {
   redis.disconnect();

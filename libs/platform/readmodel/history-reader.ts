@@ -1,0 +1,153 @@
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/event-store.ts';
+
+import type { CollectionReader } from './collection-reader.ts';
+import { BLOCK, blockOf, historyKeys } from './history.ts';
+import type { HistoryKeys } from './history.ts';
+import { streamName } from './projection.ts';
+import type { Projector } from './projector.ts';
+import { entityKeys } from './read-model.keys.ts';
+import type { ReadModel } from './read-model.ts';
+
+/** An entity whose projection was made by `withHistory`. */
+export interface HistoricEntity {
+  readonly noun: string;
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+}
+
+/** A sequence (a stream revision plus one; 0 is before anything), or an RFC 3339 time. */
+export type HistoryPoint = { readonly sequence: number } | { readonly at: string };
+
+/**
+ * Reads the past of entities. The cost of each method is bounded by one block of events, whatever the age of
+ * the stream. All throw `Fault` `store_unavailable`.
+ */
+export class HistoryReader {
+  readonly #stores: { readonly store: EventStore; readonly readModel: ReadModel };
+  readonly #projector: Projector;
+  readonly #collections: CollectionReader;
+
+  constructor(
+    stores: { readonly store: EventStore; readonly readModel: ReadModel },
+    projector: Projector,
+    collections: CollectionReader,
+  ) {
+    this.#stores = stores;
+    this.#projector = projector;
+    this.#collections = collections;
+  }
+
+  /**
+   * Runs a read of what the entity was at a point: `revision` is that of the last event to take into account,
+   * and the read model reflects it (or a later one) from the beginning of the read to its end. A point after
+   * the end of the stream is its end.
+   *
+   * What a time means where clocks disagree: see docs/decisions/0010-points-in-history.md.
+   *
+   * @param entity must exist and be the organization's
+   * @returns null if the point is before the first event
+   * @throws `Fault` `not_caught_up` if the read models were thrown away meanwhile
+   */
+  async at<T>(
+    entity: HistoricEntity,
+    point: HistoryPoint,
+    read: (revision: StreamRevision) => Promise<T>,
+  ): Promise<T | null> {
+    const revision =
+      'sequence' in point ? await this.#ofSequence(entity, point.sequence) : await this.#ofTime(entity, point.at);
+    if (revision === NO_EVENTS) return null;
+    const result = await read(revision);
+    if ((await this.#stored(entity)) >= revision) return result;
+    throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+  }
+
+  /** A kept value as it was before the block of `revision`, JSON parsed; null if it never changed before that. */
+  async keptBefore(entity: HistoricEntity, name: string, revision: StreamRevision): Promise<unknown> {
+    const keys = this.#keys(entity);
+    const [block] = await this.#collections.numbers(keys.blocks(name), {
+      before: blockOf(revision) + 1,
+      order: 'desc',
+      offset: 0,
+      limit: 1,
+    });
+    if (block === undefined) return null;
+    const [value] = await this.#collections.fields(keys.values(name), [block]);
+    if (!value) throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+    return JSON.parse(value.toString()) as unknown;
+  }
+
+  /** The events of the block of `revision`, up to that one. */
+  blockUpTo(entity: HistoricEntity, revision: StreamRevision): Promise<StoredEvent[]> {
+    return this.events(entity, streamRevision(blockOf(revision) * BLOCK), revision);
+  }
+
+  /** The events from one revision to another, both inclusive. */
+  async events(entity: HistoricEntity, from: StreamRevision, to: StreamRevision): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    const limit = to - from + 1;
+    for await (const event of this.#stores.store.readStream(streamOf(entity), { from, limit })) {
+      if (event.revision <= to) events.push(event);
+    }
+    return events;
+  }
+
+  /** What the read model lacks, it gets: whoever names a sequence may have seen it elsewhere. */
+  async #ofSequence(entity: HistoricEntity, sequence: number): Promise<StreamRevision> {
+    const wanted = streamRevision(sequence - 1);
+    let stored = await this.#stored(entity);
+    if (stored < wanted) {
+      await this.#catchUp(entity);
+      stored = await this.#stored(entity);
+    }
+    return stored < wanted ? stored : wanted;
+  }
+
+  async #ofTime(entity: HistoricEntity, at: string): Promise<StreamRevision> {
+    const timeMs = Date.parse(at);
+    // Whether an event was stamped in time is known only of events that are there.
+    await this.#catchUp(entity);
+    const [first] = await this.#collections.numbers(this.#keys(entity).times, {
+      before: timeMs + 1,
+      order: 'desc',
+      offset: 0,
+      limit: 1,
+    });
+    if (first === undefined) return NO_EVENTS;
+    const stored = await this.#stored(entity);
+    const end = Math.min((blockOf(streamRevision(first)) + 1) * BLOCK - 1, stored);
+    let reached = streamRevision(first);
+    for (const event of await this.events(entity, reached, streamRevision(end))) {
+      if (event.revision > first && stampOf(event) > timeMs) break;
+      reached = event.revision;
+    }
+    return reached;
+  }
+
+  async #stored({ noun, organizationId, id }: HistoricEntity): Promise<StreamRevision> {
+    const [stored] = await this.#stores.readModel.revisions([entityKeys(noun, organizationId, id).revision]);
+    return stored ?? NO_EVENTS;
+  }
+
+  #catchUp({ noun, organizationId, id }: HistoricEntity): Promise<void> {
+    return this.#projector.catchUp(noun, organizationId, id);
+  }
+
+  #keys({ noun, organizationId, id }: HistoricEntity): HistoryKeys {
+    return historyKeys(entityKeys(noun, organizationId, id));
+  }
+}
+
+function streamOf({ noun, id }: HistoricEntity): string {
+  return streamName(noun, id);
+}
+
+/** Unix milliseconds; an event without a time of its own is taken for one of the event before it. */
+function stampOf({ metadata }: StoredEvent): number {
+  const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
+  const stamp = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  return Number.isNaN(stamp) ? Number.NEGATIVE_INFINITY : stamp;
+}

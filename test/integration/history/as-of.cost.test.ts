@@ -1,0 +1,146 @@
+/* What a read of the past costs does not depend on how much has happened before or since. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import { BLOCK } from '#libs/platform/readmodel/history.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+const STARTED_AT = Date.UTC(2026, 0, 1);
+const organizationId = newId();
+
+let test: TestPlatform;
+let features: Features;
+let eventsRead = 0;
+
+/** The same store; it counts the events that it is asked for, and so that come. */
+function counting(store: EventStore): EventStore {
+  return {
+    append: (...args) => store.append(...args),
+    ping: () => store.ping(),
+    close: () => store.close(),
+    async *readStream(...args) {
+      for await (const event of store.readStream(...args)) {
+        eventsRead++;
+        yield event;
+      }
+    },
+  };
+}
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  features = composeFeatures({ ...test.platform, store: counting(test.platform.store) });
+});
+afterAll(() => test.stop());
+
+function event(index: number, type: string, data: object): EventToAppend {
+  const id = newId();
+  const at = new Date(STARTED_AT + index * 1_000).toISOString();
+  const actor = { type: 'service', id: 'history' } as const;
+  return {
+    id,
+    type,
+    data,
+    metadata: { at, organizationId, actor, commandId: id, $correlationId: id, $causationId: id },
+  };
+}
+
+/** Renamed now and then; every tenth interaction is begun, added to a while later, and completed at last. */
+function eventAt(index: number, channelId: string): EventToAppend {
+  const text = (said: string) => [{ type: 'text', text: said }];
+  if (index === 0) {
+    return event(index, 'ChannelCreated.v1', {
+      id: channelId,
+      type: 'websocket',
+      channelType: 'chat',
+      name: 'first',
+      participants: [],
+      metaData: null,
+      source: null,
+      agentInvocationBehavior: null,
+      parentChannelId: null,
+      originMessageId: null,
+    });
+  }
+  if (index % 10 === 4) return event(index, 'ChannelRenamed.v1', { name: `renamed ${index}` });
+  if (index % 10 === 7) {
+    return event(index, 'InteractionContentAppended.v1', { sequence: index - 1, content: text('and') });
+  }
+  if (index % 10 === 9) {
+    return event(index, 'InteractionCompleted.v1', { sequence: index - 3, content: null });
+  }
+  return event(index, 'InteractionPosted.v1', {
+    participant: { type: 'system' },
+    content: text(`said ${index}`),
+    contentRole: 'user_message',
+    complete: index % 10 !== 5,
+    metadata: null,
+    invocationConfig: null,
+    turnId: null,
+    spanId: `span-${index}`,
+    parentSpanId: index % 10 <= 5 ? null : `span-${index - (index % 10) + 5}`,
+    depth: 1,
+    organizationApplication: null,
+  });
+}
+
+async function channelWith(count: number): Promise<string> {
+  const channelId = newId();
+  for (let from = 0; from < count; from += 400) {
+    const events = Array.from({ length: Math.min(400, count - from) }, (_, at) => eventAt(from + at, channelId));
+    await test.platform.store.append(`channel-${channelId}`, streamRevision(from - 1), events);
+    await features.projector.catchUp('channel', organizationId, channelId);
+  }
+  return channelId;
+}
+
+/** The most events that any of the reads took from the store, at many points of the channel's life. */
+async function mostEventsRead(channelId: string, count: number): Promise<number> {
+  const { channels, interactions } = features;
+  const { queries } = interactions;
+  let most = 0;
+  const measure = async (read: () => Promise<unknown>): Promise<void> => {
+    eventsRead = 0;
+    expect(await read()).not.toBeNull();
+    most = Math.max(most, eventsRead);
+  };
+  for (const part of [0, 0.3, 0.5, 0.95]) {
+    const sequence = Math.floor((count * part) / 10) * 10 + 8;
+    const page = { size: 10, offset: 0, after: null };
+    for (const point of [{ sequence }, { at: new Date(STARTED_AT + (sequence - 1) * 1_000).toISOString() }]) {
+      await measure(() => channels.queries.channelAt(organizationId, channelId, point));
+      for (const includeIncomplete of [true, false]) {
+        const filter = { order: "desc", includeIncomplete, includeToolCallUpdates: false } as const;
+        await measure(() =>
+          queries.at(organizationId, channelId, point, (view) =>
+            queries.list(organizationId, channelId, filter, page, view),
+          ),
+        );
+      }
+      // Begun and added to, and not yet completed then.
+      const place = { channelId, sequence: (sequence - 2) as never };
+      await measure(() =>
+        queries.at(organizationId, channelId, point, async (view) => {
+          const one = await queries.interaction(organizationId, place, { includeIncomplete: true }, view);
+          return one && queries.nested(organizationId, place, one, { includeIncomplete: false }, view);
+        }),
+      );
+    }
+  }
+  return most;
+}
+
+it('reads no more events of a channel with 20,000 than a block or two, as of one with 20', async () => {
+  const bound = 2 * BLOCK + 20;
+  const few = await mostEventsRead(await channelWith(20), 20);
+  expect(few).toBeGreaterThan(0);
+  expect(few).toBeLessThanOrEqual(bound);
+  const many = await mostEventsRead(await channelWith(20_000), 20_000);
+  expect(many).toBeGreaterThan(0);
+  expect(many).toBeLessThanOrEqual(bound);
+}, 120_000);

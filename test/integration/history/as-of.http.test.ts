@@ -1,0 +1,162 @@
+/* `as_of` as a client of the API meets it. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let channel: string;
+let first: string;
+let draft: string;
+let reply: string;
+
+const get = (url: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  api.call({ method: 'GET', url, key: api.rootKey, headers });
+
+async function send(method: 'POST' | 'PATCH', url: string, body: object): Promise<Answer['json']> {
+  const answer = await api.call({ method, url, key: api.rootKey, body });
+  expect(answer).toMatchObject({ status: 200 });
+  return answer.json;
+}
+
+const text = (said: string) => [{ type: 'text', text: said }];
+const asOf = (point: string | number): string => `as_of=${encodeURIComponent(point)}`;
+const channelAt = (point: string | number): Promise<Answer> => get(`/api/v1/channels/${channel}?${asOf(point)}`);
+const interactionAt = (id: string, point: string | number, more = ''): Promise<Answer> =>
+  get(`/api/v1/interactions/${id}?${asOf(point)}${more}`);
+const listAt = (point: string | number, more = ''): Promise<Answer> =>
+  get(`/api/v1/channels/${channel}/interactions?${asOf(point)}${more}`);
+const idsOf = ({ json }: Answer): string[] => json.items.map((item: { id: string }) => item.id);
+
+/* Sequences: 1 created, 2 first, 3 renamed, 4 draft begun, 5 reply below it, 6 added to, 7 completed. */
+beforeAll(async () => {
+  api = await startTestApi();
+  channel = (await send('POST', '/api/v1/channels', { name: 'before' })).id;
+  const posts = `/api/v1/channels/${channel}/interactions`;
+  first = (await send('POST', posts, { content: text('hello') })).id;
+  await send('PATCH', `/api/v1/channels/${channel}`, { name: 'after' });
+  const begun = await send('POST', posts, { content: text('so'), complete: false });
+  draft = begun.id;
+  reply = (await send('POST', posts, { content: text('what?'), parent_span_id: begun.span_id })).id;
+  await send('POST', `/api/v1/interactions/${draft}/content`, { content: text('far') });
+  await send('POST', `/api/v1/interactions/${draft}/complete`, { content: text('done') });
+}, 60_000);
+afterAll(() => api?.stop());
+
+describe('GET /channels/{id}?as_of', () => {
+  it('shows the channel as it was', async () => {
+    for (const [sequence, name] of [
+      [1, 'before'],
+      [2, 'before'],
+      [3, 'after'],
+      [7, 'after'],
+      [999_999_999, 'after'],
+    ] as const) {
+      expect((await channelAt(sequence)).json).toMatchObject({ id: channel, name });
+    }
+    expect((await channelAt(999)).bytes).toBe((await get(`/api/v1/channels/${channel}`)).bytes);
+  });
+
+  it('takes a time with any offset, and shows nothing of a time before there was the channel', async () => {
+    const { created_at: createdAt } = (await channelAt(1)).json;
+    expect((await channelAt(createdAt)).status).toBe(200);
+    const shifted = new Date(Date.parse(createdAt) + 3_600_000).toISOString().replace('Z', '+01:00');
+    expect((await channelAt(shifted)).bytes).toBe((await channelAt(createdAt)).bytes);
+    expect((await channelAt(new Date(Date.parse(createdAt) - 1).toISOString())).status).toBe(404);
+    expect((await channelAt('2999-01-01T00:00:00Z')).json.name).toBe('after');
+  });
+
+  it('answers 404 before anything, and for channels that are missing or another organization’s, alike', async () => {
+    const before = await channelAt(0);
+    expect(before.status).toBe(404);
+    const missing = await get('/api/v1/channels/01900000-0000-7000-8000-000000000000?as_of=1');
+    expect(missing.status).toBe(404);
+    expect(before.json.detail).toBe(missing.json.detail);
+  });
+
+  it('has the tag of what it shows, and says 304 to nobody who has something else', async () => {
+    const now = await get(`/api/v1/channels/${channel}`);
+    const then = await channelAt(2);
+    expect(then.headers['etag']).not.toBe(now.headers['etag']);
+    const url = `/api/v1/channels/${channel}?as_of=2`;
+    expect((await get(url, { 'if-none-match': String(now.headers['etag']) })).bytes).toBe(then.bytes);
+    expect((await get(url, { 'if-none-match': String(then.headers['etag']) })).status).toBe(304);
+    // The same bytes have the same tag, however they were asked for.
+    const same = await channelAt(5);
+    expect([same.bytes, same.headers['etag']]).toEqual([now.bytes, now.headers['etag']]);
+  });
+});
+
+describe('GET /interactions/{interaction_id}?as_of', () => {
+  it('is 404 before it was posted, and incomplete, with what it held then, until it was completed', async () => {
+    expect((await interactionAt(draft, 3, '&include_incomplete=true')).status).toBe(404);
+    for (const [sequence, content] of [
+      [4, text('so')],
+      [5, text('so')],
+      [6, [...text('so'), ...text('far')]],
+    ] as const) {
+      expect((await interactionAt(draft, sequence)).status).toBe(404);
+      expect((await interactionAt(draft, sequence, '&include_incomplete=true')).json).toMatchObject({
+        id: draft,
+        complete: false,
+        content,
+      });
+    }
+    const completed = await interactionAt(draft, 7);
+    expect(completed.json).toMatchObject({ complete: true, content: text('done') });
+    expect(completed.bytes).toBe((await get(`/api/v1/interactions/${draft}`)).bytes);
+  });
+
+  it('shows below it what was there', async () => {
+    const nested = '&include_incomplete=true&include_nested_interactions=true';
+    expect((await interactionAt(draft, 4, nested)).json.nested_interactions).toEqual([]);
+    const { nested_interactions: below } = (await interactionAt(draft, 6, nested)).json;
+    expect(below).toEqual([expect.objectContaining({ id: reply, complete: true })]);
+  });
+});
+
+describe('GET /channels/{id}/interactions?as_of', () => {
+  it('lists what was there, as it was', async () => {
+    expect(idsOf(await listAt(1))).toEqual([]);
+    expect(idsOf(await listAt(6))).toEqual([reply, first]);
+    expect((await listAt(6)).json.meta.total).toBe(2);
+    const all = await listAt(6, '&include_incomplete=true&order=asc');
+    expect(idsOf(all)).toEqual([first, draft, reply]);
+    expect(all.json.items[1]).toMatchObject({ complete: false, content: [...text('so'), ...text('far')] });
+    expect(idsOf(await listAt(7))).toEqual([reply, draft, first]);
+    expect((await listAt(0)).status).toBe(404);
+  });
+
+  it('pages with cursors that stand for that point only', async () => {
+    const page = await listAt(7, '&size=2');
+    const cursor = encodeURIComponent(page.json.meta.next_cursor);
+    expect(idsOf(await listAt(7, `&size=2&cursor=${cursor}`))).toEqual([first]);
+    expect((await listAt(6, `&size=2&cursor=${cursor}`)).status).toBe(422);
+  });
+});
+
+describe('as_of', () => {
+  it('is 422 where it is no sequence and no time', async () => {
+    for (const junk of ['', '-1', '1.5', 'yesterday', '2026-01-31', '2026-01-31T12:00:00', '12345678901234567', '5 ']) {
+      for (const answer of [await channelAt(junk), await interactionAt(first, junk), await listAt(junk)]) {
+        expect({ junk, status: answer.status }).toEqual({ junk, status: 422 });
+        expect(answer.json.detail[0].loc).toEqual(['query', 'as_of']);
+      }
+    }
+    const twice = await get(`/api/v1/channels/${channel}?as_of=1&as_of=2`);
+    expect(twice.status).toBe(422);
+  });
+
+  it('stands in the OpenAPI document', async () => {
+    const { paths } = (await get('/openapi.json')).json;
+    for (const path of [
+      '/api/v1/channels/{id}',
+      '/api/v1/interactions/{interaction_id}',
+      '/api/v1/channels/{id}/interactions',
+    ]) {
+      expect(paths[path].get.parameters).toContainEqual(
+        expect.objectContaining({ name: 'as_of', in: 'query', required: false }),
+      );
+    }
+  });
+});

@@ -1,0 +1,172 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
+import { composeFeatures, composeReadModels } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { rebuild } from '#services/projector/rebuild.ts';
+import { playInteractions } from '#test/support/channel-with-a-past.ts';
+import type { PlayedChannel } from '#test/support/channel-with-a-past.ts';
+import { eventsUntil, pastOf, streamOf } from '#test/support/past.ts';
+import type { Past, PastInteraction } from '#test/support/past.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { dumpReadModels } from '#test/support/read-model-dump.ts';
+
+let test: TestPlatform;
+let features: Features;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  features = composeFeatures(test.platform);
+});
+afterAll(() => test.stop());
+
+const history = fc.record({
+  seed: fc.nat(),
+  // Blocks are of 100 revisions: some histories end in the first, some cross several.
+  commands: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 95, max: 330 })),
+  skewMs: fc.constantFrom(0, 500, 20_000),
+});
+
+async function play(shape: { seed: number; commands: number; skewMs: number }) {
+  const channel = await playInteractions(features, shape);
+  const log = await streamOf(test.platform.store, `channel-${channel.channelId}`);
+  return { channel, log };
+}
+
+const parsed = (bytes: Buffer | null | undefined): unknown => (bytes ? JSON.parse(bytes.toString()) : null);
+
+/** Every interaction at a point, page by page; null if there was no channel. */
+async function listAt(
+  { organizationId, channelId }: PlayedChannel,
+  point: HistoryPoint,
+  filter: { readonly includeIncomplete: boolean; readonly order: 'asc' | 'desc' },
+): Promise<{ readonly items: unknown[]; readonly total: number } | null> {
+  const { queries } = features.interactions;
+  const items: unknown[] = [];
+  for (let after: string | null = null; ;) {
+    const page: { size: number; offset: number; after: string | null } = { size: 30, offset: 0, after };
+    const found = await queries.at(organizationId, channelId, point, (view) =>
+      queries.list(organizationId, channelId, filter, page, null, view),
+    );
+    if (found === null) return null;
+    items.push(...found.items.map(parsed));
+    if (!found.hasNext) return { items, total: found.total };
+    after = found.last;
+  }
+}
+
+function shown(past: Past, includeIncomplete: boolean): PastInteraction[] {
+  return past.interactions.filter(({ complete }) => includeIncomplete || complete);
+}
+
+/** The channel and its interactions at a point, as they are read. */
+async function readAt(channel: PlayedChannel, point: HistoryPoint) {
+  const { organizationId, channelId } = channel;
+  const found = await features.channels.queries.channelAt(organizationId, channelId, point);
+  const all = await listAt(channel, point, { includeIncomplete: true, order: 'asc' });
+  const complete = await listAt(channel, point, { includeIncomplete: false, order: 'desc' });
+  return { channel: parsed(found?.json), all, complete };
+}
+
+/** The same, as a plain fold has it. */
+function folded(past: Past) {
+  const lists = (found: readonly PastInteraction[]) => {
+    const items = found.map((one) => expect.objectContaining(one));
+    return past.channel && { items, total: found.length };
+  };
+  return {
+    channel: past.channel,
+    all: lists(shown(past, true)),
+    complete: lists(shown(past, false).toReversed()),
+  };
+}
+
+/** One interaction with all below it. */
+async function readInteraction(channel: PlayedChannel, at: number, sequence: number, includeIncomplete: boolean) {
+  const { organizationId, channelId } = channel;
+  const { queries } = features.interactions;
+  const place = { channelId, sequence: sequence as never };
+  const found = await queries.at(organizationId, channelId, { sequence: at }, async (view) => {
+    const one = await queries.interaction(organizationId, place, { reader: null, includeIncomplete, includeToolCallUpdates: false }, view);
+    return one && queries.nested(organizationId, place, one, { reader: null, includeIncomplete, includeToolCallUpdates: false }, view);
+  });
+  return parsed(found);
+}
+
+function foldedInteraction({ interactions }: Past, sequence: number, includeIncomplete: boolean): unknown {
+  const found = interactions.find((one) => one.sequence === sequence);
+  if (found === undefined || (!includeIncomplete && !found.complete)) return null;
+  const below = descendants(interactions, found).filter(({ complete }) => includeIncomplete || complete);
+  return expect.objectContaining({
+    ...found,
+    nested_interactions: below.map((one) => expect.objectContaining(one)),
+  });
+}
+
+function descendants(all: readonly PastInteraction[], root: PastInteraction): PastInteraction[] {
+  const spans = new Set([root.span_id]);
+  return all.filter(({ span_id, parent_span_id }) => spans.has(parent_span_id) && spans.add(span_id) !== undefined);
+}
+
+describe('a read as of a point', () => {
+  it('of the sequence shows what the events up to there make, whatever came later', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (shape) => {
+        const { channel, log } = await play(shape);
+        // One past the end is the present.
+        for (let at = 0; at <= log.length + 1; at++) {
+          expect(await readAt(channel, { sequence: at })).toEqual(folded(pastOf(log.slice(0, at))));
+        }
+      }),
+      { numRuns: 4 },
+    );
+  }, 240_000);
+
+  it('shows an interaction with what hung below it, and none that was not there yet', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 60 }), async (shape, picks) => {
+        const { channel, log } = await play(shape);
+        for (const [pickedAt, picked] of picks) {
+          const at = pickedAt % (log.length + 2);
+          const sequence = 1 + (picked % (log.length + 1));
+          const past = pastOf(log.slice(0, at));
+          for (const includeIncomplete of [true, false]) {
+            const found = await readInteraction(channel, at, sequence, includeIncomplete);
+            expect(found).toEqual(foldedInteraction(past, sequence, includeIncomplete));
+          }
+        }
+      }),
+      { numRuns: 8 },
+    );
+  }, 120_000);
+
+  it('of a time shows the same as that of the sequence that it stands for', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (shape) => {
+        const { channel, log } = await play(shape);
+        const start = Date.UTC(2026, 0, 1);
+        for (let timeMs = start - 3_000; timeMs < start + shape.commands * 1_000 + 25_000; timeMs += 4_700) {
+          const count = eventsUntil(log, timeMs);
+          const point = { at: new Date(timeMs).toISOString() };
+          expect(await readAt(channel, point)).toEqual(folded(pastOf(log.slice(0, count))));
+        }
+      }),
+      { numRuns: 6 },
+    );
+  }, 120_000);
+});
+
+describe('what is kept of the past', () => {
+  for (const maxBatch of [1, 7, 500]) {
+    it(`is rebuilt byte for byte, ${maxBatch} events at a time`, async () => {
+      const models = composeReadModels(test.platform);
+      await playInteractions(features, { seed: maxBatch, commands: 350, skewMs: 500 });
+      const live = await dumpReadModels(test.platform.redis);
+      expect(Object.keys(live).some((key) => key.endsWith('history:open'))).toBe(true);
+      await rebuild({ feed: test.platform.feed, ...models }, { maxBatch, signal: AbortSignal.timeout(60_000) });
+      expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+    });
+  }
+});

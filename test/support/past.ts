@@ -1,0 +1,100 @@
+/**
+ * What there was in a channel after the first events of its stream, as REST should answer it: written a second
+ * time, as a plain fold of all of them, so that a test does not share the shortcuts of what it tests.
+ */
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { BLOCK } from '#libs/platform/readmodel/history.ts';
+
+import { evolve, foldChannel } from './channel-fold.ts';
+import type { ChannelResource } from './channel-fold.ts';
+import { asRecord } from './log-reader.ts';
+import type { LogEvent } from './log-reader.ts';
+
+export interface PastInteraction {
+  readonly sequence: number;
+  readonly span_id: unknown;
+  readonly parent_span_id: unknown;
+  readonly content_role: unknown;
+  readonly created_at: unknown;
+  readonly content: readonly unknown[];
+  readonly complete: boolean;
+  readonly metadata: unknown;
+}
+
+export interface Past {
+  readonly channel: ChannelResource | null;
+  readonly interactions: readonly PastInteraction[];
+}
+
+export async function streamOf(store: EventStore, stream: string): Promise<LogEvent[]> {
+  const events: LogEvent[] = [];
+  for await (const event of store.readStream(stream)) events.push(asLogEvent(event));
+  return events;
+}
+
+function asLogEvent(event: StoredEvent): LogEvent {
+  return { ...event, data: asRecord(event.data), metadata: asRecord(event.metadata) };
+}
+
+export function pastOf(events: readonly LogEvent[]): Past {
+  const interactions = new Map<number, PastInteraction>();
+  let channel: ChannelResource | null = null;
+  for (const [revision, event] of events.entries()) {
+    if (event.type === 'InteractionPosted.v1') interactions.set(revision + 1, posted(event, revision + 1));
+    else if (event.type.startsWith('Interaction')) change(interactions, event);
+    else channel = channel === null ? foldChannel([event]) : evolve(channel, event);
+  }
+  return { channel, interactions: [...interactions.values()] };
+}
+
+function posted({ data, metadata }: LogEvent, sequence: number): PastInteraction {
+  return {
+    sequence,
+    span_id: data['spanId'],
+    parent_span_id: data['parentSpanId'],
+    content_role: data['contentRole'],
+    created_at: metadata['at'],
+    content: listOf(data['content']),
+    complete: data['complete'] === true,
+    metadata: data['metadata'],
+  };
+}
+
+function change(interactions: Map<number, PastInteraction>, { type, data }: LogEvent): void {
+  const before = interactions.get(Number(data['sequence']));
+  if (before === undefined) throw new TypeError(`${type} is about no interaction`);
+  const content = listOf(data['content']);
+  switch (type) {
+    case 'InteractionContentAppended.v1':
+      interactions.set(before.sequence, { ...before, content: [...before.content, ...content] });
+      return;
+    case 'InteractionCompleted.v1': {
+      const after = data['content'] === null ? before.content : content;
+      interactions.set(before.sequence, { ...before, content: after, complete: true });
+      return;
+    }
+    case 'InteractionFailed.v1':
+      interactions.set(before.sequence, { ...before, complete: true, metadata: { failure: data['reason'] } });
+      return;
+    default:
+      throw new TypeError(`not known here: ${type}`);
+  }
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/**
+ * How many events there were at a time, as docs/decisions/0010-points-in-history.md says: those of the blocks
+ * before the last one that had begun, and of that block those before the first with a later stamp.
+ */
+export function eventsUntil(events: readonly LogEvent[], timeMs: number): number {
+  const stamps = events.map(({ metadata }) => Date.parse(String(metadata['at'])));
+  let begin = -1;
+  for (let first = 0; first < stamps.length && (stamps[first] ?? 0) <= timeMs; first += BLOCK) begin = first;
+  if (begin < 0) return 0;
+  const block = stamps.slice(begin, begin + BLOCK);
+  const later = block.findIndex((stamp) => stamp > timeMs);
+  return begin + (later < 0 ? block.length : later);
+}

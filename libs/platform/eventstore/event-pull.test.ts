@@ -61,3 +61,17 @@ test('what arrived before a failure is taken before the failure is thrown', asyn
   expect(pull.take(10)).toEqual([1]);
   expect(() => pull.take(10)).toThrow('cut off');
 });
+
+test('an end that came while nobody waited is seen by the next who does', async () => {
+  const stream = source();
+  const pull = pullOf(stream);
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  stream.push(1);
+  await turn();
+  expect(pull.take(10)).toEqual([1]);
+  // The consumer is busy with what it took, and the stream ends meanwhile.
+  stream.push(null);
+  await turn();
+  expect(await pull.wait(1_000)).toBe(true);
+  expect(pull.ended).toBe(true);
+});

@@ -118,7 +118,7 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
         const filter = { order: "desc", includeIncomplete, includeToolCallUpdates: false } as const;
         await measure(() =>
           queries.at(organizationId, channelId, point, (view) =>
-            queries.list(organizationId, channelId, filter, page, view),
+            queries.list(organizationId, channelId, filter, page, null, view),
           ),
         );
       }
@@ -126,8 +126,8 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
       const place = { channelId, sequence: (sequence - 2) as never };
       await measure(() =>
         queries.at(organizationId, channelId, point, async (view) => {
-          const one = await queries.interaction(organizationId, place, { includeIncomplete: true }, view);
-          return one && queries.nested(organizationId, place, one, { includeIncomplete: false }, view);
+          const one = await queries.interaction(organizationId, place, { reader: null, includeIncomplete: true }, view);
+          return one && queries.nested(organizationId, place, one, { reader: null, includeIncomplete: false }, view);
         }),
       );
     }

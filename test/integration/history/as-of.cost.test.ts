@@ -115,7 +115,7 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
     for (const point of [{ sequence }, { at: new Date(STARTED_AT + (sequence - 1) * 1_000).toISOString() }]) {
       await measure(() => channels.queries.channelAt(organizationId, channelId, point));
       for (const includeIncomplete of [true, false]) {
-        const filter = { order: "desc", includeIncomplete, includeToolCallUpdates: false } as const;
+        const filter = { order: 'desc', includeIncomplete, includeToolCallUpdates: false } as const;
         await measure(() =>
           queries.at(organizationId, channelId, point, (view) =>
             queries.list(organizationId, channelId, filter, page, null, view),
@@ -127,7 +127,16 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
       await measure(() =>
         queries.at(organizationId, channelId, point, async (view) => {
           const one = await queries.interaction(organizationId, place, { reader: null, includeIncomplete: true }, view);
-          return one && queries.nested(organizationId, place, one, { reader: null, includeIncomplete: false }, view);
+          return (
+            one &&
+            queries.nested(
+              organizationId,
+              place,
+              one,
+              { reader: null, includeIncomplete: false, includeToolCallUpdates: false },
+              view,
+            )
+          );
         }),
       );
     }

@@ -48,7 +48,7 @@ async function listAt(
   for (let after: string | null = null; ;) {
     const page: { size: number; offset: number; after: string | null } = { size: 30, offset: 0, after };
     const found = await queries.at(organizationId, channelId, point, (view) =>
-      queries.list(organizationId, channelId, filter, page, null, view),
+      queries.list(organizationId, channelId, { ...filter, includeToolCallUpdates: false }, page, null, view),
     );
     if (found === null) return null;
     items.push(...found.items.map(parsed));
@@ -89,8 +89,17 @@ async function readInteraction(channel: PlayedChannel, at: number, sequence: num
   const { queries } = features.interactions;
   const place = { channelId, sequence: sequence as never };
   const found = await queries.at(organizationId, channelId, { sequence: at }, async (view) => {
-    const one = await queries.interaction(organizationId, place, { reader: null, includeIncomplete, includeToolCallUpdates: false }, view);
-    return one && queries.nested(organizationId, place, one, { reader: null, includeIncomplete, includeToolCallUpdates: false }, view);
+    const one = await queries.interaction(organizationId, place, { reader: null, includeIncomplete }, view);
+    return (
+      one &&
+      queries.nested(
+        organizationId,
+        place,
+        one,
+        { reader: null, includeIncomplete, includeToolCallUpdates: false },
+        view,
+      )
+    );
   });
   return parsed(found);
 }

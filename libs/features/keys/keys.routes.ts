@@ -1,21 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 
-import { targetOrganization } from '#libs/features/organizations/index.ts';
+import { targetContext, targetOrganization } from '#libs/features/organizations/index.ts';
 import type { OrganizationQueries } from '#libs/features/organizations/index.ts';
 import type { UserQueries } from '#libs/features/users/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
-import {
-  commandContext,
-  ifMatchOf,
-  invalid,
-  notFound,
-  notModified,
-  openPage,
-  sendJson,
-  sendPage,
-} from '#libs/platform/http/index.ts';
+import { ifMatchOf, invalid, notFound, notModified, openPage, sendJson, sendPage } from '#libs/platform/http/index.ts';
 import type { HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 
 import type { KeyIssued } from './key.events.ts';
@@ -117,7 +107,7 @@ function createRoute(app: HttpApp, parts: KeyRouteParts): void {
     },
     async (request, reply) => {
       const { name, scopes, expires_at: expiresAt = null } = request.body;
-      const context = await contextFor(request, request.body.organization_id, parts.organizations);
+      const context = await targetContext(request, request.body.organization_id, parts.organizations);
       requireFuture(expiresAt);
       const principal = await principalOf(request, context.organizationId, request.body, parts.users);
       const description = { name, scopes: [...new Set(scopes)], principal, expiresAt };
@@ -146,7 +136,7 @@ function rotateRoute(app: HttpApp, { commands, organizations, idempotency }: Key
     },
     async (request, reply) => {
       const { grace_seconds: graceSeconds, expires_at: expiresAt } = request.body ?? {};
-      const context = await contextFor(request, request.query.organization_id, organizations);
+      const context = await targetContext(request, request.query.organization_id, organizations);
       requireFuture(expiresAt);
       const result = await commands.rotate(context, request.params.id, {
         graceSeconds: graceSeconds ?? undefined,
@@ -174,19 +164,10 @@ function revokeRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
       },
     },
     async (request, reply) => {
-      const context = await contextFor(request, request.query.organization_id, organizations);
+      const context = await targetContext(request, request.query.organization_id, organizations);
       return sendKey(request, reply, await commands.revoke(context, request.params.id, ifMatchOf(request)));
     },
   );
-}
-
-async function contextFor(
-  request: FastifyRequest,
-  requested: EntityId | undefined,
-  organizations: OrganizationQueries,
-): Promise<CommandContext> {
-  const organizationId = await targetOrganization(request.principal, requested, organizations);
-  return { ...commandContext(request), organizationId };
 }
 
 /** @throws ValidationFailure 422 */

@@ -10,4 +10,4 @@ export type { OrganizationPage } from './organizations.queries.ts';
 export { organizationRoutes } from './organizations.routes.ts';
 export type { SummarizeUser } from './organizations.routes.ts';
 export { createOrganizationBody, updateOrganizationBody } from './organizations.schemas.ts';
-export { PLATFORM_SCOPE, targetOrganization } from './target-organization.ts';
+export { PLATFORM_SCOPE, targetContext, targetOrganization } from './target-organization.ts';

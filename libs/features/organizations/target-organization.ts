@@ -1,5 +1,8 @@
+import type { FastifyRequest } from 'fastify';
+
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { notFound } from '#libs/platform/http/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { commandContext, notFound } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 
 import type { OrganizationQueries } from './organizations.queries.ts';
@@ -22,4 +25,14 @@ export async function targetOrganization(
   if (!principal.scopes.has(PLATFORM_SCOPE)) throw notFound();
   if ((await organizations.organization(requested)) === null) throw notFound();
   return requested;
+}
+
+/** The context of a command on the organization that an administrative request acts on. @throws as above */
+export async function targetContext(
+  request: FastifyRequest,
+  requested: EntityId | undefined,
+  organizations: OrganizationQueries,
+): Promise<CommandContext> {
+  const organizationId = await targetOrganization(request.principal, requested, organizations);
+  return { ...commandContext(request), organizationId };
 }

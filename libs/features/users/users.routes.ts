@@ -1,12 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-import { targetOrganization } from '#libs/features/organizations/index.ts';
+import { targetContext, targetOrganization } from '#libs/features/organizations/index.ts';
 import type { OrganizationQueries } from '#libs/features/organizations/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
-  commandContext,
   conflict,
   etagOf,
   ifMatchOf,
@@ -115,7 +112,7 @@ function createRoute(app: HttpApp, { commands, organizations }: UserRouteParts):
     },
     async (request, reply) => {
       const { display_name: displayName, email = null, image_url: imageUrl = null } = request.body;
-      const context = await contextFor(request, request.body.organization_id, organizations);
+      const context = await targetContext(request, request.body.organization_id, organizations);
       const result = await commands.create(context, { id: context.commandId, displayName, email, imageUrl });
       return sendUser(request, reply, result);
     },
@@ -139,7 +136,7 @@ function updateRoute(app: HttpApp, { commands, organizations }: UserRouteParts):
     },
     async (request, reply) => {
       const { display_name: displayName, email, image_url: imageUrl } = request.body;
-      const context = await contextFor(request, request.query.organization_id, organizations);
+      const context = await targetContext(request, request.query.organization_id, organizations);
       const changes = { displayName, email, imageUrl };
       const result = await commands.update(context, request.params.id, changes, ifMatchOf(request));
       return sendUser(request, reply, result);
@@ -162,19 +159,10 @@ function deactivateRoute(app: HttpApp, { commands, organizations }: UserRoutePar
       },
     },
     async (request, reply) => {
-      const context = await contextFor(request, request.query.organization_id, organizations);
+      const context = await targetContext(request, request.query.organization_id, organizations);
       return sendUser(request, reply, await commands.deactivate(context, request.params.id, ifMatchOf(request)));
     },
   );
-}
-
-async function contextFor(
-  request: FastifyRequest,
-  requested: EntityId | undefined,
-  organizations: OrganizationQueries,
-): Promise<CommandContext> {
-  const organizationId = await targetOrganization(request.principal, requested, organizations);
-  return { ...commandContext(request), organizationId };
 }
 
 /** Answers a command with the user as it left it. */

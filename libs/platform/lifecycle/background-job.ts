@@ -59,20 +59,3 @@ export function startBackgroundJob(options: BackgroundJobOptions): BackgroundJob
     },
   };
 }
-
-/** Runs `work` every `everyMs`, the first time at once, never twice at a time. Failures as above. */
-export function startPeriodicJob({
-  everyMs,
-  work,
-  ...options
-}: Omit<BackgroundJobOptions, 'run'> & { everyMs: number; work(signal: AbortSignal): Promise<void> }): BackgroundJob {
-  return startBackgroundJob({
-    ...options,
-    async run(signal) {
-      while (!signal.aborted) {
-        await work(signal);
-        await pause(everyMs, signal);
-      }
-    },
-  });
-}

@@ -1,10 +1,5 @@
 export { backoffMs, pause, type BackoffOptions } from './backoff.ts';
-export {
-  startBackgroundJob,
-  startPeriodicJob,
-  type BackgroundJob,
-  type BackgroundJobOptions,
-} from './background-job.ts';
+export { startBackgroundJob, type BackgroundJob, type BackgroundJobOptions } from './background-job.ts';
 export { silentLog, type LifecycleLog } from './log.ts';
 export { selectRoles, StartRefusal, type Role, type RunningRole } from './role.ts';
 export { refusalLines, runProcess, type ProcessOptions } from './run-process.ts';

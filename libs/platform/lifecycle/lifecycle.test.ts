@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { backoffMs, pause } from './backoff.ts';
-import { startBackgroundJob, startPeriodicJob } from './background-job.ts';
+import { startBackgroundJob } from './background-job.ts';
 import { silentLog, type LifecycleLog } from './log.ts';
 import { selectRoles, StartRefusal } from './role.ts';
 import { createStopSequence } from './stop-sequence.ts';
@@ -93,24 +93,6 @@ describe('background job', () => {
     });
     await failed.promise;
     await expect(job.stop()).resolves.toBeUndefined();
-  });
-
-  it('can be periodic', async () => {
-    let times = 0;
-    const thrice = Promise.withResolvers<void>();
-    const job = startPeriodicJob({
-      name: 'job',
-      log: silentLog,
-      everyMs: 1,
-      async work() {
-        if (++times === 3) thrice.resolve();
-      },
-    });
-    await thrice.promise;
-    await job.stop();
-    const atStop = times;
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(times).toBe(atStop);
   });
 });
 

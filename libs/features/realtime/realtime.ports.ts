@@ -1,0 +1,115 @@
+/** What the realtime node asks of others. It knows sockets, positions and frames; it knows no noun. */
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+
+/** One durable event, ready to send. */
+export interface EventFrame {
+  readonly sequence: ChannelSequence;
+  /** `FRAME_FLAG`s. */
+  readonly flags: number;
+  /** The whole frame. */
+  readonly json: string;
+}
+
+/** Who listens to which channel, by which key: what a ticket stands for. */
+export interface Grant {
+  readonly organizationId: EntityId;
+  readonly channelId: EntityId;
+  readonly principalType: 'user' | 'service';
+  readonly principalId: EntityId;
+  readonly keyId: EntityId;
+  /** Those of the key when the ticket was issued. */
+  readonly scopes: readonly string[];
+}
+
+/**
+ * Port: one-time admission to a channel's socket.
+ *
+ * Guarantees: a value is redeemed at most once, within its life time, by whichever process comes first.
+ * `redeem` gives null for every value that is unknown, used or expired, without saying which.
+ * Omits: whether the grant still holds when it is redeemed ({@link ListenerAccess} does that).
+ * Throws `store_unavailable` faults.
+ */
+export interface Tickets {
+  issue(grant: Grant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }>;
+  redeem(value: string): Promise<Grant | null>;
+}
+
+/**
+ * Port: who may go on listening.
+ *
+ * Guarantees: one answer per grant, in order; false once the key is revoked or expired, its user is
+ * deactivated, or a user no longer takes part in the channel.
+ * Omits: doubt. It throws `store_unavailable` when it cannot know, and nobody loses access by that.
+ */
+export interface ListenerAccess {
+  check(grants: readonly Grant[]): Promise<readonly boolean[]>;
+}
+
+/** A frame outside the log, ready to send: an answer being written, something ephemeral. */
+export interface LiveValue {
+  /** `FRAME_FLAG`s: who hasn't asked for all of them isn't sent it. */
+  readonly flags: number;
+  /** What a newer value replaces an older one by. */
+  readonly key: string;
+  /** The whole frame. */
+  readonly json: string;
+}
+
+/** Port: what is current outside the log, for who comes late or missed some of it. May be incomplete, never stale. */
+export interface LiveValues {
+  current(organizationId: EntityId, channelId: EntityId): Promise<readonly LiveValue[]>;
+}
+
+/** A command as a client sent it; `data` is not looked at yet. */
+export interface LiveCommand {
+  readonly id: string;
+  readonly type: string;
+  readonly data: unknown;
+}
+
+export type LiveCommandOutcome =
+  | {
+      readonly ok: true;
+      /** Of the newest event that came of it; null for what leaves no event. */
+      readonly seq: ChannelSequence | null;
+    }
+  | {
+      readonly ok: false;
+      readonly code: string;
+      readonly detail: string;
+      /** Seconds. */
+      readonly retryAfter?: number;
+    };
+
+/**
+ * Port: what a socket may ask to be done.
+ *
+ * Guarantees: resolves once the events are durable, with an outcome also for what is malformed, forbidden
+ * or impossible just now. Does not throw, but for defects.
+ */
+export interface LiveCommands {
+  run(grant: Grant, command: LiveCommand, session: { readonly id: string }): Promise<LiveCommandOutcome>;
+}
+
+/**
+ * Port: the events of a channel as frames, out of the log itself.
+ *
+ * Guarantees: frames are contiguous, ascending, and the same bytes that were or will be published live.
+ * Omits: the read model. A head that is told here may not be published yet.
+ * Throws `store_unavailable` faults.
+ */
+export interface ChannelLog {
+  /** Sequence of the newest event; null if the organization has no such channel. */
+  head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null>;
+  /**
+   * Pages from `after + 1` to what is the end at the time; each at most about 500 frames or 1 MiB. Holds
+   * nothing open between pages, so that a slow reader costs nothing.
+   */
+  framesAfter(
+    organizationId: EntityId,
+    channelId: EntityId,
+    after: ChannelSequence,
+  ): AsyncIterable<readonly EventFrame[]>;
+}

@@ -3,6 +3,8 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
+import type { ErrorDetail } from './frames.schemas.ts';
+
 /** One durable event, ready to send. */
 export interface EventFrame {
   readonly sequence: ChannelSequence;
@@ -78,7 +80,7 @@ export type LiveCommandOutcome =
   | {
       readonly ok: false;
       readonly code: string;
-      readonly detail: string;
+      readonly detail: ErrorDetail;
       /** Seconds. */
       readonly retryAfter?: number;
     };

@@ -64,6 +64,8 @@ export {
   unauthorized,
   ValidationFailure,
 } from './errors.ts';
+export { parseJsonBody } from './json-body.ts';
+export { parseInput } from './validation/validator.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageRequest } from './paging.ts';

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ValidationFailure } from './errors.ts';
+import type { InputPart } from './validation/issue-mapper.ts';
 import { syntaxFaultOf } from './validation/json-syntax.ts';
 import type { ValidationError } from './validation/pydantic-errors.ts';
 
@@ -7,30 +8,30 @@ import type { ValidationError } from './validation/pydantic-errors.ts';
 const MAX_DEPTH = 100;
 
 /**
- * The body of a request: parsed JSON, or `undefined` where it is empty.
+ * The body of a request, or another piece of input (`part`): parsed JSON, or `undefined` where it is empty.
  * @throws ValidationFailure 422 for bytes that are no UTF-8, malformed JSON, nesting beyond 100
  *   levels, and names that reach an object's prototype
  */
-export function parseJsonBody(bytes: Buffer): unknown {
+export function parseJsonBody(bytes: Buffer, part: InputPart = 'body'): unknown {
   if (bytes.length === 0) return undefined;
-  if (!isUtf8(bytes)) throw jsonInvalid({ error: 'The body is not UTF-8', position: 0 });
+  if (!isUtf8(bytes)) throw jsonInvalid(part, { error: `The ${part} is not UTF-8`, position: 0 });
   const decoded = bytes.toString();
   const text = decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded;
   const tooDeep = depthFault(text);
-  if (tooDeep !== undefined) throw jsonInvalid({ error: 'Nesting is too deep', position: tooDeep });
+  if (tooDeep !== undefined) throw jsonInvalid(part, { error: 'Nesting is too deep', position: tooDeep });
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw jsonInvalid(syntaxFaultOf(text));
+    throw jsonInvalid(part, syntaxFaultOf(text));
   }
-  if (SUSPICIOUS.test(text)) refusePrototypeNames(value);
+  if (SUSPICIOUS.test(text)) refusePrototypeNames(part, value);
   return value;
 }
 
-function jsonInvalid({ error, position }: { error: string; position: number }): ValidationFailure {
+function jsonInvalid(part: InputPart, { error, position }: { error: string; position: number }): ValidationFailure {
   return new ValidationFailure([
-    { type: 'json_invalid', loc: ['body', position], msg: 'JSON decode error', input: {}, ctx: { error } },
+    { type: 'json_invalid', loc: [part, position], msg: 'JSON decode error', input: {}, ctx: { error } },
   ]);
 }
 
@@ -54,9 +55,9 @@ function depthFault(text: string): number | undefined {
 /** Escapes can spell any name, so they are looked into as well. */
 const SUSPICIOUS = /__proto__|prototype|\\u/;
 
-function refusePrototypeNames(root: unknown): void {
+function refusePrototypeNames(part: InputPart, root: unknown): void {
   const errors: ValidationError[] = [];
-  const pending: { value: unknown; loc: (string | number)[] }[] = [{ value: root, loc: ['body'] }];
+  const pending: { value: unknown; loc: (string | number)[] }[] = [{ value: root, loc: [part] }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { value, loc } = next;
     if (typeof value !== 'object' || value === null) continue;

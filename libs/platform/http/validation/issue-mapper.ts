@@ -22,8 +22,8 @@ import { definition, discriminatorOf, isContainer, isInteger, placeOf, unionLabe
 import type { Place } from './schema-path.ts';
 import { count } from './schemas.ts';
 
-/** The parts of a request, as `loc` names them. */
-export type InputPart = 'path' | 'query' | 'header' | 'body';
+/** The parts of a request, as `loc` names them; and `frame`, what a websocket brings. */
+export type InputPart = 'path' | 'query' | 'header' | 'body' | 'frame';
 
 /** What a schema refused: the errors, or that the path names nothing. */
 export type Refusal = { readonly notFound: true } | { readonly notFound: false; readonly errors: ValidationError[] };
@@ -47,9 +47,9 @@ export function mapIssues(
   return { notFound: false, errors: [...errors.values()] };
 }
 
-/** Outside of bodies there is no object that lacks the member: FastAPI gives null. */
+/** Outside of bodies and frames there is no object that lacks the member: FastAPI gives null. */
 function inputOf(part: InputPart, error: ValidationError): unknown {
-  return error.type === 'missing' && part !== 'body' ? null : (error.input ?? null);
+  return error.type === 'missing' && part !== 'body' && part !== 'frame' ? null : (error.input ?? null);
 }
 
 function errorsOf(schema: z.core.$ZodType, data: unknown, issue: z.core.$ZodIssue): ValidationError[] {

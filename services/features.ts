@@ -78,6 +78,12 @@ export interface ReadModels {
   readonly state: ProjectionState;
 }
 
+/** How many events of types that nobody here declares this process has passed over, each time it read them. */
+export function skippedEvents(): number {
+  const counts = PROJECTIONS.flatMap(({ codec }) => [...codec.skipped.values()]);
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
 export function composeReadModels({ store, redis, readModel }: Platform): ReadModels {
   const projector = new Projector(store, readModel, PROJECTIONS);
   return { projector, reader: new EntityReader(redis, readModel, projector), state: new ProjectionState(redis) };

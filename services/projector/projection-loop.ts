@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { CorruptEventError } from '#libs/kernel/faults.ts';
-import type { EventFeed, FeedItem } from '#libs/platform/eventstore/index.ts';
+import type { EventFeed, FeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { ProjectionStart, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
 
@@ -90,14 +90,9 @@ export class ProjectionLoop {
 
   /** @returns false if the read models are no longer those of `build` */
   async #take(item: FeedItem, build: string, signal: AbortSignal): Promise<boolean> {
-    const { projector } = this.#parts;
     switch (item.kind) {
       case 'events':
-        await projector.applyStored(item.events, { repairLists: this.#progress.phase === 'catching-up' });
-        this.#report({
-          position: item.events.at(-1)?.position ?? this.#progress.position,
-          eventsSeen: this.#progress.eventsSeen + item.events.length,
-        });
+        await this.#apply(item.events);
         return this.#save(build, false, signal);
       case 'checkpoint':
         this.#report({ position: item.position });
@@ -107,6 +102,25 @@ export class ProjectionLoop {
         if (!signal.aborted) this.#report({ phase: 'live' });
         return true;
     }
+  }
+
+  /** What stands before a corrupt event is applied, so that the loop halts at that very event. */
+  async #apply(events: readonly StoredEvent[]): Promise<void> {
+    try {
+      await this.#applyBatch(events);
+    } catch (error) {
+      if (!(error instanceof CorruptEventError) || events.length === 1) throw error;
+      for (const event of events) await this.#applyBatch([event]);
+    }
+  }
+
+  async #applyBatch(events: readonly StoredEvent[]): Promise<void> {
+    const repairLists = this.#progress.phase === 'catching-up';
+    await this.#parts.projector.applyStored(events, { repairLists });
+    this.#report({
+      position: events.at(-1)?.position ?? this.#progress.position,
+      eventsSeen: this.#progress.eventsSeen + events.length,
+    });
   }
 
   async #save(build: string, complete: boolean, signal: AbortSignal): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { startBackgroundJob } from '#libs/platform/lifecycle/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeReadModels, skippedEvents } from '#services/features.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
 
@@ -27,6 +27,11 @@ export const projectorRole: Role<Platform, Config> = {
     metrics.observedGauge('projector_events_seen', 'Events that this process has projected or found projected', () => {
       return loop.progress.eventsSeen;
     });
+    metrics.observedGauge(
+      'events_skipped',
+      'Events of unknown types that this process has passed over, each time it read them: those of a newer Parley',
+      skippedEvents,
+    );
     platform.probes.push(projectionProbe(loop, feed));
     // A Redis that comes back may have lost its newest writes: go back to what it says it has.
     const restart = (): void => loop.restart();

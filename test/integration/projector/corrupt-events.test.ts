@@ -1,0 +1,199 @@
+/** Events that cannot be read: of a known type with a bad body, and of a type that nobody here declares. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
+import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
+import { entityKeys } from '#libs/platform/readmodel/index.ts';
+import { composeReadModels, skippedEvents } from '#services/features.ts';
+import type { ReadModels } from '#services/features.ts';
+import { ProjectionLoop } from '#services/projector/projection-loop.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+let test: TestPlatform;
+let models: ReadModels;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  models = composeReadModels(test.platform);
+});
+afterAll(() => test.stop());
+
+const created = {
+  type: 'websocket',
+  channelType: 'chat',
+  name: 'With damage',
+  participants: [],
+  metaData: null,
+  source: null,
+  agentInvocationBehavior: null,
+  parentChannelId: null,
+  originMessageId: null,
+};
+const posted = {
+  participant: { type: 'system' },
+  content: [{ type: 'text', text: 'hello' }],
+  contentRole: 'user_message',
+  complete: false,
+  metadata: null,
+  invocationConfig: null,
+  turnId: null,
+  spanId: 'span-1',
+  parentSpanId: null,
+  depth: 1,
+  organizationApplication: null,
+};
+const reaction = {
+  sequence: 2,
+  emoji: '👍',
+  reactor: { type: 'user', id: 'u', name: 'Ada' },
+  target: { role: 'user', senderId: null },
+};
+
+/** Past every codec, as damage or somebody else's program would. */
+async function plant(
+  stream: string,
+  expected: StreamRevision,
+  events: readonly (readonly [string, object])[],
+  organizationId: string,
+): Promise<StreamRevision> {
+  const toAppend = events.map(([type, data]): EventToAppend => {
+    const id = newId();
+    const actor = { type: 'system' as const, id: 'damage' };
+    const metadata = { at: new Date().toISOString(), organizationId, actor, commandId: id };
+    return { id, type, data, metadata: { ...metadata, $correlationId: id, $causationId: id } };
+  });
+  const result = await test.platform.store.append(stream, expected, toAppend);
+  if (result.kind !== 'appended') throw new Error(`${stream} is not at ${expected}`);
+  return result.revision;
+}
+
+async function reflected(organizationId: string, channelId: string): Promise<number> {
+  const stored = await test.platform.redis.get(entityKeys('channel', organizationId, channelId).revision);
+  return stored === null ? -1 : Number(stored);
+}
+
+/** A log of its own for every case: a projector that has halted goes no further, whatever comes after. */
+async function emptyLog(): Promise<void> {
+  await test.stop();
+  test = await startTestPlatform();
+  models = composeReadModels(test.platform);
+}
+
+function runLoop() {
+  const problems: unknown[] = [];
+  const abort = new AbortController();
+  const { feed } = test.platform;
+  const loop = new ProjectionLoop({ feed, ...models, onProblem: (error) => problems.push(error) });
+  const ended = loop.run(abort.signal);
+  return { loop, problems, ended, stop: async () => (abort.abort(), await ended) };
+}
+
+const DAMAGED: readonly (readonly [string, object])[] = [
+  ['InteractionPosted.v1', { ...posted, spanId: 7 }],
+  ['InteractionContentAppended.v1', { sequence: 2, content: 'more' }],
+  ['InteractionCompleted.v1', { sequence: 0, content: null }],
+  ['InteractionFailed.v1', { sequence: 2 }],
+  ['ReactionAdded.v1', { ...reaction, reactor: 'Ada' }],
+  ['ReactionRemoved.v1', reaction],
+  ['ReadReceiptRecorded.v1', { sequence: 2, agentId: 'agent-1' }],
+  ['MentionInvitePromptDismissed.v1', { userId: 'u' }],
+];
+
+describe('an event of a known type with a bad body', () => {
+  it.each(DAMAGED)('halts the projector at that very event: %s', async (type, data) => {
+    await emptyLog();
+    const organizationId = newId();
+    const [before, damaged, after] = [newId(), newId(), newId()];
+    await plant(`channel-${before}`, NO_EVENTS, [['ChannelCreated.v1', { ...created, id: before }]], organizationId);
+    const good = [
+      ['ChannelCreated.v1', { ...created, id: damaged }],
+      ['InteractionPosted.v1', posted],
+    ] as const;
+    const at = await plant(`channel-${damaged}`, NO_EVENTS, good, organizationId);
+    await plant(
+      `channel-${damaged}`,
+      at,
+      [
+        [type, data],
+        ['ChannelRenamed.v1', { name: 'Later' }],
+      ],
+      organizationId,
+    );
+    await plant(`channel-${after}`, NO_EVENTS, [['ChannelCreated.v1', { ...created, id: after }]], organizationId);
+
+    // And again after a restart: nothing but mending helps.
+    for (let start = 0; start < 2; start++) {
+      const { loop, problems, ended } = runLoop();
+      await ended;
+      const where = `${type} channel-${damaged}@2`;
+      expect(loop.progress).toMatchObject({ phase: 'halted', problem: expect.stringContaining(where) });
+      expect(problems).toHaveLength(1);
+      expect(await reflected(organizationId, before)).toBe(0);
+      expect(await reflected(organizationId, damaged)).toBe(1);
+      expect(await reflected(organizationId, after)).toBe(-1);
+      expect(await models.state.isComplete()).toBe(false);
+    }
+  });
+});
+
+describe('an event of an unknown type', () => {
+  it('is passed over and counted, and what comes after it is applied', async () => {
+    await emptyLog();
+    const [organizationId, channelId] = [newId(), newId()];
+    const skippedBefore = skippedEvents();
+    const events = [
+      ['ChannelCreated.v1', { ...created, id: channelId }],
+      ['InteractionPosted.v1', posted],
+      ['InteractionTranslated.v1', { sequence: 2 }],
+      ['ReactionAdded.v2', { at: 'another time' }],
+      ['ReactionAdded.v1', reaction],
+    ] as const;
+    await plant(`channel-${channelId}`, NO_EVENTS, events, organizationId);
+    const { loop, problems, stop } = runLoop();
+    await eventually(() => loop.progress.phase === 'live');
+    await stop();
+    expect(problems).toEqual([]);
+    expect(await reflected(organizationId, channelId)).toBe(4);
+    expect(skippedEvents() - skippedBefore).toBe(2);
+  });
+});
+
+describe('a running Parley whose log is damaged', () => {
+  it('says so in health and log, and goes on serving what it can', async () => {
+    await emptyLog();
+    const stores = { eventstoreUrl: test.eventStore.url, redisUrl: test.redis.url };
+    const parley = await startParleyProcess(stores);
+    try {
+      await parley.ready();
+      const [newer, bad] = [newId(), newId()];
+      await plant(`channel-${newer}`, NO_EVENTS, [['ChannelFramed.v1', {}]], newId());
+      await eventually(async () => /^parley_events_skipped [1-9]/m.test((await parley.api.get('/metrics')).text));
+      expect((await parley.api.get('/health/ready')).status).toBe(200);
+
+      const events = [
+        ['ChannelCreated.v1', { ...created, id: bad }],
+        ['InteractionPosted.v1', { ...posted, content: null }],
+      ] as const;
+      await plant(`channel-${bad}`, NO_EVENTS, events, newId());
+      const health = await eventually(async () => {
+        const { status, text } = await parley.api.get('/health/ready');
+        return status === 503 && text;
+      });
+      expect(health).toContain('"phase":"halted"');
+      expect(health).toContain(`InteractionPosted.v1 channel-${bad}@1`);
+      expect(parley.output()).toContain('the projector has halted at an event that it cannot apply');
+
+      const channel = await parley.api.post('/api/v1/channels', { name: 'In good order', participants: [] });
+      expect(channel.status).toBe(200);
+      const { id } = channel.json() as { readonly id: string };
+      expect((await parley.api.get(`/api/v1/channels/${id}`)).json()).toMatchObject({ name: 'In good order' });
+    } finally {
+      await parley.stop();
+    }
+  }, 60_000);
+});

@@ -46,3 +46,13 @@ export class PresentInteractions implements InteractionView {
     return this.#collections.numbers(keys.index('incomplete'), { ...bounds, ...page });
   }
 }
+
+/** Those of the interactions that are complete. */
+export async function complete(
+  view: InteractionView,
+  keys: InteractionKeys,
+  sequences: readonly number[],
+): Promise<number[]> {
+  const incomplete = await view.incomplete(keys, sequences);
+  return sequences.filter((_, index) => incomplete[index] !== true);
+}

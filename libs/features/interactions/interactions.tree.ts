@@ -1,0 +1,64 @@
+import { z } from 'zod';
+
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
+
+import type { InteractionDocuments, Reading } from './interactions.documents.ts';
+import { interactionKeys } from './interactions.keys.ts';
+import { sequenceOfChild } from './interactions.projection.ts';
+import { complete } from './interactions.view.ts';
+import type { ToolCallUpdate } from './tool-call-updates.ts';
+
+/** More descendants than this are not shown below one interaction. */
+const MAX_NESTED = 2_000;
+
+/** All that hangs below a span, ordered by sequence. */
+export async function descendants(
+  { collections, documents }: { readonly collections: CollectionReader; readonly documents: InteractionDocuments },
+  reading: Reading,
+  spanId: string,
+  { includeIncomplete }: { readonly includeIncomplete: boolean },
+): Promise<Buffer[]> {
+  const { organizationId, channelId, view } = reading;
+  const keys = interactionKeys(organizationId, channelId);
+  const found = new Map<ChannelSequence, Buffer>();
+  // A level of the tree at a time: as many round trips as it is deep, and no tree is deeper than 64.
+  for (let parents = [spanId]; parents.length > 0 && found.size < MAX_NESTED;) {
+    const prefixes = parents.map((parent) => `${parent} `);
+    const members = (await collections.withPrefixes(keys.children, prefixes, MAX_NESTED - found.size)).flat();
+    const there = members.map(sequenceOfChild).filter((sequence) => sequence < view.end);
+    const sequences = there.slice(0, MAX_NESTED - found.size);
+    parents = [];
+    for (const [index, document] of (await documents.of(reading, sequences)).entries()) {
+      const sequence = sequences[index];
+      if (document === null || sequence === undefined) continue;
+      found.set(sequence, document);
+      parents.push(nodeOf(document).span_id);
+    }
+  }
+  const sequences = [...found.keys()].sort((a, b) => a - b);
+  const shown = includeIncomplete ? sequences : await complete(view, keys, sequences);
+  return shown.flatMap((sequence) => found.get(sequence as ChannelSequence) ?? []);
+}
+
+const node = z.object({ span_id: z.string() });
+
+/** Where an interaction stands in the tree. */
+export function nodeOf(document: Buffer): z.infer<typeof node> {
+  return node.parse(JSON.parse(document.toString()));
+}
+
+/** Of the updates of a channel's tool calls, those that belong below `shown`. */
+export function updatesBelow(shown: readonly Buffer[], updates: readonly ToolCallUpdate[]): Buffer[] {
+  const spans = new Set(shown.map((document) => nodeOf(document).span_id));
+  return updates
+    .filter(({ parentSpanId }) => parentSpanId !== null && spans.has(parentSpanId))
+    .map(({ document }) => document);
+}
+
+/** Spliced in before the closing brace: what is stored is sent as it is. */
+export function withNested(document: Buffer, below: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = [document.subarray(0, -1), Buffer.from(',"nested_interactions":[')];
+  for (const [index, one] of below.entries()) parts.push(...(index === 0 ? [one] : [Buffer.from(','), one]));
+  return Buffer.concat([...parts, Buffer.from(']}')]);
+}

@@ -5,3 +5,5 @@ export { guarded, connectRedis, redisFault, waitForRedis } from './redis.ts';
 export type { RedisConnectionOptions } from './redis.ts';
 export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription, SubscriptionHandlers } from './subscription.ts';
+export { TopicSubscriptions } from './topics.ts';
+export type { TopicHandlers, TopicSubscription } from './topics.ts';

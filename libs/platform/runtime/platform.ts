@@ -5,7 +5,7 @@ import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
-import { connectRedis, guarded } from '#libs/platform/redis/index.ts';
+import { connectRedis, guarded, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
 /** What every role works with. Opened once per process, closed by whoever opened it. */
@@ -14,6 +14,8 @@ export interface Platform {
   readonly feed: EventFeed;
   readonly redis: Redis;
   readonly readModel: ReadModel;
+  /** What is published in Redis, on one connection for the whole process. */
+  readonly topics: TopicSubscriptions;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Signs cursors and positions; the same in all processes of one Parley. */
@@ -45,16 +47,19 @@ export function openPlatform(options: PlatformOptions): Platform {
   const redis = connectRedis(redisUrl, {
     onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
   });
+  const topics = new TopicSubscriptions(redis);
   return {
     store,
     feed,
     redis,
     readModel: new ReadModel(redis),
+    topics,
     log,
     metrics,
     tokenSecret,
     probes: [eventStoreProbe(store), redisProbe(redis)],
     async close() {
+      topics.close();
       redis.disconnect();
       await close();
     },

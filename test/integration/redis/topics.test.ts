@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Redis } from 'ioredis';
+
+import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { TopicSubscription } from '#libs/platform/redis/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let topics: TopicSubscriptions;
+
+beforeEach(async () => {
+  server = await startTestRedis();
+  redis = connectRedis(server.url);
+  await waitForRedis(redis, 5_000);
+  topics = new TopicSubscriptions(redis);
+});
+afterEach(async () => {
+  topics.close();
+  redis.disconnect();
+  await server.stop();
+});
+
+interface Listener extends TopicSubscription {
+  /** All that it was told, in order. */
+  readonly told: string[];
+}
+
+function listen(topic: string): Listener {
+  const told: string[] = [];
+  const subscription = topics.subscribe(topic, {
+    onMessage: (message) => told.push(message.toString()),
+    onListening: () => told.push('(listening)'),
+    onDeaf: () => told.push('(deaf)'),
+  });
+  return {
+    told,
+    get listening() {
+      return subscription.listening;
+    },
+    stop: () => subscription.stop(),
+  };
+}
+
+async function listening(...listeners: readonly Listener[]): Promise<void> {
+  await eventually(() => listeners.every((one) => one.listening));
+}
+
+/** How many connections Redis counts as subscribers of the topic. */
+async function subscribersInRedis(topic: string): Promise<number> {
+  const reply = await server.command('PUBSUB', 'SHARDNUMSUB', topic);
+  return Array.isArray(reply) ? Number(reply[1]) : Number.NaN;
+}
+
+describe('subscriptions to topics', () => {
+  it('hear what is published once they listen, in its order, byte for byte', async () => {
+    const one = listen('topic{a}');
+    expect([one.listening, one.told]).toEqual([false, []]);
+    await listening(one);
+    const messages = Array.from({ length: 100 }, (_, n) => `${n} – ü 🎈\nsecond line`);
+    await Promise.all(messages.map((message) => redis.spublish('topic{a}', message)));
+    await eventually(() => one.told.length === 101);
+    expect(one.told).toEqual(['(listening)', ...messages]);
+  });
+
+  it('hear only their own topics', async () => {
+    const [a, b] = [listen('topic{a}'), listen('topic{b}')];
+    await listening(a, b);
+    await redis.spublish('topic{a}', 'to a');
+    await redis.spublish('topic{b}', 'to b');
+    await eventually(() => b.told.length === 2);
+    expect([a.told, b.told]).toEqual([
+      ['(listening)', 'to a'],
+      ['(listening)', 'to b'],
+    ]);
+  });
+
+  it('share a topic in Redis, and give it up with the last of them', async () => {
+    const first = listen('topic{a}');
+    await listening(first);
+    const second = listen('topic{a}');
+    expect(second.listening).toBe(false);
+    await listening(second);
+    expect(await redis.spublish('topic{a}', 'for both')).toBe(1);
+    await eventually(() => first.told.includes('for both') && second.told.includes('for both'));
+    first.stop();
+    expect(first.listening).toBe(false);
+    await redis.spublish('topic{a}', 'for one');
+    await eventually(() => second.told.includes('for one'));
+    expect(first.told).toEqual(['(listening)', 'for both']);
+    second.stop();
+    await eventually(async () => (await subscribersInRedis('topic{a}')) === 0);
+  });
+
+  it('stand again when they were given up and taken up in one turn, or right after it', async () => {
+    const first = listen('topic{a}');
+    await listening(first);
+    for (let round = 0; round < 20; round++) {
+      listen('topic{a}').stop();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    first.stop();
+    const second = listen('topic{a}');
+    await listening(second);
+    second.stop();
+    await new Promise((resolve) => setImmediate(resolve));
+    const third = listen('topic{a}');
+    await listening(third);
+    expect(await redis.spublish('topic{a}', 'hello')).toBe(1);
+    await eventually(() => third.told.includes('hello'));
+    expect([first.told, second.told]).toEqual([['(listening)'], ['(listening)']]);
+  });
+
+  it('say nothing to one that was stopped before it was heard', async () => {
+    const stopped = listen('topic{a}');
+    stopped.stop();
+    const other = listen('topic{b}');
+    await listening(other);
+    await redis.spublish('topic{a}', 'to nobody');
+    await redis.spublish('topic{b}', 'to b');
+    await eventually(() => other.told.length === 2);
+    expect(stopped.told).toEqual([]);
+  });
+
+  it('say that they are deaf when Redis dies, and listen again when it is back', async () => {
+    const both = [listen('topic{a}'), listen('topic{b}')] as const;
+    await listening(...both);
+    await server.kill9();
+    await eventually(() => both.every(({ listening: heard, told }) => !heard && told.at(-1) === '(deaf)'));
+    const late = listen('topic{c}');
+    await server.restart();
+    await listening(...both, late);
+    await waitForRedis(redis, 5_000);
+    await redis.spublish('topic{a}', 'again');
+    await redis.spublish('topic{c}', 'late');
+    await eventually(() => both[0].told.includes('again') && late.told.includes('late'));
+    expect(both.map(({ told }) => told)).toEqual([
+      ['(listening)', '(deaf)', '(listening)', 'again'],
+      ['(listening)', '(deaf)', '(listening)'],
+    ]);
+    expect(late.told).toEqual(['(listening)', 'late']);
+  });
+
+  it('notice a Redis that hangs without closing anything', async () => {
+    const one = listen('topic{a}');
+    await listening(one);
+    server.pause();
+    await eventually(() => one.told.at(-1) === '(deaf)');
+    server.resume();
+    await listening(one);
+    expect(one.told).toEqual(['(listening)', '(deaf)', '(listening)']);
+  }, 30_000);
+
+  it('are made anew when Redis closes their connection', async () => {
+    const one = listen('topic{a}');
+    await listening(one);
+    await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(() => one.told.length === 3);
+    expect(one.told).toEqual(['(listening)', '(deaf)', '(listening)']);
+  });
+
+  it('can be many, over one connection, before and after it is lost', async () => {
+    const many = Array.from({ length: 3_000 }, (_, n) => listen(`topic{${n}}`));
+    await listening(...many);
+    expect(
+      String(await server.command('CLIENT', 'LIST', 'TYPE', 'pubsub'))
+        .trim()
+        .split('\n'),
+    ).toHaveLength(1);
+    await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(() => many.every(({ told }) => told.length === 3));
+    await Promise.all(many.map((_, n) => redis.spublish(`topic{${n}}`, `to ${n}`)));
+    await eventually(() => many.every(({ told }, n) => told.at(-1) === `to ${n}`));
+    for (const one of many) one.stop();
+    await eventually(async () => (await shardChannels()).length === 0);
+  }, 60_000);
+
+  it('open no connection before the first of them', async () => {
+    expect(String(await server.command('CLIENT', 'LIST', 'TYPE', 'pubsub')).trim()).toBe('');
+  });
+});
+
+async function shardChannels(): Promise<unknown[]> {
+  const reply = await server.command('PUBSUB', 'SHARDCHANNELS');
+  return Array.isArray(reply) ? reply : ['no answer'];
+}

@@ -18,11 +18,23 @@ interface Play extends PlayedChannel {
   readonly random: (below: number) => number;
   readonly spans: string[];
   readonly open: number[];
+  /** Sequences of all that was posted. */
+  readonly posted: number[];
 }
+
+/** Sends half of what is posted, and reacts; nobody else dismisses prompts. */
+export const ADA = 'ada';
+const REACTORS = [
+  { type: 'user', id: ADA, name: 'Ada' },
+  { type: 'user', id: 'bob', name: 'Bob' },
+  { type: 'agent', id: 'agent-1', name: 'Otto' },
+  { type: 'agent', id: 'agent-2', name: null },
+] as const;
+const EMOJIS = ['👍', '👩🏽‍🚀'] as const;
 
 /**
  * Sends random commands to one new channel: changes of the channel, interactions posted whole and in parts, in
- * trees. Their times come from clocks that differ by up to `skewMs`.
+ * trees, and reactions, receipts and dismissals added to them. Their times come from clocks that differ by up to `skewMs`.
  */
 export async function playInteractions(
   features: Features,
@@ -37,11 +49,13 @@ export async function playInteractions(
     at: new Date(Date.UTC(2026, 0, 1) + index * 1_000 + random(skewMs + 1)).toISOString(),
   });
   const channelId = await create(features, contextOf(0));
-  const play: Play = { features, organizationId, channelId, random, spans: [], open: [] };
+  const play: Play = { features, organizationId, channelId, random, spans: [], open: [], posted: [] };
   for (let index = 1; index < commands; index++) {
     // Long stretches in which the channel itself stays as it is.
     const isAboutChannel = random(100) < (Math.floor(index / 90) % 2 === 0 ? 25 : 0);
-    await (isAboutChannel ? changeChannel(play, contextOf(index)) : changeInteractions(play, contextOf(index)));
+    if (isAboutChannel) await changeChannel(play, contextOf(index));
+    else if (random(4) === 0) await annotate(play, contextOf(index));
+    else await changeInteractions(play, contextOf(index));
   }
   return { organizationId, channelId };
 }
@@ -90,14 +104,32 @@ async function changeInteractions(play: Play, context: CommandContext): Promise<
   else await commands.fail(context, place, `reason ${random(9)}`);
 }
 
-async function post({ features, channelId, random, spans, open }: Play, context: CommandContext): Promise<void> {
+/** Mostly of one of the newest interactions, so that what was added is taken back often. */
+async function annotate({ features, channelId, random, posted }: Play, context: CommandContext): Promise<void> {
+  const sequence = posted[posted.length - 1 - random(Math.min(posted.length, random(5) === 0 ? 50 : 3))];
+  if (sequence === undefined) return;
+  const { commands } = features.reactions;
+  const place = { channelId, sequence: sequence as never };
+  const reactor = REACTORS[random(REACTORS.length)] ?? REACTORS[0];
+  const emoji = EMOJIS[random(EMOJIS.length)] ?? EMOJIS[0];
+  const what = random(8);
+  if (what < 3) await commands.react(context, place, reactor, emoji);
+  else if (what < 6) await commands.withdraw(context, place, reactor, emoji);
+  else if (what < 7) await commands.recordReceipt(context, place, `agent-${random(3)}`);
+  else await commands.dismissMentionInvitePrompt({ ...context, actor: { type: 'user', id: ADA } }, place);
+}
+
+async function post(
+  { features, channelId, random, spans, open, posted }: Play,
+  context: CommandContext,
+): Promise<void> {
   const complete = random(3) > 0;
   const spanId = context.commandId;
   const result = await features.interactions.commands.post(
     context,
     channelId,
     {
-      participant: { type: 'system' },
+      participant: random(2) === 0 ? { type: 'system' } : { type: 'authenticated_user', user_id: ADA },
       content: [{ type: 'text', text: `text ${random(1_000)} ü 🎈` }],
       contentRole: ROLES[random(ROLES.length)] ?? 'user_message',
       complete,
@@ -113,5 +145,6 @@ async function post({ features, channelId, random, spans, open }: Play, context:
   // A tree can grow too deep, and too much can be open: such a post is refused.
   if (!result.ok) return;
   spans.push(spanId);
+  posted.push(sequenceOf(result.revision));
   if (!complete) open.push(sequenceOf(result.revision));
 }

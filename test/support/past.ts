@@ -7,6 +7,7 @@ import { BLOCK } from '#libs/platform/readmodel/history.ts';
 
 import { evolve, foldChannel } from './channel-fold.ts';
 import type { ChannelResource } from './channel-fold.ts';
+import { ADA } from './channel-with-a-past.ts';
 import { asRecord } from './log-reader.ts';
 import type { LogEvent } from './log-reader.ts';
 
@@ -19,6 +20,10 @@ export interface PastInteraction {
   readonly content: readonly unknown[];
   readonly complete: boolean;
   readonly metadata: unknown;
+  /** As Ada sees it; without the ids that follow from where it stands. */
+  readonly reactions: unknown;
+  readonly agent_read_receipts: unknown;
+  readonly mention_invite_prompt_dismissed: boolean;
 }
 
 export interface Past {
@@ -42,7 +47,12 @@ export function pastOf(events: readonly LogEvent[]): Past {
   for (const [revision, event] of events.entries()) {
     if (event.type === 'InteractionPosted.v1') interactions.set(revision + 1, posted(event, revision + 1));
     else if (event.type.startsWith('Interaction')) change(interactions, event);
+    else if (isAnnotation(event)) continue;
     else channel = channel === null ? foldChannel([event]) : evolve(channel, event);
+  }
+  for (const one of interactions.values()) {
+    const own = events.filter((event) => isAnnotation(event) && event.data['sequence'] === one.sequence);
+    interactions.set(one.sequence, { ...one, ...annotationsOf(own) });
   }
   return { channel, interactions: [...interactions.values()] };
 }
@@ -57,6 +67,47 @@ function posted({ data, metadata }: LogEvent, sequence: number): PastInteraction
     content: listOf(data['content']),
     complete: data['complete'] === true,
     metadata: data['metadata'],
+    ...annotationsOf([]),
+  };
+}
+
+function isAnnotation({ type }: LogEvent): boolean {
+  return /^(Reaction|ReadReceipt|MentionInvitePrompt)/.test(type);
+}
+
+/** What the events about one interaction have added to it, as Ada sees it (contract, section 2.12). */
+function annotationsOf(
+  events: readonly LogEvent[],
+): Pick<PastInteraction, 'reactions' | 'agent_read_receipts' | 'mention_invite_prompt_dismissed'> {
+  let stands: { emoji: unknown; type: unknown; id: unknown; name: unknown; target: Record<string, unknown> }[] = [];
+  for (const { type, data } of events) {
+    if (!type.startsWith('Reaction')) continue;
+    const { type: kind, id, name } = asRecord(data['reactor']);
+    stands = stands.filter((one) => one.emoji !== data['emoji'] || one.type !== kind || one.id !== id);
+    const added = { emoji: data['emoji'], type: kind, id, name, target: asRecord(data['target']) };
+    if (type === 'ReactionAdded.v1') stands.push(added);
+  }
+  const emojis = [...new Set(stands.map(({ emoji }) => emoji))];
+  const reactions = emojis.map((emoji) => {
+    const own = stands.filter((one) => one.emoji === emoji);
+    const [users, agents] = [own.filter(({ type }) => type === 'user'), own.filter(({ type }) => type === 'agent')];
+    return {
+      emoji,
+      count: own.length,
+      reacted_by_me: users.some(({ id }) => id === ADA),
+      target_role: own[0]?.target['role'],
+      reacted_by_agent: agents.length > 0,
+      reactor_names: [...users.filter(({ id }) => id !== ADA), ...agents].flatMap(({ name }) => name ?? []),
+      target_sender_id: own[0]?.target['senderId'],
+    };
+  });
+  const receipts = events
+    .filter(({ type }) => type === 'ReadReceiptRecorded.v1')
+    .map(({ id, data, metadata }) => ({ id, agent_id: data['agentId'], read_at: metadata['at'] }));
+  return {
+    reactions: reactions.length === 0 ? null : reactions,
+    agent_read_receipts: receipts.length === 0 ? null : receipts,
+    mention_invite_prompt_dismissed: events.some(({ type }) => type === 'MentionInvitePromptDismissed.v1'),
   };
 }
 

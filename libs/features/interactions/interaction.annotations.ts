@@ -25,12 +25,16 @@ export interface Annotation {
  * event loop. Only interactions that have something to show are in the answer.
  */
 export interface Annotations {
-  /** @throws `Fault` `store_unavailable` */
+  /**
+   * @param end what was added by the event of this sequence, or a later one, is left out; `Infinity` for none
+   * @throws `Fault` `store_unavailable`
+   */
   of(
     organizationId: EntityId,
     channelId: EntityId,
     sequences: readonly number[],
     reader: Reader,
+    end: number,
   ): Promise<ReadonlyMap<number, Annotation>>;
 }
 

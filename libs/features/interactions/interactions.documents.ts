@@ -37,7 +37,7 @@ export class InteractionDocuments {
     if (reader === null) return view.documents(keys, sequences);
     const [documents, annotations] = await Promise.all([
       view.documents(keys, sequences),
-      this.#annotations.of(organizationId, channelId, sequences, reader),
+      this.#annotations.of(organizationId, channelId, sequences, reader, view.end),
     ]);
     if (annotations.size === 0) return documents;
     return documents.map((document, index) => document && annotated(document, annotations.get(sequences[index] ?? 0)));
@@ -50,7 +50,7 @@ export class InteractionDocuments {
     document: Buffer,
     reader: Reader,
   ): Promise<Buffer> {
-    const annotations = await this.#annotations.of(organizationId, channelId, [sequence], reader);
+    const annotations = await this.#annotations.of(organizationId, channelId, [sequence], reader, Infinity);
     return annotated(document, annotations.get(sequence));
   }
 }

@@ -13,11 +13,10 @@ import {
   sendPage,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp, PointInHistory, Principal } from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { readerOf } from './interaction.annotations.ts';
-import type { Reader } from './interaction.annotations.ts';
 import { MAX_DEPTH, MAX_OPEN } from './interaction.decider.ts';
 import type { InteractionRejection } from './interaction.decider.ts';
 import { placeOfInteraction } from './interaction.id.ts';
@@ -78,7 +77,7 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
       const place = placeOf(request.params.interaction_id);
       const { as_of: asOf, include_incomplete: includeIncomplete } = request.query;
       const includeToolCallUpdates = request.query.include_tool_call_updates;
-      const shown = { reader: readerAt(request.principal, asOf), includeIncomplete };
+      const shown = { reader: readerOf(request.principal), includeIncomplete };
       const found = await queries.at(organizationId, place.channelId, asOf, async (view) => {
         const interaction = await queries.interaction(organizationId, place, shown, view);
         if (interaction === null || !request.query.include_nested_interactions) return interaction;
@@ -119,7 +118,7 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
       };
       const { organizationId } = request.principal;
       const found = await queries.at(organizationId, id, query.as_of, (view) =>
-        queries.list(organizationId, id, filter, page, readerAt(request.principal, query.as_of), view),
+        queries.list(organizationId, id, filter, page, readerOf(request.principal), view),
       );
       if (found === null) throw notFound();
       return sendPage(reply, found.items, page.meta(found));
@@ -213,11 +212,6 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       return sendChanged(request, reply, place, result, queries);
     },
   );
-}
-
-/** What readers have added is known as it is now only: the past is shown without. */
-function readerAt(principal: Principal, asOf: PointInHistory | undefined): Reader | null {
-  return asOf === undefined ? readerOf(principal) : null;
 }
 
 /** An id that cannot be one names nothing. */

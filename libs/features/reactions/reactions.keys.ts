@@ -10,6 +10,8 @@ import type { Reactor } from './reaction.events.ts';
 export interface ReactionKeys {
   /** Sorted set: all marks (see reactions.marks.ts), scored by the sequence of their interaction. */
   readonly marks: string;
+  /** Sorted set: the reactions that were taken back, likewise. Readers of the past need them. */
+  readonly withdrawn: string;
   /** Hash: what a command asks for by name, see {@link reactionField} and the ones below it. */
   readonly known: string;
 }
@@ -21,7 +23,7 @@ export function reactionKeys(organizationId: EntityId, channelId: EntityId): Rea
 /** @param channel the keys of the channel that the interactions are in */
 export function reactionKeysOf(channel: EntityKeys): ReactionKeys {
   const prefix = channel.revision.slice(0, -'revision'.length);
-  return { marks: `${prefix}marks`, known: `${prefix}marks:known` };
+  return { marks: `${prefix}marks`, withdrawn: `${prefix}marks:withdrawn`, known: `${prefix}marks:known` };
 }
 
 type AnySequence = ChannelSequence | number;

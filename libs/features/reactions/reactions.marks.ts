@@ -22,9 +22,11 @@ const reactionMark = z.tuple([
   z.string().nullable(),
 ]);
 const receiptMark = z.tuple([z.literal('receipt'), z.int(), z.string(), z.string(), z.string(), z.string()]);
-// With the sequence of its interaction: a member stands only once in the set, whatever its score.
+// After its order, as in the others, the user.
 const dismissalMark = z.tuple([z.literal('dismissal'), z.int(), z.string()]);
 const mark = z.union([reactionMark, receiptMark, dismissalMark]);
+// The sequence of the event that took it back, and the mark that it was.
+const withdrawnMark = z.tuple([z.int(), reactionMark]);
 
 /** A reaction that stands, with its place in the order of reacting. */
 export interface MarkedReaction extends Omit<Reaction, 'sequence'> {
@@ -48,19 +50,24 @@ export interface Marks {
 }
 
 /** @param addedAt sequence of the event that added it */
-export function encodeReaction({ emoji, reactor, target }: Omit<Reaction, 'sequence'>, addedAt: number): string {
-  const { type, id, name } = reactor;
-  const value: z.infer<typeof reactionMark> = [
-    'reaction',
-    addedAt,
-    emoji,
-    type,
-    id,
-    name,
-    target.role,
-    target.senderId,
-  ];
+export function encodeReaction(reaction: Omit<Reaction, 'sequence'>, addedAt: number): string {
+  return JSON.stringify(reactionMarkOf(reaction, addedAt));
+}
+
+/** @param withdrawnAt sequence of the event that took it back */
+export function encodeWithdrawn(
+  reaction: Omit<Reaction, 'sequence'>,
+  { addedAt, withdrawnAt }: { readonly addedAt: number; readonly withdrawnAt: number },
+): string {
+  const value: z.infer<typeof withdrawnMark> = [withdrawnAt, reactionMarkOf(reaction, addedAt)];
   return JSON.stringify(value);
+}
+
+function reactionMarkOf(
+  { emoji, reactor: { type, id, name }, target }: Omit<Reaction, 'sequence'>,
+  addedAt: number,
+): z.infer<typeof reactionMark> {
+  return ['reaction', addedAt, emoji, type, id, name, target.role, target.senderId];
 }
 
 export function encodeReceipt(event: StreamEvent<Extract<ReactionEvent, { type: 'ReadReceiptRecorded.v1' }>>): string {
@@ -76,21 +83,28 @@ export function encodeReceipt(event: StreamEvent<Extract<ReactionEvent, { type: 
   return JSON.stringify(value);
 }
 
-export function encodeDismissal(sequence: number, userId: string): string {
-  const value: z.infer<typeof dismissalMark> = ['dismissal', sequence, userId];
+/** @param dismissedAt sequence of the event */
+export function encodeDismissal(userId: string, dismissedAt: number): string {
+  const value: z.infer<typeof dismissalMark> = ['dismissal', dismissedAt, userId];
   return JSON.stringify(value);
 }
 
-/** What members of the sorted set say of one interaction, each kind in the order of its events. */
-export function decodeMarks(members: readonly string[]): Marks {
-  const reactions: MarkedReaction[] = [];
+/**
+ * What was added to one interaction before the event of the sequence `end`, each kind in the order of its events.
+ *
+ * @param stands members of the set of marks
+ * @param withdrawn members of the set of reactions that were taken back; one may stand in both, where that was
+ *   read later
+ */
+export function marksBefore(end: number, stands: readonly string[], withdrawn: readonly string[] = []): Marks {
+  const reactions = new Map<number, MarkedReaction>();
   const receipts: MarkedReceipt[] = [];
   const dismissedBy: string[] = [];
-  for (const member of members) {
+  for (const member of stands) {
     const found = mark.parse(JSON.parse(member));
+    if (found[1] >= end) continue;
     if (found[0] === 'reaction') {
-      const [, order, emoji, type, id, name, role, senderId] = found;
-      reactions.push({ order, emoji, reactor: { type, id, name }, target: { role, senderId } });
+      reactions.set(found[1], markedReaction(found));
     } else if (found[0] === 'receipt') {
       const [, order, id, agentId, readAt, turnId] = found;
       receipts.push({ order, id, agentId, readAt, turnId });
@@ -98,8 +112,18 @@ export function decodeMarks(members: readonly string[]): Marks {
       dismissedBy.push(found[2]);
     }
   }
+  for (const member of withdrawn) {
+    const [withdrawnAt, found] = withdrawnMark.parse(JSON.parse(member));
+    if (found[1] < end && end <= withdrawnAt) reactions.set(found[1], markedReaction(found));
+  }
   const inOrder = (a: { readonly order: number }, b: { readonly order: number }) => a.order - b.order;
-  return { reactions: reactions.sort(inOrder), receipts: receipts.sort(inOrder), dismissedBy };
+  return { reactions: [...reactions.values()].sort(inOrder), receipts: receipts.sort(inOrder), dismissedBy };
+}
+
+function markedReaction([, order, emoji, type, id, name, role, senderId]: z.infer<
+  typeof reactionMark
+>): MarkedReaction {
+  return { order, emoji, reactor: { type, id, name }, target: { role, senderId } };
 }
 
 const standing = z.tuple([z.int(), z.string().nullable()]);

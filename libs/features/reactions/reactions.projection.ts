@@ -7,7 +7,7 @@ import { reactionCodec } from './reaction.events.ts';
 import type { ReactionEvent } from './reaction.events.ts';
 import { dismissalField, reactionField, reactionKeysOf, receiptField } from './reactions.keys.ts';
 import type { ReactionKeys } from './reactions.keys.ts';
-import { encodeDismissal, encodeReaction, encodeReceipt, encodeStanding } from './reactions.marks.ts';
+import { encodeDismissal, encodeReaction, encodeReceipt, encodeStanding, encodeWithdrawn } from './reactions.marks.ts';
 
 /**
  * The part of a channel's projection that is about reactions, receipts and dismissals. No state: every event
@@ -34,15 +34,22 @@ function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteO
     }
     case 'ReactionRemoved.v1': {
       const { reactor, emoji, addedAt } = event.data;
+      const withdrawn = encodeWithdrawn(event.data, { addedAt, withdrawnAt: sequenceOf(event.revision) });
       return [
         { command: 'ZREM', key: keys.marks, args: [encodeReaction(event.data, addedAt)] },
+        { command: 'ZADD', key: keys.withdrawn, args: [sequence, withdrawn] },
         { command: 'HDEL', key: keys.known, args: [reactionField(sequence, reactor, emoji)] },
       ];
     }
     case 'ReadReceiptRecorded.v1':
       return mark(keys, sequence, encodeReceipt(event), receiptField(sequence, event.data.agentId));
     case 'MentionInvitePromptDismissed.v1':
-      return mark(keys, sequence, encodeDismissal(sequence, event.data.userId), dismissalField(sequence));
+      return mark(
+        keys,
+        sequence,
+        encodeDismissal(event.data.userId, sequenceOf(event.revision)),
+        dismissalField(sequence),
+      );
   }
 }
 

@@ -5,7 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
 
 import { reactionKeys } from './reactions.keys.ts';
-import { decodeMarks } from './reactions.marks.ts';
+import { marksBefore } from './reactions.marks.ts';
 import type { MarkedReaction, MarkedReceipt, Marks } from './reactions.marks.ts';
 
 /** What reactions, receipts and dismissals add to interactions, for whoever reads them. */
@@ -21,13 +21,19 @@ export class ReactionAnnotations implements Annotations {
     channelId: EntityId,
     sequences: readonly number[],
     reader: Reader,
+    end: number,
   ): Promise<ReadonlyMap<number, Annotation>> {
-    const { marks } = reactionKeys(organizationId, channelId);
-    const found = await this.#collections.withScores(marks, sequences);
+    const { marks, withdrawn } = reactionKeys(organizationId, channelId);
+    const [standing, gone] = await Promise.all([
+      this.#collections.withScores(marks, sequences),
+      // After the marks: what is taken back between the two is in both, not in none.
+      end === Infinity ? new Map<number, string[]>() : this.#collections.withScores(withdrawn, sequences),
+    ]);
     const annotations = new Map<number, Annotation>();
-    for (const [sequence, members] of found) {
+    for (const sequence of new Set([...standing.keys(), ...gone.keys()])) {
+      const found = marksBefore(end, standing.get(sequence) ?? [], gone.get(sequence));
       const id = interactionId({ channelId, sequence: sequence as ChannelSequence });
-      annotations.set(sequence, annotationOf(id, decodeMarks(members), reader));
+      annotations.set(sequence, annotationOf(id, found, reader));
     }
     return annotations;
   }

@@ -13,8 +13,8 @@ let reply: string;
 const get = (url: string, headers: Record<string, string> = {}): Promise<Answer> =>
   api.call({ method: 'GET', url, key: api.rootKey, headers });
 
-async function send(method: 'POST' | 'PATCH', url: string, body: object): Promise<Answer['json']> {
-  const answer = await api.call({ method, url, key: api.rootKey, body });
+async function send(method: 'POST' | 'PATCH' | 'PUT' | 'DELETE', url: string, body?: object): Promise<Answer['json']> {
+  const answer = await api.call({ method, url, key: api.rootKey, ...(body && { body }) });
   expect(answer).toMatchObject({ status: 200 });
   return answer.json;
 }
@@ -112,6 +112,34 @@ describe('GET /interactions/{interaction_id}?as_of', () => {
     expect((await interactionAt(draft, 4, nested)).json.nested_interactions).toEqual([]);
     const { nested_interactions: below } = (await interactionAt(draft, 6, nested)).json;
     expect(below).toEqual([expect.objectContaining({ id: reply, complete: true })]);
+  });
+});
+
+describe('what was added to an interaction', () => {
+  it('is shown as it was, also after it was taken back', async () => {
+    const at = (await send('POST', '/api/v1/channels', { name: 'reactions' })).id;
+    const posts = `/api/v1/channels/${at}/interactions`;
+    const participant = { type: 'authenticated_user', user_id: api.userId };
+    const { id } = await send('POST', posts, { content: text('hello'), participant });
+    const reaction = `/api/v1/interactions/${id}/reactions/${encodeURIComponent('👍')}`;
+    const otto = { agent_id: 'agent-1', agent_name: 'Otto' };
+    /* Sequences: 1 created, 2 posted, 3 reacted, 4 read, 5 taken back, 6 reacted again. */
+    await send('PUT', reaction, otto);
+    await send('POST', `/api/v1/interactions/${id}/read_receipts`, { agent_id: 'agent-1' });
+    await send('DELETE', `${reaction}?agent_id=agent-1`);
+    const now = await send('PUT', reaction, otto);
+    const { items } = (await get(`${posts}?as_of=4`)).json;
+    const seen = await Promise.all([2, 3, 4, 5, 6].map((sequence) => interactionAt(id, sequence)));
+    expect(seen.map(({ json }) => json.reactions?.[0].reactor_names ?? null)).toEqual([
+      null,
+      ['Otto'],
+      ['Otto'],
+      null,
+      ['Otto'],
+    ]);
+    expect(seen.map(({ json }) => json.agent_read_receipts?.length ?? 0)).toEqual([0, 0, 1, 1, 1]);
+    expect(seen[4]?.json).toEqual(now);
+    expect(items).toEqual([seen[2]?.json]);
   });
 });
 

@@ -5,7 +5,7 @@ import type { HistoryPoint } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
-import { playInteractions } from '#test/support/channel-with-a-past.ts';
+import { ADA, playInteractions } from '#test/support/channel-with-a-past.ts';
 import type { PlayedChannel } from '#test/support/channel-with-a-past.ts';
 import { eventsUntil, pastOf, streamOf } from '#test/support/past.ts';
 import type { Past, PastInteraction } from '#test/support/past.ts';
@@ -35,7 +35,11 @@ async function play(shape: { seed: number; commands: number; skewMs: number }) {
   return { channel, log };
 }
 
-const parsed = (bytes: Buffer | null | undefined): unknown => (bytes ? JSON.parse(bytes.toString()) : null);
+const reader = { userId: ADA };
+/** Ids that follow from where an interaction stands: the plain fold knows none. */
+const DERIVED = new Set(['interaction_id', 'message_event_id']);
+const parsed = (bytes: Buffer | null | undefined): unknown =>
+  bytes ? JSON.parse(bytes.toString(), (key, value: unknown) => (DERIVED.has(key) ? undefined : value)) : null;
 
 /** Every interaction at a point, page by page; null if there was no channel. */
 async function listAt(
@@ -48,7 +52,7 @@ async function listAt(
   for (let after: string | null = null; ;) {
     const page: { size: number; offset: number; after: string | null } = { size: 30, offset: 0, after };
     const found = await queries.at(organizationId, channelId, point, (view) =>
-      queries.list(organizationId, channelId, { ...filter, includeToolCallUpdates: false }, page, null, view),
+      queries.list(organizationId, channelId, { ...filter, includeToolCallUpdates: false }, page, reader, view),
     );
     if (found === null) return null;
     items.push(...found.items.map(parsed));
@@ -89,16 +93,10 @@ async function readInteraction(channel: PlayedChannel, at: number, sequence: num
   const { queries } = features.interactions;
   const place = { channelId, sequence: sequence as never };
   const found = await queries.at(organizationId, channelId, { sequence: at }, async (view) => {
-    const one = await queries.interaction(organizationId, place, { reader: null, includeIncomplete }, view);
+    const one = await queries.interaction(organizationId, place, { reader, includeIncomplete }, view);
     return (
       one &&
-      queries.nested(
-        organizationId,
-        place,
-        one,
-        { reader: null, includeIncomplete, includeToolCallUpdates: false },
-        view,
-      )
+      queries.nested(organizationId, place, one, { reader, includeIncomplete, includeToolCallUpdates: false }, view)
     );
   });
   return parsed(found);

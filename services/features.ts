@@ -42,6 +42,8 @@ import {
 import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
+import { KeyedListenerAccess, RedisTickets, ticketRoutes } from '#libs/features/realtime/index.ts';
+import type { ListenerAccess, Tickets } from '#libs/features/realtime/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 import {
   CollectionReader,
@@ -99,6 +101,8 @@ export interface Features extends ReadModels {
   readonly keys: { readonly commands: KeyCommands; readonly queries: KeyQueries };
   /** Tells every process which keys to forget. */
   readonly keyChanges: KeyChanges;
+  /** What sockets and their clients need. */
+  readonly realtime: { readonly tickets: Tickets; readonly access: ListenerAccess };
 }
 
 export function composeFeatures(platform: Platform): Features {
@@ -118,12 +122,11 @@ export function composeFeatures(platform: Platform): Features {
     onDeactivated: (organizationId, userId) =>
       keyChanges.announce({ kind: 'user-deactivated', organizationId, userId }),
   });
+  const channelQueries = new ChannelQueries(reader, history);
+  const directory = new KeyDirectory(platform);
   return {
     ...models,
-    channels: {
-      commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')),
-      queries: new ChannelQueries(reader, history),
-    },
+    channels: { commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')), queries: channelQueries },
     interactions: {
       commands: new InteractionCommands(runnerOfEvents(channelRunner), {
         updates,
@@ -140,6 +143,10 @@ export function composeFeatures(platform: Platform): Features {
     users: { commands: users, queries: new UserQueries(reader) },
     keys: { commands: new KeyCommands(stores, keyChanges, options), queries: new KeyQueries(reader) },
     keyChanges,
+    realtime: {
+      tickets: new RedisTickets(platform),
+      access: new KeyedListenerAccess({ directory, changes: keyChanges, channels: channelQueries }),
+    },
   };
 }
 
@@ -176,6 +183,7 @@ export function featureRoutes(features: Features, idempotency: IdempotencyStore)
       interactions: features.interactions.queries,
       nameOf: async (organizationId, userId) => (await users.queries.user(organizationId, userId))?.displayName ?? null,
     });
+    ticketRoutes(app, { tickets: features.realtime.tickets, channels: channels.queries });
     channelRoutes(app, { ...channels, users: users.queries });
     participantRoutes(app, { ...channels, users: users.queries });
     organizationRoutes(app, organizations);

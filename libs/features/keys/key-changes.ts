@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 
 import { publishToRedis, subscribeToRedis } from '#libs/platform/redis/index.ts';
+import type { Subscription } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { KEY_CHANGES_CHANNEL } from './keys.keys.ts';
@@ -37,6 +38,7 @@ export interface KeyChangeAnnouncer {
 export class KeyChanges implements KeyChangeAnnouncer {
   readonly #platform: Pick<Platform, 'redis' | 'log'>;
   readonly #memories = new Set<KeyMemory>();
+  #subscription: Subscription | null = null;
 
   constructor(platform: Pick<Platform, 'redis' | 'log'>) {
     this.#platform = platform;
@@ -57,23 +59,32 @@ export class KeyChanges implements KeyChangeAnnouncer {
     }
   }
 
-  /** Keeps `memory` up to date until the returned function is called. */
+  /** Keeps `memory` up to date until the returned function is called. However many there are: one connection. */
   inform(memory: KeyMemory): () => void {
     this.#memories.add(memory);
-    const subscription = subscribeToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, {
+    if (this.#subscription === null) this.#subscription = this.#subscribe();
+    else if (this.#subscription.listening) memory.setHearing(true);
+    return () => {
+      if (!this.#memories.delete(memory) || this.#memories.size > 0) return;
+      this.#subscription?.stop();
+      this.#subscription = null;
+    };
+  }
+
+  #subscribe(): Subscription {
+    const setHearing = (hears: boolean): void => {
+      for (const memory of this.#memories) memory.setHearing(hears);
+    };
+    return subscribeToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, {
       onMessage: (text) => {
         const change = keyChange.safeParse(parseJson(text));
-        if (change.success) memory.forget(change.data);
         // From a newer version, perhaps: what is not understood may concern everybody.
-        else memory.setHearing(true);
+        if (!change.success) return setHearing(true);
+        for (const memory of this.#memories) memory.forget(change.data);
       },
-      onListening: () => memory.setHearing(true),
-      onDeaf: () => memory.setHearing(false),
+      onListening: () => setHearing(true),
+      onDeaf: () => setHearing(false),
     });
-    return () => {
-      this.#memories.delete(memory);
-      subscription.stop();
-    };
   }
 }
 

@@ -2,6 +2,7 @@ import type { DomainEvent } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { userProjection } from '#libs/features/users/index.ts';
+import type { User } from '#libs/features/users/index.ts';
 import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
 import type { Projection } from '#libs/platform/readmodel/index.ts';
 import { guarded } from '#libs/platform/redis/index.ts';
@@ -10,8 +11,20 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 import { keyIdOf } from './key-form.ts';
 import { keyOwnerKeys } from './keys.keys.ts';
 import { keyProjection } from './keys.projection.ts';
-import { knownKey } from './known-key.ts';
+import type { KeyState } from './key.decider.ts';
+import { isWorking, knownKey } from './known-key.ts';
 import type { FoundKey, KnownKey } from './known-key.ts';
+
+/** A key that is known to be somebody's. */
+export interface KeyToCheck {
+  readonly organizationId: EntityId;
+  readonly keyId: EntityId;
+  readonly principalType: 'user' | 'service';
+  readonly principalId: EntityId;
+}
+
+const CHECKED_AT_ONCE = 256;
+const LOG_READS_AT_ONCE = 16;
 
 /**
  * Looks keys up in the read model or in the log: either store is enough to know a key. Only the log can say
@@ -44,6 +57,53 @@ export class KeyDirectory {
       }
     }
     throw fault;
+  }
+
+  /**
+   * Whether each of these keys, whose principals are known, works now. Many are read in few round trips.
+   *
+   * @throws `Fault` `store_unavailable` when it cannot be known
+   */
+  async areWorking(keys: readonly KeyToCheck[]): Promise<readonly boolean[]> {
+    const distinct = [...new Map(keys.map((key) => [key.keyId, key])).values()];
+    const working = new Map<EntityId, boolean>();
+    for (let from = 0; from < distinct.length; from += CHECKED_AT_ONCE) {
+      const some = distinct.slice(from, from + CHECKED_AT_ONCE);
+      const found = await this.#manyInReadModel(some);
+      // Not there is no answer: the read model may be behind, or have been emptied.
+      const missing = some.filter((_, index) => found[index] === null);
+      for (const [id, one] of await this.#manyInLog(missing)) working.set(id, isWorking(one, Date.now()));
+      for (const [index, one] of found.entries()) {
+        const id = some[index]?.keyId;
+        if (id !== undefined && one !== null) working.set(id, isWorking(one, Date.now()));
+      }
+    }
+    return keys.map(({ keyId }) => working.get(keyId) === true);
+  }
+
+  async #manyInReadModel(keys: readonly KeyToCheck[]): Promise<(FoundKey | null)[]> {
+    const wanted = keys.flatMap(({ organizationId, keyId, principalId }) => [
+      entityKeys(keyProjection.noun, organizationId, keyId),
+      entityKeys(userProjection.noun, organizationId, principalId),
+    ]);
+    const snapshots = await this.#platform.readModel.snapshots(wanted);
+    return keys.map(({ principalType }, index) => {
+      // As in `#snapshot`: written by the projections' own folds.
+      const key = (snapshots[2 * index]?.state ?? null) as KeyState;
+      const user = (snapshots[2 * index + 1]?.state ?? null) as User | null;
+      return key === null || (principalType === 'user' && user === null) ? null : { key, user };
+    });
+  }
+
+  async #manyInLog(keys: readonly KeyToCheck[]): Promise<Map<EntityId, FoundKey>> {
+    const found = new Map<EntityId, FoundKey>();
+    const waiting = keys.values();
+    const read = async (): Promise<void> => {
+      // Shared by all: each takes the next that nobody has taken.
+      for (const { keyId } of waiting) found.set(keyId, await this.#inLog(keyId));
+    };
+    await Promise.all(Array.from({ length: LOG_READS_AT_ONCE }, read));
+    return found;
   }
 
   async #inLog(id: EntityId): Promise<FoundKey> {

@@ -38,6 +38,13 @@ export function knownKey({ key, user }: FoundKey, digest: string): KnownKey | nu
   };
 }
 
+/** @param nowMs milliseconds since the Unix epoch */
+export function isWorking({ key, user }: FoundKey, nowMs: number): boolean {
+  if (key === null || key === 'withdrawn') return false;
+  const known = knownKey({ key, user }, key.digest);
+  return known !== null && (known.expiresAtMs === null || known.expiresAtMs > nowMs);
+}
+
 function mayAct(user: User | null, key: Key): boolean {
   return user !== null && user.organizationId === key.organizationId && user.deactivatedAt === null;
 }

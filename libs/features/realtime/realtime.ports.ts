@@ -47,6 +47,14 @@ export interface Tickets {
  */
 export interface ListenerAccess {
   check(grants: readonly Grant[]): Promise<readonly boolean[]>;
+  /** Tells at once of what is heard to end access, or may; until the returned function is called. */
+  onChange(listener: (change: AccessChange) => void): () => void;
+}
+
+/** Those whom it concerns have lost access (`lost`), or may have (`doubtful`): then `check` knows. */
+export interface AccessChange {
+  readonly kind: 'lost' | 'doubtful';
+  concerns(grant: Grant): boolean;
 }
 
 /** A frame outside the log, ready to send: an answer being written, something ephemeral. */

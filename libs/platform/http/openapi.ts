@@ -77,11 +77,17 @@ const withSchemas = z.looseObject({
   components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
 });
 
+const IGNORES_KEY = 'x-ignores-idempotency-key';
+
 const describeRoute: Transform = (route) => {
   const { schema, url } = jsonSchemaTransform(route);
   const { config } = route.route;
   if (config?.public) return { schema: { ...schema, security: [] }, url };
-  return { schema: { ...schema, ...(config?.scope !== undefined && { 'x-required-scope': config.scope }) }, url };
+  const facts = {
+    ...(config?.scope !== undefined && { 'x-required-scope': config.scope }),
+    ...(config?.ignoresIdempotencyKey && { [IGNORES_KEY]: true }),
+  };
+  return { schema: { ...schema, ...facts }, url };
 };
 
 /** What holds for every operation is said once, here, instead of at each route. */
@@ -115,7 +121,8 @@ function completeOperation(operation: Operation, method: (typeof METHODS)[number
   const ok = operation.responses['200'];
   if (ok && 'description' in ok && ok.description === 'Default Response') ok.description = 'Successful Response';
   if (operation.requestBody && 'content' in operation.requestBody) operation.requestBody.required = true;
-  if (!isPublic) operation.parameters = [...(operation.parameters ?? []), ...headersOf(method)];
+  if (isPublic || IGNORES_KEY in operation) return;
+  operation.parameters = [...(operation.parameters ?? []), ...headersOf(method)];
 }
 
 function headersOf(method: (typeof METHODS)[number]): NonNullable<Operation['parameters']> {

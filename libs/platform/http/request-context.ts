@@ -31,6 +31,8 @@ declare module 'fastify' {
     scope?: string;
     /** No authentication: health, documentation. */
     public?: boolean;
+    /** A POST or PATCH whose answer is of the moment or a secret: it is not kept, and each request runs. */
+    ignoresIdempotencyKey?: boolean;
   }
 }
 

@@ -65,6 +65,7 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   route.onSend = [...listed(route.onSend), measure];
   if (config.public || isRead(method)) return;
   route.handlerTimeout ??= pipeline.handlerTimeoutMs;
+  if (config?.ignoresIdempotencyKey === true) return;
   if (method === 'POST' || method === 'PATCH') attachIdempotency(route, pipeline);
 }
 

@@ -3,6 +3,9 @@ import { createLogger } from './logger.ts';
 
 const key = 'parley_live_0J5FBRv15xJsLA6diwX8FgnCfZx1TdiFyLZai8YvdsP2MHhEE';
 
+const ticket = `parley_ticket_s3cret${'x'.repeat(37)}`;
+const offer = `ticket.${ticket}`;
+
 function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];
   log(createLogger({ role: 'gateway' }, { write: (line) => lines.push(line) }));
@@ -28,6 +31,11 @@ test.each<[string, (log: ReturnType<typeof createLogger>) => void]>([
 test.each<[string, (log: ReturnType<typeof createLogger>) => void]>([
   ['a ticket in a URL', (log) => log.info({ url: '/realtime?ticket=s3cret&resume=4' })],
   ['a ticket as second parameter', (log) => log.info('GET /realtime?resume=4&ticket=s3cret HTTP/1.1')],
+  ['a ticket in an address', (log) => log.info(`/websocket?ticket=${ticket}`)],
+  ['a ticket among subprotocols', (log) => log.info({ headers: { 'sec-websocket-protocol': `parley.v1, ${offer}` } })],
+  ['a ticket as the only subprotocol', (log) => log.info({ protocols: [offer] })],
+  ['a ticket of another make among subprotocols', (log) => log.info(`parley.v1,ticket.s3cret_${'x'.repeat(20)}`)],
+  ['a ticket anywhere', (log) => log.info({ err: new Error(`no such ticket: ${ticket}`), value: ticket })],
   ['a ticket in a member', (log) => log.info({ ticket: 's3cret' })],
   ['a password with quotes in it', (log) => log.info({ redis: { password: 'a"s3cret\\"b' } })],
 ])('%s is redacted, and the line stays JSON', (_what, log) => {

@@ -3,6 +3,8 @@ import type { DestinationStream, Logger, LoggerOptions } from 'pino';
 
 const SECRET_MEMBERS = /"(authorization|cookie|ticket|token|secret|password|api_?key)":"(?:[^"\\]|\\.)*"/gi;
 const API_KEYS = /parley_live_[0-9A-Za-z]+/g;
+/** As they are made; and whatever stands where a websocket client puts its ticket. */
+const TICKETS = /parley_ticket_[0-9A-Za-z_-]+|(?<=\bticket\.)[0-9A-Za-z_-]{16,}/g;
 const TICKETS_IN_URLS = /([?&]ticket=)[^&\s"#\\]+/gi;
 
 /**
@@ -14,6 +16,7 @@ export function redact(line: string): string {
   return line
     .replace(SECRET_MEMBERS, '"$1":"[redacted]"')
     .replace(API_KEYS, 'parley_live_[redacted]')
+    .replace(TICKETS, '[redacted]')
     .replace(TICKETS_IN_URLS, '$1[redacted]');
 }
 

@@ -1,0 +1,24 @@
+/**
+ * Realtime: what happens in a channel, told to whoever listens. Here is what stands beside the sockets: the
+ * frames of the protocol, tickets, and who may listen.
+ */
+export { clientFrame, decodeClientFrame, encodeFrame, PING, PONG, serverFrame } from './frames.schemas.ts';
+export type { ClientFrame, ErrorDetail, Include, ServerFrame } from './frames.schemas.ts';
+export { KeyedListenerAccess, listenerGrant } from './listener-access.ts';
+export type { ListenedChannels } from './listener-access.ts';
+export * from './protocol.ts';
+export type {
+  AccessChange,
+  ChannelLog,
+  EventFrame,
+  Grant,
+  ListenerAccess,
+  LiveCommand,
+  LiveCommandOutcome,
+  LiveCommands,
+  LiveValue,
+  LiveValues,
+  Tickets,
+} from './realtime.ports.ts';
+export { RedisTickets, TICKET_TTL_MS } from './tickets.ts';
+export { ticketRoutes } from './tickets.routes.ts';

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { listenerGrant } from '#libs/features/realtime/index.ts';
+import type { AccessChange, Grant } from '#libs/features/realtime/index.ts';
+import { composeFeatures, featureAuthenticator } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+/** Those of another process than the one that answers requests: they share the stores only. */
+let features: Features;
+let authenticate: (key: string) => Promise<Grant>;
+let channelId: string;
+const heard: AccessChange[] = [];
+const stops: (() => void)[] = [];
+
+beforeAll(async () => {
+  api = await startTestApi();
+  features = composeFeatures(api.stores.platform);
+  const { authenticator, stop } = featureAuthenticator(api.stores.platform, features);
+  stops.push(
+    stop,
+    features.realtime.access.onChange((change) => void heard.push(change)),
+  );
+  channelId = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json.id;
+  authenticate = async (key) => {
+    const principal = await authenticator.authenticate(key);
+    if (principal === null) throw new Error('the key does not work');
+    return listenerGrant(principal, channelId, features.channels.queries);
+  };
+});
+afterAll(async () => {
+  for (const stop of stops) stop();
+  await api.stop();
+});
+
+function call(method: Call['method'], url: string, body?: object): Promise<Answer> {
+  return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
+}
+
+interface Listener {
+  readonly userId: string;
+  readonly keyId: string;
+  readonly participantId: string;
+  readonly grant: Grant;
+}
+
+async function newListener(): Promise<Listener> {
+  const userId = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json.id;
+  const body = { type: 'authenticated_user', user_id: userId };
+  const added = await call('POST', `/api/v1/channels/${channelId}/participants`, body);
+  const participantId = added.json.participants.find((one: { user_id?: string }) => one.user_id === userId).id;
+  const key = { name: 'k', scopes: ['read'], principal: { type: 'user', id: userId } };
+  const { id: keyId, key: secret } = (await call('POST', '/api/v1/keys', key)).json;
+  return { userId, keyId, participantId, grant: await authenticate(secret) };
+}
+
+/** The newest change that concerns a listener. */
+const heardOf = ({ grant }: Listener): Promise<AccessChange> =>
+  eventually(() => {
+    const change = heard.findLast((one) => one.kind === 'lost' && one.concerns(grant));
+    if (change === undefined) throw new Error('nothing was heard');
+    return change;
+  });
+const check = (...listeners: Listener[]): Promise<readonly boolean[]> =>
+  features.realtime.access.check(listeners.map(({ grant }) => grant));
+
+describe('who may go on listening', () => {
+  it('is each whose key works and who takes part, in the order of the question', async () => {
+    const [stays, revoked, deactivated, removed] = [
+      await newListener(),
+      await newListener(),
+      await newListener(),
+      await newListener(),
+    ];
+    expect(await check(stays, revoked, deactivated, removed)).toEqual([true, true, true, true]);
+    await call('POST', `/api/v1/keys/${revoked.keyId}/revoke`);
+    await call('DELETE', `/api/v1/users/${deactivated.userId}`);
+    await call('DELETE', `/api/v1/channels/${channelId}/participants/${removed.participantId}`);
+    expect(await check(removed, stays, deactivated, stays, revoked)).toEqual([false, true, false, true, false]);
+
+    const [ofKey, ofUser] = [await heardOf(revoked), await heardOf(deactivated)];
+    expect([ofKey.concerns(stays.grant), ofUser.concerns(stays.grant)]).toEqual([false, false]);
+    const sameNameElsewhere = { ...deactivated.grant, organizationId: 'another' };
+    expect(ofUser.concerns(sameNameElsewhere)).toBe(false);
+    expect(ofUser.concerns({ ...deactivated.grant, principalType: 'service' })).toBe(false);
+  });
+
+  it('is a service as long as its key works, until the key expires', async () => {
+    const expires = Date.now() + 1_500;
+    const body = { name: 'k', scopes: ['read'], principal: { type: 'service', id: 'robot' } };
+    const forGood = (await call('POST', '/api/v1/keys', body)).json;
+    const short = (await call('POST', '/api/v1/keys', { ...body, expires_at: new Date(expires).toISOString() })).json;
+    const grants = [await authenticate(forGood.key), await authenticate(short.key)];
+    expect(grants).toMatchObject([{ principalType: 'service', principalId: 'robot' }, { keyId: short.id }]);
+    await eventually(async () => {
+      expect(await features.realtime.access.check(grants)).toEqual([true, false]);
+    });
+    expect(Date.now()).toBeGreaterThanOrEqual(expires);
+  });
+
+  it('is answered for hundreds at once with few round trips', async () => {
+    const listener = await newListener();
+    const grants = Array.from({ length: 600 }, (_, n) => ({
+      ...listener.grant,
+      keyId: n < 2 ? listener.keyId : `no-${n}`,
+    }));
+    const { redis } = api.stores.platform;
+    const some = grants.slice(0, 2);
+    const calls = async (): Promise<number> => {
+      const stats = String(await redis.info('commandstats'));
+      return Number(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    };
+    const before = await calls();
+    expect(await features.realtime.access.check(grants)).toEqual(grants.map((_, n) => n < 2));
+    const used = (await calls()) - before;
+    // 599 keys, 256 at a time, and one channel.
+    expect(used).toBe(4);
+    expect(await features.realtime.access.check(some)).toEqual([true, true]);
+  });
+
+  it('is known from the log where the read model has nothing', async () => {
+    const listener = await newListener();
+    const { redis } = api.stores.platform;
+    const keys = await redis.keys(`*${listener.keyId}*`);
+    expect(keys.length).toBeGreaterThan(0);
+    await redis.del(...keys);
+    expect(await check(listener)).toEqual([true]);
+  });
+
+  it('is not known while Redis is away: nobody loses access, and afterwards everybody is to be asked about', async () => {
+    const listener = await newListener();
+    await api.stores.redis.kill9();
+    await eventually(() => expect(check(listener)).rejects.toMatchObject({ code: 'store_unavailable' }));
+    heard.length = 0;
+    await api.stores.redis.restart();
+    await eventually(() => heard.some(({ kind, concerns }) => kind === 'doubtful' && concerns(listener.grant)));
+    await eventually(async () => expect(await check(listener)).toEqual([true]));
+  });
+});

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { RedisTickets, TICKET_TTL_MS } from '#libs/features/realtime/index.ts';
+import type { Grant } from '#libs/features/realtime/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let channelId: string;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  channelId = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json.id;
+});
+afterAll(() => api.stop());
+
+function call(method: Call['method'], url: string, body?: object, key = api.rootKey): Promise<Answer> {
+  return api.call({ method, url, key, ...(body && { body }) });
+}
+const ticketOf = (id: string, key?: string, name = 'websocket_ticket'): Promise<Answer> =>
+  call('POST', `/api/v1/channels/${id}/${name}`, undefined, key);
+
+async function newKey(scopes: readonly string[], principal?: object): Promise<string> {
+  return (await call('POST', '/api/v1/keys', { name: 'a key', scopes, ...(principal && { principal }) })).json.key;
+}
+
+/** The one key in Redis that a ticket is kept under. */
+const redisKeyOf = (value: string): string =>
+  `parley:ticket:{${createHash('sha256').update(value).digest('base64url')}}`;
+
+describe('a ticket for a websocket', () => {
+  it.each(['websocket_ticket', 'websocket_tickets'])('is made by POST …/%s', async (name) => {
+    const before = Date.now();
+    const answer = await ticketOf(channelId, api.rootKey, name);
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(answer.headers['cache-control']).toBe('no-store');
+    expect(Object.keys(answer.json)).toEqual(['value', 'expires_at', 'channel_id']);
+    expect(answer.json.value).toMatch(/^parley_ticket_[A-Za-z0-9_-]{43}$/);
+    expect(answer.json.expires_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(Date.parse(answer.json.expires_at)).toBeGreaterThanOrEqual(before + TICKET_TTL_MS);
+    expect(Date.parse(answer.json.expires_at)).toBeLessThanOrEqual(Date.now() + TICKET_TTL_MS);
+    expect(answer.json.channel_id).toBe(channelId);
+  });
+
+  it('is never the same twice, whatever Idempotency-Key is sent', async () => {
+    const url = `/api/v1/channels/${channelId}/websocket_ticket`;
+    const headers = { 'idempotency-key': 'again and again'.replaceAll(' ', '-') };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => api.call({ method: 'POST', url, key: api.rootKey, headers })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(new Set(answers.map(({ json }) => json.value)).size).toBe(answers.length);
+    const { redis } = api.stores.platform;
+    expect(await redis.keys('parley:idempotency:*')).toEqual([]);
+  });
+
+  it("is kept as a hash, until the minute is over by Redis' own clock", async () => {
+    const { value, expires_at: expiresAt } = (await ticketOf(channelId)).json;
+    const { redis } = api.stores.platform;
+    const key = redisKeyOf(value);
+    expect(await redis.pexpiretime(key)).toBe(Date.parse(expiresAt));
+    for (const name of await redis.keys('*')) {
+      expect(name).not.toContain(value);
+      expect(name).not.toContain(value.slice('parley_ticket_'.length));
+    }
+    const stored = await redis.get(key);
+    expect(stored).not.toContain(value.slice('parley_ticket_'.length));
+    expect(JSON.parse(stored ?? '')).toEqual({
+      organizationId: api.organizationId,
+      channelId,
+      principalType: 'user',
+      principalId: api.userId,
+      keyId: expect.stringMatching(/^[0-9a-f]{32}$/),
+      scopes: expect.arrayContaining(['read', 'write']),
+    });
+  });
+
+  it('is redeemed once, however many come at once, from two processes', async () => {
+    const other = connectRedis(api.stores.redis.url);
+    await waitForRedis(other, 5_000);
+    const processes = [new RedisTickets(api.stores.platform), new RedisTickets({ redis: other })] as const;
+    const { value } = (await ticketOf(channelId)).json;
+    const redeemed = await Promise.all(Array.from({ length: 50 }, (_, n) => processes[n % 2]?.redeem(value)));
+    const grants = redeemed.filter((grant) => grant !== null);
+    expect(grants).toMatchObject([{ organizationId: api.organizationId, channelId, principalId: api.userId }]);
+    expect(await processes[0].redeem(value)).toBeNull();
+    other.disconnect();
+  });
+
+  it('stands for exactly what it was made for', async () => {
+    const tickets = new RedisTickets(api.stores.platform);
+    const grant: Grant = {
+      organizationId: 'o',
+      channelId: 'c',
+      principalType: 'service',
+      principalId: 's',
+      keyId: 'k',
+      scopes: ['read'],
+    };
+    const { value } = await tickets.issue(grant);
+    expect(await tickets.redeem(value)).toEqual(grant);
+  });
+
+  it('is worth nothing when it is too old, changed, or made up', async () => {
+    const tickets = new RedisTickets(api.stores.platform);
+    const { value } = (await ticketOf(channelId)).json;
+    const last = value.at(-1) === 'A' ? 'B' : 'A';
+    const madeUp = [`${value.slice(0, -1)}${last}`, value.slice(0, -1), `${value}A`, value.toUpperCase(), '', '*'];
+    for (const other of madeUp) expect(await tickets.redeem(other)).toBeNull();
+    await api.stores.platform.redis.pexpire(redisKeyOf(value), 1);
+    await eventually(async () => (await api.stores.platform.redis.exists(redisKeyOf(value))) === 0);
+    expect(await tickets.redeem(value)).toBeNull();
+  });
+});
+
+describe('who gets a ticket', () => {
+  it('is nobody for a channel that is not there, or is another organization’s', async () => {
+    const organization = (await call('POST', '/api/v1/organizations', { name: 'Others' })).json;
+    const service = { type: 'service', id: 'others' };
+    const body = { name: 'k', scopes: ['read'], principal: service, organization_id: organization.id };
+    const foreign = (await call('POST', '/api/v1/keys', body)).json.key;
+    const missing = await ticketOf('0198c0de-0000-7000-8000-000000000000');
+    const others = await ticketOf(channelId, foreign);
+    expect([missing.status, others.status]).toEqual([404, 404]);
+    expect(others.bytes).toBe(missing.bytes);
+    expect((await ticketOf('no..id')).status).toBe(404);
+  });
+
+  it('is not a user who does not take part in the channel, but any service of the organization', async () => {
+    const user = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json;
+    const ada = await newKey(['read'], { type: 'user', id: user.id });
+    const refused = await ticketOf(channelId, ada);
+    expect(refused.status).toBe(403);
+    expect(refused.json).toEqual({
+      detail: 'You do not take part in this channel',
+      code: 'not_a_participant',
+      request_id: refused.headers['x-request-id'],
+    });
+    const participant = { type: 'authenticated_user', user_id: user.id };
+    const added = await call('POST', `/api/v1/channels/${channelId}/participants`, participant);
+    expect(added.status).toBe(200);
+    expect((await ticketOf(channelId, ada)).status).toBe(200);
+    const service = await newKey(['read'], { type: 'service', id: 'robot' });
+    expect((await ticketOf(channelId, service)).status).toBe(200);
+  });
+
+  it('has a key with the scope read', async () => {
+    const writer = await newKey(['write']);
+    const answer = await ticketOf(channelId, writer);
+    expect([answer.status, answer.json.code]).toEqual([403, 'missing_scope']);
+    const nobody = await api.call({ method: 'POST', url: `/api/v1/channels/${channelId}/websocket_ticket` });
+    expect(nobody.status).toBe(401);
+  });
+
+  it('is told to come back while Redis is away', async () => {
+    await api.stores.redis.kill9();
+    const answer = await eventually(async () => {
+      const found = await ticketOf(channelId);
+      return found.status === 503 && found;
+    });
+    expect(answer && answer.headers['retry-after']).toBe('2');
+    expect(answer && answer.json.code).toBe('store_unavailable');
+    await expect(new RedisTickets(api.stores.platform).redeem(`parley_ticket_${'A'.repeat(43)}`)).rejects.toMatchObject(
+      {
+        code: 'store_unavailable',
+      },
+    );
+    await api.stores.redis.restart();
+    await eventually(async () => (await ticketOf(channelId)).status === 200);
+  });
+});

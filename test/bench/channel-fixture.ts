@@ -16,15 +16,19 @@ export interface ChannelFixture {
   /** The body that `GET` answers for the first of them. */
   readonly body: string;
   /** Starts Parley again on the same data. */
-  start(): Promise<Parley>;
+  start(flags?: readonly string[]): Promise<Parley>;
   cleanUp(): Promise<void>;
 }
 
-export async function prepareChannels(count: number): Promise<ChannelFixture> {
+/** @param env further environment variables of Parley */
+export async function prepareChannels(
+  count: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<ChannelFixture> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-bench-'));
   const apiKey = createApiKey();
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const start = () => startParley(dataDir, apiKey);
+  const start = (flags: readonly string[] = []) => startParley(dataDir, apiKey, { flags, env });
   const parley = await start();
   try {
     const paths: string[] = [];

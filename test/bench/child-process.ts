@@ -80,9 +80,17 @@ export interface Parley {
 /** The flags that `npm start` gives, see infra/set-up/start.mjs. */
 const NODE_FLAGS = (process.env['PARLEY_NODE_FLAGS'] ?? '--max-semi-space-size=64 --single-threaded-gc').split(/\s+/);
 
+export interface ParleyOptions {
+  /** Further flags of Node. */
+  readonly flags?: readonly string[];
+  /** Further environment variables, such as `REDIS_URL`. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** The whole product as `npm start` runs it, on a data folder and a free port; without limits of rate. */
-export async function startParley(dataDir: string, apiKey: string): Promise<Parley> {
-  const child = spawn(process.execPath, [...NODE_FLAGS.filter(Boolean), join(ROOT, 'services/standalone/main.ts')], {
+export async function startParley(dataDir: string, apiKey: string, options: ParleyOptions = {}): Promise<Parley> {
+  const flags = [...NODE_FLAGS.filter(Boolean), ...(options.flags ?? [])];
+  const child = spawn(process.execPath, [...flags, join(ROOT, 'services/standalone/main.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       ...process.env,
@@ -94,6 +102,7 @@ export async function startParley(dataDir: string, apiKey: string): Promise<Parl
       RATE_LIMIT_PER_KEY: '0',
       RATE_LIMIT_PER_ADDRESS: '0',
       LOG_LEVEL: 'error',
+      ...options.env,
     },
   });
   let output = '';

@@ -6,8 +6,12 @@ import { parseArgs } from 'node:util';
 import { appendBenchmarks } from './append.benchmark.ts';
 import { applyBenchmark, applyChannelsBenchmark } from './apply.benchmark.ts';
 import type { Scale } from './benchmark.ts';
+import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { getBenchmark, getOpenLoopBenchmark } from './get.benchmark.ts';
+import { handshakeBenchmark } from './handshake.benchmark.ts';
+import { memoryBenchmark } from './memory.benchmark.ts';
 import { patchBenchmarks } from './patch.benchmark.ts';
+import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
 import { runBenchmark } from './run.ts';
 import type { BenchmarkResult } from './run.ts';
@@ -21,6 +25,11 @@ const BENCHMARKS = [
   applyBenchmark,
   applyChannelsBenchmark,
   rebuildBenchmark,
+  ...fanOutBenchmarks,
+  fanOutTickBenchmark,
+  memoryBenchmark,
+  ...postToFrameBenchmarks,
+  handshakeBenchmark,
 ];
 
 const FULL: Scale = { seconds: 5, warmUpSeconds: 3, amount: 1 };

@@ -5,10 +5,10 @@
  * Closed loop: each connection sends its next request when it has its answer. Open loop: requests fall due
  * at a fixed rate whatever the server does, and latency counts from when a request fell due.
  */
-import { connect, type Socket } from 'node:net';
-
 import { answerTasks } from '../child-process.ts';
 import { percentile } from '../statistics.ts';
+import { Connection } from './http-connection.ts';
+import type { HttpRequest } from './http-connection.ts';
 
 export interface HttpLoad {
   readonly host: string;
@@ -19,13 +19,6 @@ export interface HttpLoad {
   readonly seconds: number;
   /** Requests a second in open loop; closed loop if absent. */
   readonly rate?: number;
-}
-
-export interface HttpRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
 }
 
 export interface HttpLoadResult {
@@ -40,65 +33,6 @@ export interface HttpLoadResult {
   readonly lagP99: number;
   /** Share of one core that this process used. */
   readonly cpu: number;
-}
-
-const COUNTER = '########';
-const HEAD_END = Buffer.from('\r\n\r\n');
-let counter = 10_000_000;
-
-type OnAnswer = (connection: Connection, statusLine: string) => void;
-
-class Connection {
-  readonly #socket: Socket;
-  readonly #head: string;
-  readonly #body: string;
-  readonly #onAnswer: OnAnswer;
-  #pending: Buffer = Buffer.alloc(0);
-  dueAt = 0;
-
-  constructor(load: HttpLoad, request: HttpRequest, onAnswer: OnAnswer) {
-    const { method, path, headers, body = '' } = request;
-    const fields = Object.entries({
-      host: `${load.host}:${load.port}`,
-      ...headers,
-      ...(body !== '' && { 'content-length': String(Buffer.byteLength(body)) }),
-    });
-    const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-    this.#head = `${method} ${path} HTTP/1.1\r\n${lines}\r\n`;
-    this.#body = body;
-    this.#onAnswer = onAnswer;
-    this.#socket = connect({ host: load.host, port: load.port, noDelay: true });
-    this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk));
-    this.#socket.on('error', fail);
-    this.#socket.on('close', () => fail(new Error('the server closed a connection')));
-  }
-
-  send(dueAt: number): void {
-    this.dueAt = dueAt;
-    this.#socket.write(
-      this.#head + (this.#body === '' ? '' : this.#body.replace(COUNTER, String(++counter))),
-      'latin1',
-    );
-  }
-
-  #receive(chunk: Buffer): void {
-    const buffer = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
-    const headEnd = buffer.indexOf(HEAD_END);
-    const head = headEnd < 0 ? '' : buffer.toString('latin1', 0, headEnd);
-    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 'NaN');
-    if (headEnd < 0 || buffer.length < headEnd + 4 + length) {
-      this.#pending = buffer;
-      return;
-    }
-    if (Number.isNaN(length)) fail(new Error(`an answer without a length: ${head}`));
-    this.#pending = buffer.subarray(headEnd + 4 + length);
-    this.#onAnswer(this, head.slice(0, head.indexOf('\r\n')));
-  }
-}
-
-function fail(error: Error): never {
-  console.error(error);
-  process.exit(1);
 }
 
 answerTasks<HttpLoad, HttpLoadResult>(async (load) => {

@@ -2,7 +2,7 @@ import type { Sample } from '../benchmark.ts';
 import { cpuSecondsOf, startChild } from '../child-process.ts';
 import type { HttpLoad, HttpLoadResult } from './http-load.process.ts';
 
-export type { HttpRequest } from './http-load.process.ts';
+export type { HttpRequest } from './http-connection.ts';
 
 const BUSY = 0.9;
 /** Beyond this, latencies tell more of the generator than of the server. */

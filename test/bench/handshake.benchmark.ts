@@ -1,0 +1,71 @@
+/** Connections that end with their first frame: with a ticket redeemed on the way, against a bare handshake. */
+import type { Benchmark, Sample, Scale } from './benchmark.ts';
+import { cpuSecondsOf } from './child-process.ts';
+import { startSockets } from './load/sockets.ts';
+import { prepareSockets } from './socket-fixture.ts';
+import type { SocketServer } from './socket-fixture.ts';
+
+const AT_A_TIME = 32;
+/** More than a server opens in a second here; tickets are issued before, and are good for a minute. */
+const MOST_PER_SECOND = 8_000;
+
+export const handshakeBenchmark: Benchmark = {
+  name: 'handshake',
+  rows: [
+    {
+      title: 'ticket redemption and upgrade, up to the first frame',
+      ours: 'parley',
+      theirs: 'ws',
+      figure: 'rate',
+      unit: '1/s',
+      goal: { atLeast: 0.7 },
+    },
+  ],
+  async prepare() {
+    const fixture = await prepareSockets();
+    return {
+      sides: {
+        parley: (scale) => shakeHands(fixture.parley(), scale),
+        ws: (scale) => shakeHands(fixture.bare('ws-server'), scale),
+      },
+      cleanUp: () => fixture.cleanUp(),
+    };
+  },
+};
+
+async function shakeHands(starting: Promise<SocketServer>, scale: Scale): Promise<Sample> {
+  const server = await starting;
+  // Tickets take time to issue: a shorter measurement than the others'.
+  const [warmUpSeconds, seconds] = [1, Math.min(scale.seconds, 3)];
+  try {
+    const requests = await server.requests(1 + MOST_PER_SECOND * (warmUpSeconds + seconds));
+    const sockets = await startSockets({ port: server.port, requests });
+    try {
+      // One that stays: the channel is listened to all the time.
+      await sockets.open(1, server.framesFirst);
+      const before = await cpuSecondsOf(server.pid);
+      const {
+        handshakes,
+        seconds: took,
+        cpu,
+      } = await sockets.handshakes({
+        warmUpSeconds,
+        seconds,
+        atATime: AT_A_TIME,
+      });
+      const serverCpu = ((await cpuSecondsOf(server.pid)) - before) / (took + warmUpSeconds);
+      const rate = handshakes / took;
+      return {
+        figures: { rate, cpuMicros: (serverCpu / rate) * 1e6, serverCpu, clientsCpu: cpu },
+        remarks: [
+          ...(cpu > 0.9 && serverCpu < 0.9 ? ['the clients were the limit'] : []),
+          ...(took < seconds * 0.9 ? ['the tickets were used up early'] : []),
+        ],
+      };
+    } finally {
+      await sockets.stop();
+    }
+  } finally {
+    await server.stop();
+  }
+}

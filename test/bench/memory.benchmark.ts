@@ -1,0 +1,75 @@
+/** What an idle connection costs its server: memory with thousands of them, less what it had without. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { eventually } from '#test/support/eventually.ts';
+
+import type { Benchmark, Row, Sample, Scale } from './benchmark.ts';
+import { startSockets } from './load/sockets.ts';
+import { prepareSockets } from './socket-fixture.ts';
+import type { SocketServer } from './socket-fixture.ts';
+import type { MemoryReport } from './sides/memory-report.ts';
+
+const CONNECTIONS = 4_000;
+/** What the server allocates once, whatever the number of sockets, is there before the measurement. */
+const FIRST = 200;
+
+const row = (theirs: string, figure: 'heap' | 'rss', goal?: number): Row => ({
+  title: `memory per idle connection, ${figure === 'heap' ? 'heap and buffers after collection' : 'resident'}`,
+  ours: 'parley',
+  theirs,
+  figure,
+  unit: 'KiB',
+  ...(goal !== undefined && { goal: { atMost: goal } }),
+});
+
+export const memoryBenchmark: Benchmark = {
+  name: 'socket-memory',
+  rows: [row('ws', 'heap', 1.3), row('socket.io', 'heap', 0.5), row('ws', 'rss'), row('socket.io', 'rss')],
+  async prepare() {
+    const folder = await mkdtemp(join(tmpdir(), 'parley-bench-memory-'));
+    const report = join(folder, 'report.json');
+    // The servers take it from this process.
+    process.env['MEMORY_REPORT'] = report;
+    const fixture = await prepareSockets();
+    const flags = ['--expose-gc', '--import', join(import.meta.dirname, 'sides/memory-report.ts')];
+    return {
+      sides: {
+        parley: (scale) => measure(fixture.parley(flags), report, scale),
+        ws: (scale) => measure(fixture.bare('ws-server', flags), report, scale),
+        'socket.io': (scale) => measure(fixture.bare('socket-io-server', flags), report, scale),
+      },
+      async cleanUp() {
+        await fixture.cleanUp();
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
+  },
+};
+
+async function measure(starting: Promise<SocketServer>, report: string, { amount }: Scale): Promise<Sample> {
+  const server = await starting;
+  const count = Math.round(CONNECTIONS * Math.max(amount, 0.5));
+  try {
+    const sockets = await startSockets({ port: server.port, requests: await server.requests(FIRST + count) });
+    try {
+      await sockets.open(FIRST, server.framesFirst);
+      const before = await memoryOf(server.pid, report);
+      await sockets.open(count, server.framesFirst);
+      const after = await memoryOf(server.pid, report);
+      const each = (figure: 'heap' | 'rss') => (after[figure] - before[figure]) / count / 1024;
+      return { figures: { heap: each('heap'), rss: each('rss') } };
+    } finally {
+      await sockets.stop();
+    }
+  } finally {
+    await server.stop();
+  }
+}
+
+async function memoryOf(pid: number, report: string): Promise<MemoryReport> {
+  await rm(report, { force: true });
+  process.kill(pid, 'SIGUSR2');
+  return eventually(async () => JSON.parse(await readFile(report, 'utf8')) as MemoryReport);
+}

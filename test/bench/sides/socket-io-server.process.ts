@@ -1,0 +1,20 @@
+/** socket.io with its defaults, emitting the same event to everybody; without pings, which would come in between. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+
+import { Server } from 'socket.io';
+
+import { answerTasks } from '../child-process.ts';
+import { listenForTriggers, portOf } from './frame-server.ts';
+import type { FrameServerAnswer, FrameServerTask } from './frame-server.ts';
+
+answerTasks<FrameServerTask, FrameServerAnswer>(async ({ frame }) => {
+  const http = createServer();
+  const io = new Server(http, { transports: ['websocket'], pingInterval: 1_000_000, serveClient: false });
+  const { seq, type, at, data } = JSON.parse(frame) as Record<string, unknown>;
+  http.listen(0, '127.0.0.1', 1024);
+  await once(http, 'listening');
+  // Serialised once per event by its adapter, as ours is once per event by who appended it.
+  const triggerPort = await listenForTriggers(() => void io.emit('event', { seq, type, at, data }));
+  return { port: portOf(http.address()), triggerPort };
+});

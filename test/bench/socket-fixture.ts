@@ -1,0 +1,156 @@
+/** A running Parley with a channel that sockets listen to, and the servers that it is set against. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startTestRedis } from '#test/support/redis.ts';
+
+import { prepareChannels } from './channel-fixture.ts';
+import type { ChannelFixture } from './channel-fixture.ts';
+import { startChild } from './child-process.ts';
+import { compile } from './load/c-program.ts';
+import type { SocketRequest, Trigger } from './load/sockets.ts';
+import type { FrameServerAnswer } from './sides/frame-server.ts';
+
+/** A server with sockets to come. */
+export interface SocketServer {
+  readonly pid: number;
+  readonly port: number;
+  readonly trigger: Trigger;
+  /** What each socket is opened with. */
+  requests(count: number): Promise<readonly SocketRequest[]>;
+  /** How many frames a socket has had when it listens. */
+  readonly framesFirst: number;
+  stop(): Promise<void>;
+}
+
+export interface SocketFixture {
+  /** The text of the event's frame: every side sends the same. */
+  readonly frame: string;
+  readonly channel: ChannelFixture;
+  readonly path: string;
+  /** The whole product. @param flags further flags of Node */
+  parley(flags?: readonly string[]): Promise<SocketServer>;
+  /** `sides/<name>.process.ts` */
+  bare(name: 'ws-server' | 'socket-io-server', flags?: readonly string[]): Promise<SocketServer>;
+  /** The C program. */
+  writer(): Promise<SocketServer>;
+  cleanUp(): Promise<void>;
+}
+
+/** @param env of Parley, beside the stores */
+export async function prepareSockets(env: Readonly<Record<string, string>> = {}): Promise<SocketFixture> {
+  const redis = await startTestRedis();
+  const channel = await prepareChannels(1, { ...env, REDIS_URL: redis.url });
+  const path = `${channel.paths[0]}/websocket`;
+  const { template, frame, topic } = frameOf(channel);
+  return {
+    frame,
+    channel,
+    path,
+    async parley(flags) {
+      const parley = await channel.start(flags);
+      const port = Number(parley.url.port);
+      return {
+        pid: parley.pid,
+        port,
+        // Behind the channel's creation.
+        trigger: { redisUrl: redis.url, topic, template: `E @SEQ@ 0 ${template}`, sequence: 2 },
+        requests: async (count) =>
+          (await tickets(parley.url, channel, count)).map((ticket) => ({
+            path,
+            protocols: ['parley.v1', `ticket.${ticket}`],
+            greeting: '{"frame":"resume"}',
+          })),
+        framesFirst: 2,
+        stop: () => parley.stop(),
+      };
+    },
+    bare: (name, flags = []) => bareServer(name, frame, flags),
+    writer: () => writerServer(frame),
+    async cleanUp() {
+      await channel.cleanUp();
+      await redis.stop();
+    },
+  };
+}
+
+/** As posted interactions are told: with a document of the usual size as its data. */
+function frameOf({ body, paths }: ChannelFixture): { template: string; frame: string; topic: string } {
+  const { id, organization_id: organization } = JSON.parse(body) as { id: string; organization_id: string };
+  const at = '2026-01-01T00:00:00.000Z';
+  const template = `{"frame":"event","seq":@SEQ@,"type":"channel.updated","at":"${at}","data":${body}}`;
+  if (paths[0]?.endsWith(id) !== true) throw new Error('the body is not of the first channel');
+  return {
+    template,
+    frame: template.replace('@SEQ@', '100002'),
+    topic: `parley:live:{${organization}:${id}}:topic`,
+  };
+}
+
+async function bareServer(name: string, frame: string, flags: readonly string[]): Promise<SocketServer> {
+  const child = startChild(`sides/${name}.process.ts`, { execArgv: flags });
+  const { port, triggerPort } = await child.ask<FrameServerAnswer>({ frame });
+  const request: SocketRequest =
+    name === 'socket-io-server' ? { path: '/socket.io/?EIO=4&transport=websocket', greeting: '40' } : { path: '/' };
+  return {
+    pid: child.pid,
+    port,
+    trigger: { port: triggerPort },
+    requests: async (count) => Array.from({ length: count }, () => request),
+    framesFirst: name === 'socket-io-server' ? 2 : 1,
+    stop: () => child.stop(),
+  };
+}
+
+async function writerServer(frame: string): Promise<SocketServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-bench-writer-'));
+  const file = join(folder, 'frame');
+  await writeFile(file, websocketFrame(frame));
+  const child = spawn(await compile('sides/fan-out-writer.c'), [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [ports] = await once(child.stdout, 'data');
+  const [port = 0, triggerPort = 0] = String(ports).split(' ').map(Number);
+  return {
+    pid: child.pid ?? 0,
+    port,
+    trigger: { port: triggerPort },
+    requests: async (count) => Array.from({ length: count }, () => ({ path: '/' })),
+    framesFirst: 1,
+    async stop() {
+      child.kill('SIGKILL');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An unmasked text frame of medium length. */
+function websocketFrame(text: string): Buffer {
+  const payload = Buffer.from(text);
+  const header = Buffer.from([0x81, 126, payload.length >> 8, payload.length & 0xff]);
+  if (payload.length < 126 || payload.length > 0xffff) throw new RangeError('not a frame of medium length');
+  return Buffer.concat([header, payload]);
+}
+
+const AT_A_TIME = 32;
+
+/** They are good for a minute. */
+export async function tickets(
+  url: URL,
+  { paths, headers }: Pick<ChannelFixture, 'paths' | 'headers'>,
+  count: number,
+): Promise<string[]> {
+  const values: string[] = [];
+  const { 'content-type': _, ...rest } = headers;
+  async function issue(): Promise<void> {
+    for (let asked = values.push(''); asked <= count; asked = values.push('')) {
+      const response = await fetch(new URL(`${paths[0]}/websocket_ticket`, url), { method: 'POST', headers: rest });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`no ticket: ${response.status} ${text}`);
+      values[asked - 1] = (JSON.parse(text) as { value: string }).value;
+    }
+  }
+  await Promise.all(Array.from({ length: AT_A_TIME }, issue));
+  return values.slice(0, count);
+}

@@ -1,0 +1,20 @@
+export interface BackoffOptions {
+  /** Upper bound of the first pause, in milliseconds. Default 250. */
+  readonly firstMs?: number;
+  /** Upper bound of every pause, in milliseconds. Default 15,000. */
+  readonly maxMs?: number;
+}
+
+/**
+ * Pause before the `attempt`-th reconnection (from 1): anything between nothing and a bound that doubles.
+ * A whole fleet that lost its server together does not come back together.
+ *
+ * @param random from 0 up to 1
+ */
+export function pauseMs(
+  attempt: number,
+  { firstMs = 250, maxMs = 15_000 }: BackoffOptions = {},
+  random: () => number = Math.random,
+): number {
+  return Math.round(random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30)));
+}

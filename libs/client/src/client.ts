@@ -1,0 +1,92 @@
+import createFetchClient from 'openapi-fetch';
+import type { Client } from 'openapi-fetch';
+
+import type { paths } from './api.generated.ts';
+import { refusalOf } from './answers.ts';
+import { ChannelSubscription } from './subscription.ts';
+import type { SubscribeOptions } from './subscription.ts';
+import type { Ticket, TicketSource } from './tickets.ts';
+import type { WebSocketConstructor } from './websocket.ts';
+
+export interface ClientOptions {
+  /** Where Parley is, such as `https://parley.example.org`. */
+  readonly url: string;
+  /** For servers and command lines. A page does without: it passes `tickets`, or a `fetch` that goes through its backend. */
+  readonly apiKey?: string | undefined;
+  /** Where tickets of channels come from. Default: asked of Parley, with the API key. */
+  readonly tickets?: TicketSource | undefined;
+  /** Default: that of the runtime. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Default: that of the runtime; where it has none (Node 20), the one of the package `ws`, if that is installed. */
+  readonly WebSocket?: WebSocketConstructor | undefined;
+}
+
+/** The REST API, typed: `rest.GET('/api/v1/channels/{id}', { params: { path: { id } } })` gives `{ data, error, response }`. */
+export type RestClient = Client<paths>;
+
+/** How long a ticket may take to come. */
+const TICKET_WITHIN_MS = 15_000;
+
+/** One Parley. It holds nothing open by itself. */
+export class ParleyClient {
+  readonly rest: RestClient;
+  readonly #url: URL;
+  readonly #options: ClientOptions;
+
+  /** @throws TypeError when `url` is none */
+  constructor(options: ClientOptions) {
+    this.#url = new URL(options.url);
+    if (!/^https?:$/.test(this.#url.protocol)) throw new TypeError(`url must be http or https; it is ${options.url}`);
+    this.#options = options;
+    const { apiKey, fetch } = options;
+    this.rest = createFetchClient<paths>({
+      baseUrl: this.#url.href.replace(/\/$/, ''),
+      ...(apiKey !== undefined && { headers: { authorization: `Bearer ${apiKey}` } }),
+      ...(fetch !== undefined && { fetch }),
+    });
+  }
+
+  channel(id: string): ChannelHandle {
+    return new ChannelHandle(id, {
+      url: this.#socketUrl(id),
+      tickets: this.#options.tickets ?? ((channelId, signal) => this.#fetchTicket(channelId, signal)),
+      WebSocket: this.#options.WebSocket,
+    });
+  }
+
+  #socketUrl(channelId: string): string {
+    const base = this.#url.href.replace(/\/$/, '').replace(/^http/, 'ws');
+    return `${base}/api/v1/channels/${encodeURIComponent(channelId)}/websocket`;
+  }
+
+  async #fetchTicket(id: string, signal: AbortSignal): Promise<Ticket> {
+    const { data, error, response } = await this.rest.POST('/api/v1/channels/{id}/websocket_ticket', {
+      params: { path: { id } },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TICKET_WITHIN_MS)]),
+    });
+    if (data === undefined) throw refusalOf(response, error);
+    return data;
+  }
+}
+
+interface ChannelParts {
+  readonly url: string;
+  readonly tickets: TicketSource;
+  readonly WebSocket: WebSocketConstructor | undefined;
+}
+
+/** One channel of a Parley. */
+export class ChannelHandle {
+  readonly id: string;
+  readonly #parts: ChannelParts;
+
+  constructor(id: string, parts: ChannelParts) {
+    this.id = id;
+    this.#parts = parts;
+  }
+
+  /** Follows the channel: see {@link ChannelSubscription}. */
+  subscribe(options: SubscribeOptions = {}): ChannelSubscription {
+    return new ChannelSubscription({ channelId: this.id, ...this.#parts }, options);
+  }
+}

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+
+import { CommandOutbox } from './commands.ts';
+
+const LIMIT = 65_536;
+const ids = (outbox: CommandOutbox, nowMs = 0): string[] => outbox.take(nowMs, LIMIT).frames.map(({ id }) => id);
+
+describe('CommandOutbox', () => {
+  it('gives each command out once a connection, with the same id on every one, until it is answered', async () => {
+    const outbox = new CommandOutbox();
+    const first = outbox.add('typing', undefined, 'a');
+    const second = outbox.add('reaction.add', { emoji: '👍' }, 'b');
+    expect(ids(outbox)).toEqual(['a', 'b']);
+    expect(ids(outbox)).toEqual([]);
+    outbox.settle({ frame: 'ack', id: 'a', seq: null });
+    outbox.connected();
+    expect(outbox.take(0, LIMIT).frames).toEqual([
+      { frame: 'command', id: 'b', type: 'reaction.add', data: { emoji: '👍' } },
+    ]);
+    outbox.settle({ frame: 'ack', id: 'b', seq: 12 });
+    expect(await Promise.all([first, second])).toEqual([
+      { id: 'a', seq: null },
+      { id: 'b', seq: 12 },
+    ]);
+  });
+
+  it('makes ids that are UUIDs', () => {
+    const outbox = new CommandOutbox();
+    void outbox.add('typing', undefined);
+    expect(ids(outbox)[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+
+  it('rejects what the server refuses, with its words', async () => {
+    const outbox = new CommandOutbox();
+    const refused = outbox.add('reaction.add', {}, 'a');
+    outbox.settle({
+      frame: 'error',
+      id: 'a',
+      code: 'invalid_command',
+      detail: [{ type: 'missing', loc: ['data', 'emoji'], msg: 'Field required' }],
+      retry_after: 3,
+    });
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid_command',
+      message: 'data.emoji: Field required',
+      retryAfter: 3,
+    });
+  });
+
+  it('stays below the rate at which the server closes connections', () => {
+    const outbox = new CommandOutbox();
+    for (let index = 0; index < 200; index++) void outbox.add('typing', undefined, `${index}`);
+    expect(ids(outbox, 1_000)).toHaveLength(90);
+    expect(outbox.take(31_000, LIMIT)).toEqual({ frames: [], againInMs: 30_000 });
+    // A reconnection does not make it faster.
+    outbox.connected();
+    expect(ids(outbox, 60_999)).toEqual([]);
+    expect(ids(outbox, 61_000)).toHaveLength(90);
+  });
+
+  it('does not send what is too large for the server', async () => {
+    const outbox = new CommandOutbox();
+    const large = outbox.add('interaction.post', { text: '€'.repeat(LIMIT / 3) }, 'a');
+    expect(ids(outbox)).toEqual([]);
+    await expect(large).rejects.toMatchObject({ code: 'too_large' });
+  });
+
+  it('says of what nobody will answer whether it was sent', async () => {
+    const outbox = new CommandOutbox();
+    const sent = outbox.add('typing', undefined, 'a');
+    outbox.take(0, LIMIT);
+    outbox.connected();
+    const unsent = outbox.add('typing', undefined, 'b');
+    outbox.abandon('closed');
+    await expect(sent).rejects.toThrow('closed; command a was sent, and not answered');
+    await expect(unsent).rejects.toThrow('closed; command b was not sent');
+  });
+
+  it('refuses an id that waits already, and more than it can hold', async () => {
+    const outbox = new CommandOutbox();
+    for (let index = 0; index < 1_000; index++) void outbox.add('typing', undefined, `${index}`);
+    await expect(outbox.add('typing', undefined, '7')).rejects.toMatchObject({ code: 'duplicate_id' });
+    await expect(outbox.add('typing', undefined)).rejects.toMatchObject({ code: 'too_many_commands' });
+  });
+});

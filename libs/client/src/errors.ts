@@ -1,0 +1,82 @@
+/** Everything that the client throws on purpose; `code` is for programs. */
+export class ParleyError extends Error {
+  override readonly name: string = 'ParleyError';
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** A REST call was refused. */
+export class ApiError extends ParleyError {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  /** Seconds after which the same may succeed; null if the server did not say. */
+  readonly retryAfter: number | null;
+  /** To be told to whoever runs the server. */
+  readonly requestId: string | null;
+
+  constructor(answer: {
+    readonly status: number;
+    readonly code: string;
+    readonly detail: string;
+    readonly retryAfter?: number | null;
+    readonly requestId?: string | null;
+  }) {
+    super(answer.code, answer.detail);
+    this.status = answer.status;
+    this.retryAfter = answer.retryAfter ?? null;
+    this.requestId = answer.requestId ?? null;
+  }
+
+  /** Whether the same call may succeed later. */
+  get passing(): boolean {
+    return this.status >= 500 || this.status === 408 || this.status === 425 || this.status === 429;
+  }
+}
+
+export type SubscriptionErrorCode =
+  /** The key was revoked, the user was removed, or neither was ever good for this channel. */
+  | 'access_lost'
+  /** The channel is archived: nothing will happen in it any more. */
+  | 'channel_gone'
+  /** The server does not speak `parley.v1`. */
+  | 'unknown_version'
+  /** The server refused what this client sent, such as a cursor that the channel has not come to. */
+  | 'protocol_error'
+  /** Two fresh tickets in a row were refused: the page's origin is not allowed, or a proxy replays requests. */
+  | 'ticket_refused'
+  /** No ticket was given out. `cause` is the `ApiError`. */
+  | 'no_ticket'
+  /** This runtime has no WebSocket, and none was passed. */
+  | 'no_websocket';
+
+/** A subscription has ended and does not come back by itself. */
+export class SubscriptionError extends ParleyError {
+  override readonly name = 'SubscriptionError';
+  declare readonly code: SubscriptionErrorCode;
+  /** Of the websocket; null if there was none. */
+  readonly closeCode: number | null;
+
+  constructor(code: SubscriptionErrorCode, message: string, closeCode: number | null = null, cause?: unknown) {
+    super(code, message, cause === undefined ? undefined : { cause });
+    this.closeCode = closeCode;
+  }
+}
+
+/** A command was refused, or the subscription ended before its acknowledgement came. */
+export class CommandError extends ParleyError {
+  override readonly name = 'CommandError';
+  /** Seconds after which the same may succeed; null if the server did not say. */
+  readonly retryAfter: number | null;
+  /** For input that does not fit: each fault, as REST lists them. */
+  readonly faults: readonly unknown[];
+
+  constructor(code: string, message: string, more: { retryAfter?: number | null; faults?: readonly unknown[] } = {}) {
+    super(code, message);
+    this.retryAfter = more.retryAfter ?? null;
+    this.faults = more.faults ?? [];
+  }
+}

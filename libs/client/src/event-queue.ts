@@ -1,0 +1,58 @@
+import type { ChannelEvent } from './events.ts';
+
+export interface QueueLimits {
+  /** Events. Default 1,000. */
+  readonly events?: number;
+  /** Characters of JSON text. Default 8 million. */
+  readonly characters?: number;
+}
+
+/** Events that were received and not yet taken. A consumer that lags makes it full; the caller stops receiving then. */
+export class EventQueue {
+  readonly #maxEvents: number;
+  readonly #maxCharacters: number;
+  #items: { readonly event: ChannelEvent; readonly size: number }[] = [];
+  #first = 0;
+  #characters = 0;
+
+  constructor({ events = 1_000, characters = 8_000_000 }: QueueLimits = {}) {
+    this.#maxEvents = events;
+    this.#maxCharacters = characters;
+  }
+
+  get length(): number {
+    return this.#items.length - this.#first;
+  }
+  get full(): boolean {
+    return this.length >= this.#maxEvents || this.#characters >= this.#maxCharacters;
+  }
+  /** Enough was taken to receive again: not for every single one, for that costs a connection. */
+  get hasRoom(): boolean {
+    return this.length <= this.#maxEvents / 2 && this.#characters <= this.#maxCharacters / 2;
+  }
+
+  /** @param size characters of its JSON text */
+  push(event: ChannelEvent, size: number): void {
+    this.#items.push({ event, size });
+    this.#characters += size;
+  }
+
+  shift(): ChannelEvent | undefined {
+    const item = this.#items[this.#first];
+    if (item === undefined) return undefined;
+    this.#first += 1;
+    this.#characters -= item.size;
+    // In steps, so that taking one costs the same however many are left.
+    if (this.#first * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#first);
+      this.#first = 0;
+    }
+    return item.event;
+  }
+
+  clear(): void {
+    this.#items = [];
+    this.#first = 0;
+    this.#characters = 0;
+  }
+}

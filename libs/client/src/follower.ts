@@ -1,0 +1,131 @@
+/*
+ * What a subscription knows, without sockets and clocks: frames go in, and what to do about them comes out.
+ * It outlives connections: whatever happens to them, each event of the channel comes out once, in order.
+ */
+import { CLOSE } from './close-codes.ts';
+import { Drafts } from './drafts.ts';
+import type { Draft } from './drafts.ts';
+import { Ephemerals } from './ephemerals.ts';
+import type { Ephemeral } from './ephemerals.ts';
+import { asEvent } from './events.ts';
+import type { ChannelEvent } from './events.ts';
+import { PROTOCOL } from './frames.ts';
+import type { AckFrame, ClientFrame, ErrorFrame, EventFrame, HelloFrame, Include, ServerFrame } from './frames.ts';
+
+export type Step =
+  | { readonly do: 'send'; readonly frame: ClientFrame }
+  | { readonly do: 'event'; readonly event: ChannelEvent }
+  | { readonly do: 'draft'; readonly draft: Draft }
+  | { readonly do: 'ephemeral'; readonly ephemeral: Ephemeral }
+  | { readonly do: 'caught up'; readonly seq: number }
+  /** Commands can be sent from now on. */
+  | { readonly do: 'greeted'; readonly hello: HelloFrame }
+  | { readonly do: 'settle'; readonly answer: AckFrame | ErrorFrame }
+  /** The server said why it is about to close. */
+  | { readonly do: 'note'; readonly complaint: string }
+  /** End the connection with this code, and come back. */
+  | { readonly do: 'leave'; readonly code: number; readonly reason: string };
+
+export interface FollowerOptions {
+  /** Sequence of the last event seen; undefined for only what is new. */
+  readonly after: number | undefined;
+  readonly include: readonly Include[];
+}
+
+const NOTHING: readonly Step[] = [];
+
+export class Follower {
+  readonly #include: readonly Include[];
+  readonly #drafts = new Drafts();
+  readonly #ephemerals = new Ephemerals();
+  #received: number | null;
+  #greeted = false;
+
+  constructor({ after, include }: FollowerOptions) {
+    this.#received = after ?? null;
+    this.#include = include;
+  }
+
+  /** Sequence of the last event that came out; null before the first connection of one that wants only what is new. */
+  get received(): number | null {
+    return this.#received;
+  }
+  get drafts(): ReadonlyMap<string, string> {
+    return this.#drafts.texts;
+  }
+
+  /** A new connection: its first frame must be `hello`. */
+  connected(): void {
+    this.#greeted = false;
+  }
+
+  receive(frame: ServerFrame, nowMs: number): readonly Step[] {
+    if (!this.#greeted && frame.frame !== 'hello') return [leave(`${frame.frame} came before hello`)];
+    switch (frame.frame) {
+      case 'hello':
+        return this.#hello(frame);
+      case 'event':
+        return this.#event(frame);
+      case 'caught_up':
+        // What it has sent so far must be what it says it has sent.
+        return frame.seq === this.#received
+          ? [{ do: 'caught up', seq: frame.seq }]
+          : [leave(`caught up at ${frame.seq}, with ${this.#received} received`)];
+      case 'delta':
+        return drafted(this.#drafts.append(frame));
+      case 'snapshot':
+        return drafted(this.#drafts.replace(frame));
+      case 'ephemeral': {
+        const ephemeral = this.#ephemerals.take(frame, nowMs);
+        return ephemeral === null ? NOTHING : [{ do: 'ephemeral', ephemeral }];
+      }
+      case 'ack':
+        return [{ do: 'settle', answer: frame }];
+      case 'error':
+        return frame.id === undefined
+          ? [{ do: 'note', complaint: `${frame.code}: ${sentenceOf(frame.detail)}` }]
+          : [{ do: 'settle', answer: frame }];
+      case 'ping':
+        return [{ do: 'send', frame: { frame: 'pong' } }];
+      default:
+        // `pong`, and what later versions may say besides.
+        return NOTHING;
+    }
+  }
+
+  #hello(hello: HelloFrame): readonly Step[] {
+    if (hello.protocol !== PROTOCOL) return [leave(`the server speaks ${String(hello.protocol)}`)];
+    this.#greeted = true;
+    this.#ephemerals.clear();
+    // From the first hello on nothing is missed, even if the connection breaks before the first event.
+    this.#received ??= hello.head;
+    return [
+      { do: 'send', frame: { frame: 'resume', after: this.#received, include: [...this.#include] } },
+      { do: 'greeted', hello },
+    ];
+  }
+
+  #event(frame: EventFrame): readonly Step[] {
+    const received = this.#received ?? 0;
+    if (frame.seq <= received) return NOTHING;
+    if (frame.seq !== received + 1) return [leave(`event ${frame.seq} came after ${received}`)];
+    this.#received = frame.seq;
+    const event = asEvent(frame);
+    const ended = event.type === 'interaction.completed' || event.type === 'interaction.failed';
+    if (ended && event.data !== null) this.#drafts.end(event.data.id);
+    return [{ do: 'event', event }];
+  }
+}
+
+function drafted(draft: Draft | null): readonly Step[] {
+  return draft === null ? NOTHING : [{ do: 'draft', draft }];
+}
+
+function leave(reason: string): Step {
+  return { do: 'leave', code: CLOSE.outOfStep, reason };
+}
+
+/** The detail of an error as one line. */
+export function sentenceOf(detail: ErrorFrame['detail']): string {
+  return typeof detail === 'string' ? detail : detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+}

@@ -1,0 +1,29 @@
+/** The client of Parley; `README.md` beside `src` shows how to use it. */
+export { ChannelHandle, ParleyClient, type ClientOptions, type RestClient } from './client.ts';
+export {
+  ChannelSubscription,
+  type SubscribeOptions,
+  type SubscriptionEvents,
+  type SubscriptionState,
+} from './subscription.ts';
+export { type LinkState } from './link.ts';
+export { type BackoffOptions } from './backoff.ts';
+export { type QueueLimits } from './event-queue.ts';
+export { type Draft } from './drafts.ts';
+export { type Ephemeral } from './ephemerals.ts';
+export { type Acknowledgement, type CommandData, type CommandType, type ReactionCommand } from './commands.ts';
+export {
+  type Channel,
+  type ChannelEvent,
+  type ChannelParticipant,
+  type EventData,
+  type EventType,
+  type Interaction,
+  type ReactionChange,
+} from './events.ts';
+export { ApiError, CommandError, ParleyError, SubscriptionError, type SubscriptionErrorCode } from './errors.ts';
+export { refusalOf } from './answers.ts';
+export { type Ticket, type TicketSource } from './tickets.ts';
+export { type WebSocketConstructor, type WebSocketLike } from './websocket.ts';
+export { type Include } from './frames.ts';
+export type { components, operations, paths } from './api.generated.ts';

@@ -1,0 +1,28 @@
+/** As much of a WebSocket as the client uses: browsers' own, Node's own (22 and newer), and that of `ws` have it. */
+export interface WebSocketLike {
+  readonly protocol: string;
+  // `never`: whatever kind of event an implementation hands over, a function that takes less of it fits.
+  addEventListener(type: 'message' | 'close' | 'error', listener: (event: never) => void): void;
+  send(text: string): void;
+  close(code?: number, reason?: string): void;
+}
+
+export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
+
+/** @returns null where the runtime has none and `ws` is not installed (Node 20) */
+export async function findWebSocket(): Promise<WebSocketConstructor | null> {
+  const { WebSocket: own } = globalThis as { WebSocket?: unknown };
+  if (isConstructor(own)) return own;
+  try {
+    // Bundlers for browsers must not look for it: a browser never comes here.
+    const name = 'ws';
+    const found: { default?: unknown } = await import(/* @vite-ignore */ /* webpackIgnore: true */ name);
+    return isConstructor(found.default) ? found.default : null;
+  } catch {
+    return null;
+  }
+}
+
+function isConstructor(value: unknown): value is WebSocketConstructor {
+  return typeof value === 'function';
+}

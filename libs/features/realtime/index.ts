@@ -10,7 +10,6 @@ export * from './protocol.ts';
 export type {
   AccessChange,
   ChannelLog,
-  EventFrame,
   Grant,
   ListenerAccess,
   LiveCommand,

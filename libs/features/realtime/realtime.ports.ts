@@ -2,17 +2,9 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventFrame } from '#libs/platform/live/index.ts';
 
 import type { ErrorDetail } from './frames.schemas.ts';
-
-/** One durable event, ready to send. */
-export interface EventFrame {
-  readonly sequence: ChannelSequence;
-  /** `FRAME_FLAG`s. */
-  readonly flags: number;
-  /** The whole frame. */
-  readonly json: string;
-}
 
 /** Who listens to which channel, by which key: what a ticket stands for. */
 export interface Grant {
@@ -122,4 +114,16 @@ export interface ChannelLog {
     channelId: EntityId,
     after: ChannelSequence,
   ): AsyncIterable<readonly EventFrame[]>;
+}
+
+/**
+ * Port: how far channels are known to have come, where that is cheap to ask.
+ *
+ * Guarantees: one sequence per channel, in order; never more than is in the log.
+ * Omits: the newest events, maybe. Throws `store_unavailable` faults.
+ */
+export interface PublishedHeads {
+  heads(
+    channels: readonly { readonly organizationId: EntityId; readonly channelId: EntityId }[],
+  ): Promise<readonly number[]>;
 }

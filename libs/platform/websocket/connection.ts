@@ -2,6 +2,8 @@ import type { Socket } from 'node:net';
 
 import { WebSocket } from 'ws';
 
+import { drained } from './drained.ts';
+
 /** Who a connection belongs to. Calls come from the event loop; they must not throw. */
 export interface ConnectionOwner {
   /** A whole text message, valid UTF-8. */
@@ -47,31 +49,14 @@ export class Connection extends WebSocket {
     return this.#raw?.writableLength ?? 0;
   }
 
-  /**
-   * Writes whole frames (see `textFrame`). Nothing happens once the connection is closing.
-   *
-   * @returns false when they wait in memory: {@link drained}
-   */
-  write(frames: Buffer): boolean {
-    if (this.readyState !== WebSocket.OPEN || this.#raw === null) return true;
-    return this.#raw.write(frames);
+  /** Writes whole frames (see `textFrame`). Nothing happens once the connection is closing. */
+  write(frames: Buffer): void {
+    if (this.readyState === WebSocket.OPEN) this.#raw?.write(frames);
   }
 
   /** Resolves when nothing is unsent any more, or the connection is closed. Never rejects. */
   async drained(): Promise<void> {
-    const raw = this.#raw;
-    if (raw === null || raw.destroyed || raw.writableLength === 0) return;
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        raw.off('drain', done);
-        raw.off('close', done);
-        resolve();
-      };
-      // A write that did not say "enough" gets no `drain`; an empty one behind it comes back in its turn.
-      if (raw.writableNeedDrain) raw.on('drain', done);
-      else raw.write('', done);
-      raw.on('close', done);
-    });
+    if (this.#raw !== null) await drained(this.#raw);
   }
 
   /** Begins the closing handshake behind what was written, and says so with `code`. Later calls do nothing. */

@@ -64,4 +64,3 @@ export function offeredProtocols(request: IncomingMessage): readonly string[] {
     .map((name) => name.trim())
     .filter((name) => name !== '');
 }
-

@@ -1,0 +1,49 @@
+import type { ChannelListener } from './channel-listener.ts';
+import { CLOSE } from './protocol.ts';
+import type { ListenerAccess } from './realtime.ports.ts';
+
+const AT_ONCE = 500;
+
+/** Closes listeners whose grant no longer holds. In doubt nobody is closed: the next check will know. */
+export class AccessChecks {
+  readonly #access: ListenerAccess;
+  readonly #onFailure: (error: unknown) => void;
+  #waiting = new Set<ChannelListener>();
+  #running = false;
+
+  constructor(access: ListenerAccess, onFailure: (error: unknown) => void) {
+    this.#access = access;
+    this.#onFailure = onFailure;
+  }
+
+  /** Asks for these soon, together with others. */
+  request(listeners: Iterable<ChannelListener>): void {
+    for (const listener of listeners) this.#waiting.add(listener);
+    if (!this.#running && this.#waiting.size > 0) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    // What is requested in one turn of the event loop goes together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.size > 0) {
+      const all = [...this.#waiting];
+      this.#waiting = new Set();
+      for (let from = 0; from < all.length; from += AT_ONCE) await this.#check(all.slice(from, from + AT_ONCE));
+    }
+    this.#running = false;
+  }
+
+  async #check(listeners: readonly ChannelListener[]): Promise<void> {
+    const open = listeners.filter(({ isOpen }) => isOpen);
+    if (open.length === 0) return;
+    try {
+      const allowed = await this.#access.check(open.map(({ grant }) => grant));
+      for (const [index, listener] of open.entries()) {
+        if (allowed[index] === false) listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+      }
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+}

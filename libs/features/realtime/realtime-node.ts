@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { Platform } from '#libs/platform/runtime/index.ts';
+
+import { AccessChecks } from './access-checks.ts';
+import type { ChannelListener } from './channel-listener.ts';
+import { Heartbeats, TICK_MS } from './heartbeats.ts';
+import { LiveChannels } from './live-channels.ts';
+import { CLOSE, RESUME_WAIT_MS } from './protocol.ts';
+import { realtimeMetrics } from './realtime.metrics.ts';
+import type { RealtimeMetrics } from './realtime.metrics.ts';
+import type {
+  AccessChange,
+  ChannelLog,
+  ListenerAccess,
+  LiveCommands,
+  LiveValues,
+  PublishedHeads,
+} from './realtime.ports.ts';
+
+export interface RealtimePorts {
+  readonly log: ChannelLog;
+  readonly heads: PublishedHeads;
+  readonly values: LiveValues;
+  readonly access: ListenerAccess;
+  readonly commands: LiveCommands;
+}
+
+/** One that has to begin within a time. */
+export interface Awaited {
+  onTooLate(): void;
+}
+
+const ACCESS_TICKS = 20;
+const FLUSH_MS = 5_000;
+
+/**
+ * All listeners of this process, websockets and event streams, and what they share: channels, one clock, and the
+ * end. `tick` runs once a second for all of them.
+ */
+export class RealtimeNode {
+  readonly channels: LiveChannels;
+  readonly commands: LiveCommands;
+  readonly metrics: RealtimeMetrics;
+  readonly #platform: Pick<Platform, 'log'>;
+  readonly #listeners = new Set<ChannelListener>();
+  readonly #heartbeats = new Heartbeats();
+  readonly #checks: AccessChecks;
+  /** In the order in which they came, each with the tick by which it must have begun. */
+  readonly #awaited = new Map<Awaited, number>();
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #clock: NodeJS.Timeout;
+  readonly #unsubscribe: () => void;
+  #ticks = 0;
+  #stopping: Promise<void> | undefined;
+
+  constructor(platform: Pick<Platform, 'redis' | 'log' | 'metrics'>, ports: RealtimePorts) {
+    this.#platform = platform;
+    this.metrics = realtimeMetrics(platform.metrics);
+    this.commands = ports.commands;
+    this.#checks = new AccessChecks(ports.access, (error) => this.warn(error, 'access could not be checked'));
+    this.channels = new LiveChannels(platform, {
+      ...ports,
+      metrics: this.metrics,
+      onAccessChange: (channel) => this.#checks.request(channel.members),
+    });
+    this.#unsubscribe = ports.access.onChange((change) => this.#onAccessChange(change));
+    this.#clock = setInterval(() => this.#tick(), TICK_MS);
+    this.#clock.unref();
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping !== undefined;
+  }
+
+  /** Takes a listener in: from now on it is asked for signs of life, and whether it may listen. */
+  add(listener: ChannelListener): void {
+    this.#listeners.add(listener);
+    this.#heartbeats.add(listener);
+    // The grant may be older than the loss of what it stood for.
+    this.#checks.request([listener]);
+  }
+
+  /** Once it is closed altogether. */
+  remove(listener: ChannelListener): void {
+    this.#listeners.delete(listener);
+    this.#heartbeats.remove(listener);
+  }
+
+  #onAccessChange({ kind, concerns }: AccessChange): void {
+    const concerned = [...this.#listeners].filter(({ grant }) => concerns(grant));
+    if (kind === 'doubtful') return this.#checks.request(concerned);
+    for (const listener of concerned) listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+  }
+
+  await(one: Awaited): void {
+    this.#awaited.set(one, this.#ticks + RESUME_WAIT_MS / TICK_MS);
+  }
+
+  begun(one: Awaited): void {
+    this.#awaited.delete(one);
+  }
+
+  /** Work that the stop waits for. */
+  track(work: Promise<unknown>): void {
+    this.#running.add(work);
+    void work.finally(() => this.#running.delete(work));
+  }
+
+  warn(error: unknown, message: string): void {
+    this.#platform.log.warn({ err: error }, `realtime: ${message}`);
+  }
+
+  /**
+   * Takes nobody in any more, answers what has begun, writes out what is due and closes all with 1012; within
+   * about five seconds. Who is still there then is cut off, and resumes elsewhere just the same.
+   */
+  stop(): Promise<void> {
+    return (this.#stopping ??= this.#stop());
+  }
+
+  async #stop(): Promise<void> {
+    const abort = new AbortController();
+    const late = delay(FLUSH_MS, undefined, { signal: abort.signal }).catch(() => undefined);
+    await Promise.race([Promise.allSettled(this.#running), late]);
+    this.channels.flush();
+    const all = [...this.#listeners];
+    for (const listener of all) listener.close(CLOSE.restart, 'This process is stopping: connect again and resume');
+    await Promise.race([Promise.all(all.map((listener) => listener.closed())), late]);
+    abort.abort();
+    for (const listener of this.#listeners) listener.cut();
+    clearInterval(this.#clock);
+    this.#unsubscribe();
+    this.channels.close();
+  }
+
+  #tick(): void {
+    this.#ticks += 1;
+    this.#heartbeats.tick();
+    for (const [one, deadline] of this.#awaited) {
+      if (deadline >= this.#ticks) break;
+      this.#awaited.delete(one);
+      one.onTooLate();
+    }
+    this.channels.tick();
+    if (this.#ticks % ACCESS_TICKS === 0) this.#checks.request(this.#listeners);
+    this.#gauge();
+  }
+
+  #gauge(): void {
+    let websockets = 0;
+    for (const { form } of this.#listeners) if (form === 'websocket') websockets += 1;
+    this.metrics.listeners('websocket', websockets);
+    this.metrics.listeners('event-stream', this.#listeners.size - websockets);
+    this.metrics.channels(this.channels.size);
+  }
+}

@@ -1,4 +1,4 @@
-/** A running Parley with channels in it, as its users would make them: over HTTP. */
+/** A running Parley with channels and interactions in it, as its users would make them: over HTTP. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,11 +7,12 @@ import { createApiKey } from '#libs/platform/http/index.ts';
 
 import { startParley } from './child-process.ts';
 import type { Parley } from './child-process.ts';
+import { sampleMessages } from './sample-messages.ts';
 
 export interface ChannelFixture {
   /** The headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Paths of the channels. */
+  /** Paths of what is read or changed. */
   readonly paths: readonly string[];
   /** The body that `GET` answers for the first of them. */
   readonly body: string;
@@ -21,8 +22,48 @@ export interface ChannelFixture {
 }
 
 /** @param env further environment variables of Parley */
-export async function prepareChannels(
-  count: number,
+export function prepareChannels(count: number, env: Readonly<Record<string, string>> = {}): Promise<ChannelFixture> {
+  return prepare(async (post) => {
+    const paths: string[] = [];
+    for (let index = 0; index < count; index++) paths.push(await newChannel(post));
+    return paths;
+  }, env);
+}
+
+/** What of the interactions of a channel is read. */
+export type InteractionRead = 'one' | 'nested' | 'list';
+
+/** A channel with a tree of six interactions, and conversations behind it: more than a page of 50. */
+export function prepareInteractions(what: InteractionRead): Promise<ChannelFixture> {
+  return prepare(async (post) => {
+    const channel = await newChannel(post);
+    const spans = new Map<string, string>();
+    let root = '';
+    for (const [index, { key, parentKey, body }] of sampleMessages(64).entries()) {
+      const posted = await post(`${channel}/interactions`, {
+        ...body,
+        ...(parentKey !== null && { parent_span_id: spans.get(parentKey) }),
+      });
+      spans.set(key, String(posted['span_id']));
+      // The first message is the instructions of the assistant; the second one opens the first turn.
+      if (index === 1) root = `/api/v1/interactions/${String(posted['id'])}`;
+    }
+    switch (what) {
+      case 'one':
+        return [root];
+      case 'nested':
+        return [`${root}?include_nested_interactions=true`];
+      case 'list':
+        return [`${channel}/interactions?size=50`];
+    }
+  });
+}
+
+type Post = (path: string, body: object) => Promise<Record<string, unknown>>;
+
+/** @param fill makes what is to be read, and gives the paths to it */
+async function prepare(
+  fill: (post: Post) => Promise<string[]>,
   env: Readonly<Record<string, string>> = {},
 ): Promise<ChannelFixture> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-bench-'));
@@ -31,15 +72,10 @@ export async function prepareChannels(
   const start = (flags: readonly string[] = []) => startParley(dataDir, apiKey, { flags, env });
   const parley = await start();
   try {
-    const paths: string[] = [];
-    for (let index = 0; index < count; index++) {
-      const created = await answerOf(new URL('/api/v1/channels', parley.url), {
-        method: 'POST',
-        headers,
-        body: NEW_CHANNEL,
-      });
-      paths.push(`/api/v1/channels/${(JSON.parse(created) as { id: string }).id}`);
-    }
+    const paths = await fill(async (path, body) => {
+      const answer = await answerOf(new URL(path, parley.url), { method: 'POST', headers, body: JSON.stringify(body) });
+      return JSON.parse(answer) as Record<string, unknown>;
+    });
     const body = await answerOf(new URL(paths[0] ?? '', parley.url), { headers });
     return { headers, paths, body, start, cleanUp: () => rm(dataDir, { recursive: true, force: true }) };
   } finally {
@@ -47,8 +83,12 @@ export async function prepareChannels(
   }
 }
 
+async function newChannel(post: Post): Promise<string> {
+  return `/api/v1/channels/${String((await post('/api/v1/channels', NEW_CHANNEL))['id'])}`;
+}
+
 /** With an agent and a guest beside its owner, and some meta data: about 1 KiB of JSON. */
-const NEW_CHANNEL = JSON.stringify({
+const NEW_CHANNEL = {
   name: 'Support of order 4711',
   type: 'websocket',
   participants: [
@@ -65,7 +105,7 @@ const NEW_CHANNEL = JSON.stringify({
   ],
   meta_data: { order: 4711, tags: ['delivery', 'urgent'], customer: { tier: 'gold', since: '2021-04-01' } },
   agent_invocation_behavior: 'all_messages',
-});
+};
 
 async function answerOf(url: URL, init: RequestInit): Promise<string> {
   const response = await fetch(url, init);

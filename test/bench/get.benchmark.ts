@@ -1,78 +1,108 @@
-/** `GET /api/v1/channels/{id}`: the whole product, authenticated, against servers that do less. */
+/** Reads over HTTP: the whole product, authenticated, against servers that do less with the same bytes. */
 import { startTestRedis } from '#test/support/redis.ts';
 
-import type { Benchmark, Prepared, Sample, Scale } from './benchmark.ts';
-import { prepareChannels } from './channel-fixture.ts';
+import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
+import { prepareChannels, prepareInteractions } from './channel-fixture.ts';
+import type { ChannelFixture } from './channel-fixture.ts';
 import { startChild } from './child-process.ts';
 import { loadHttp } from './load/http-load.ts';
 
 const CONNECTIONS = 64;
 const OPEN_LOOP_RATE = 4_000;
 
-export const getBenchmark: Benchmark = {
+interface ReadBenchmark {
+  readonly name: string;
+  readonly title: string;
+  /** Of the bare servers. */
+  readonly route: string;
+  prepare(): Promise<ChannelFixture>;
+}
+
+const CHANNEL: ReadBenchmark = {
   name: 'get',
-  rows: [
-    {
-      title: 'GET channel, authenticated',
-      ours: 'parley',
-      theirs: 'constant',
-      figure: 'rate',
-      unit: '1/s',
-      goal: { atLeast: 0.8 },
-    },
-    {
-      title: 'GET channel, authenticated',
-      ours: 'parley',
-      theirs: 'pass-through',
-      figure: 'rate',
-      unit: '1/s',
-      goal: { atLeast: 1.5 },
-    },
-  ],
-  prepare: () => prepareGet(),
+  title: 'GET channel, authenticated',
+  route: '/api/v1/channels/:id',
+  prepare: () => prepareChannels(1),
 };
 
-export const getOpenLoopBenchmark: Benchmark = {
-  name: 'get-p99',
-  rows: [
-    {
-      title: `GET channel, p99 at ${OPEN_LOOP_RATE}/s, open loop`,
-      ours: 'parley',
-      theirs: 'constant',
-      figure: 'p99',
-      unit: 'ms',
-      goal: { atMost: 2.5 },
-    },
-    {
-      title: `GET channel, p50 at ${OPEN_LOOP_RATE}/s, open loop`,
-      ours: 'parley',
-      theirs: 'constant',
-      figure: 'p50',
-      unit: 'ms',
-    },
-  ],
-  async prepare() {
-    const { sides, cleanUp } = await prepareGet(OPEN_LOOP_RATE);
-    const { parley, constant } = sides;
-    return { sides: { ...(parley && { parley }), ...(constant && { constant }) }, cleanUp };
-  },
+const INTERACTION: ReadBenchmark = {
+  name: 'get-interaction',
+  title: 'GET one interaction, authenticated',
+  route: '/api/v1/interactions/:id',
+  prepare: () => prepareInteractions('one'),
 };
 
-async function prepareGet(rate?: number): Promise<Prepared> {
-  const [{ headers, paths, body, start, cleanUp }, redis] = await Promise.all([prepareChannels(1), startTestRedis()]);
+const NESTED: ReadBenchmark = {
+  name: 'get-nested',
+  title: 'GET one interaction with the five below it',
+  route: '/api/v1/interactions/:id',
+  prepare: () => prepareInteractions('nested'),
+};
+
+const LIST: ReadBenchmark = {
+  name: 'list',
+  title: 'GET the newest 50 interactions',
+  route: '/api/v1/channels/:id/interactions',
+  prepare: () => prepareInteractions('list'),
+};
+
+export const getBenchmarks: readonly Benchmark[] = [
+  closedLoop(CHANNEL, { constant: 0.8, passThrough: 1.5 }),
+  openLoop(CHANNEL),
+  closedLoop(INTERACTION, { constant: 0.8, passThrough: 1.5 }),
+  openLoop(INTERACTION),
+  closedLoop(NESTED, {}),
+  closedLoop(LIST, {}),
+];
+
+function closedLoop(read: ReadBenchmark, goals: { constant?: number; passThrough?: number }): Benchmark {
+  const row = (theirs: string, atLeast: number | undefined): Row => ({
+    title: read.title,
+    ours: 'parley',
+    theirs,
+    figure: 'rate',
+    unit: '1/s',
+    ...(atLeast !== undefined && { goal: { atLeast } }),
+  });
+  return {
+    name: read.name,
+    rows: [row('constant', goals.constant), row('pass-through', goals.passThrough)],
+    prepare: () => prepareRead(read),
+  };
+}
+
+function openLoop(read: ReadBenchmark): Benchmark {
+  const [title, ours, theirs] = [`${read.title}, at ${OPEN_LOOP_RATE}/s, open loop`, 'parley', 'constant'];
+  return {
+    name: `${read.name}-p99`,
+    rows: [
+      { title: `${title}: p99`, ours, theirs, figure: 'p99', unit: 'ms', goal: { atMost: 2.5 } },
+      { title: `${title}: p50`, ours, theirs, figure: 'p50', unit: 'ms' },
+    ],
+    async prepare() {
+      const { sides, cleanUp } = await prepareRead(read, OPEN_LOOP_RATE);
+      const { parley, constant } = sides;
+      return { sides: { ...(parley && { parley }), ...(constant && { constant }) }, cleanUp };
+    },
+  };
+}
+
+async function prepareRead({ route, prepare }: ReadBenchmark, rate?: number): Promise<Prepared> {
+  const [{ headers, paths, body, start, cleanUp }, redis] = await Promise.all([prepare(), startTestRedis()]);
   const path = paths[0] ?? '';
 
   async function load(pid: number, url: URL, { seconds, warmUpSeconds }: Scale): Promise<Sample> {
     const answer = await fetch(new URL(path, url), { headers });
     if ((await answer.text()) !== body) throw new Error('the sides answer different bytes');
     const requests = Array.from({ length: CONNECTIONS }, () => ({ method: 'GET', path, headers }));
-    return loadHttp(pid, url, { requests, seconds, warmUpSeconds, ...(rate !== undefined && { rate }) });
+    const sample = await loadHttp(pid, url, { requests, seconds, warmUpSeconds, ...(rate !== undefined && { rate }) });
+    return { ...sample, figures: { ...sample.figures, bytes: Buffer.byteLength(body) } };
   }
 
   async function bare(file: string, task: object, scale: Scale): Promise<Sample> {
     const server = startChild(file);
     try {
-      const { url } = await server.ask<{ url: string }>(task);
+      const { url } = await server.ask<{ url: string }>({ route, body, ...task });
       return await load(server.pid, new URL(url), scale);
     } finally {
       await server.stop();
@@ -89,8 +119,8 @@ async function prepareGet(rate?: number): Promise<Prepared> {
           await parley.stop();
         }
       },
-      constant: (scale) => bare('sides/constant-server.process.ts', { body }, scale),
-      'pass-through': (scale) => bare('sides/pass-through-server.process.ts', { body, redisUrl: redis.url }, scale),
+      constant: (scale) => bare('sides/constant-server.process.ts', {}, scale),
+      'pass-through': (scale) => bare('sides/pass-through-server.process.ts', { redisUrl: redis.url }, scale),
     },
     async cleanUp() {
       await Promise.all([cleanUp(), redis.stop()]);

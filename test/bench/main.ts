@@ -7,7 +7,7 @@ import { appendBenchmarks } from './append.benchmark.ts';
 import { applyBenchmark, applyChannelsBenchmark } from './apply.benchmark.ts';
 import type { Scale } from './benchmark.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
-import { getBenchmark, getOpenLoopBenchmark } from './get.benchmark.ts';
+import { getBenchmarks } from './get.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
 import { patchBenchmarks } from './patch.benchmark.ts';
@@ -18,8 +18,7 @@ import type { BenchmarkResult } from './run.ts';
 import { renderTable } from './table.ts';
 
 const BENCHMARKS = [
-  getBenchmark,
-  getOpenLoopBenchmark,
+  ...getBenchmarks,
   ...patchBenchmarks,
   ...appendBenchmarks,
   applyBenchmark,

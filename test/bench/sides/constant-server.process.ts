@@ -5,10 +5,10 @@ import Fastify from 'fastify';
 
 import { answerTasks } from '../child-process.ts';
 
-answerTasks<{ body: string }, { url: string }>(async ({ body }) => {
+answerTasks<{ route: string; body: string }, { url: string }>(async ({ route, body }) => {
   const bytes = Buffer.from(body);
   const app = Fastify();
-  app.get('/api/v1/channels/:id', async (_request, reply) => {
+  app.get(route, async (_request, reply) => {
     await turn();
     return reply.header('content-type', 'application/json').send(bytes);
   });

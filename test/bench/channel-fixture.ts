@@ -39,7 +39,7 @@ export function prepareInteractions(what: InteractionRead): Promise<ChannelFixtu
     const channel = await newChannel(post);
     const spans = new Map<string, string>();
     let root = '';
-    for (const [index, { key, parentKey, body }] of sampleMessages(64).entries()) {
+    for (const [index, { key, parentKey, body }] of sampleMessages().slice(0, 64).entries()) {
       const posted = await post(`${channel}/interactions`, {
         ...body,
         ...(parentKey !== null && { parent_span_id: spans.get(parentKey) }),

@@ -27,8 +27,10 @@ export interface InteractionPlaceInList {
 
 /** Looked at in one step of a count that no index gives by itself. */
 const COUNT_STEP = 2_000;
-/** Looked at, at least, in one step of a walk. */
+/** Looked at, at least, in one step of a walk that has to look at each. */
 const WALK_STEP = 100;
+/** Looked at beyond what is wanted where an index gives it: a few may be incomplete. */
+const SPARE = 8;
 
 /**
  * The sequences of a channel's interactions that fit a filter, for one request. What it throws are the faults
@@ -81,7 +83,7 @@ export class FilteredInteractions {
     const { order } = this.#filter;
     const further = order === 'asc' ? 'after' : 'before';
     const wanted = size + 1;
-    const limit = Math.max(wanted, WALK_STEP);
+    const limit = isOneIndex(this.#filter) ? wanted + SPARE : Math.max(wanted, WALK_STEP);
     const kept: number[] = [];
     // What one index lists is jumped to; in the other cases, what is to be skipped must be looked at.
     const jump = isOneIndex(this.#filter) ? skipped : 0;

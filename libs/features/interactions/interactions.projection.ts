@@ -121,7 +121,6 @@ function resource(
     participant: interaction.participant,
     content: interaction.content,
     content_role: interaction.contentRole,
-    complete: interaction.complete,
     metadata: failure === null ? metadata : { ...metadata, failure },
     invocation_config: interaction.invocationConfig,
     interaction_id: interaction.turnId,
@@ -130,7 +129,8 @@ function resource(
     parent_span_id: interaction.parentSpanId,
     organization_id: owner.organizationId,
     organization_application: interaction.organizationApplication,
-    // Last, and in this order: what is added later takes their place in the stored bytes, see `annotated`.
+    // These last, and in this order: they are found, and replaced, in the stored bytes. See `isComplete` and `annotated`.
+    complete: interaction.complete,
     reactions: null,
     mention_invite_prompt_dismissed: false,
     agent_read_receipts: null,

@@ -9,9 +9,10 @@ import { PastInteractions } from './interactions.history.ts';
 import { interactionKeys } from './interactions.keys.ts';
 import { FilteredInteractions } from './interactions.list.ts';
 import type { InteractionFilter, InteractionPlaceInList } from './interactions.list.ts';
-import { descendants, nodeOf, updatesBelow, withNested } from './interactions.tree.ts';
+import { descendants, updatesBelow, withNested } from './interactions.tree.ts';
 import { PresentInteractions } from './interactions.view.ts';
 import type { InteractionView } from './interactions.view.ts';
+import { isComplete, spanIdOf } from './stored-interaction.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 export interface InteractionPage {
@@ -86,17 +87,10 @@ export class InteractionQueries {
     view = this.#present,
   ): Promise<Buffer | null> {
     if (sequence >= view.end) return null;
-    const keys = interactionKeys(organizationId, channelId);
-    const read = () =>
-      Promise.all([
-        this.#documents.of({ organizationId, channelId, view, reader }, [sequence]),
-        includeIncomplete ? [false] : view.incomplete(keys, [sequence]),
-      ]);
-    let [[found], [incomplete]] = await read();
-    if (!found && (await this.#entities.isBehind(CHANNEL, organizationId, channelId))) {
-      [[found], [incomplete]] = await read();
-    }
-    return found && incomplete !== true ? found : null;
+    const read = () => this.#documents.of({ organizationId, channelId, view, reader }, [sequence]);
+    let [found] = await read();
+    if (!found && (await this.#entities.isBehind(CHANNEL, organizationId, channelId))) [found] = await read();
+    return found && (includeIncomplete || isComplete(found)) ? found : null;
   }
 
   /** The bytes of an interaction that a command has answered with, with what was added to it before. */
@@ -124,7 +118,7 @@ export class InteractionQueries {
     shown: Audience & { readonly includeToolCallUpdates: boolean },
     view = this.#present,
   ): Promise<Buffer> {
-    const below = await this.descendants(organizationId, channelId, nodeOf(document).span_id, shown, view);
+    const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown, view);
     if (!shown.includeToolCallUpdates || view !== this.#present) return withNested(document, below);
     const updates = await this.#updates.ofChannel(organizationId, channelId);
     return withNested(document, [...below, ...updatesBelow([document, ...below], updates)]);

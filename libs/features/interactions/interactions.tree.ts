@@ -1,12 +1,10 @@
-import { z } from 'zod';
-
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
 
 import type { InteractionDocuments, Reading } from './interactions.documents.ts';
 import { interactionKeys } from './interactions.keys.ts';
 import { sequenceOfChild } from './interactions.projection.ts';
-import { complete } from './interactions.view.ts';
+import { isComplete, spanIdOf } from './stored-interaction.ts';
 import type { ToolCallUpdate } from './tool-call-updates.ts';
 
 /** More descendants than this are not shown below one interaction. */
@@ -20,12 +18,12 @@ export async function descendants(
   { includeIncomplete }: { readonly includeIncomplete: boolean },
 ): Promise<Buffer[]> {
   const { organizationId, channelId, view } = reading;
-  const keys = interactionKeys(organizationId, channelId);
+  const { children } = interactionKeys(organizationId, channelId);
   const found = new Map<ChannelSequence, Buffer>();
   // A level of the tree at a time: as many round trips as it is deep, and no tree is deeper than 64.
   for (let parents = [spanId]; parents.length > 0 && found.size < MAX_NESTED;) {
     const prefixes = parents.map((parent) => `${parent} `);
-    const members = (await collections.withPrefixes(keys.children, prefixes, MAX_NESTED - found.size)).flat();
+    const members = (await collections.withPrefixes(children, prefixes, MAX_NESTED - found.size)).flat();
     const there = members.map(sequenceOfChild).filter((sequence) => sequence < view.end);
     const sequences = there.slice(0, MAX_NESTED - found.size);
     parents = [];
@@ -33,24 +31,17 @@ export async function descendants(
       const sequence = sequences[index];
       if (document === null || sequence === undefined) continue;
       found.set(sequence, document);
-      parents.push(nodeOf(document).span_id);
+      parents.push(spanIdOf(document));
     }
   }
   const sequences = [...found.keys()].sort((a, b) => a - b);
-  const shown = includeIncomplete ? sequences : await complete(view, keys, sequences);
-  return shown.flatMap((sequence) => found.get(sequence as ChannelSequence) ?? []);
-}
-
-const node = z.object({ span_id: z.string() });
-
-/** Where an interaction stands in the tree. */
-export function nodeOf(document: Buffer): z.infer<typeof node> {
-  return node.parse(JSON.parse(document.toString()));
+  const all = sequences.flatMap((sequence) => found.get(sequence) ?? []);
+  return includeIncomplete ? all : all.filter(isComplete);
 }
 
 /** Of the updates of a channel's tool calls, those that belong below `shown`. */
 export function updatesBelow(shown: readonly Buffer[], updates: readonly ToolCallUpdate[]): Buffer[] {
-  const spans = new Set(shown.map((document) => nodeOf(document).span_id));
+  const spans = new Set(shown.map(spanIdOf));
   return updates
     .filter(({ parentSpanId }) => parentSpanId !== null && spans.has(parentSpanId))
     .map(({ document }) => document);

@@ -12,7 +12,7 @@ export interface ReactionKeys {
   readonly marks: string;
   /** Sorted set: the reactions that were taken back, likewise. Readers of the past need them. */
   readonly withdrawn: string;
-  /** Hash: what a command asks for by name, see {@link reactionField} and the ones below it. */
+  /** Hash: what is asked for by name, see {@link reactionField} and the ones below it. */
   readonly known: string;
 }
 
@@ -38,4 +38,9 @@ export function receiptField(sequence: AnySequence, agentId: string): string {
 
 export function dismissalField(sequence: AnySequence): string {
   return `${sequence} dismissal`;
+}
+
+/** There once an interaction has got its first mark, and from then on. */
+export function markedField(sequence: AnySequence): string {
+  return `${sequence} marked`;
 }

@@ -5,7 +5,7 @@ import type { Projection, WriteOperation } from '#libs/platform/readmodel/index.
 
 import { reactionCodec } from './reaction.events.ts';
 import type { ReactionEvent } from './reaction.events.ts';
-import { dismissalField, reactionField, reactionKeysOf, receiptField } from './reactions.keys.ts';
+import { dismissalField, markedField, reactionField, reactionKeysOf, receiptField } from './reactions.keys.ts';
 import type { ReactionKeys } from './reactions.keys.ts';
 import { encodeDismissal, encodeReaction, encodeReceipt, encodeStanding, encodeWithdrawn } from './reactions.marks.ts';
 
@@ -56,6 +56,6 @@ function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteO
 function mark(keys: ReactionKeys, sequence: number, member: string, field: string, known = '1'): WriteOperation[] {
   return [
     { command: 'ZADD', key: keys.marks, args: [sequence, member] },
-    { command: 'HSET', key: keys.known, args: [field, known] },
+    { command: 'HSET', key: keys.known, args: [field, known, markedField(sequence), '1'] },
   ];
 }

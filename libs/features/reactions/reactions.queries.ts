@@ -4,9 +4,11 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
 
-import { reactionKeys } from './reactions.keys.ts';
+import { markedField, reactionKeys } from './reactions.keys.ts';
 import { marksBefore } from './reactions.marks.ts';
 import type { MarkedReaction, MarkedReceipt, Marks } from './reactions.marks.ts';
+
+const NOTHING: ReadonlyMap<number, Annotation> = new Map();
 
 /** What reactions, receipts and dismissals add to interactions, for whoever reads them. */
 export class ReactionAnnotations implements Annotations {
@@ -23,7 +25,12 @@ export class ReactionAnnotations implements Annotations {
     reader: Reader,
     end: number,
   ): Promise<ReadonlyMap<number, Annotation>> {
-    const { marks, withdrawn } = reactionKeys(organizationId, channelId);
+    const { marks, withdrawn, known } = reactionKeys(organizationId, channelId);
+    if (sequences.length === 1) {
+      // Most have nothing, and that is known with what is asked for of others in the same turn.
+      const [marked] = await this.#collections.fields(known, [markedField(sequences[0] ?? 0)]);
+      if (!marked) return NOTHING;
+    }
     const [standing, gone] = await Promise.all([
       this.#collections.withScores(marks, sequences),
       // After the marks: what is taken back between the two is in both, not in none.

@@ -13,6 +13,15 @@ export interface NumberRange {
   readonly limit: number;
 }
 
+/** Fields of one hash that are read together, in the order of asking. */
+interface Turn {
+  readonly fields: string[];
+  readonly values: Promise<readonly (Buffer | null)[]>;
+}
+
+/** Fields in one `HMGET`: beyond this, one reply would hold up the others for long. */
+const MAX_FIELDS = 512;
+
 /**
  * Reads what an entity gathers without bound: hashes of ready documents, and sorted sets over them.
  * What is asked for in one turn of the event loop travels together.
@@ -21,15 +30,37 @@ export interface NumberRange {
  */
 export class CollectionReader {
   readonly #redis: Redis;
+  /** By hash, what is asked for in this turn of the event loop. */
+  readonly #turns = new Map<string, Turn>();
 
   constructor(redis: Redis) {
     this.#redis = redis;
   }
 
-  /** Fields of a hash as bytes, null for those that are not there. */
+  /** Fields of a hash as bytes, null for those that are not there. Those of one turn go as one `HMGET` a hash. */
   async fields(hash: string, fields: readonly (string | number)[]): Promise<(Buffer | null)[]> {
     if (fields.length === 0) return [];
-    return guarded(this.#redis.hmgetBuffer(hash, ...fields.map(String)));
+    const turn = this.#turnOf(hash, fields.length);
+    const from = turn.fields.length;
+    for (const field of fields) turn.fields.push(String(field));
+    return (await turn.values).slice(from, from + fields.length);
+  }
+
+  #turnOf(hash: string, count: number): Turn {
+    let turn = this.#turns.get(hash);
+    if (turn !== undefined && turn.fields.length + count <= MAX_FIELDS) return turn;
+    if (this.#turns.size === 0) setImmediate(() => this.#turns.clear());
+    turn = this.#newTurn(hash);
+    this.#turns.set(hash, turn);
+    return turn;
+  }
+
+  #newTurn(hash: string): Turn {
+    const fields: string[] = [];
+    const values = new Promise<(Buffer | null)[]>((resolve, reject) => {
+      setImmediate(() => guarded(this.#redis.hmgetBuffer(hash, ...fields)).then(resolve, reject));
+    });
+    return { fields, values };
   }
 
   /** Numbers of a sorted set, in the order that is asked for. */

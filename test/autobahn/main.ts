@@ -1,0 +1,50 @@
+/**
+ * `npm run autobahn [-- --python python2.7 --cases 1.*,2.*]`: the public Autobahn test suite against the connections
+ * that Parley serves with. Not part of `npm test`: it needs Python 2.7 and PyPI. Equal cases against Parley itself
+ * are in test/e2e/realtime-conformance.test.ts.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { startEchoServer } from './echo-server.ts';
+import { installWstest, runWstest } from './wstest.ts';
+
+/** Groups 12 and 13 are about compression, which is not offered. */
+const ALL = '1.*,2.*,3.*,4.*,5.*,6.*,7.*,9.*,10.*';
+/** Passed; or of those cases in which any answer will do. */
+const FINE = new Set(['OK', 'NON-STRICT', 'INFORMATIONAL']);
+
+const { values } = parseArgs({
+  options: { python: { type: 'string', default: 'python2.7' }, cases: { type: 'string', default: ALL } },
+});
+
+process.exit((await main()) ? 0 : 1);
+
+async function main(): Promise<boolean> {
+  try {
+    await installWstest(values.python, (line) => console.log(line));
+  } catch (error) {
+    console.error(`autobahn: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'parley-autobahn-'));
+  const server = await startEchoServer();
+  try {
+    const results = await runWstest(values.python, { port: server.port, cases: values.cases.split(','), folder });
+    const counts = new Map<string, number>();
+    for (const { behavior } of results) counts.set(behavior, (counts.get(behavior) ?? 0) + 1);
+    for (const { id, behavior, close } of results) {
+      if (!FINE.has(behavior) || !FINE.has(close)) console.log(`${id}: ${behavior}, close ${close}`);
+    }
+    const bad = results.filter(({ behavior, close }) => !FINE.has(behavior) || !FINE.has(close));
+    console.log(
+      `${results.length} cases: ${[...counts].map(([behavior, count]) => `${count} ${behavior}`).join(', ')}`,
+    );
+    return results.length > 0 && bad.length === 0;
+  } finally {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -4,7 +4,9 @@
  */
 import {
   CHANNEL,
+  channelBefore,
   ChannelCommands,
+  channelFrame,
   ChannelQueries,
   channelProjection,
   channelRoutes,
@@ -12,9 +14,11 @@ import {
 } from '#libs/features/channels/index.ts';
 import {
   InteractionCommands,
+  interactionFrame,
   InteractionQueries,
   interactionRoutes,
   interactionsProjection,
+  openBefore,
   openSequences,
   ToolCallUpdates,
 } from '#libs/features/interactions/index.ts';
@@ -36,14 +40,15 @@ import {
 import {
   ReactionAnnotations,
   ReactionCommands,
+  reactionFrame,
   reactionRoutes,
   reactionsProjection,
 } from '#libs/features/reactions/index.ts';
 import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
-import { KeyedListenerAccess, RedisTickets, ticketRoutes } from '#libs/features/realtime/index.ts';
-import type { ListenerAccess, Tickets } from '#libs/features/realtime/index.ts';
+import { KeyedListenerAccess, RedisTickets, StoredChannelLog, ticketRoutes } from '#libs/features/realtime/index.ts';
+import type { ChannelLog, ListenerAccess, Tickets } from '#libs/features/realtime/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 import {
   CollectionReader,
@@ -52,6 +57,7 @@ import {
   HistoryReader,
   ProjectionState,
   Projector,
+  withFrames,
   withHistory,
 } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
@@ -61,14 +67,15 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
  * Channels, interactions and reactions write in the same streams: one revision orders all that happens in a channel.
  * What is kept of the past is what `ChannelQueries` and `InteractionQueries` start from.
  */
-const channelStream = withHistory(
-  composeProjections(CHANNEL, {
-    channel: channelProjection,
-    interactions: interactionsProjection,
-    reactions: reactionsProjection,
-  }),
-  { channel: (state) => state.channel, open: (state) => openSequences(state.interactions) },
-);
+const channelEvents = composeProjections(CHANNEL, {
+  channel: withFrames(channelProjection, channelFrame),
+  interactions: withFrames(interactionsProjection, interactionFrame),
+  reactions: withFrames(reactionsProjection, reactionFrame),
+});
+const channelStream = withHistory(channelEvents, {
+  channel: (state) => state.channel,
+  open: (state) => openSequences(state.interactions),
+});
 
 /** Every kind of stream that becomes a read model. */
 const PROJECTIONS: readonly AnyProjection[] = [channelStream, organizationProjection, userProjection, keyProjection];
@@ -102,7 +109,7 @@ export interface Features extends ReadModels {
   /** Tells every process which keys to forget. */
   readonly keyChanges: KeyChanges;
   /** What sockets and their clients need. */
-  readonly realtime: { readonly tickets: Tickets; readonly access: ListenerAccess };
+  readonly realtime: { readonly tickets: Tickets; readonly access: ListenerAccess; readonly log: ChannelLog };
 }
 
 export function composeFeatures(platform: Platform): Features {
@@ -144,6 +151,14 @@ export function composeFeatures(platform: Platform): Features {
     keys: { commands: new KeyCommands(stores, keyChanges, options), queries: new KeyQueries(reader) },
     keyChanges,
     realtime: {
+      log: new StoredChannelLog(platform.store, history, {
+        projection: channelEvents,
+        stateBefore: async (channel, revision) => ({
+          channel: await channelBefore(history, channel, revision),
+          interactions: await openBefore({ collections, history, channel }, revision),
+          reactions: null,
+        }),
+      }),
       tickets: new RedisTickets(platform),
       access: new KeyedListenerAccess({ directory, changes: keyChanges, channels: channelQueries }),
     },

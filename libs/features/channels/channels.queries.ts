@@ -6,6 +6,7 @@ import type {
   Document,
   DocumentPage,
   EntityReader,
+  HistoricEntity,
   HistoryPoint,
   HistoryReader,
   ListPage,
@@ -53,8 +54,7 @@ export class ChannelQueries {
 
   async #foldedAt(organizationId: EntityId, id: EntityId, revision: StreamRevision): Promise<ChannelState> {
     const entity = { noun: CHANNEL, organizationId, id };
-    // Kept by this feature's own fold (see services/features.ts).
-    let channel = (await this.#history.keptBefore(entity, 'channel', revision)) as ChannelState;
+    let channel = await channelBefore(this.#history, entity, revision);
     for (const stored of await this.#history.blockUpTo(entity, revision)) {
       const event = channelCodec.types.has(stored.type) ? channelCodec.decode(stored) : null;
       if (event !== null) channel = channelFold.evolve(channel, event);
@@ -82,4 +82,14 @@ export class ChannelQueries {
     const list = channelListKeys(organizationId);
     return this.#reader.page({ noun: CHANNEL, organizationId, list, facets: facetsOfFilter(filter) }, page);
   }
+}
+
+/** The channel as it was before the block of events that `revision` is in: what a fold of that starts from. */
+export async function channelBefore(
+  history: HistoryReader,
+  entity: HistoricEntity,
+  revision: StreamRevision,
+): Promise<ChannelState> {
+  // Kept by this feature's own fold (see services/features.ts).
+  return (await history.keptBefore(entity, 'channel', revision)) as ChannelState;
 }

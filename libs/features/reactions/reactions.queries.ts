@@ -75,6 +75,10 @@ function summaryOf(id: EntityId, emoji: string, reactions: readonly MarkedReacti
   };
 }
 
-function receiptResource(messageId: EntityId, { id, agentId, readAt, turnId }: MarkedReceipt): object {
+/** A read receipt as the API answers it (contract, section 2.12). */
+export function receiptResource(
+  messageId: EntityId,
+  { id, agentId, readAt, turnId }: Omit<MarkedReceipt, 'order'>,
+): object {
   return { id, message_event_id: messageId, interaction_id: turnId, agent_id: agentId, read_at: readAt };
 }

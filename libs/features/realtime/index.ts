@@ -21,3 +21,5 @@ export type {
 } from './realtime.ports.ts';
 export { RedisTickets, TICKET_TTL_MS } from './tickets.ts';
 export { ticketRoutes } from './tickets.routes.ts';
+export { StoredChannelLog } from './channel-log.ts';
+export type { ChannelEvents } from './channel-log.ts';

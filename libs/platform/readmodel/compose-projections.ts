@@ -1,5 +1,6 @@
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import { composeCodecs } from '#libs/platform/eventstore/index.ts';
+import type { EventFrame } from '#libs/platform/live/index.ts';
 
 import type { ProjectedRun, Projection } from './projection.ts';
 import type { AnyProjection } from './projector.ts';
@@ -20,7 +21,8 @@ export type ComposedEvent<Parts extends Readonly<Record<string, AnyProjection>>>
 
 /**
  * One projection for a stream in which several features write: each sees its own events and its own state,
- * and nothing of the others. What has to look across, a decider, gets the composed state.
+ * and nothing of the others. What has to look across, a decider, gets the composed state. Frames are told of
+ * its events if every part tells of its own.
  */
 export function composeProjections<const Parts extends Readonly<Record<string, AnyProjection>>>(
   noun: string,
@@ -53,7 +55,27 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
         lists: writes.flatMap(({ lists }) => lists),
       };
     },
+    ...(entries.every(([, part]) => part.frames) && { frames: (run) => framesInOrder(run, parts, ownerOf) }),
   };
+}
+
+/** Each part folds its own events only; its next frame is due where its next event is. */
+function* framesInOrder<State extends Readonly<Record<string, unknown>>, E extends DomainEvent>(
+  run: ProjectedRun<State, E>,
+  parts: Readonly<Record<string, AnyProjection>>,
+  ownerOf: ReadonlyMap<string, string>,
+): Generator<EventFrame> {
+  const framesOf = new Map<string, Iterator<EventFrame>>();
+  for (const { type, revision } of run.events) {
+    const name = ownerOf.get(type) ?? '';
+    const frames = framesOf.get(name) ?? parts[name]?.frames?.(runOfPart(run, name, ownerOf))[Symbol.iterator]();
+    const next = frames?.next();
+    if (frames === undefined || next === undefined || next.done === true) {
+      throw new TypeError(`${type} at ${revision} has no frame`);
+    }
+    framesOf.set(name, frames);
+    yield next.value;
+  }
 }
 
 function runOfPart<State extends Readonly<Record<string, unknown>>, E extends DomainEvent>(

@@ -5,7 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/event-store.ts';
 
 import type { CollectionReader } from './collection-reader.ts';
-import { BLOCK, blockOf, historyKeys } from './history.ts';
+import { BLOCK, blockOf, blockStart, historyKeys } from './history.ts';
 import type { HistoryKeys } from './history.ts';
 import { streamName } from './projection.ts';
 import type { Projector } from './projector.ts';
@@ -82,7 +82,7 @@ export class HistoryReader {
 
   /** The events of the block of `revision`, up to that one. */
   blockUpTo(entity: HistoricEntity, revision: StreamRevision): Promise<StoredEvent[]> {
-    return this.events(entity, streamRevision(blockOf(revision) * BLOCK), revision);
+    return this.events(entity, blockStart(revision), revision);
   }
 
   /** The events from one revision to another, both inclusive. */

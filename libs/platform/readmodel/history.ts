@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
 
 import type { Projection } from './projection.ts';
 import type { EntityKeys } from './read-model.keys.ts';
@@ -53,6 +54,11 @@ export function historyKeys({ revision }: EntityKeys): HistoryKeys {
 
 export function blockOf(revision: StreamRevision): number {
   return Math.floor(revision / BLOCK);
+}
+
+/** The first revision of the block that a revision is in. */
+export function blockStart(revision: StreamRevision): StreamRevision {
+  return streamRevision(blockOf(revision) * BLOCK);
 }
 
 /** The same projection, that keeps what {@link HistoryReader} reads. */

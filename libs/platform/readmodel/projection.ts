@@ -2,6 +2,7 @@ import type { Fold } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventCodec } from '#libs/platform/eventstore/event-codec.ts';
+import type { EventFrame } from '#libs/platform/live/index.ts';
 
 import type { EntityKeys } from './read-model.keys.ts';
 import type { ListEntry, WriteOperation } from './read-model.ts';
@@ -32,6 +33,34 @@ export interface Projection<State, E extends DomainEvent> {
   readonly fold: Fold<State, E>;
   /** What the run makes of the entity. The state itself is written by the projector. */
   project(run: ProjectedRun<State, E>, keys: EntityKeys): ProjectedWrites;
+  /**
+   * What is told live of the run: one frame for each of its events, in their order. Pure, and the same for an
+   * event whatever run it is in. Taken one by one: who has enough of them makes no more.
+   */
+  readonly frames?: (run: ProjectedRun<State, E>) => Iterable<EventFrame>;
+}
+
+/** One event, and the states around it. */
+export interface ProjectedEvent<State, E extends DomainEvent> extends Omit<ProjectedRun<State, E>, 'events'> {
+  readonly event: StreamEvent<E>;
+}
+
+/** The same projection, that tells live what `frame` says of each event. */
+export function withFrames<State, E extends DomainEvent>(
+  projection: Projection<State, E>,
+  frame: (one: ProjectedEvent<State, E>) => EventFrame,
+): Projection<State, E> {
+  return {
+    ...projection,
+    *frames({ organizationId, id, before, events }) {
+      let state = before;
+      for (const event of events) {
+        const after = projection.fold.evolve(state, event);
+        yield frame({ organizationId, id, before: state, after, event });
+        state = after;
+      }
+    },
+  };
 }
 
 /** All that a run writes: what the projection says, and the state where it has changed. */

@@ -7,6 +7,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/event-store.ts';
 
+import { newsOfAppended, newsOfStored } from './news.ts';
 import { parseStreamName, projectRun, streamName } from './projection.ts';
 import type { Projection } from './projection.ts';
 import { entityKeys } from './read-model.keys.ts';
@@ -65,7 +66,7 @@ export class Projector {
     return [...this.#projections.keys()].map((noun) => `${noun}-`);
   }
 
-  /** Applies what was just appended, and fills the gap before it if there is one. */
+  /** Applies what was just appended and tells it live, and fills the gap before it if there is one. */
   async applyAppended<State, E extends DomainEvent>(
     projection: Projection<State, E>,
     run: AppendedRun<State, E>,
@@ -73,10 +74,13 @@ export class Projector {
     const keys = entityKeys(projection.noun, run.organizationId, run.id);
     const first = run.events[0].revision;
     const last = streamRevision(first + run.events.length - 1);
-    const [outcome] = await this.#readModel.apply([
-      { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys) },
-    ]);
-    if (outcome?.kind === 'gap') await this.catchUp(projection.noun, run.organizationId, run.id);
+    const news = newsOfAppended(projection, run, last);
+    const write = { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys), news };
+    const [outcome] = await this.#readModel.apply([write]);
+    if (outcome?.kind !== 'gap') return;
+    await this.catchUp(projection.noun, run.organizationId, run.id);
+    // Known by now, and so only told.
+    if (news !== null) await this.#readModel.apply([write]);
   }
 
   /**
@@ -208,11 +212,12 @@ function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
   const first = oldest?.revision ?? last;
   const kind = oldest === undefined ? 'known' : 'new';
-  return { kind, write: { revisionKey: keys.revision, first, last, ...writes }, after };
+  const news = kind === 'new' ? newsOfStored(projection, run, last) : null;
+  return { kind, write: { revisionKey: keys.revision, first, last, ...writes, news }, after };
 }
 
 /** The organization that an event belongs to: part of every key of its read model. */
-function organizationOf(event: StoredEvent | undefined): EntityId {
+export function organizationOf(event: StoredEvent | undefined): EntityId {
   const metadata: unknown = event?.metadata;
   if (typeof metadata === 'object' && metadata !== null && 'organizationId' in metadata) {
     const { organizationId } = metadata;

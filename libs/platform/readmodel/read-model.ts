@@ -8,6 +8,7 @@ import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
 import type { FunctionCall } from '#libs/platform/redis/function-library.ts';
 import { guarded } from '#libs/platform/redis/redis.ts';
 
+import type { News } from './news.ts';
 import type { EntityKeys, ListKeys } from './read-model.keys.ts';
 
 /** An absolute write: what it leaves behind depends on nothing that was there before. */
@@ -31,6 +32,8 @@ export interface EntityWrite {
   readonly last: StreamRevision;
   readonly operations: readonly WriteOperation[];
   readonly lists: readonly ListEntry[];
+  /** Told in the same step as the run is applied. */
+  readonly news?: News | null;
 }
 
 export type ApplyOutcome =
@@ -66,7 +69,8 @@ const OUTCOMES = new Map([
  * events at any time, again or late, without a lease.
  *
  * Guarantees: all writes of one entity and its revision happen at once or, if Redis fails between, are
- * repeated as a whole by the next application; an older view never replaces a newer one.
+ * repeated as a whole by the next application; an older view never replaces a newer one. News are published
+ * in the same step, in the order of the revisions that a process applies; never of a run that was not.
  *
  * Omissions: does not read the log; a gap is reported, not filled.
  */
@@ -113,7 +117,7 @@ export class ReadModel {
   ): Promise<{ readonly revision: StreamRevision; readonly values: readonly (string | null)[] }> {
     const keys = [revisionKey, ...new Set(lookups.map(({ key }) => key))];
     const args = lookups.flatMap(({ key, field }) => [keys.indexOf(key) + 1, field]);
-    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v1', keys, args }]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v3', keys, args }]);
     const [revision, ...values] = lookupReply.parse(reply);
     return { revision: revision === null ? NO_EVENTS : streamRevision(Number(revision)), values };
   }
@@ -141,7 +145,7 @@ function applyCall(write: EntityWrite): FunctionCall {
     places.set(key, keys.push(key));
     values.push(value);
   }
-  const args = [write.first, write.last, values.length, ...values];
+  const args: (string | Buffer | number)[] = [write.first, write.last, values.length, ...values];
   for (const { command, key, args: operands } of write.operations.slice(values.length)) {
     let place = places.get(key);
     if (place === undefined) {
@@ -150,20 +154,24 @@ function applyCall(write: EntityWrite): FunctionCall {
     }
     args.push(command, place, operands.length, ...operands);
   }
-  return { name: 'parley_apply_v2', keys, args };
+  const { news } = write;
+  if (!news) return { name: 'parley_apply_v3', keys, args };
+  keys.push(news.topic);
+  args.push(news.alsoOfDuplicates ? 1 : 0, news.message);
+  return { name: 'parley_apply_and_publish_v3', keys, args };
 }
 
 function indexCall(entry: ListEntry, revision: StreamRevision): FunctionCall {
   return {
-    name: 'parley_index_v2',
+    name: 'parley_index_v3',
     keys: [entry.list.members],
     args: [entry.list.indexPrefix, entry.member, revision, ...entry.facets],
   };
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v2 answered without an outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v3 answered without an outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v2 answered ${String(reply[0])}`);
+  if (kind === undefined) throw new TypeError(`parley_apply_v3 answered ${String(reply[0])}`);
   return { kind, stored: streamRevision(Number(reply[1])) };
 }

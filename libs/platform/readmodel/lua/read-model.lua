@@ -1,7 +1,7 @@
-#!lua name=parley_read_model_v2
+#!lua name=parley_read_model_v3
 
 --[[
-parley_apply_v2: writes what a run of events of one stream makes of one entity, guarded by revision.
+parley_apply_v3: writes what a run of events of one stream makes of one entity, guarded by revision.
 
 KEYS[1]     the entity's revision key: the stream revision that its other keys reflect
 KEYS[2..]   the entity's other keys, all in the slot of KEYS[1]
@@ -46,7 +46,27 @@ local function apply(keys, args)
 end
 
 --[[
-parley_index_v2: places one entity in the sorted indexes of a list, guarded by revision.
+parley_apply_and_publish_v3: the same, and tells it, in the same step.
+
+KEYS        those of parley_apply_v3; then the topic (sharded publish and subscribe), in the slot of the others
+ARGV        those of parley_apply_v3; then '1' if a DUPLICATE is told of, too, else '0'; then the message
+Returns     as parley_apply_v3; nothing is told of a GAP
+Why here: who hears of an event finds it in the read model, and what is written is not left untold because the
+process that wrote it died in between.
+--]]
+local function apply_and_publish(keys, args)
+  local topic = table.remove(keys)
+  local message = table.remove(args)
+  local of_duplicates = table.remove(args) == '1'
+  local outcome = apply(keys, args)
+  if outcome[1] == 1 or (outcome[1] == 0 and of_duplicates) then
+    redis.call('SPUBLISH', topic, message)
+  end
+  return outcome
+end
+
+--[[
+parley_index_v3: places one entity in the sorted indexes of a list, guarded by revision.
 
 KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", what is known of each listed entity
 ARGV[1]     prefix of the index keys: an index is the sorted set <prefix><facet>. These keys carry the
@@ -87,10 +107,10 @@ local function index(keys, args)
 end
 
 --[[
-parley_remove_list_v1: removes a list as a whole: what is known of its entities, and the indexes made of it.
+parley_remove_list_v3: removes a list as a whole: what is known of its entities, and the indexes made of it.
 
-KEYS[1]     hash, as for parley_index_v2
-ARGV[1]     prefix of the index keys, as for parley_index_v2
+KEYS[1]     hash, as for parley_index_v3
+ARGV[1]     prefix of the index keys, as for parley_index_v3
 ARGV[2..]   index keys that were found, in case the hash does not know of them
 Returns     how many keys were removed
 Why at once: whoever places an entity skips the indexes that the hash says it is in. A hash that outlived an
@@ -116,7 +136,7 @@ local function remove_list(keys, args)
 end
 
 --[[
-parley_checkpoint_v2: saves how far the read models have come, if they are still the ones that were built.
+parley_checkpoint_v3: saves how far the read models have come, if they are still the ones that were built.
 
 KEYS[1..3]  build, checkpoint, complete
 ARGV[1]     the build that the caller works on
@@ -138,7 +158,7 @@ local function checkpoint(keys, args)
 end
 
 --[[
-parley_lookup_v1: reads fields of one entity's hashes together with the revision that they reflect.
+parley_lookup_v3: reads fields of one entity's hashes together with the revision that they reflect.
 
 KEYS[1]     the entity's revision key
 KEYS[2..]   hashes of the same entity
@@ -153,8 +173,9 @@ local function lookup(keys, args)
   return found
 end
 
-redis.register_function({ function_name = 'parley_lookup_v1', callback = lookup, flags = { 'no-writes' } })
-redis.register_function('parley_checkpoint_v2', checkpoint)
-redis.register_function('parley_apply_v2', apply)
-redis.register_function('parley_index_v2', index)
-redis.register_function('parley_remove_list_v1', remove_list)
+redis.register_function({ function_name = 'parley_lookup_v3', callback = lookup, flags = { 'no-writes' } })
+redis.register_function('parley_checkpoint_v3', checkpoint)
+redis.register_function('parley_apply_v3', apply)
+redis.register_function('parley_apply_and_publish_v3', apply_and_publish)
+redis.register_function('parley_index_v3', index)
+redis.register_function('parley_remove_list_v3', remove_list)

@@ -1,0 +1,58 @@
+import { unreachable } from '#libs/kernel/decider.ts';
+import { sequenceOf } from '#libs/kernel/event.ts';
+import { eventFrame, FRAME_FLAG } from '#libs/platform/live/index.ts';
+import type { EventFrame } from '#libs/platform/live/index.ts';
+import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
+
+import type { ChannelState } from './channel.decider.ts';
+import type { ChannelEvent, Participant } from './channel.events.ts';
+import { channelResource, participantResource } from './channels.projection.ts';
+
+interface Told {
+  readonly type: string;
+  readonly data: object | null;
+  readonly flags?: number;
+}
+
+/** What listeners are told of a channel's own events. */
+export function channelFrame({ before, after, event }: ProjectedEvent<ChannelState, ChannelEvent>): EventFrame {
+  const { type, data, flags = 0 } = told(before, after, event);
+  return eventFrame({
+    sequence: sequenceOf(event.revision),
+    type,
+    at: event.metadata.at,
+    data: data && { json: JSON.stringify(data) },
+    flags,
+  });
+}
+
+function told(before: ChannelState, after: ChannelState, event: ChannelEvent): Told {
+  switch (event.type) {
+    case 'ChannelCreated.v1':
+      return { type: 'channel.created', data: resource(after) };
+    case 'ChannelRenamed.v1':
+    case 'ChannelMetaDataChanged.v1':
+    case 'AgentInvocationBehaviorChanged.v1':
+      return { type: 'channel.updated', data: resource(after) };
+    case 'ChannelArchived.v1':
+      return { type: 'channel.archived', data: resource(after), flags: FRAME_FLAG.access };
+    case 'ParticipantAdded.v1':
+      return { type: 'participant.joined', data: listed(event.data.participant) };
+    case 'ParticipantRemoved.v1': {
+      const { participantId } = event.data;
+      const gone = before?.participants.find((one) => one.participantId === participantId);
+      return { type: 'participant.left', data: gone ? listed(gone) : null, flags: FRAME_FLAG.access };
+    }
+    default:
+      return unreachable(event);
+  }
+}
+
+function resource(channel: ChannelState): object | null {
+  return channel && channelResource(channel);
+}
+
+/** With the id that removes it, which two of the four kinds of participants do not show. */
+function listed(participant: Participant): object {
+  return { participant_id: participant.participantId, ...participantResource(participant) };
+}

@@ -1,0 +1,126 @@
+import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { eventFrame, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
+import type { EventFrame } from '#libs/platform/live/index.ts';
+import { organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
+import type { HistoricEntity, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
+
+import type { ChannelLog } from './realtime.ports.ts';
+
+const PAGE_FRAMES = 500;
+/** Characters. */
+const PAGE_SIZE = 1024 * 1024;
+
+/** How a channel's events become frames, and where a fold of them can start. */
+export interface ChannelEvents<State, E extends DomainEvent> {
+  /** The very one that the live frames are made by. */
+  readonly projection: Projection<State, E>;
+  /** The state before the block of events that `revision` is in. */
+  stateBefore(channel: HistoricEntity, revision: StreamRevision): Promise<State>;
+}
+
+/**
+ * The log of channels in the event store, read from any sequence. To begin costs a look at the history, one
+ * block of events, and the events of the interactions that were incomplete before that.
+ */
+export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLog {
+  readonly #store: EventStore;
+  readonly #history: HistoryReader;
+  readonly #events: ChannelEvents<State, E>;
+
+  constructor(store: EventStore, history: HistoryReader, events: ChannelEvents<State, E>) {
+    this.#store = store;
+    this.#history = history;
+    this.#events = events;
+  }
+
+  async head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> {
+    const stream = streamName(this.#events.projection.noun, channelId);
+    for await (const newest of this.#store.readStream(stream, { direction: 'backwards', limit: 1 })) {
+      return organizationOf(newest) === organizationId ? sequenceOf(newest.revision) : null;
+    }
+    return null;
+  }
+
+  async *framesAfter(
+    organizationId: EntityId,
+    channelId: EntityId,
+    after: ChannelSequence,
+  ): AsyncGenerator<readonly EventFrame[]> {
+    const channel = { noun: this.#events.projection.noun, organizationId, id: channelId };
+    let state: State | undefined;
+    for (let next = streamRevision(after); ;) {
+      const page = await this.#page(channel, next, state);
+      if (page.frames.length > 0) yield page.frames;
+      if (page.isLast) return;
+      state = page.state;
+      next = streamRevision(next + page.frames.length);
+    }
+  }
+
+  /** @param known the state before `from`, if the page before this one has left it */
+  async #page(
+    channel: HistoricEntity,
+    from: StreamRevision,
+    known: State | undefined,
+  ): Promise<{ readonly frames: EventFrame[]; readonly state: State | undefined; readonly isLast: boolean }> {
+    const frames: EventFrame[] = [];
+    let state = known;
+    let size = 0;
+    const stream = streamName(channel.noun, channel.id);
+    for await (const stored of this.#store.readStream(stream, { from, limit: PAGE_FRAMES })) {
+      if (organizationOf(stored) !== channel.organizationId) break;
+      // Only now: who is at the end of the log costs no more than to see that.
+      state ??= await this.#stateBefore(channel, from);
+      const [frame, after] = this.#step(channel, state, stored);
+      frames.push(frame);
+      state = after;
+      size += frame.json.length;
+      if (size >= PAGE_SIZE) return { frames, state, isLast: false };
+    }
+    return { frames, state, isLast: frames.length < PAGE_FRAMES };
+  }
+
+  #step({ organizationId, id }: HistoricEntity, before: State, stored: StoredEvent): [EventFrame, State] {
+    const { codec, fold, frames } = this.#events.projection;
+    const event = codec.types.has(stored.type) ? codec.decode(stored) : null;
+    if (event === null) return [unknownFrame(stored), before];
+    const after = fold.evolve(before, event);
+    for (const frame of frames?.({ organizationId, id, before, after, events: [event] }) ?? []) return [frame, after];
+    throw new TypeError(`${stored.type} has no frame`);
+  }
+
+  async #stateBefore(channel: HistoricEntity, next: StreamRevision): Promise<State> {
+    const { projection, stateBefore } = this.#events;
+    const { fold, codec } = projection;
+    if (next === 0) return fold.initialState;
+    const state = await this.#history.at(channel, { sequence: next }, async (revision) => {
+      if (revision + 1 !== next) return null;
+      let folded: State = await stateBefore(channel, revision);
+      for (const stored of await this.#history.blockUpTo(channel, revision)) {
+        const event = codec.types.has(stored.type) ? codec.decode(stored) : null;
+        if (event !== null) folded = fold.evolve(folded, event);
+      }
+      return { folded };
+    });
+    // The read models were thrown away just now: what of the past was kept is not there yet.
+    if (state === null) throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+    return state.folded;
+  }
+}
+
+/** A later version has written it, and knows more of it. */
+function unknownFrame({ revision, metadata, createdMs }: StoredEvent): EventFrame {
+  const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
+  return eventFrame({
+    sequence: sequenceOf(revision),
+    type: UNKNOWN_EVENT,
+    at: typeof at === 'string' ? at : new Date(createdMs).toISOString(),
+    data: null,
+    flags: 0,
+  });
+}

@@ -21,7 +21,8 @@ async function valueOf(redis: Redis, key: string): Promise<unknown> {
   const type = await redis.type(key);
   switch (type) {
     case 'string':
-      return redis.get(key);
+      // Not all of them are text.
+      return (await redis.getBuffer(key))?.toString('latin1');
     case 'hash':
       return Object.entries(await redis.hgetall(key)).sort(([a], [b]) => (a < b ? -1 : 1));
     case 'zset':

@@ -11,6 +11,7 @@ import type { InteractionEvent } from './interaction.events.ts';
 import { interactionId } from './interaction.id.ts';
 import { interactionKeysOf } from './interactions.keys.ts';
 import type { InteractionFacet, InteractionKeys } from './interactions.keys.ts';
+import { timeWrites } from './interactions.times.ts';
 
 /** The part of a channel's projection that is about its interactions. */
 export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
@@ -21,12 +22,14 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
     const keys = interactionKeysOf(channelKeys);
     const owner = { organizationId, channelId: id };
     const touched = new Map<ChannelSequence, Interaction>();
+    const postedHere: Interaction[] = [];
     const begunHere = new Set<ChannelSequence>();
     const operations: WriteOperation[] = [];
     for (const event of events) {
       if (event.type === 'InteractionPosted.v1') {
         const interaction = posted(event);
         touched.set(interaction.sequence, interaction);
+        postedHere.push(interaction);
         if (!interaction.complete) begunHere.add(interaction.sequence);
         operations.push(...placed(interaction, keys));
       } else {
@@ -38,6 +41,7 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
         operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
       }
     }
+    operations.push(...timeWrites(postedHere, keys));
     for (const interaction of touched.values()) {
       const document = JSON.stringify(interactionResource(interaction, owner));
       const { sequence } = interaction;

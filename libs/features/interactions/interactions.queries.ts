@@ -7,8 +7,9 @@ import type { InteractionPlace } from './interaction.id.ts';
 import { InteractionDocuments } from './interactions.documents.ts';
 import { PastInteractions } from './interactions.history.ts';
 import { interactionKeys } from './interactions.keys.ts';
-import { FilteredInteractions } from './interactions.list.ts';
+import { FilteredInteractions, timesOf } from './interactions.list.ts';
 import type { InteractionFilter, InteractionPlaceInList } from './interactions.list.ts';
+import { isWithin } from './interactions.times.ts';
 import { descendants, updatesBelow, withNested } from './interactions.tree.ts';
 import { PresentInteractions } from './interactions.view.ts';
 import type { InteractionView } from './interactions.view.ts';
@@ -156,7 +157,10 @@ export class InteractionQueries {
     const { includeToolCallUpdates, beforeSequence, contentRole, turnId } = filter;
     if (!includeToolCallUpdates || beforeSequence !== undefined) return [];
     if (contentRole !== undefined && contentRole !== 'tool_call_update') return [];
+    const times = timesOf(filter) ?? {};
     const updates = await this.#updates.ofChannel(organizationId, channelId);
-    return updates.filter((one) => turnId === undefined || one.turnId === turnId).map(({ document }) => document);
+    return updates
+      .filter((one) => (turnId === undefined || one.turnId === turnId) && isWithin(one.createdMs, times))
+      .map(({ document }) => document);
   }
 }

@@ -111,6 +111,8 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         order: query.order,
         afterSequence: query.after_sequence,
         beforeSequence: query.before_sequence,
+        createdAfter: query.created_after,
+        createdBefore: query.created_before,
         contentRole: query.content_role,
         turnId: query.interaction_id,
         includeIncomplete: query.include_incomplete,

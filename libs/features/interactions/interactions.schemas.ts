@@ -14,6 +14,7 @@ import {
   queryInteger,
   queryPointInHistory,
   text,
+  timestamp,
 } from '#libs/platform/http/index.ts';
 
 import { contentItem, contentRole, interactionParticipant, invocationConfig } from './interaction.content.ts';
@@ -130,6 +131,8 @@ export const listInteractionsQuery = z.object({
   order: z.enum(['asc', 'desc']).default('desc').describe('By sequence: `desc` begins with the newest'),
   after_sequence: queryInteger({ min: 0, description: 'Only those with a higher sequence' }).optional(),
   before_sequence: queryInteger({ min: 0, description: 'Only those with a lower sequence' }).optional(),
+  created_after: timestamp({ description: 'Only those created later than this, to the millisecond' }).optional(),
+  created_before: timestamp({ description: 'Only those created earlier than this, to the millisecond' }).optional(),
   content_role: contentRole.optional(),
   interaction_id: idReference({ description: 'Only those of this user turn' }).optional(),
   include_incomplete: includeIncomplete,

@@ -16,9 +16,15 @@ export interface ToolCallUpdate {
   readonly document: Buffer;
   readonly turnId: string | null;
   readonly parentSpanId: string | null;
+  /** Unix milliseconds. */
+  readonly createdMs: number;
 }
 
-const belonging = z.object({ interaction_id: z.string().nullable(), parent_span_id: z.string().nullable() });
+const belonging = z.object({
+  interaction_id: z.string().nullable(),
+  parent_span_id: z.string().nullable(),
+  created_at: z.string(),
+});
 
 /**
  * Updates of tool calls that run: the last of each, for {@link UPDATE_TTL_MS}. They are in Redis only and no
@@ -59,8 +65,13 @@ export class ToolCallUpdates {
       .array(z.string())
       .parse(found)
       .map((document) => {
-        const { interaction_id: turnId, parent_span_id: parentSpanId } = belonging.parse(JSON.parse(document));
-        return { document: Buffer.from(document), turnId, parentSpanId };
+        const { interaction_id, parent_span_id, created_at } = belonging.parse(JSON.parse(document));
+        return {
+          document: Buffer.from(document),
+          turnId: interaction_id,
+          parentSpanId: parent_span_id,
+          createdMs: Date.parse(created_at),
+        };
       });
   }
 }

@@ -100,6 +100,23 @@ export class CollectionReader {
     return wanted;
   }
 
+  /** The scores of members of a sorted set, null for those that are not in it. */
+  async scores(set: string, members: readonly string[]): Promise<(number | null)[]> {
+    if (members.length === 0) return [];
+    const scores = await guarded(this.#redis.zmscore(set, ...members));
+    return scores.map((score) => (score === null ? null : Number(score)));
+  }
+
+  /** Length of a string in bytes; 0 if it is not there. */
+  async byteLength(key: string): Promise<number> {
+    return guarded(this.#redis.strlen(key));
+  }
+
+  /** The bytes of a string from one place to another, both inclusive. */
+  async bytes(key: string, from: number, to: number): Promise<Buffer> {
+    return guarded(this.#redis.getrangeBuffer(key, from, to));
+  }
+
   /** Which of the numbers are in a sorted set. */
   async contained(set: string, numbers: readonly number[]): Promise<boolean[]> {
     if (numbers.length === 0) return [];

@@ -11,9 +11,12 @@ import { guarded } from '#libs/platform/redis/redis.ts';
 import type { News } from './news.ts';
 import type { EntityKeys, ListKeys } from './read-model.keys.ts';
 
-/** An absolute write: what it leaves behind depends on nothing that was there before. */
+/**
+ * An absolute write: what it leaves behind depends on nothing that was there before. (`ZADD … LT` keeps the lowest
+ * score of all that events have given a member, which again comes out the same however often they are applied.)
+ */
 export interface WriteOperation {
-  readonly command: 'SET' | 'DEL' | 'HSET' | 'HDEL' | 'ZADD' | 'ZREM' | 'SADD' | 'SREM';
+  readonly command: 'SET' | 'SETRANGE' | 'DEL' | 'HSET' | 'HDEL' | 'ZADD' | 'ZREM' | 'SADD' | 'SREM';
   readonly key: string;
   readonly args: readonly (string | Buffer | number)[];
 }

@@ -41,11 +41,15 @@ const list = async (query: string): Promise<Answer['json']> =>
 function expected(query: URLSearchParams): Answer['json'][] {
   const after = Number(query.get('after_sequence') ?? 0);
   const before = Number(query.get('before_sequence') ?? Infinity);
+  const createdAfter = Date.parse(query.get('created_after') ?? '1970-01-01T00:00:00Z');
+  const createdBefore = Date.parse(query.get('created_before') ?? '2999-01-01T00:00:00Z');
   const shown = all.filter(
     (one) =>
       (one.complete || query.get('include_incomplete') === 'true') &&
       one.sequence > after &&
       one.sequence < before &&
+      Date.parse(one.created_at) > createdAfter &&
+      Date.parse(one.created_at) < createdBefore &&
       (query.get('content_role') ?? one.content_role) === one.content_role &&
       (query.get('interaction_id') ?? one.interaction_id) === one.interaction_id,
   );
@@ -90,6 +94,23 @@ describe("a channel's interactions", () => {
     }
     expect(byPage).toEqual(wanted);
     expect((await list(`${filter}&page=900000000`)).items).toEqual([]);
+  });
+
+  it('are listed by when they were created, exclusively, in any time zone', async () => {
+    const [early, late] = [all[40]?.created_at, all[200]?.created_at];
+    const shifted = new Date(Date.parse(late) - 3_600_000).toISOString().replace('Z', '-01:00');
+    for (const more of ['', '&content_role=agent_response', '&interaction_id=turn&order=asc&after_sequence=60']) {
+      const wanted = expected(new URLSearchParams(`created_after=${early}&created_before=${late}${more}`));
+      const query = `created_after=${early}&created_before=${encodeURIComponent(shifted)}${more}`;
+      const { items, meta } = await list(`${query}&size=20`);
+      expect([items, meta.total]).toEqual([wanted.slice(0, 20), wanted.length]);
+      if (meta.next_cursor === null) continue;
+      expect((await list(`${query}&size=100&cursor=${meta.next_cursor}`)).items).toEqual(wanted.slice(20, 120));
+      expect((await list(`${more}&cursor=${meta.next_cursor}`)).detail).toBeDefined();
+    }
+    for (const junk of ['yesterday', '2026-01-31', '2026-01-31T12:00:00', '7']) {
+      expect((await list(`created_after=${junk}`)).detail[0].loc).toEqual(['query', 'created_after']);
+    }
   });
 
   it('stay where they are for a cursor while new ones arrive', async () => {

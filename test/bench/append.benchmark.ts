@@ -4,44 +4,93 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
-import type { AppendAnswer, AppendTask } from './appended-event.ts';
+import type { AppendAnswer, AppendTask, Written } from './appended-event.ts';
 import type { Benchmark, Sample, Scale } from './benchmark.ts';
 import { askOnce } from './child-process.ts';
 
 interface AppendBenchmark {
   readonly name: string;
   readonly title: string;
+  readonly what: Written;
+  /** Of ours, on each channel. */
   readonly writers: number;
+  readonly streams: number;
+  /** Events in one append of theirs. */
   readonly batch: number;
-  readonly goal: number;
+  readonly goal?: number;
 }
 
 export const appendBenchmarks: readonly Benchmark[] = [
   appendBenchmark({
     name: 'append-hot',
     title: 'commands of 64 writers on one channel; official client in batches of 100',
+    what: 'names',
     writers: 64,
+    streams: 1,
     batch: 100,
     goal: 0.7,
   }),
   appendBenchmark({
     name: 'append-one',
     title: 'commands of one writer, one at a time; official client one at a time',
+    what: 'names',
     writers: 1,
+    streams: 1,
     batch: 1,
     goal: 0.8,
   }),
+  appendBenchmark({
+    name: 'post-one',
+    title: 'interactions of one writer, one at a time; official client one at a time',
+    what: 'posts',
+    writers: 1,
+    streams: 1,
+    batch: 1,
+    goal: 0.8,
+  }),
+  appendBenchmark({
+    name: 'post-reply',
+    title: 'interactions below another one, one at a time; official client one at a time',
+    what: 'replies',
+    writers: 1,
+    streams: 1,
+    batch: 1,
+  }),
+  appendBenchmark({
+    name: 'post-hot',
+    title: 'interactions of 64 writers on one channel; official client in batches of 100',
+    what: 'posts',
+    writers: 64,
+    streams: 1,
+    batch: 100,
+    goal: 0.7,
+  }),
+  appendBenchmark({
+    name: 'post-many',
+    title: 'interactions of 64 writers on 64 channels; official client on 64 streams at once',
+    what: 'posts',
+    writers: 1,
+    streams: 64,
+    batch: 1,
+  }),
 ];
 
-function appendBenchmark({ name, title, writers, batch, goal }: AppendBenchmark): Benchmark {
+function appendBenchmark({ name, title, goal, ...task }: AppendBenchmark): Benchmark {
+  const row = { title, ours: 'parley', theirs: 'official', figure: 'rate', unit: 'events/s' };
   return {
     name,
-    rows: [{ title, ours: 'parley', theirs: 'official', figure: 'rate', unit: 'events/s', goal: { atLeast: goal } }],
+    rows: [goal === undefined ? row : { ...row, goal: { atLeast: goal } }],
     async prepare() {
+      const sizes = new Set<number>();
       const side =
         (file: string) =>
         ({ seconds, warmUpSeconds }: Scale) =>
-          onFreshStores((stores) => measure(file, { ...stores, writers, streams: 1, batch, seconds, warmUpSeconds }));
+          onFreshStores(async (stores) => {
+            const sample = await measure(file, { ...stores, ...task, seconds, warmUpSeconds });
+            sizes.add(sample.figures['bytesOfEvents'] ?? 0);
+            if (sizes.size > 1) throw new Error(`the sides append events of different sizes: ${[...sizes].join(', ')}`);
+            return sample;
+          });
       return {
         sides: {
           parley: side('sides/parley-commands.process.ts'),
@@ -67,22 +116,25 @@ async function onFreshStores(
 
 async function measure(file: string, task: AppendTask): Promise<Sample> {
   const { rate, cpuMicros, stream, events } = await askOnce<AppendAnswer>(file, task);
-  const { stored, bytes } = await lastOf(task.eventstoreUrl, stream);
+  const { stored, bytes } = await lookAt(task.eventstoreUrl, stream);
   if (stored !== events) throw new Error(`${events} events were acknowledged, ${stored} are stored`);
-  return { figures: { rate, cpuMicros, bytesOfEvent: bytes } };
+  return { figures: { rate, cpuMicros, bytesOfEvents: bytes } };
 }
 
-/** How many events a stream has, and the size of the last one's data and metadata. */
-async function lastOf(eventstoreUrl: string, stream: string): Promise<{ stored: number; bytes: number }> {
+/** Events of which the sides are compared. */
+const COMPARED = 10;
+
+/** How many events a stream has, and the size of the first ones' data and metadata. */
+async function lookAt(eventstoreUrl: string, stream: string): Promise<{ stored: number; bytes: number }> {
   const client = EventStoreDBClient.connectionString(eventstoreUrl);
-  const read = client.readStream(stream, { direction: 'backwards', fromRevision: 'end', maxCount: 1 });
+  let [stored, bytes] = [0, 0];
   try {
-    for await (const { event } of read) {
-      if (event === undefined) continue;
-      const bytes = JSON.stringify(event.data).length + JSON.stringify(event.metadata).length;
-      return { stored: Number(event.revision) + 1, bytes };
+    for await (const { event } of client.readStream(stream, { maxCount: COMPARED })) {
+      bytes += Buffer.byteLength(JSON.stringify([event?.type, event?.data, event?.metadata]));
     }
-    return { stored: 0, bytes: 0 };
+    const newest = client.readStream(stream, { direction: 'backwards', fromRevision: 'end', maxCount: 1 });
+    for await (const { event } of newest) stored = Number(event?.revision) + 1;
+    return { stored, bytes };
   } finally {
     await client.dispose();
   }

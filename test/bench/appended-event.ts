@@ -1,14 +1,20 @@
 /** The events that both sides of the append rows write: same type, same data, same metadata, same sizes. */
 import type { ChannelCreated } from '#libs/features/channels/channel.events.ts';
-import { newId } from '#libs/kernel/ids.ts';
+import type { InteractionPosted } from '#libs/features/interactions/interaction.events.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+
+/** What is written: new names of channels, interactions, or interactions that hang below the first one. */
+export type Written = 'names' | 'posts' | 'replies';
 
 export interface AppendTask {
   readonly eventstoreUrl: string;
   readonly redisUrl: string;
-  /** Commands of ours in flight on the one channel. */
+  readonly what: Written;
+  /** Commands of ours in flight on each channel. */
   readonly writers: number;
-  /** Streams of theirs, each with one append in flight. */
+  /** Channels of ours; streams of theirs, each with one append in flight. */
   readonly streams: number;
   /** Events in one append of theirs. */
   readonly batch: number;
@@ -27,8 +33,54 @@ export interface AppendAnswer {
 const ORGANIZATION = '0198f3aa-7c11-7d55-8e7a-0000000000aa';
 const AT = '2026-01-31T12:00:00.000Z';
 
-export function appendedEvent(n: number) {
-  return { type: 'ChannelRenamed.v1', data: { name: `Support of order ${String(n).padStart(10, '0')}` } };
+export function appendedName(n: number): string {
+  return `Support of order ${digits(n)}`;
+}
+
+/** What somebody says, without what is made of it: of the size of the messages in docs/samples. */
+export function appendedPost(n: number, commandId: EntityId, parentSpanId: string | null) {
+  return {
+    participant: { type: 'non_authenticated_user', user_metadata: { name: 'Ada Brandt' } },
+    content: [
+      {
+        type: 'text',
+        text: `For order ${digits(n)} one payment of 39.90 went through. The second is only a reservation that your bank drops by itself.`,
+      },
+    ],
+    contentRole: 'user_message',
+    complete: true,
+    metadata: { source_time: AT },
+    invocationConfig: null,
+    turnId: null,
+    spanId: derivedId(commandId, 'span'),
+    parentSpanId,
+    organizationApplication: null,
+  } as const;
+}
+
+/** @param root the span that replies hang below */
+export function appendedEvent(
+  what: Written,
+  n: number,
+  commandId: EntityId,
+  root: string,
+): { readonly type: string; readonly data: object } {
+  if (what === 'names') return { type: 'ChannelRenamed.v1', data: { name: appendedName(n) } };
+  // The first of them is what the others hang below.
+  const isRoot = what === 'posts' || n === 1;
+  const post = appendedPost(n, commandId, isRoot ? null : root);
+  const data: InteractionPosted = {
+    ...post,
+    participant: { ...post.participant },
+    content: [...post.content],
+    turnId: isRoot ? post.spanId : root,
+    depth: isRoot ? 1 : 2,
+  };
+  return { type: 'InteractionPosted.v1', data };
+}
+
+function digits(n: number): string {
+  return String(n).padStart(10, '0');
 }
 
 /** What a gateway knows of a command. */

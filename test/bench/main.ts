@@ -10,7 +10,7 @@ import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { getBenchmarks } from './get.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
-import { patchBenchmarks } from './patch.benchmark.ts';
+import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
 import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
 import { runBenchmark } from './run.ts';
@@ -19,7 +19,7 @@ import { renderTable } from './table.ts';
 
 const BENCHMARKS = [
   ...getBenchmarks,
-  ...patchBenchmarks,
+  ...httpCommandBenchmarks,
   ...appendBenchmarks,
   applyBenchmark,
   applyChannelsBenchmark,

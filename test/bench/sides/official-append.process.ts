@@ -2,14 +2,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 
-import { eventIdOf, newId } from '#libs/kernel/ids.ts';
+import { derivedId, eventIdOf, newId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { metadataOf } from '#libs/platform/commands/index.ts';
 
 import { appendedEvent, benchChannel, metadataFor } from '../appended-event.ts';
 import type { AppendAnswer, AppendTask } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
 
-answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, streams, batch, seconds, warmUpSeconds }) => {
+answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, what, streams, batch, seconds, warmUpSeconds }) => {
   const client = EventStoreDBClient.connectionString(eventstoreUrl);
   const end = new AbortController();
   let count = 0;
@@ -17,12 +18,15 @@ answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, streams, batch, se
   async function write(): Promise<{ stream: string; events: number }> {
     const channel = benchChannel();
     const stream = `channel-${channel.id}`;
-    const created = eventOf('ChannelCreated.v1', channel);
+    const created = eventOf(newId(), { type: 'ChannelCreated.v1', data: channel });
+    const first = newId();
+    const root = derivedId(first, 'span');
     let { nextExpectedRevision } = await client.appendToStream(stream, created, { expectedRevision: 'no_stream' });
     while (!end.signal.aborted) {
       const events = Array.from({ length: batch }, (_, index) => {
-        const { type, data } = appendedEvent(Number(nextExpectedRevision) + 1 + index);
-        return eventOf(type, data);
+        const n = Number(nextExpectedRevision) + 1 + index;
+        const commandId = n === 1 ? first : newId();
+        return eventOf(commandId, appendedEvent(what, n, commandId, root));
       });
       const appended = await client.appendToStream(stream, events, { expectedRevision: nextExpectedRevision });
       nextExpectedRevision = appended.nextExpectedRevision;
@@ -43,8 +47,7 @@ answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, streams, batch, se
   return { rate, cpuMicros: (user + system) / measured, stream: first?.stream ?? '', events: first?.events ?? 0 };
 });
 
-function eventOf(type: string, data: object) {
-  const commandId = newId();
+function eventOf(commandId: EntityId, { type, data }: { readonly type: string; readonly data: object }) {
   const metadata = metadataOf({ commandId, ...metadataFor(commandId) });
   return jsonEvent({ id: eventIdOf(commandId, 0), type, data: { ...data }, metadata: { ...metadata } });
 }

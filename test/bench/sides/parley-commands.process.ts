@@ -1,53 +1,87 @@
-/** Our side of appends: commands of one channel, decided, appended, applied to the read model, answered. */
+/** Our side of appends: commands of channels, decided, appended, applied to the read model, answered. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 
-import { newId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
 
-import { appendedEvent, benchChannel, metadataFor } from '../appended-event.ts';
-import type { AppendTask, AppendAnswer } from '../appended-event.ts';
+import { appendedName, appendedPost, benchChannel, metadataFor } from '../appended-event.ts';
+import type { AppendTask, AppendAnswer, Written } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
 
-answerTasks<AppendTask, AppendAnswer>(async ({ eventstoreUrl, redisUrl, writers, seconds, warmUpSeconds }) => {
+answerTasks<AppendTask, AppendAnswer>(async ({ what, writers, streams, seconds, warmUpSeconds, ...urls }) => {
   const failures: string[] = [];
   const platform = openPlatform({
-    eventstoreUrl,
-    redisUrl,
+    ...urls,
     // What the log warns of, a read model that could not be written, would make the figures worthless.
     log: pino({ level: 'warn' }, { write: (line) => void failures.push(line) }),
     metrics: createMetrics({ processMetrics: false }),
     tokenSecret: 'a secret of this run',
   });
   await waitForRedis(platform.redis, 5_000);
-  const channels = composeFeatures(platform).channels.commands;
-  const channel = benchChannel();
-  await channels.create({ commandId: channel.id, ...metadataFor(channel.id) }, channel);
+  const features = composeFeatures(platform);
+  const channels = await Promise.all(Array.from({ length: streams }, () => newChannel(features, what)));
 
   let count = 0;
   const end = new AbortController();
-  async function write(): Promise<void> {
+  async function write(channel: Channel): Promise<void> {
     while (!end.signal.aborted) {
-      const { name } = appendedEvent(count + 1).data;
+      await channel.next();
       count += 1;
-      const commandId = newId();
-      const result = await channels.update({ commandId, ...metadataFor(commandId) }, channel.id, { name });
-      if (!result.ok) throw new Error(result.rejection.reason);
     }
   }
-  const all = Promise.all(Array.from({ length: writers }, write));
+  const all = Promise.all(channels.flatMap((channel) => Array.from({ length: writers }, () => write(channel))));
   await Promise.race([all, delay(warmUpSeconds * 1000)]);
   const [before, started] = [count, performance.now()];
   const cpu = process.cpuUsage();
   await Promise.race([all, delay(seconds * 1000)]);
-  const measured = count;
+  const measured = count - before;
   const { user, system } = process.cpuUsage(cpu);
-  const rate = ((measured - before) / (performance.now() - started)) * 1000;
+  const rate = (measured / (performance.now() - started)) * 1000;
   end.abort();
   await all;
   if (failures.length > 0) throw failures[0];
-  return { rate, cpuMicros: (user + system) / (measured - before), stream: `channel-${channel.id}`, events: count + 1 };
+  const [first] = channels;
+  const cpuMicros = (user + system) / measured;
+  return { rate, cpuMicros, stream: `channel-${first?.id}`, events: first?.events() ?? 0 };
 });
+
+interface Channel {
+  readonly id: EntityId;
+  /** Runs the next command; they are decided in the order of the calls. */
+  next(): Promise<void>;
+  /** How many events the channel's stream has. */
+  events(): number;
+}
+
+async function newChannel({ channels, interactions }: Features, what: Written): Promise<Channel> {
+  const channel = benchChannel();
+  await channels.commands.create({ commandId: channel.id, ...metadataFor(channel.id) }, channel);
+  let n = 0;
+  const first = newId();
+  const root = derivedId(first, 'span');
+  const next = async (): Promise<void> => {
+    n += 1;
+    const commandId = n === 1 ? first : newId();
+    const context = { commandId, ...metadataFor(commandId) };
+    const isRoot = what === 'posts' || n === 1;
+    const result =
+      what === 'names'
+        ? await channels.commands.update(context, channel.id, { name: appendedName(n) })
+        : await interactions.commands.post(context, channel.id, newPost(n, commandId, isRoot ? null : root), {
+            spanIsNew: true,
+          });
+    if (!result.ok) throw new Error(result.rejection.reason);
+  };
+  return { id: channel.id, next, events: () => n + 1 };
+}
+
+function newPost(n: number, commandId: EntityId, parentSpanId: string | null) {
+  const post = appendedPost(n, commandId, parentSpanId);
+  return { ...post, participant: { ...post.participant }, content: [...post.content] };
+}

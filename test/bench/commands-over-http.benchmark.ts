@@ -1,15 +1,17 @@
-/** `PATCH /api/v1/channels/{id}` over HTTP against bare appends of the same events by the official client. */
+/** Commands over HTTP, new names of channels and new interactions, against bare appends of the same events by the official client. */
 import { startTestEventStore } from '#test/support/event-store.ts';
 
-import type { AppendAnswer } from './appended-event.ts';
+import { appendedPost } from './appended-event.ts';
+import type { AppendAnswer, Written } from './appended-event.ts';
 import type { Benchmark } from './benchmark.ts';
 import { prepareChannels } from './channel-fixture.ts';
 import { askOnce } from './child-process.ts';
 import { loadHttp } from './load/http-load.ts';
 
-interface PatchBenchmark {
+interface HttpCommandBenchmark {
   readonly name: string;
   readonly title: string;
+  readonly what: Written & keyof typeof REQUESTS;
   readonly connections: number;
   /** Whether all connections change the same channel. */
   readonly oneChannel: boolean;
@@ -17,42 +19,75 @@ interface PatchBenchmark {
   readonly batch: number;
 }
 
-export const patchBenchmarks: readonly Benchmark[] = [
-  patchBenchmark({
+// As long as what the other side writes; see the load generator for what becomes of the `#`.
+const { participant, content, contentRole, metadata } = appendedPost(0, '0198f3aa-7c11-7d55-8e7a-0000000000cc', null);
+const REQUESTS = {
+  names: { method: 'PATCH', below: '', body: JSON.stringify({ name: 'Support of order 00########' }) },
+  posts: {
+    method: 'POST',
+    below: '/interactions',
+    body: JSON.stringify({ participant, content, content_role: contentRole, metadata }).replace(
+      '0000000000',
+      '00########',
+    ),
+  },
+};
+
+export const httpCommandBenchmarks: readonly Benchmark[] = [
+  httpCommandBenchmark({
     name: 'patch',
+    what: 'names',
     title: 'PATCH channel, one caller; official client one event at a time',
     connections: 1,
     oneChannel: true,
     batch: 1,
   }),
-  patchBenchmark({
+  httpCommandBenchmark({
     name: 'patch-hot',
+    what: 'names',
     title: 'PATCH of one channel by 64 callers; official client in batches of 100',
     connections: 64,
     oneChannel: true,
     batch: 100,
   }),
-  patchBenchmark({
+  httpCommandBenchmark({
     name: 'patch-many',
+    what: 'names',
     title: 'PATCH of 64 channels by 64 callers; official client on 64 streams, one event at a time',
     connections: 64,
     oneChannel: false,
     batch: 1,
   }),
+  httpCommandBenchmark({
+    name: 'post-http',
+    what: 'posts',
+    title: 'POST of an interaction, one caller; official client one event at a time',
+    connections: 1,
+    oneChannel: true,
+    batch: 1,
+  }),
+  httpCommandBenchmark({
+    name: 'post-http-hot',
+    what: 'posts',
+    title: 'POST in one channel by 64 callers; official client in batches of 100',
+    connections: 64,
+    oneChannel: true,
+    batch: 100,
+  }),
 ];
 
-function patchBenchmark({ name, title, connections, oneChannel, batch }: PatchBenchmark): Benchmark {
+function httpCommandBenchmark({ name, title, what, connections, oneChannel, batch }: HttpCommandBenchmark): Benchmark {
   return {
     name,
     rows: [{ title, ours: 'parley', theirs: 'official', figure: 'rate', unit: 'events/s' }],
     async prepare() {
       const { headers, paths, start, cleanUp } = await prepareChannels(oneChannel ? 1 : connections);
+      const { method, below, body } = REQUESTS[what];
       const requests = Array.from({ length: connections }, (_, index) => ({
-        method: 'PATCH',
-        path: paths[index % paths.length] ?? '',
+        method,
+        path: `${paths[index % paths.length] ?? ''}${below}`,
         headers,
-        // As long as the names that the other side writes.
-        body: JSON.stringify({ name: 'Support of order 00########' }),
+        body,
       }));
       const streams = paths.length;
       return {
@@ -71,6 +106,7 @@ function patchBenchmark({ name, title, connections, oneChannel, batch }: PatchBe
               const task = {
                 eventstoreUrl: eventStore.url,
                 redisUrl: '',
+                what,
                 writers: 1,
                 streams,
                 batch,

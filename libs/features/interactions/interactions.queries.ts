@@ -122,7 +122,7 @@ export class InteractionQueries {
     const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown, view);
     if (!shown.includeToolCallUpdates || view !== this.#present) return withNested(document, below);
     const updates = await this.#updates.ofChannel(organizationId, channelId);
-    return withNested(document, [...below, ...updatesBelow([document, ...below], updates)]);
+    return withNested(document, [...below, ...updatesBelow(document, below, updates)]);
   }
 
   /** A channel's interactions; null if the organization has no such channel. */

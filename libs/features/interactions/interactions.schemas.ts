@@ -122,7 +122,9 @@ export const readInteractionQuery = z.object({
     description: 'Show all that hangs below it, ordered by sequence',
   }),
   include_incomplete: includeIncomplete,
-  include_tool_call_updates: includeToolCallUpdates('of those below what is shown, behind it, where nested ones are'),
+  include_tool_call_updates: includeToolCallUpdates(
+    'behind the nested ones, those of its turn and those whose parent is shown',
+  ),
   as_of: asOf,
 });
 

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
 
@@ -39,12 +41,29 @@ export async function descendants(
   return includeIncomplete ? all : all.filter(isComplete);
 }
 
-/** Of the updates of a channel's tool calls, those that belong below `shown`. */
-export function updatesBelow(shown: readonly Buffer[], updates: readonly ToolCallUpdate[]): Buffer[] {
-  const spans = new Set(shown.map(spanIdOf));
-  return updates
-    .filter(({ parentSpanId }) => parentSpanId !== null && spans.has(parentSpanId))
-    .map(({ document }) => document);
+const ownPlace = z.object({ interaction_id: z.string().nullable(), parent_span_id: z.string().nullable() });
+
+/**
+ * Of the updates of a channel's tool calls, those that belong below an interaction: the ones whose parent is
+ * shown, and those of its turn. The latter are all of the turn where it begins one (it has no parent itself);
+ * further down, where others of the turn belong elsewhere, only those that name no parent.
+ *
+ * @param below what is shown below the interaction
+ */
+export function updatesBelow(
+  interaction: Buffer,
+  below: readonly Buffer[],
+  updates: readonly ToolCallUpdate[],
+): Buffer[] {
+  if (updates.length === 0) return [];
+  const { interaction_id: turnId, parent_span_id: parentSpanId } = ownPlace.parse(JSON.parse(interaction.toString()));
+  const spans = new Set([interaction, ...below].map(spanIdOf));
+  const belongs = (update: ToolCallUpdate): boolean => {
+    if (update.parentSpanId !== null && spans.has(update.parentSpanId)) return true;
+    const isOfTurn = turnId !== null && update.turnId === turnId;
+    return isOfTurn && (parentSpanId === null || update.parentSpanId === null);
+  };
+  return updates.filter(belongs).map(({ document }) => document);
 }
 
 /** Spliced in before the closing brace: what is stored is sent as it is. */

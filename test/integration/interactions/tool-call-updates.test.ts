@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { toolCallUpdateKeys } from '#libs/features/interactions/interactions.keys.ts';
+import { MAX_TOOL_CALLS, UPDATE_TTL_MS } from '#libs/features/interactions/tool-call-updates.ts';
 import { READ_MODEL_PREFIX } from '#libs/platform/readmodel/index.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
@@ -114,6 +117,76 @@ describe('an update of a tool call', () => {
     expect((await call('GET', nested)).json.nested_interactions).toEqual([child]);
     const all = await call('GET', `${nested}&include_tool_call_updates=true`);
     expect(all.json.nested_interactions).toEqual([child, json]);
+  });
+
+  it('is shown below what begins its turn, wherever in the turn it belongs, and not below other branches', async () => {
+    const at = await newChannel();
+    const asked = (await post(at, { content: [], interaction_id: 'turn' })).json;
+    const parent_span_id = asked.span_id;
+    const thinking = (await post(at, { content: [], complete: false, parent_span_id })).json;
+    const other = (await post(at, { content: [], parent_span_id })).json;
+    const another = (await post(at, { content: [], interaction_id: 'another' })).json;
+    const below = (await update(at, 'below', 1, { parent_span_id: thinking.span_id })).json;
+    const ofTurn = (await update(at, 'of the turn', 1, { interaction_id: 'turn' })).json;
+    await update(at, 'of none', 1);
+    const shownBelow = async ({ id }: { id: string }): Promise<unknown> => {
+      const query = 'include_nested_interactions=true&include_tool_call_updates=true&include_incomplete=';
+      const answers = await Promise.all(
+        ['false', 'true'].map((incomplete) => call('GET', `/api/v1/interactions/${id}?${query}${incomplete}`)),
+      );
+      return answers.map(({ json }) => json.nested_interactions);
+    };
+    expect(await shownBelow(asked)).toEqual([
+      [other, below, ofTurn],
+      [thinking, other, below, ofTurn],
+    ]);
+    expect(await shownBelow(thinking)).toEqual([undefined, [below, ofTurn]]);
+    expect(await shownBelow(other)).toEqual([[ofTurn], [ofTurn]]);
+    expect(await shownBelow(another)).toEqual([[], []]);
+  });
+
+  it('is forgotten when its time is over, by the clock of Redis, though others of the channel are not', async () => {
+    const at = await newChannel();
+    const { redis } = api.stores.platform;
+    const { documents, expiry } = toolCallUpdateKeys(api.organizationId, at);
+    const old = (await update(at, 'old', 7)).json;
+    const young = (await update(at, 'young', 1)).json;
+    const now = Number((await redis.time())[0]) * 1_000;
+    for (const key of [documents, expiry]) {
+      expect(await redis.pttl(key)).toBeGreaterThan(UPDATE_TTL_MS - 60_000);
+      expect(await redis.pttl(key)).toBeLessThanOrEqual(UPDATE_TTL_MS);
+    }
+    for (const until of (await redis.zrange(expiry, '0', '-1', 'WITHSCORES')).filter((_, index) => index % 2 === 1)) {
+      expect(Number(until)).toBeGreaterThan(now + UPDATE_TTL_MS - 60_000);
+      expect(Number(until)).toBeLessThanOrEqual(now + UPDATE_TTL_MS + 60_000);
+    }
+    expect((await list(at)).items).toEqual([old, young]);
+    // As if it had been sent five minutes ago.
+    await redis.zadd(expiry, now - 1, 'old');
+    expect((await list(at)).items).toEqual([young]);
+    const again = (await update(at, 'old', 1)).json;
+    expect(again).toMatchObject({ content: [item('old', 1)] });
+    expect((await list(at)).items).toEqual([young, again]);
+    // What keeps the channel's updates together goes as a whole, and nothing is left of them.
+    for (const key of [documents, expiry]) await redis.pexpire(key, 1);
+    await eventually(async () => (await redis.exists(documents, expiry)) === 0);
+    expect((await list(at)).items).toEqual([]);
+  });
+
+  it('of more tool calls than a channel may have takes the place of the one that would be forgotten next', async () => {
+    const at = await newChannel();
+    const { redis } = api.stores.platform;
+    const { documents, expiry } = toolCallUpdateKeys(api.organizationId, at);
+    const names = Array.from({ length: MAX_TOOL_CALLS }, (_, n) => `call-${String(n).padStart(3, '0')}`);
+    for (const name of names) await update(at, name, 1);
+    // The first one gets another five minutes, so that the second is the next to go.
+    const until = Number((await redis.zrange(expiry, '-1', '-1', 'WITHSCORES'))[1]);
+    await redis.zadd(expiry, until + 1, 'call-000');
+    expect((await list(at)).items).toHaveLength(MAX_TOOL_CALLS);
+    await update(at, 'one more', 1);
+    const shown = (await list(at)).items.map(({ content }: Answer['json']) => content[0].tool_call_id);
+    expect(shown.toSorted()).toEqual([...names.filter((name) => name !== 'call-001'), 'one more'].toSorted());
+    expect([await redis.hlen(documents), await redis.zcard(expiry)]).toEqual([MAX_TOOL_CALLS, MAX_TOOL_CALLS]);
   });
 
   it('is refused where it is not alone, and where nothing may be posted', async () => {

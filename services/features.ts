@@ -13,6 +13,8 @@ import {
   participantRoutes,
 } from '#libs/features/channels/index.ts';
 import {
+  draftRoutes,
+  Drafts,
   InteractionCommands,
   interactionFrame,
   InteractionQueries,
@@ -47,8 +49,15 @@ import {
 import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
-import { KeyedListenerAccess, RedisTickets, StoredChannelLog, ticketRoutes } from '#libs/features/realtime/index.ts';
-import type { ChannelLog, ListenerAccess, Tickets } from '#libs/features/realtime/index.ts';
+import {
+  JoinedLiveValues,
+  KeyedListenerAccess,
+  RedisTickets,
+  StoredChannelLog,
+  ticketRoutes,
+  Typing,
+} from '#libs/features/realtime/index.ts';
+import type { ChannelLog, ListenerAccess, LiveValues, Tickets } from '#libs/features/realtime/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 import {
   CollectionReader,
@@ -101,7 +110,11 @@ export function composeReadModels({ store, redis, readModel }: Platform): ReadMo
 /** Commands and queries of every feature, for the gateway and for the command line. */
 export interface Features extends ReadModels {
   readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
-  readonly interactions: { readonly commands: InteractionCommands; readonly queries: InteractionQueries };
+  readonly interactions: {
+    readonly commands: InteractionCommands;
+    readonly queries: InteractionQueries;
+    readonly drafts: Drafts;
+  };
   readonly reactions: { readonly commands: ReactionCommands };
   readonly organizations: { readonly commands: OrganizationCommands; readonly queries: OrganizationQueries };
   readonly users: { readonly commands: UserCommands; readonly queries: UserQueries };
@@ -109,7 +122,12 @@ export interface Features extends ReadModels {
   /** Tells every process which keys to forget. */
   readonly keyChanges: KeyChanges;
   /** What sockets and their clients need. */
-  readonly realtime: { readonly tickets: Tickets; readonly access: ListenerAccess; readonly log: ChannelLog };
+  readonly realtime: {
+    readonly tickets: Tickets;
+    readonly access: ListenerAccess;
+    readonly log: ChannelLog;
+    readonly values: LiveValues;
+  };
 }
 
 export function composeFeatures(platform: Platform): Features {
@@ -131,6 +149,8 @@ export function composeFeatures(platform: Platform): Features {
   });
   const channelQueries = new ChannelQueries(reader, history);
   const directory = new KeyDirectory(platform);
+  const drafts = new Drafts(platform, reader);
+  const typing = new Typing(platform);
   return {
     ...models,
     channels: { commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')), queries: channelQueries },
@@ -141,6 +161,7 @@ export function composeFeatures(platform: Platform): Features {
           interactionQueries.interaction(organizationId, place, { reader: null, includeIncomplete: true }),
       }),
       queries: interactionQueries,
+      drafts,
     },
     reactions: { commands: new ReactionCommands(runnerOfEvents(channelRunner)) },
     organizations: {
@@ -161,6 +182,7 @@ export function composeFeatures(platform: Platform): Features {
       }),
       tickets: new RedisTickets(platform),
       access: new KeyedListenerAccess({ directory, changes: keyChanges, channels: channelQueries }),
+      values: new JoinedLiveValues([drafts, updates, typing]),
     },
   };
 }
@@ -193,6 +215,7 @@ export function featureRoutes(features: Features, idempotency: IdempotencyStore)
   };
   return (app) => {
     interactionRoutes(app, { ...features.interactions, directory });
+    draftRoutes(app, features.interactions);
     reactionRoutes(app, {
       ...features.reactions,
       interactions: features.interactions.queries,

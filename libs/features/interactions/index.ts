@@ -1,4 +1,6 @@
 /** Interactions: what is said and done in a channel. They are events of the channel's stream. */
+export { Drafts } from './drafts.ts';
+export { draftRoutes } from './drafts.routes.ts';
 export { readerOf } from './interaction.annotations.ts';
 export type { Annotation, Annotations, Reader } from './interaction.annotations.ts';
 export { interactionId, placeOfInteraction } from './interaction.id.ts';

@@ -45,11 +45,16 @@ export function interactionKeysOf(channel: EntityKeys): InteractionKeys {
   };
 }
 
-/** Keys of what is kept for a while of the tool calls that run in a channel. No part of the read models. */
-export function toolCallUpdateKeys(
-  organizationId: EntityId,
-  channelId: EntityId,
-): { readonly documents: string; readonly expiry: string } {
-  const prefix = `parley:tool-call-updates:{${organizationId}:${channelId}}:`;
-  return { documents: `${prefix}documents`, expiry: `${prefix}expiry` };
+/** Keys of the texts of those interactions of a channel that are being written, in the channel's slot. */
+export interface DraftKeys {
+  /** Hash: sequence -> '<length in UTF-16 code units> <flags>'. */
+  readonly lengths: string;
+  /** What the keys of the texts begin with; the sequence follows. */
+  readonly textPrefix: string;
+}
+
+/** No part of the read models: nothing that was promised is lost with them. */
+export function draftKeys(organizationId: EntityId, channelId: EntityId): DraftKeys {
+  const prefix = `parley:drafts:{${organizationId}:${channelId}}:`;
+  return { lengths: `${prefix}lengths`, textPrefix: `${prefix}text:` };
 }

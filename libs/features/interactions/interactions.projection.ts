@@ -9,7 +9,7 @@ import type { Interaction, InteractionsState, KnownSpan } from './interaction.de
 import { interactionCodec } from './interaction.events.ts';
 import type { InteractionEvent } from './interaction.events.ts';
 import { interactionId } from './interaction.id.ts';
-import { interactionKeysOf } from './interactions.keys.ts';
+import { draftKeys, interactionKeysOf } from './interactions.keys.ts';
 import type { InteractionFacet, InteractionKeys } from './interactions.keys.ts';
 import { timeWrites } from './interactions.times.ts';
 
@@ -21,6 +21,7 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
   project({ organizationId, id, before, events }, channelKeys) {
     const keys = interactionKeysOf(channelKeys);
     const owner = { organizationId, channelId: id };
+    const drafts = draftKeys(organizationId, id);
     const touched = new Map<ChannelSequence, Interaction>();
     const postedHere: Interaction[] = [];
     const begunHere = new Set<ChannelSequence>();
@@ -51,6 +52,9 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
       } else if (sequence in before.open || begunHere.has(sequence)) {
         // Begun and completed in this very run, it may still stand there from before a fold from the beginning.
         operations.push({ command: 'ZREM', key: keys.index('incomplete'), args: [sequence] });
+        // In the same step: whoever sees it complete sees no text that is still being written.
+        operations.push({ command: 'DEL', key: `${drafts.textPrefix}${sequence}`, args: [] });
+        operations.push({ command: 'HDEL', key: drafts.lengths, args: [sequence] });
       }
     }
     return { operations, lists: [] };

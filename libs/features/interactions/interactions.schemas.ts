@@ -103,6 +103,21 @@ export const failInteractionBody = z
   .object({ reason: text({ max: 4_096 }).default('') })
   .meta({ id: 'InteractionFailure' });
 
+export const writeDeltaBody = z
+  .object({
+    offset: z
+      .int()
+      .min(0)
+      .nullish()
+      .describe('UTF-16 code units that were written before: 409 if it is another number. Without it, `text` is all'),
+    text: text({ description: 'What comes next' }),
+  })
+  .meta({ id: 'InteractionDelta' });
+
+export const draftSchema = z
+  .object({ interaction_id: z.string(), length: z.int().describe('UTF-16 code units so far: the next offset') })
+  .meta({ id: 'InteractionDraft' });
+
 export const channelParams = z.object({ id: idParam('Id of the channel') });
 
 export const interactionParams = z.object({ interaction_id: idParam('Id of the interaction') });

@@ -6,6 +6,7 @@ export { clientFrame, decodeClientFrame, encodeFrame, PING, PONG, serverFrame } 
 export type { ClientFrame, ErrorDetail, Include, ServerFrame } from './frames.schemas.ts';
 export { KeyedListenerAccess, listenerGrant } from './listener-access.ts';
 export type { ListenedChannels } from './listener-access.ts';
+export { JoinedLiveValues } from './live-values.ts';
 export * from './protocol.ts';
 export type {
   AccessChange,
@@ -23,3 +24,4 @@ export { RedisTickets, TICKET_TTL_MS } from './tickets.ts';
 export { ticketRoutes } from './tickets.routes.ts';
 export { StoredChannelLog } from './channel-log.ts';
 export type { ChannelEvents } from './channel-log.ts';
+export { Typing, TYPING_TTL_MS } from './typing.ts';

@@ -10,13 +10,22 @@ export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Stand beside `detail` and `code`. */
+  readonly members: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, detail: string, headers: Record<string, string> = {}) {
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    headers: Record<string, string> = {},
+    members: Readonly<Record<string, unknown>> = {},
+  ) {
     super(detail);
     this.name = 'HttpError';
     this.status = status;
     this.code = code;
     this.headers = headers;
+    this.members = members;
   }
 }
 
@@ -42,8 +51,13 @@ export const unauthorized = (): HttpError =>
   new HttpError(401, 'not_authenticated', 'Not authenticated', { 'www-authenticate': 'Bearer realm="parley"' });
 export const forbidden = (detail: string, code = 'forbidden'): HttpError => new HttpError(403, code, detail);
 export const notFound = (): HttpError => new HttpError(404, 'not_found', 'Not Found');
-export const conflict = (detail: string, code = 'conflict', headers?: Record<string, string>): HttpError =>
-  new HttpError(409, code, detail, headers);
+/** @param members what the caller needs to know to do better, beside `detail` */
+export const conflict = (
+  detail: string,
+  code = 'conflict',
+  headers?: Record<string, string>,
+  members?: Readonly<Record<string, unknown>>,
+): HttpError => new HttpError(409, code, detail, headers, members);
 export const preconditionFailed = (detail = 'The entity has changed since the given ETag'): HttpError =>
   new HttpError(412, 'precondition_failed', detail);
 export const tooManyRequests = (retryAfterSeconds: number): HttpError =>
@@ -68,6 +82,7 @@ interface Answer {
   readonly code: string;
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly members?: Readonly<Record<string, unknown>>;
 }
 
 const INTERNAL: Answer = { status: 500, code: 'internal', detail: 'Internal Server Error' };
@@ -117,7 +132,8 @@ export function replyWithError(error: FastifyError | Error, request: FastifyRequ
     void reply.code(404).type(JSON_TYPE).send(NOT_FOUND_BODY);
     return;
   }
-  const body = JSON.stringify({ detail: answer.detail, code: answer.code, request_id: request.id });
+  const { detail, code, members } = answer;
+  const body = JSON.stringify({ detail, code, ...members, request_id: request.id });
   void reply.code(answer.status).type(JSON_TYPE).send(Buffer.from(body));
 }
 

@@ -1,6 +1,15 @@
-/** What is told of channels as it happens: the frames of events, and how they travel between processes. */
+/**
+ * What is told of channels as it happens: the frames of events and of values of the moment, how they travel
+ * between processes, and what a socket may ask for.
+ */
+export { EphemeralValues } from './ephemeral-values.ts';
+export type { EphemeralKind, EphemeralValue } from './ephemeral-values.ts';
 export { eventFrame, FRAME_FLAG, UNKNOWN_EVENT, withoutData } from './event-frame.ts';
 export type { EventFrame, EventFrameParts, ReadyJson } from './event-frame.ts';
+export { liveCommand } from './live-command.ts';
+export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export type { LiveItem } from './live-message.ts';
 export { liveTopic } from './live.keys.ts';
+export { deltaJson, draftKey, ephemeralJson, ephemeralValue, snapshotJson } from './value-frames.ts';
+export type { LiveValue } from './value-frames.ts';

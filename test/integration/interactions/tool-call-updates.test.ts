@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { toolCallUpdateKeys } from '#libs/features/interactions/interactions.keys.ts';
 import { MAX_TOOL_CALLS, UPDATE_TTL_MS } from '#libs/features/interactions/tool-call-updates.ts';
+import { ephemeralKeys } from '#libs/platform/live/live.keys.ts';
 import { READ_MODEL_PREFIX } from '#libs/platform/readmodel/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
@@ -148,7 +148,7 @@ describe('an update of a tool call', () => {
   it('is forgotten when its time is over, by the clock of Redis, though others of the channel are not', async () => {
     const at = await newChannel();
     const { redis } = api.stores.platform;
-    const { documents, expiry } = toolCallUpdateKeys(api.organizationId, at);
+    const { values: documents, expiry } = ephemeralKeys('tool-call-updates', api.organizationId, at);
     const old = (await update(at, 'old', 7)).json;
     const young = (await update(at, 'young', 1)).json;
     const now = Number((await redis.time())[0]) * 1_000;
@@ -176,7 +176,7 @@ describe('an update of a tool call', () => {
   it('of more tool calls than a channel may have takes the place of the one that would be forgotten next', async () => {
     const at = await newChannel();
     const { redis } = api.stores.platform;
-    const { documents, expiry } = toolCallUpdateKeys(api.organizationId, at);
+    const { values: documents, expiry } = ephemeralKeys('tool-call-updates', api.organizationId, at);
     const names = Array.from({ length: MAX_TOOL_CALLS }, (_, n) => `call-${String(n).padStart(3, '0')}`);
     for (const name of names) await update(at, name, 1);
     // The first one gets another five minutes, so that the second is the next to go.

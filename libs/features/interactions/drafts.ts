@@ -1,0 +1,118 @@
+import { z } from 'zod';
+
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { deltaJson, draftKey, FRAME_FLAG, liveTopic, snapshotJson } from '#libs/platform/live/index.ts';
+import type { LiveValue } from '#libs/platform/live/index.ts';
+import type { EntityReader } from '#libs/platform/readmodel/index.ts';
+import { FunctionLibrary } from '#libs/platform/redis/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+
+import { interactionId } from './interaction.id.ts';
+import type { InteractionPlace } from './interaction.id.ts';
+import { draftKeys, interactionKeys } from './interactions.keys.ts';
+
+/** How long a text is kept after its last change. */
+export const DRAFT_TTL_MS = 5 * 60 * 1000;
+/** Bytes (UTF-8) that the text of one interaction may have. */
+export const MAX_DRAFT_BYTES = 1024 * 1024;
+
+const AT_TOP = FRAME_FLAG.incomplete;
+const BELOW_ANOTHER = FRAME_FLAG.incomplete | FRAME_FLAG.nested;
+
+/** Text to be added to that of an interaction which is being written. */
+export interface Delta {
+  /** UTF-16 code units that must be there already; null replaces what is there. */
+  readonly offset: number | null;
+  readonly text: string;
+}
+
+export type DraftResult =
+  /** UTF-16 code units that are held now. */
+  | { readonly ok: true; readonly length: number }
+  | { readonly ok: false; readonly reason: 'not_found' | 'complete_already' | 'too_long' }
+  | { readonly ok: false; readonly reason: 'wrong_offset'; readonly length: number };
+
+const OUTCOMES = new Map([
+  [-1, 'complete_already'],
+  [-2, 'not_found'],
+  [-3, 'too_long'],
+] as const);
+
+const putReply = z.tuple([z.int(), z.int()]);
+const allReply = z.array(z.string());
+
+/**
+ * The texts of interactions that are being written, as far as they have come: kept in Redis for
+ * {@link DRAFT_TTL_MS}, told to whoever listens as they grow, and gone once the interaction is complete. What
+ * counts in the end is the content that the interaction is completed with.
+ *
+ * All methods throw `Fault` `store_unavailable`.
+ */
+export class Drafts {
+  readonly #functions: FunctionLibrary;
+  readonly #reader: Pick<EntityReader, 'isBehind'>;
+
+  constructor({ redis }: Pick<Platform, 'redis'>, reader: Pick<EntityReader, 'isBehind'>) {
+    this.#functions = new FunctionLibrary(redis, new URL('./lua/drafts.lua', import.meta.url));
+    this.#reader = reader;
+  }
+
+  async put(organizationId: EntityId, place: InteractionPlace, delta: Delta): Promise<DraftResult> {
+    const result = await this.#put(organizationId, place, delta);
+    if (result.ok || result.reason !== 'not_found') return result;
+    // Read models that are being built may not have it yet.
+    if (!(await this.#reader.isBehind(CHANNEL, organizationId, place.channelId))) return result;
+    return this.#put(organizationId, place, delta);
+  }
+
+  /** The frames that tell the texts of a channel from their beginning. */
+  async current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
+    const { lengths, textPrefix } = draftKeys(organizationId, channelId);
+    const call = { name: 'parley_drafts_all_v1', keys: [lengths], args: [textPrefix] };
+    const [reply] = await this.#functions.callAll([call]);
+    const words = allReply.parse(reply);
+    return Array.from({ length: words.length / 3 }, (_, index) => {
+      const [sequence, flags, text = ''] = words.slice(3 * index, 3 * index + 3);
+      const id = interactionId({ channelId, sequence: Number(sequence) as ChannelSequence });
+      return { flags: Number(flags), key: draftKey(id), json: snapshotJson(id, text) };
+    });
+  }
+
+  async #put(organizationId: EntityId, place: InteractionPlace, { offset, text }: Delta): Promise<DraftResult> {
+    const { channelId, sequence } = place;
+    const { lengths, textPrefix } = draftKeys(organizationId, channelId);
+    const { index, documents } = interactionKeys(organizationId, channelId);
+    const id = interactionId(place);
+    const frame = offset === null ? snapshotJson(id, text) : deltaJson(id, offset, text);
+    const [reply] = await this.#functions.callAll([
+      {
+        name: 'parley_draft_put_v1',
+        keys: [
+          `${textPrefix}${sequence}`,
+          lengths,
+          index('incomplete'),
+          documents,
+          liveTopic(organizationId, channelId),
+        ],
+        args: [
+          sequence,
+          offset ?? '',
+          text,
+          text.length,
+          DRAFT_TTL_MS,
+          MAX_DRAFT_BYTES,
+          AT_TOP,
+          BELOW_ANOTHER,
+          draftKey(id),
+          frame,
+        ],
+      },
+    ]);
+    const [outcome, length] = putReply.parse(reply);
+    if (outcome === 1) return { ok: true, length };
+    const reason = OUTCOMES.get(outcome as -1 | -2 | -3);
+    return reason === undefined ? { ok: false, reason: 'wrong_offset', length } : { ok: false, reason };
+  }
+}

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { EphemeralValues, FRAME_FLAG } from '#libs/platform/live/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { listenToTopic } from '#test/support/realtime/live-topic.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.stop());
+
+const post = (channelId: string, body: object): Promise<Answer> =>
+  api.call({ method: 'POST', url: `/api/v1/channels/${channelId}/interactions`, key: api.rootKey, body });
+const newChannel = async (): Promise<string> =>
+  (await api.call({ method: 'POST', url: '/api/v1/channels', key: api.rootKey, body: { name: 'A' } })).json.id;
+
+const update = (channelId: string, toolCallId: string, sequence: number): Promise<Answer> => {
+  const item = { type: 'tool_call_update', tool_name: 't', tool_call_id: toolCallId, sequence, update: { text: 'x' } };
+  return post(channelId, { content_role: 'tool_call_update', content: [item] });
+};
+
+describe('an update of a tool call', () => {
+  it('is told as it is kept, and only if it is', async () => {
+    const channelId = await newChannel();
+    const { platform } = api.stores;
+    const topic = await listenToTopic(platform, api.organizationId, channelId);
+    const first = await update(channelId, 'call 1/ä', 5);
+    await update(channelId, 'call 1/ä', 4);
+    await update(channelId, 'call 1/ä', 5);
+    const later = await update(channelId, 'call 1/ä', 6);
+    const other = await update(channelId, 'call-2', -1);
+    const heard = (key: string, n: number, { json: data }: Answer): object => ({
+      flags: FRAME_FLAG.ephemeral,
+      key,
+      frame: { frame: 'ephemeral', key, n, data, ttl_ms: 300_000 },
+    });
+    const key = 'tool_call:call%201%2F%C3%A4';
+    const [one, two, three] = [heard(key, 5, first), heard(key, 6, later), heard('tool_call:call-2', -1, other)];
+    expect(await topic.take()).toEqual([one, two, three]);
+
+    const current = await composeFeatures(platform).realtime.values.current(api.organizationId, channelId);
+    expect(current.map(({ flags, key }) => ({ flags, key }))).toEqual([
+      { flags: FRAME_FLAG.ephemeral, key },
+      { flags: FRAME_FLAG.ephemeral, key: 'tool_call:call-2' },
+    ]);
+    const [frame] = current.map(({ json }) => JSON.parse(json));
+    expect(frame).toMatchObject({ frame: 'ephemeral', key, n: 6, data: later.json });
+    expect(frame.ttl_ms).toBeGreaterThan(200_000);
+    expect(frame.ttl_ms).toBeLessThanOrEqual(300_000);
+    topic.stop();
+  });
+});
+
+describe('a value of the moment', () => {
+  const kind = { name: 'test', keyPrefix: 'test', ttlMs: 60_000, max: 3 };
+  const own = ['organization', 'channel'] as const;
+
+  it('counts upwards by itself, also over its removal, whoever writes it', async () => {
+    const { platform } = api.stores;
+    const values = [new EphemeralValues(platform.redis, kind), new EphemeralValues(platform.redis, kind)] as const;
+    const topic = await listenToTopic(platform, ...own);
+    for (let n = 0; n < 5; n++) await values[n % 2 === 0 ? 0 : 1].put(...own, { name: 'a', json: `{"n":${n}}` });
+    await values[0].remove(...own, { name: 'a', json: '{"gone":true}' });
+    expect(await values[1].ofChannel(...own)).toEqual([]);
+    await values[1].put(...own, { name: 'a', json: '{"back":true}' });
+    const heard = await topic.take();
+    expect(heard.map(({ frame }) => frame.data)).toEqual([
+      ...[0, 1, 2, 3, 4].map((n) => ({ n })),
+      { gone: true },
+      { back: true },
+    ]);
+    expect(heard.map(({ frame }) => frame.ttl_ms)).toEqual([60_000, 60_000, 60_000, 60_000, 60_000, 0, 60_000]);
+    const numbers = heard.map(({ frame }) => frame.n);
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    topic.stop();
+  });
+
+  it('makes place for newer ones, and is forgotten when its time is over', async () => {
+    const values = new EphemeralValues(api.stores.platform.redis, { ...kind, ttlMs: 300 });
+    const there = ['organization', 'another'] as const;
+    for (const name of ['a', 'b', 'c', 'd']) await values.put(...there, { name, json: '{}' });
+    expect((await values.ofChannel(...there)).map(({ name }) => name)).toEqual(['b', 'c', 'd']);
+    expect(await values.current(...there)).toMatchObject([{ key: 'test:b' }, { key: 'test:c' }, { key: 'test:d' }]);
+    await eventually(async () => expect(await values.current(...there)).toEqual([]));
+    await eventually(async () => {
+      expect(await api.stores.platform.redis.keys('parley:live:{organization:another}*')).toEqual([]);
+    });
+  });
+});

@@ -9,10 +9,12 @@ import type { Scale } from './benchmark.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { getBenchmarks } from './get.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
+import { importBenchmark } from './import.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
 import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
 import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
+import { redisMemoryBenchmark } from './redis-memory.benchmark.ts';
 import { runBenchmark } from './run.ts';
 import type { BenchmarkResult } from './run.ts';
 import { renderTable } from './table.ts';
@@ -24,6 +26,8 @@ const BENCHMARKS = [
   applyBenchmark,
   applyChannelsBenchmark,
   rebuildBenchmark,
+  importBenchmark,
+  redisMemoryBenchmark,
   ...fanOutBenchmarks,
   fanOutTickBenchmark,
   memoryBenchmark,

@@ -6,7 +6,14 @@ import { foldEvents } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 
-import { decideDismiss, decideReact, decideReceipt, decideWithdraw } from './reaction.decider.ts';
+import {
+  decideDismiss,
+  decideReact,
+  decideReceipt,
+  decideWithdraw,
+  MAX_MARKS,
+  MAX_WITHDRAWN,
+} from './reaction.decider.ts';
 import type { KnownInteraction, ReactionPlace } from './reaction.decider.ts';
 
 const sequence = 2 as ChannelSequence;
@@ -73,7 +80,14 @@ const ofAgent: KnownInteraction = {
   senderUserId: null,
   turnId: 'turn-1',
 };
-const at = (interaction: KnownInteraction | null): ReactionPlace => ({ organizationId, sequence, interaction });
+const at = (interaction: KnownInteraction | null, counts: Partial<ReactionPlace> = {}): ReactionPlace => ({
+  organizationId,
+  sequence,
+  interaction,
+  marks: 0,
+  withdrawn: 0,
+  ...counts,
+});
 
 const ada = { type: 'user' as const, id: 'user-1', name: 'Ada' };
 const agent = { type: 'agent' as const, id: 'agent-1', name: null };
@@ -105,6 +119,38 @@ describe('reacting', () => {
   it('as an agent that does not take part leaves it nameless', () => {
     const decision = decideReact(given(created), at(ofUser), { emoji: '👍', reactor: agent, standing: null });
     expect(decision).toMatchObject({ events: [{ data: { reactor: { name: null } } }] });
+  });
+});
+
+describe('an interaction with as much as it may have', () => {
+  const full = { ok: false, rejection: { reason: 'too_many_reactions' } };
+  const react = (counts: Partial<ReactionPlace>, stands = false) =>
+    decideReact(given(created), at(ofUser, counts), {
+      emoji: '👍',
+      reactor: ada,
+      standing: stands ? standing : null,
+    });
+
+  it('takes no more reactions and receipts', () => {
+    expect(react({ marks: MAX_MARKS - 1 })).toMatchObject({ ok: true });
+    expect(react({ marks: MAX_MARKS })).toEqual(full);
+    const receipt = { agentId: 'agent-1', recorded: false };
+    expect(decideReceipt(given(created), at(ofUser, { marks: MAX_MARKS - 1 }), receipt)).toMatchObject({ ok: true });
+    expect(decideReceipt(given(created), at(ofUser, { marks: MAX_MARKS }), receipt)).toEqual(full);
+  });
+
+  it('takes no more reactions after very many were taken back', () => {
+    expect(react({ withdrawn: MAX_WITHDRAWN - 1 })).toMatchObject({ ok: true });
+    expect(react({ withdrawn: MAX_WITHDRAWN })).toEqual(full);
+  });
+
+  it('still knows what it has, and lets go of it', () => {
+    const counts = { marks: MAX_MARKS, withdrawn: MAX_WITHDRAWN };
+    expect(react(counts, true)).toEqual(nothing);
+    const again = { agentId: 'agent-1', recorded: true };
+    expect(decideReceipt(given(created), at(ofUser, counts), again)).toEqual(nothing);
+    const leaving = decideWithdraw(given(created), at(ofUser, counts), { emoji: '👍', reactor: ada, standing });
+    expect(leaving).toMatchObject({ ok: true, events: [{ type: 'ReactionRemoved.v1' }] });
   });
 });
 

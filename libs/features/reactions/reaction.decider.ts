@@ -6,6 +6,13 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 import type { ReactionEvent, ReactionTarget, Reactor } from './reaction.events.ts';
 
+/**
+ * Reactions and receipts that an interaction may have at a time, because every reader of it gets all of them; and
+ * reactions to it that may have been taken back, because readers of the past look at those, too.
+ */
+export const MAX_MARKS = 1_000;
+export const MAX_WITHDRAWN = 10_000;
+
 /** The part of the channel's state that decisions about reactions are made on; nothing is held of their own. */
 export interface ReactionContext {
   readonly channel: ChannelState;
@@ -14,6 +21,7 @@ export interface ReactionContext {
 export type ReactionRejection =
   | { readonly reason: 'not_found' }
   | { readonly reason: 'archived' }
+  | { readonly reason: 'too_many_reactions' }
   | { readonly reason: 'not_a_user_message' }
   | { readonly reason: 'not_the_sender' };
 
@@ -32,6 +40,10 @@ export interface ReactionPlace {
   readonly organizationId: EntityId;
   readonly sequence: ChannelSequence;
   readonly interaction: KnownInteraction | null;
+  /** What it has of reactions and receipts. */
+  readonly marks: number;
+  /** How many reactions to it were taken back. */
+  readonly withdrawn: number;
 }
 
 /** A reaction that stands: since which event, and under which name. */
@@ -49,6 +61,7 @@ export function decideReact(
   const found = find(channel, place);
   if (!found.ok) return found;
   if (standing !== null) return accept();
+  if (place.marks >= MAX_MARKS || place.withdrawn >= MAX_WITHDRAWN) return refuse({ reason: 'too_many_reactions' });
   const name = reactor.name ?? nameInChannel(found.channel, reactor);
   const { target } = found.interaction;
   const data = { sequence: place.sequence, emoji, reactor: { ...reactor, name }, target };
@@ -80,6 +93,7 @@ export function decideReceipt(
   const { target, turnId } = found.interaction;
   if (target.role !== 'user') return refuse({ reason: 'not_a_user_message' });
   if (recorded) return accept();
+  if (place.marks >= MAX_MARKS) return refuse({ reason: 'too_many_reactions' });
   return accept({ type: 'ReadReceiptRecorded.v1', data: { sequence: place.sequence, agentId, turnId } });
 }
 

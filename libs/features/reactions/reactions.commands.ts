@@ -75,16 +75,25 @@ export class ReactionCommands {
   ): Promise<ReactionResult> {
     const { organizationId } = context;
     const document = { key: interactionKeys(organizationId, channelId).documents, field: String(sequence) };
-    const own = { key: reactionKeys(organizationId, channelId).known, field };
+    const { known, marks, withdrawn } = reactionKeys(organizationId, channelId);
+    const own = { key: known, field };
+    const counts = { marks: { key: marks, score: sequence }, withdrawn: { key: withdrawn, score: sequence } };
     const result = await this.#runner.handle(
       channelId,
       context,
-      (state, { found }) => {
+      (state, { found, counted }) => {
         const stored = found(document);
         const interaction = stored === null ? null : knownInteraction(stored);
-        return decide(state, { organizationId, sequence, interaction }, found(own));
+        const place = {
+          organizationId,
+          sequence,
+          interaction,
+          marks: counted(counts.marks),
+          withdrawn: counted(counts.withdrawn),
+        };
+        return decide(state, place, found(own));
       },
-      [document, own],
+      [document, own, counts.marks, counts.withdrawn],
     );
     return result.ok ? { ok: true, revision: result.revision } : result;
   }

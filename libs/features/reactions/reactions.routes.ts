@@ -22,6 +22,7 @@ import {
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
+import { MAX_MARKS, MAX_WITHDRAWN } from './reaction.decider.ts';
 import type { ReactionRejection } from './reaction.decider.ts';
 import type { Reactor } from './reaction.events.ts';
 import type { ReactionCommands, ReactionResult } from './reactions.commands.ts';
@@ -181,6 +182,11 @@ function errorOf({ reason }: ReactionRejection): Error {
       return notFound();
     case 'archived':
       return conflict('The channel is archived', 'archived');
+    case 'too_many_reactions':
+      return conflict(
+        `An interaction takes ${MAX_MARKS} reactions and read receipts, and ${MAX_WITHDRAWN} that are taken back`,
+        'too_many_reactions',
+      );
     case 'not_a_user_message':
       return conflict('Read receipts belong to messages of users', 'not_a_user_message');
     case 'not_the_sender':

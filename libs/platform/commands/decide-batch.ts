@@ -13,7 +13,7 @@ import type { Lookup } from '#libs/platform/readmodel/read-model.ts';
 import type { CommandContext } from './command-context.ts';
 import { metadataOf } from './command-context.ts';
 import type { Tip } from './entity-loader.ts';
-import type { Found, Lookups } from './lookups.ts';
+import type { Counted, Found, Lookups } from './lookups.ts';
 
 /** What became of a command: the state right after it, at the revision that it left the stream at. */
 export type CommandResult<State, E extends DomainEvent, R extends Rejection> =
@@ -29,7 +29,7 @@ export type CommandResult<State, E extends DomainEvent, R extends Rejection> =
 /** Pure. `next` is the revision that the first event of the command would get. */
 export type Decide<State, E extends DomainEvent, R extends Rejection> = (
   state: State,
-  at: { readonly next: StreamRevision; readonly found: Found },
+  at: { readonly next: StreamRevision; readonly found: Found; readonly counted: Counted },
 ) => Decision<E, R>;
 
 /** A command that waits for its answer. */
@@ -72,7 +72,7 @@ export function decideBatch<State, E extends DomainEvent>(
     const before = tip;
     try {
       const next = streamRevision(before.revision + 1);
-      const decision = waiting.decide(before.state, { next, found: lookups.found });
+      const decision = waiting.decide(before.state, { next, found: lookups.found, counted: lookups.counted });
       if (!decision.ok) {
         answers.push(() => waiting.resolve(decision));
         continue;

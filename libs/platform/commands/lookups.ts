@@ -1,47 +1,70 @@
-import type { EntityWrite, Lookup } from '#libs/platform/readmodel/read-model.ts';
+import type { CountLookup, EntityWrite, FieldLookup, Lookup } from '#libs/platform/readmodel/read-model.ts';
 
 /** What a decider asks for what it declared to look up: the field's value, or null if there is none. */
-export type Found = (lookup: Lookup) => string | null;
+export type Found = (lookup: FieldLookup) => string | null;
+
+/**
+ * What a decider asks for what it declared to count. Exact, but where commands before it in the same batch have
+ * removed members: those are still counted.
+ */
+export type Counted = (lookup: CountLookup) => number;
 
 /**
  * What the commands of a batch have looked up, and what commands before them in the same batch have made of
  * it since. The second follows from the very writes that the projection would do.
  */
 export class Lookups {
-  readonly #values = new Map<string, string | null>();
-
+  readonly #fields = new Map<string, string | null>();
+  readonly #counts = new Map<string, number>();
   readonly #failure: unknown;
 
   /** @param failure why nothing could be looked up; whoever asks gets it */
-  constructor(lookups: readonly Lookup[] = [], values: readonly (string | null)[] = [], failure?: unknown) {
+  constructor(lookups: readonly Lookup[] = [], values: readonly (string | number | null)[] = [], failure?: unknown) {
     this.#failure = failure;
-    lookups.forEach((lookup, index) => this.#values.set(nameOf(lookup), values[index] ?? null));
+    for (const [index, lookup] of lookups.entries()) {
+      const value = values[index] ?? null;
+      if ('score' in lookup) this.#counts.set(nameOf(lookup.key, lookup.score), Number(value));
+      else this.#fields.set(nameOf(lookup.key, lookup.field), value === null ? null : String(value));
+    }
   }
 
-  readonly found: Found = (lookup) => {
-    const value = this.#values.get(nameOf(lookup));
-    if (this.#failure !== undefined) throw this.#failure;
-    if (value === undefined) throw new TypeError(`${lookup.key} ${lookup.field} was not declared as a look-up`);
-    return value;
-  };
+  readonly found: Found = ({ key, field }) => this.#known(this.#fields, key, field);
+
+  readonly counted: Counted = ({ key, score }) => this.#known(this.#counts, key, score);
 
   /** Takes over what a decided command would write, for the commands behind it. */
   learn(operations: EntityWrite['operations']): void {
     for (const { command, key, args } of operations) {
       if (command === 'HSET') {
-        for (let at = 0; at + 1 < args.length; at += 2) this.#learn(key, args[at], String(args[at + 1]));
+        for (let at = 0; at + 1 < args.length; at += 2) this.#learnField(key, args[at], String(args[at + 1]));
       } else if (command === 'HDEL') {
-        for (const field of args) this.#learn(key, field, null);
+        for (const field of args) this.#learnField(key, field, null);
+      } else if (command === 'ZADD') {
+        // What was decided on has found them missing, so they are new. What is removed does not say its score.
+        for (let at = 0; at + 1 < args.length; at += 2) this.#learnMember(key, args[at]);
       }
     }
   }
 
-  #learn(key: string, field: unknown, value: string | null): void {
-    const name = nameOf({ key, field: String(field) });
-    if (this.#values.has(name)) this.#values.set(name, value);
+  #known<Value>(values: ReadonlyMap<string, Value>, key: string, part: string | number): Value {
+    if (this.#failure !== undefined) throw this.#failure;
+    const value = values.get(nameOf(key, part));
+    if (value === undefined) throw new TypeError(`${key} ${part} was not declared as a look-up`);
+    return value;
+  }
+
+  #learnField(key: string, field: unknown, value: string | null): void {
+    const name = nameOf(key, String(field));
+    if (this.#fields.has(name)) this.#fields.set(name, value);
+  }
+
+  #learnMember(key: string, score: unknown): void {
+    const name = nameOf(key, String(score));
+    const count = this.#counts.get(name);
+    if (count !== undefined) this.#counts.set(name, count + 1);
   }
 }
 
-function nameOf({ key, field }: Lookup): string {
-  return `${key}\0${field}`;
+function nameOf(key: string, part: string | number): string {
+  return `${key}\0${part}`;
 }

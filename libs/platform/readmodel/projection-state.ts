@@ -46,7 +46,7 @@ export class ProjectionState {
   async save(build: string, position: GlobalPosition | null, complete: boolean): Promise<boolean> {
     const [saved] = await this.#functions.callAll([
       {
-        name: 'parley_checkpoint_v3',
+        name: 'parley_checkpoint_v4',
         keys: [PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint, PROJECTION_KEYS.complete],
         args: [build, position === null ? '' : encodePosition(position), complete ? '1' : '0'],
       },
@@ -132,7 +132,7 @@ export class ProjectionState {
     }
     const removed = entityKeys.size === 0 ? 0 : await guarded(this.#redis.unlink(...entityKeys));
     const removals = [...lists].map(([members, { indexPrefix, found }]) => ({
-      name: 'parley_remove_list_v3',
+      name: 'parley_remove_list_v4',
       keys: [members],
       args: [indexPrefix, ...found],
     }));

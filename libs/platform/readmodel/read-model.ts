@@ -45,10 +45,18 @@ export type ApplyOutcome =
   | { readonly kind: 'gap'; readonly stored: StreamRevision };
 
 /** A field of one of an entity's hashes. */
-export interface Lookup {
+export interface FieldLookup {
   readonly key: string;
   readonly field: string;
 }
+
+/** How many members of one of an entity's sorted sets have a score. */
+export interface CountLookup {
+  readonly key: string;
+  readonly score: number;
+}
+
+export type Lookup = FieldLookup | CountLookup;
 
 /** An entity as it was last projected. */
 export interface Snapshot {
@@ -59,7 +67,7 @@ export interface Snapshot {
 /** The Lua library of this folder. */
 export const READ_MODEL_FUNCTIONS = new URL('./lua/read-model.lua', import.meta.url);
 
-const lookupReply = z.tuple([z.string().nullable()]).rest(z.string().nullable());
+const lookupReply = z.tuple([z.string().nullable()]).rest(z.union([z.string(), z.int()]).nullable());
 
 const OUTCOMES = new Map([
   [1, 'applied'],
@@ -110,17 +118,21 @@ export class ReadModel {
   }
 
   /**
-   * Fields of an entity, with the revision that they reflect; null for those that are not there.
+   * Fields of an entity (null for those that are not there) and counts, with the revision that they reflect.
    *
    * @throws `Fault` `store_unavailable`
    */
   async lookUp(
     revisionKey: string,
     lookups: readonly Lookup[],
-  ): Promise<{ readonly revision: StreamRevision; readonly values: readonly (string | null)[] }> {
+  ): Promise<{ readonly revision: StreamRevision; readonly values: readonly (string | number | null)[] }> {
     const keys = [revisionKey, ...new Set(lookups.map(({ key }) => key))];
-    const args = lookups.flatMap(({ key, field }) => [keys.indexOf(key) + 1, field]);
-    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v3', keys, args }]);
+    const args = lookups.flatMap((lookup) => [
+      'score' in lookup ? 'count' : 'field',
+      keys.indexOf(lookup.key) + 1,
+      'score' in lookup ? lookup.score : lookup.field,
+    ]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v4', keys, args }]);
     const [revision, ...values] = lookupReply.parse(reply);
     return { revision: revision === null ? NO_EVENTS : streamRevision(Number(revision)), values };
   }
@@ -158,23 +170,23 @@ function applyCall(write: EntityWrite): FunctionCall {
     args.push(command, place, operands.length, ...operands);
   }
   const { news } = write;
-  if (!news) return { name: 'parley_apply_v3', keys, args };
+  if (!news) return { name: 'parley_apply_v4', keys, args };
   keys.push(news.topic);
   args.push(news.alsoOfDuplicates ? 1 : 0, news.message);
-  return { name: 'parley_apply_and_publish_v3', keys, args };
+  return { name: 'parley_apply_and_publish_v4', keys, args };
 }
 
 function indexCall(entry: ListEntry, revision: StreamRevision): FunctionCall {
   return {
-    name: 'parley_index_v3',
+    name: 'parley_index_v4',
     keys: [entry.list.members],
     args: [entry.list.indexPrefix, entry.member, revision, ...entry.facets],
   };
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v3 answered without an outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v4 answered without an outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v3 answered ${String(reply[0])}`);
+  if (kind === undefined) throw new TypeError(`parley_apply_v4 answered ${String(reply[0])}`);
   return { kind, stored: streamRevision(Number(reply[1])) };
 }

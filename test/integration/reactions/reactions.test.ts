@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { MAX_MARKS, MAX_WITHDRAWN } from '#libs/features/reactions/reaction.decider.ts';
+import { reactionKeys } from '#libs/features/reactions/reactions.keys.ts';
+import { encodeWithdrawn } from '#libs/features/reactions/reactions.marks.ts';
 import { composeReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
@@ -243,6 +246,58 @@ describe('what is missing', () => {
       expect(new Set(answers.map(({ bytes }) => bytes)).size).toBe(1);
     }
     expect((await read(ada, id)).reactions).toBeNull();
+  });
+});
+
+describe('an interaction', () => {
+  it('takes a thousand reactions and receipts, and not one more of those that come at once', async () => {
+    const id = await post();
+    for (let from = 0; from < MAX_MARKS - 20; from += 70) {
+      const some = await Promise.all(
+        Array.from({ length: 70 }, (_, n) => react(service, id, '👍', { agent_id: `agent-${from + n}` })),
+      );
+      expect(some.map(({ status }) => status)).toEqual(some.map(() => 200));
+    }
+    const rest = await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        n % 2 === 0
+          ? react(service, id, '🎉', { agent_id: `agent-${n}` })
+          : send(service, 'POST', `/api/v1/interactions/${id}/read_receipts`, { agent_id: `agent-${n}` }),
+      ),
+    );
+    const refused = rest.filter(({ status }) => status !== 200);
+    expect(refused.map(({ status, json }) => [status, json.code])).toEqual(
+      refused.map(() => [409, 'too_many_reactions']),
+    );
+    expect(rest.length - refused.length).toBe(20);
+    const shown = await read(ada, id);
+    const reactors = shown.reactions.reduce((sum: number, { count }: { count: number }) => sum + count, 0);
+    expect(reactors + shown.agent_read_receipts.length).toBe(MAX_MARKS);
+    // What is there already is no more, another interaction has its own, and who leaves makes room.
+    expect((await react(service, id, '👍', { agent_id: 'agent-1' })).status).toBe(200);
+    expect((await react(ada, await post(), '👍')).status).toBe(200);
+    expect((await withdraw(service, id, '👍', '?agent_id=agent-1')).status).toBe(200);
+    expect((await react(ada, id, '👍')).status).toBe(200);
+    expect((await react(bob, id, '👍')).json.code).toBe('too_many_reactions');
+  }, 60_000);
+
+  it('takes no more reactions after ten thousand were taken back', async () => {
+    const id = await post();
+    const { sequence } = await read(ada, id);
+    const { withdrawn } = reactionKeys(api.organizationId, channelId);
+    const members = Array.from({ length: MAX_WITHDRAWN - 1 }, (_, n) => {
+      const reaction = { emoji: '👍', reactor: { type: 'agent', id: `agent-${n}`, name: null } } as const;
+      const target = { role: 'user', senderId: null } as const;
+      return encodeWithdrawn({ ...reaction, target }, { addedAt: 1e6 + n, withdrawnAt: 2e6 + n });
+    });
+    const { redis } = api.stores.platform;
+    await redis.zadd(withdrawn, ...members.flatMap((member) => [sequence, member]));
+    expect((await react(ada, id, '👍')).status).toBe(200);
+    expect((await withdraw(ada, id, '👍')).status).toBe(200);
+    const refused = await react(ada, id, '👍');
+    expect([refused.status, refused.json.code]).toEqual([409, 'too_many_reactions']);
+    expect((await react(ada, await post(), '👍')).status).toBe(200);
+    await redis.zrem(withdrawn, ...members);
   });
 });
 

@@ -50,6 +50,7 @@ import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/fea
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
 import {
+  eventStreamRoutes,
   JoinedLiveValues,
   KeyedListenerAccess,
   RedisTickets,
@@ -57,7 +58,7 @@ import {
   ticketRoutes,
   Typing,
 } from '#libs/features/realtime/index.ts';
-import type { ChannelLog, ListenerAccess, LiveValues, Tickets } from '#libs/features/realtime/index.ts';
+import type { RealtimeNode, RealtimePorts, Tickets } from '#libs/features/realtime/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 import {
   CollectionReader,
@@ -122,12 +123,16 @@ export interface Features extends ReadModels {
   /** Tells every process which keys to forget. */
   readonly keyChanges: KeyChanges;
   /** What sockets and their clients need. */
-  readonly realtime: {
-    readonly tickets: Tickets;
-    readonly access: ListenerAccess;
-    readonly log: ChannelLog;
-    readonly values: LiveValues;
-  };
+  readonly realtime: Omit<RealtimePorts, 'heads'> & { readonly tickets: Tickets };
+}
+
+const composed = new WeakMap<Platform, Features>();
+
+/** The ones that all roles of a process share: commands of one channel wait in one queue, wherever they came from. */
+export function featuresOf(platform: Platform): Features {
+  let features = composed.get(platform);
+  if (features === undefined) composed.set(platform, (features = composeFeatures(platform)));
+  return features;
 }
 
 export function composeFeatures(platform: Platform): Features {
@@ -183,6 +188,7 @@ export function composeFeatures(platform: Platform): Features {
       tickets: new RedisTickets(platform),
       access: new KeyedListenerAccess({ directory, changes: keyChanges, channels: channelQueries }),
       values: new JoinedLiveValues([drafts, updates, typing]),
+      commands: { run: async () => ({ ok: false, code: 'unknown_command', detail: 'There is no such command' }) },
     },
   };
 }
@@ -201,7 +207,11 @@ function commandOptions({ metrics, log }: Platform): CommandHandlerOptions {
 }
 
 /** Declares every route of the API. */
-export function featureRoutes(features: Features, idempotency: IdempotencyStore): (app: HttpApp) => void {
+export function featureRoutes(
+  features: Features,
+  idempotency: IdempotencyStore,
+  node: RealtimeNode,
+): (app: HttpApp) => void {
   const { channels, keys } = features;
   const users = { ...features.users, organizations: features.organizations.queries };
   const organizations = {
@@ -221,6 +231,7 @@ export function featureRoutes(features: Features, idempotency: IdempotencyStore)
       interactions: features.interactions.queries,
       nameOf: async (organizationId, userId) => (await users.queries.user(organizationId, userId))?.displayName ?? null,
     });
+    eventStreamRoutes(app, { node, channels: channels.queries });
     ticketRoutes(app, { tickets: features.realtime.tickets, channels: channels.queries });
     channelRoutes(app, { ...channels, users: users.queries });
     participantRoutes(app, { ...channels, users: users.queries });

@@ -4,9 +4,10 @@ import type { HttpServer } from '#libs/platform/http/index.ts';
 import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
 import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeFeatures, featureAuthenticator, featureRoutes } from '#services/features.ts';
+import { featuresOf, featureAuthenticator, featureRoutes } from '#services/features.ts';
+import { realtimeNodeOf } from '#services/realtime/node.ts';
 
-const MINUTE_MS = 60_000;
+import { serverOptions } from './server-options.ts';
 
 export interface Gateway {
   readonly server: HttpServer;
@@ -16,31 +17,26 @@ export interface Gateway {
 
 /** Puts the API together on a platform. Nothing listens yet. */
 export async function buildGateway(platform: Platform, config: Config): Promise<Gateway> {
-  const features = composeFeatures(platform);
-  const perMinute = (max: number) => (max === 0 ? (false as const) : { max, windowMs: MINUTE_MS });
+  const features = featuresOf(platform);
   const idempotency = new RedisIdempotencyStore(platform.redis);
   const { authenticator, stop } = featureAuthenticator(platform, features);
+  const node = realtimeNodeOf(platform, features);
   const server = await buildHttpServer({
-    routes: featureRoutes(features, idempotency),
+    ...serverOptions(platform, config),
+    routes: featureRoutes(features, idempotency, node),
     authenticator,
-    tokenSecret: platform.tokenSecret,
     idempotency,
     positions: new ReadModelPositions(platform.readModel, features.projector),
-    probes: platform.probes,
-    metrics: platform.metrics,
-    logger: platform.log,
-    info: {
-      title: 'Parley',
-      version: '0.1.0',
-      description: 'Channels and interactions of conversational AI agents, as an event log and its read models.',
-    },
-    corsOrigins: config.corsOrigins,
-    trustedProxies: config.trustedProxies,
-    rateLimits: {
-      perKey: perMinute(config.rateLimitPerKey),
-      perAddress: perMinute(config.rateLimitPerAddress),
-    },
-    requestTimeoutMs: config.requestTimeoutMs,
   });
-  return { server, stop };
+  return {
+    server: {
+      ...server,
+      async close(graceMs) {
+        // Event streams end only when they are told to.
+        await node.stop();
+        await server.close(graceMs);
+      },
+    },
+    stop,
+  };
 }

@@ -3,12 +3,14 @@ import { composeFeatures } from '#services/features.ts';
 import { gatewayRole } from '#services/gateway/role.ts';
 import { healthRole } from '#services/health/role.ts';
 import { projectorRole } from '#services/projector/role.ts';
+import { realtimeRole } from '#services/realtime/role.ts';
 
 import type { StandaloneParts } from './app.ts';
 
 /** What `standalone` is made of besides the stores. */
 export const parts: StandaloneParts = {
-  roles: [projectorRole, gatewayRole],
+  // Realtime stops first: while it sends away its sockets, the gateway still answers.
+  roles: [projectorRole, gatewayRole, realtimeRole],
   withoutGateway: healthRole,
   bootstrap(platform, { bootstrapKey, dataDir }) {
     const { organizations, users, keys } = composeFeatures(platform);

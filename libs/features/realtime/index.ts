@@ -4,6 +4,7 @@
  */
 export { clientFrame, decodeClientFrame, encodeFrame, PING, PONG, serverFrame } from './frames.schemas.ts';
 export type { ClientFrame, ErrorDetail, Include, ServerFrame } from './frames.schemas.ts';
+export { eventStreamRoutes } from './event-stream.routes.ts';
 export { KeyedListenerAccess, listenerGrant } from './listener-access.ts';
 export type { ListenedChannels } from './listener-access.ts';
 export { JoinedLiveValues } from './live-values.ts';
@@ -18,10 +19,14 @@ export type {
   LiveCommands,
   LiveValue,
   LiveValues,
+  PublishedHeads,
   Tickets,
 } from './realtime.ports.ts';
+export { RealtimeNode } from './realtime-node.ts';
+export type { RealtimePorts } from './realtime-node.ts';
 export { RedisTickets, TICKET_TTL_MS } from './tickets.ts';
 export { ticketRoutes } from './tickets.routes.ts';
 export { StoredChannelLog } from './channel-log.ts';
 export type { ChannelEvents } from './channel-log.ts';
 export { Typing, TYPING_TTL_MS } from './typing.ts';
+export { WebsocketAdmission } from './websocket-admission.ts';

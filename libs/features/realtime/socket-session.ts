@@ -34,6 +34,7 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   #heard = true;
   #frames = 0;
   #minuteFrom = 0;
+  #closing = false;
   #onGone: (() => void) | null = null;
 
   /** The connection is to be given this as its owner, and then to be told to {@link open}. */
@@ -237,6 +238,8 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   }
 
   close(code: CloseCode, reason: string): void {
+    if (this.isOpen) this.#node.metrics.closed(code);
+    this.#closing = true;
     this.#leave();
     this.#connection.end(code, reason);
   }
@@ -254,7 +257,7 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   onClosed(code: number): void {
     this.#leave();
     this.#node.remove(this);
-    this.#node.metrics.closed(code);
+    if (!this.#closing) this.#node.metrics.closed(code);
     this.#onGone?.();
   }
 

@@ -12,7 +12,8 @@ import type { Grant, Tickets } from './realtime.ports.ts';
 import { SocketSession } from './socket-session.ts';
 
 const PATH = /^\/api\/v1\/channels\/([A-Za-z0-9_-]{1,64})\/websocket$/;
-const CLOSE_TIMEOUT_MS = 5_000;
+/** Long enough for a slow reader to find out why; then what it has not taken is thrown away. */
+const CLOSE_TIMEOUT_MS = 15_000;
 
 export interface AdmissionOptions {
   readonly tickets: Tickets;

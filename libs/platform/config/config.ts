@@ -38,6 +38,9 @@ export const environment = z.object({
   CORS_ORIGINS: listOf(origin())
     .prefault('')
     .describe('Origins whose web pages may call the API, separated by commas; empty for none.'),
+  REALTIME_ORIGINS: listOf(origin())
+    .optional()
+    .describe('Origins whose web pages may open websockets, separated by commas. Default: those of `CORS_ORIGINS`.'),
   TRUST_PROXY: listOf(network())
     .prefault('')
     .describe('Addresses or networks of the proxies whose `X-Forwarded-For` is believed, separated by commas.'),
@@ -78,6 +81,7 @@ export interface Config {
   readonly roles: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly corsOrigins: readonly string[];
+  readonly realtimeOrigins: readonly string[];
   readonly trustedProxies: readonly string[];
   /** Requests a minute; 0 is no limit. */
   readonly rateLimitPerKey: number;
@@ -120,6 +124,7 @@ export function parseConfig(variables: Variables): Config {
     roles: values.ROLES,
     logLevel: values.LOG_LEVEL,
     corsOrigins: values.CORS_ORIGINS,
+    realtimeOrigins: values.REALTIME_ORIGINS ?? values.CORS_ORIGINS,
     trustedProxies: values.TRUST_PROXY,
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,

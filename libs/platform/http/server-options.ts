@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Upgrades } from '../websocket/upgrades.ts';
 import type { Authenticator } from './auth.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { ReadinessProbe } from './operations.ts';
@@ -45,6 +46,8 @@ export interface HttpServerOptions {
   /** What `/health/ready` asks. */
   readonly probes?: readonly ReadinessProbe[];
   readonly metrics: Metrics;
+  /** Where requests for websockets go. Without it they are answered as if they asked for none. */
+  readonly upgrades?: Upgrades;
   readonly logger?: Logger;
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   /** Origins that browsers may call from; none by default. */

@@ -2,6 +2,7 @@ import cors from '@fastify/cors';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
+import type { Upgrades } from '../websocket/upgrades.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import type { AllowedMethods } from './allowed-methods.ts';
 import { registerDocumentation } from './documentation.ts';
@@ -67,12 +68,14 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   options.routes(app);
   openApiRoute(app);
   await app.ready();
+  const unfeed = feed(app, options.upgrades);
 
   return {
     app,
     listen: (address) => app.listen(address),
     async close(graceMs = GRACE_MS) {
       closing = true;
+      unfeed();
       const cut = setTimeout(() => app.server.closeAllConnections(), graceMs);
       await app.close().finally(() => clearTimeout(cut));
     },
@@ -91,7 +94,12 @@ function createApp(options: HttpServerOptions): HttpApp {
     bodyLimit: options.bodyLimit ?? 256 * 1024,
     requestTimeout: options.requestTimeoutMs ?? 15_000,
     keepAliveTimeout: 72_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 2_000 },
+    http: {
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 2_000,
+      // Any other upgrade (HTTP/2 in clear text, which some clients always offer) may be ignored, and is.
+      shouldUpgradeCallback: (request) => options.upgrades?.claims(request) === true,
+    },
     // The gate answers during the stop, in our form; Fastify's own answer is not configurable.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -101,6 +109,13 @@ function createApp(options: HttpServerOptions): HttpApp {
     frameworkErrors: (_error, request, reply) => replyWithError(notFound(), request, reply),
     clientErrorHandler: answerBrokenRequest,
   }).withTypeProvider<HttpTypeProvider>();
+}
+
+/** @returns ends it */
+function feed(app: HttpApp, upgrades: Upgrades | undefined): () => void {
+  if (upgrades === undefined) return () => undefined;
+  app.server.on('upgrade', (request, socket, head) => upgrades.upgrade(request, socket, head));
+  return upgrades.feed();
 }
 
 function decorate(app: HttpApp, options: HttpServerOptions): void {

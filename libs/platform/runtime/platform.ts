@@ -7,6 +7,7 @@ import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, guarded, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import { Upgrades } from '#libs/platform/websocket/index.ts';
 
 /** What every role works with. Opened once per process, closed by whoever opened it. */
 export interface Platform {
@@ -22,6 +23,8 @@ export interface Platform {
   readonly tokenSecret: string;
   /** What `/health/ready` of this process asks; roles add theirs when they start. */
   readonly probes: ReadinessProbe[];
+  /** Where whoever has an HTTP server meets whoever serves websockets. */
+  readonly upgrades: Upgrades;
   close(): Promise<void>;
 }
 
@@ -58,6 +61,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     metrics,
     tokenSecret,
     probes: [eventStoreProbe(store), redisProbe(redis)],
+    upgrades: new Upgrades(),
     async close() {
       topics.close();
       redis.disconnect();

@@ -12,7 +12,7 @@ export interface ConnectionOwner {
   onBinary(): void;
   /** A ping or a pong of the websocket protocol itself; a ping has been answered. */
   onControl(): void;
-  /** Once. `code` is what the peer was told, or told us, or 1006. */
+  /** Once, when nothing is left. `code` is what the peer was told, or told us, or 1006. */
   onClosed(code: number): void;
 }
 

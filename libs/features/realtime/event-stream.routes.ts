@@ -1,0 +1,105 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import { Fault } from '#libs/kernel/faults.ts';
+import { HttpError, idParam, invalid, notFound, queryInteger, text } from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import { EventStream } from './event-stream.ts';
+import { include } from './frames.schemas.ts';
+import { listenerGrant } from './listener-access.ts';
+import type { ListenedChannels } from './listener-access.ts';
+import type { RealtimeNode } from './realtime-node.ts';
+import { maskOf } from './socket-session.ts';
+
+export interface EventStreamRouteParts {
+  readonly node: RealtimeNode;
+  readonly channels: ListenedChannels;
+}
+
+const WORDS = include.options.join('|');
+const params = z.object({ id: idParam('Id of the channel') });
+const querystring = z.object({
+  after: queryInteger({
+    min: 0,
+    description: 'Sequence of the last event seen (0: from the beginning); without it, only what is new',
+  }).optional(),
+  include: text({
+    pattern: new RegExp(`^(${WORDS})(,(${WORDS}))*$`),
+    description: `Of ${include.options.join(', ')}: what to send besides, separated by commas`,
+  }).optional(),
+});
+
+type Request = FastifyRequest<{ Params: { id: string }; Querystring: z.output<typeof querystring> }>;
+
+/** Declares the stream of a channel's events, and what a websocket's address answers to who opens none. */
+export function eventStreamRoutes(app: HttpApp, { node, channels }: EventStreamRouteParts): void {
+  app.get(
+    '/api/v1/channels/:id/events',
+    {
+      config: { scope: 'read' },
+      schema: {
+        operationId: 'streamChannelEvents',
+        summary: 'The events of a channel as they happen, as server-sent events',
+        description:
+          'Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as ' +
+          '`id`: a client that comes back with `Last-Event-ID` misses nothing. 204 once the channel is archived and ' +
+          'all of it was seen.',
+        tags: ['channels'],
+        params,
+        querystring,
+      },
+    },
+    async (request, reply) => {
+      if (!acceptsStreams(request.headers.accept)) {
+        throw new HttpError(406, 'not_acceptable', 'This is a stream of type text/event-stream');
+      }
+      const after = lastSeen(request);
+      const grant = await listenerGrant(request.principal, request.params.id, channels);
+      if (node.isStopping) throw new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
+      const channel = await node.channels.open(grant.organizationId, grant.channelId);
+      if (channel === null) throw notFound();
+      if (after !== undefined && !(await channel.reaches(after))) {
+        throw invalid(['query', 'after'], 'the channel has not come to this sequence yet', after);
+      }
+      const position = after ?? channel.head;
+      // A browser takes this, and only this, for the end.
+      if (channel.isArchived && position >= channel.head) return reply.code(204).send();
+      begin(reply);
+      const asked = request.query.include?.split(',').map((word) => include.parse(word)) ?? [];
+      new EventStream(node, { grant, channel, include: maskOf(asked) }, reply.raw).open(position);
+      return reply;
+    },
+  );
+
+  app.get('/api/v1/channels/:id/websocket', { config: { public: true }, schema: { hide: true, params } }, () => {
+    throw new HttpError(426, 'upgrade_required', 'This address is for websockets', { upgrade: 'websocket' });
+  });
+}
+
+function acceptsStreams(accept: string | undefined): boolean {
+  return accept === undefined || /(text\/(event-stream|\*)|\*\/\*)/i.test(accept);
+}
+
+/** What a browser has seen since counts more than what it was told to begin with. */
+function lastSeen({ headers, query }: Request): number | undefined {
+  const header = headers['last-event-id'];
+  if (header === undefined || header === '') return query.after;
+  const sequence = typeof header === 'string' && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
+  if (sequence === undefined) throw invalid(['header', 'last-event-id'], 'this is no sequence', header);
+  return sequence;
+}
+
+/** From here on the response is the stream's own. */
+function begin(reply: FastifyReply): void {
+  void reply.header('content-type', 'text/event-stream; charset=utf-8');
+  void reply.header('cache-control', 'no-store');
+  // Asks nginx not to collect what is to go on at once.
+  void reply.header('x-accel-buffering', 'no');
+  reply.hijack();
+  reply.raw.writeHead(
+    200,
+    Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, value])),
+  );
+  reply.raw.flushHeaders();
+}

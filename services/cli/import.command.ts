@@ -30,7 +30,7 @@ interface ImportOptions extends OrganizationOptions {
 export function importCommand(parts: CliParts): Command {
   return new Command('import')
     .description(
-      "Import conversations: the folder of Slack's export, or a file of JSON lines (ShareGPT, OpenAI, parley export). Killed at any moment and run again, it goes on where it was",
+      "Import conversations: Slack's export (its .zip, or the folder), or a file of JSON lines (ShareGPT, OpenAI, parley export). Killed at any moment and run again, it goes on where it was",
     )
     .argument('<path>')
     .addOption(new Option('-f, --format <format>', 'without it, found out').choices([...FORMATS]))

@@ -3,10 +3,11 @@ import { stat } from 'node:fs/promises';
 import { BadInput } from './import.model.ts';
 import type { ImportFormat, ImportSource } from './import.model.ts';
 import { detectLines, openLines } from './lines-source.ts';
+import { openSlackZip, slackFolder } from './slack-files.ts';
 import { openSlack } from './slack-source.ts';
 
 /**
- * Opens what is to be imported: a folder with Slack's export, or a file of JSON lines.
+ * Opens what is to be imported: Slack's export, zipped or in a folder, or a file of JSON lines.
  *
  * @param format null to find out
  * @throws BadInput if it is not there, or its format cannot be told
@@ -19,10 +20,10 @@ export async function openSource(
   if (found === null) throw new BadInput(`${path} cannot be read`);
   if (found.isDirectory()) {
     if (format !== null && format !== 'slack') throw new BadInput(`${path} is a folder; ${format} is a file`);
-    return { format: 'slack', source: await openSlack(path) };
+    return { format: 'slack', source: await openSlack(() => Promise.resolve(slackFolder(path))) };
   }
-  if (format === 'slack' || /\.zip$/i.test(path)) {
-    throw new BadInput("Slack's export is read from its folder; unpack the .zip first and name the folder");
+  if (format === 'slack' || (format === null && /\.zip$/i.test(path))) {
+    return { format: 'slack', source: await openSlack(() => openSlackZip(path)) };
   }
   const detected = format ?? (await detectLines(path));
   if (detected === null) throw new BadInput(`the format of ${path} cannot be told; name it with --format`);

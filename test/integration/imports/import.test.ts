@@ -12,6 +12,7 @@ import type { DataFolder } from '#infra/data-folder/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi } from '#test/support/test-api.ts';
+import { zipOf } from '#test/support/zip.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const COMMAND = join(ROOT, 'services/cli/main.ts');
@@ -185,6 +186,25 @@ describe('parley import', () => {
     expect(text.slice(offset, offset + length)).toMatch(/^@(ada|ben|cleo|dev)$/);
     expect(interactions.some((one) => one.content.some((item) => item['type'] === 'media'))).toBe(true);
     expect(interactions[0]?.content_role).toBe('channel_notification');
+  });
+
+  it("takes Slack's .zip as it is, and knows what it has of it from the folder", { timeout: 60_000 }, async () => {
+    const { id, key } = await organization();
+    const names = (await readdir(SLACK, { recursive: true })).filter((name) => name.endsWith('.json'));
+    const entries = await Promise.all(
+      names.map(async (name) => ({ name, content: await readFile(join(SLACK, name)) })),
+    );
+    const path = join(work, 'export.zip');
+    await writeFile(path, zipOf(entries));
+    const { stdout, stderr } = await parley('import', path, '-o', id, '--json');
+    expect(stderr).toBe('');
+    const summary = JSON.parse(stdout);
+    expect(summary).toMatchObject({ format: 'slack', channels: 3, bad: 0, already: 0 });
+    const channels = await channelsOf(key);
+    const all = (await Promise.all(channels.map((one) => interactionsOf(key, one.id)))).flat();
+    expect(all).toHaveLength(summary.imported);
+    const again = await parley('import', SLACK, '-o', id, '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ imported: 0, already: summary.imported });
   });
 
   it('posts nothing twice when it is run again', { timeout: 60_000 }, async () => {

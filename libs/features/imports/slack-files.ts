@@ -1,0 +1,119 @@
+/** The files of Slack's export, unpacked in a folder or zipped as Slack hands it out. */
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { openPromise } from 'yauzl';
+import type { Entry, ZipFile } from 'yauzl';
+
+import { BadInput } from './import.model.ts';
+
+/** A file is read as a whole; Slack's, one for each day of each channel, are far below this. */
+export const MAX_FILE_BYTES = 256 * 1024 * 1024;
+/** Of one archive: more than the largest workspaces have, and no more than is looked through in a while. */
+const MAX_ENTRIES = 1_000_000;
+const MAX_UNPACKED_BYTES = 64 * 1024 * 1024 * 1024;
+
+export interface SlackFiles {
+  /** The files of a folder that is known by its name alone; none if it is not there. */
+  list(folder: string): Promise<{ readonly name: string; readonly bytes: number }[]>;
+  /** @throws BadInput, which does not name the file */
+  read(name: string): Promise<string>;
+  close(): void;
+}
+
+export function slackFolder(path: string): SlackFiles {
+  return {
+    async list(folder) {
+      const names = await readdir(join(path, folder)).catch(() => []);
+      return Promise.all(names.map(async (name) => ({ name, bytes: (await stat(join(path, folder, name))).size })));
+    },
+    read: (name) =>
+      readFile(join(path, name), 'utf8').catch(() => {
+        throw new BadInput('cannot be read');
+      }),
+    close: () => undefined,
+  };
+}
+
+/**
+ * Nothing is unpacked to the disk, so no name can lead out of anywhere; and an entry is inflated up to the size
+ * that the archive's directory gives, or is refused.
+ *
+ * @throws BadInput if it is no archive, holds no export, or is larger than one can be
+ */
+export async function openSlackZip(path: string): Promise<SlackFiles> {
+  const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
+    throw new BadInput(`${path} cannot be read as a .zip: ${reasonOf(error)}`);
+  });
+  try {
+    const folders = Map.groupBy(await entriesOf(zip, path), ({ folder }) => folder);
+    return {
+      list: (folder) =>
+        Promise.resolve(
+          (folders.get(folder) ?? []).map(({ name, entry }) => ({ name, bytes: entry.uncompressedSize })),
+        ),
+      async read(path) {
+        const { folder, name } = placeOf(path);
+        const found = folders.get(folder)?.find((one) => one.name === name);
+        if (found === undefined) throw new BadInput('is not in the archive');
+        return readEntry(zip, found.entry);
+      },
+      close: () => zip.close(),
+    };
+  } catch (error) {
+    zip.close();
+    throw error;
+  }
+}
+
+interface SlackEntry {
+  /** In the export, whose files some programs put into one folder of their own. */
+  readonly folder: string;
+  readonly name: string;
+  readonly entry: Entry;
+}
+
+function placeOf(name: string): { readonly folder: string; readonly name: string } {
+  const slash = name.lastIndexOf('/');
+  return { folder: name.slice(0, Math.max(0, slash)), name: name.slice(slash + 1) };
+}
+
+async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
+  const tooLarge = (): BadInput => new BadInput(`${path} unpacks to more than an export of Slack can hold`);
+  if (zip.entryCount > MAX_ENTRIES) throw tooLarge();
+  const found: Entry[] = [];
+  let bytes = 0;
+  try {
+    for await (const entry of zip.eachEntry()) {
+      bytes += entry.uncompressedSize;
+      if (bytes > MAX_UNPACKED_BYTES) throw tooLarge();
+      found.push(entry);
+    }
+  } catch (error) {
+    throw error instanceof BadInput ? error : new BadInput(`${path} is damaged: ${reasonOf(error)}`);
+  }
+  const lists = found.map(({ fileName }) => /^(?!__MACOSX\/)([^/]+\/)?channels\.json$/.exec(fileName));
+  const root = lists.find((match) => match !== null);
+  if (!root) throw new BadInput(`${path} holds no export of Slack: there is no channels.json in it`);
+  const prefix = root[1] ?? '';
+  const own = found.filter(({ fileName }) => fileName.startsWith(prefix));
+  return own.map((entry) => ({ ...placeOf(entry.fileName.slice(prefix.length)), entry }));
+}
+
+async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
+  if (entry.uncompressedSize > MAX_FILE_BYTES) throw tooLargeFile();
+  try {
+    return (await buffer(await zip.openReadStreamPromise(entry))).toString();
+  } catch (error) {
+    // Among them: more bytes than the archive's directory says.
+    throw new BadInput(`cannot be unpacked: ${reasonOf(error)}`);
+  }
+}
+
+export function tooLargeFile(): BadInput {
+  return new BadInput(`larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,97 @@
+/** Slack's export as it comes, in a .zip: true ones, damaged ones, and those that are made to do harm. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { openSource } from '#libs/features/imports/index.ts';
+import { zipOf } from '#test/support/zip.ts';
+import type { ZipEntry } from '#test/support/zip.ts';
+
+const SAMPLE = join(import.meta.dirname, '../../../docs/samples/support-team');
+
+let work: string;
+let sample: readonly ZipEntry[];
+let archives = 0;
+
+beforeAll(async () => {
+  work = await mkdtemp(join(tmpdir(), 'parley-test-zip-'));
+  const names = (await readdir(SAMPLE, { recursive: true })).filter((name) => name.endsWith('.json'));
+  sample = await Promise.all(names.map(async (name) => ({ name, content: await readFile(join(SAMPLE, name)) })));
+});
+afterAll(() => rm(work, { recursive: true, force: true }));
+
+async function archive(content: Buffer): Promise<string> {
+  const path = join(work, `export-${++archives}.zip`);
+  await writeFile(path, content);
+  return path;
+}
+
+async function jobsOf(path: string, from = 0): Promise<unknown[]> {
+  const { format, source } = await openSource(path, null);
+  expect(format).toBe('slack');
+  return Array.fromAsync(source.jobs(from));
+}
+
+const channel = { id: 'C1', name: 'lab', members: [] };
+const message = { type: 'message', ts: '1772445600.000100', user: 'U1', text: 'hello' };
+const small: readonly ZipEntry[] = [
+  { name: 'users.json', content: JSON.stringify([{ id: 'U1', name: 'ada' }]) },
+  { name: 'channels.json', content: JSON.stringify([channel]) },
+  { name: 'lab/2026-03-02.json', content: JSON.stringify([message]) },
+];
+
+describe("a .zip with Slack's export", () => {
+  it('is read as the folder is that it unpacks to, from any place on', async () => {
+    const path = await archive(zipOf(sample));
+    const folder = await jobsOf(SAMPLE);
+    expect(folder.length).toBeGreaterThan(20);
+    expect(await jobsOf(path)).toEqual(folder);
+    expect(await jobsOf(path, 7)).toEqual(await jobsOf(SAMPLE, 7));
+    expect((await openSource(path, 'slack')).source.fingerprint).toBe(
+      (await openSource(SAMPLE, null)).source.fingerprint,
+    );
+  });
+
+  it('may have all of it in one folder, beside what other programs leave there', async () => {
+    const packed = sample.map((entry) => ({ ...entry, name: `My export/${entry.name}` }));
+    const junk = { name: '__MACOSX/channels.json', content: 'junk' };
+    expect(await jobsOf(await archive(zipOf([junk, ...packed])))).toEqual(await jobsOf(SAMPLE));
+  });
+
+  it('holds days that cannot be unpacked, which are named while the others are read', async () => {
+    const bomb = { name: 'lab/2026-03-03.json', content: Buffer.alloc(20_000_000, ' '), saysBytes: 1_000 };
+    const huge = { name: 'lab/2026-03-04.json', content: '[]', saysBytes: 300 * 1024 * 1024 };
+    const jobs = await jobsOf(await archive(zipOf([...small, bomb, huge])));
+    expect(jobs.slice(2)).toMatchObject([
+      { messages: [{ body: { content: [{ text: 'hello' }] } }], bad: [] },
+      {
+        messages: [],
+        bad: [{ file: bomb.name, reason: expect.stringMatching(/^cannot be unpacked: too many bytes/) }],
+      },
+      { messages: [], bad: [{ file: huge.name, reason: 'larger than 256 MiB' }] },
+    ]);
+  });
+
+  const many = Array.from({ length: 40 }, (_, index) => ({ name: `x/${index}`, content: '', saysBytes: 2 ** 31 }));
+  it.each([
+    ['is no archive', Buffer.from('PK, not'), /cannot be read as a \.zip/],
+    ['is cut off', zipOf(small).subarray(0, 300), /cannot be read as a \.zip/],
+    ['holds something else', zipOf([{ name: 'letter.txt', content: 'dear' }]), /no channels\.json in it/],
+    [
+      'leads out of itself',
+      zipOf([...small, { name: '../../etc/x', content: '' }]),
+      /is damaged: invalid relative path/,
+    ],
+    ['names a place of its own', zipOf([...small, { name: '/etc/x', content: '' }]), /is damaged: absolute path/],
+    ['would fill any disk', zipOf([...small, ...many]), /unpacks to more than an export of Slack can hold/],
+    ['lacks its users', zipOf(small.slice(1)), /^users\.json: is not in the archive/],
+    [
+      'has a list that is none',
+      zipOf([...small.slice(0, 1), { name: 'channels.json', content: '{' }]),
+      /^channels\.json: not JSON/,
+    ],
+  ])('is refused when it %s', async (_, content, reason) => {
+    await expect(openSource(await archive(content), null)).rejects.toThrow(reason);
+  });
+});

@@ -1,7 +1,7 @@
 /**
  * What a channel's events make of it, as REST should answer it: written a second time, from the contract
  * and not from the feature's code, so that a checker does not share the mistakes of what it checks.
- * Knows the events and the participants that the load of the tests makes.
+ * Knows the events and the participants that the loads and the histories of the tests make.
  */
 import { asRecord, type LogEvent } from './log-reader.ts';
 
@@ -25,7 +25,11 @@ export function evolve(channel: ChannelResource, event: LogEvent): ChannelResour
     case 'ChannelMetaDataChanged.v1':
       return { ...changed, meta_data: event.data['metaData'] };
     case 'ParticipantAdded.v1':
-      return { ...changed, participants: [...participants, external(asRecord(event.data['participant']))] };
+      return { ...changed, participants: [...participants, participantOf(asRecord(event.data['participant']))] };
+    case 'ParticipantRemoved.v1':
+      return { ...changed, participants: without(participants, event.data['participantId']) };
+    case 'ChannelArchived.v1':
+      return changed;
     default:
       throw new TypeError(`the checker does not know ${event.type}`);
   }
@@ -38,7 +42,7 @@ export function created({ data, metadata }: LogEvent): ChannelResource {
     type: data['type'],
     channel_type: data['channelType'],
     name: data['name'],
-    participants: participants.map((one) => external(asRecord(one))),
+    participants: participants.map((one) => participantOf(asRecord(one))),
     created_at: metadata['at'],
     modified: metadata['at'],
     meta_data: data['metaData'],
@@ -53,7 +57,52 @@ function participantsOf(channel: ChannelResource): unknown[] {
   return Array.isArray(channel['participants']) ? channel['participants'] : [];
 }
 
-function external(participant: Record<string, unknown>): object {
-  if (participant['type'] !== 'external_agent') throw new TypeError(`not of the load: ${String(participant['type'])}`);
-  return { type: 'external_agent', agent_metadata: participant['agentMetadata'] };
+function participantOf(participant: Record<string, unknown>): Record<string, unknown> {
+  const { type, participantId: id } = participant;
+  switch (type) {
+    case 'external_agent':
+      return { type, agent_metadata: participant['agentMetadata'] };
+    case 'non_authenticated_user':
+      return { type, user_metadata: participant['userMetadata'] };
+    case 'authenticated_user':
+      return {
+        type,
+        id,
+        user_id: participant['userId'],
+        display_name: participant['displayName'],
+        image_url: participant['imageUrl'],
+        is_owner: participant['isOwner'],
+      };
+    case 'agent':
+      return {
+        type,
+        id: participant['agentId'],
+        chat_user_id: id,
+        organization: null,
+        name: participant['name'],
+        description: participant['description'],
+        is_active: participant['isActive'],
+        image_url: participant['imageUrl'],
+        personality: participant['personality'],
+        website: participant['website'],
+        agent_capabilities: participant['agentCapabilities'],
+        agent_url: participant['agentUrl'],
+        agent_address: participant['agentAddress'],
+        agent_handle: participant['agentHandle'],
+        is_verified: participant['isVerified'],
+        allow_html_responses: participant['allowHtmlResponses'],
+      };
+    default:
+      throw new TypeError(`the checker does not know participants of type ${String(type)}`);
+  }
+}
+
+/** Of those that REST shows with an id: the others cannot be told apart here. */
+function without(participants: readonly unknown[], participantId: unknown): unknown[] {
+  const left = participants.filter((one) => {
+    const { type, id, chat_user_id: chatUserId } = asRecord(one);
+    return (type === 'agent' ? chatUserId : id) !== participantId;
+  });
+  if (left.length !== participants.length - 1) throw new TypeError(`who left is not known: ${String(participantId)}`);
+  return left;
 }

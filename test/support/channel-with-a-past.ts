@@ -24,13 +24,13 @@ interface Play extends PlayedChannel {
 
 /** Sends half of what is posted, and reacts; nobody else dismisses prompts. */
 export const ADA = 'ada';
-const REACTORS = [
+export const REACTORS = [
   { type: 'user', id: ADA, name: 'Ada' },
   { type: 'user', id: 'bob', name: 'Bob' },
   { type: 'agent', id: 'agent-1', name: 'Otto' },
   { type: 'agent', id: 'agent-2', name: null },
 ] as const;
-const EMOJIS = ['👍', '👩🏽‍🚀'] as const;
+export const EMOJIS = ['👍', '👩🏽‍🚀'] as const;
 
 /**
  * Sends random commands to one new channel: changes of the channel, interactions posted whole and in parts, in

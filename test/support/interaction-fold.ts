@@ -3,6 +3,7 @@
  * the contract and not from the feature's code, so that a test does not share the mistakes of what it tests.
  */
 import { asRecord, type LogEvent } from './log-reader.ts';
+import { annotationsOf, isAnnotation } from './past.ts';
 
 export type InteractionResource = Record<string, unknown>;
 
@@ -43,6 +44,14 @@ export function foldInteractions(channelId: string, events: readonly LogEvent[])
     }
   }
   return interactions;
+}
+
+/** The same with what was added to them, as Ada sees it; without the ids that follow from where it stands. */
+export function foldAnnotatedInteractions(channelId: string, events: readonly LogEvent[]): InteractionResource[] {
+  return [...foldInteractions(channelId, events)].map(([sequence, interaction]) => {
+    const own = events.filter((event) => isAnnotation(event) && event.data['sequence'] === sequence);
+    return { ...interaction, ...annotationsOf(own) };
+  });
 }
 
 function listOf(value: unknown): unknown[] {

@@ -71,12 +71,12 @@ function posted({ data, metadata }: LogEvent, sequence: number): PastInteraction
   };
 }
 
-function isAnnotation({ type }: LogEvent): boolean {
+export function isAnnotation({ type }: LogEvent): boolean {
   return /^(Reaction|ReadReceipt|MentionInvitePrompt)/.test(type);
 }
 
 /** What the events about one interaction have added to it, as Ada sees it (contract, section 2.12). */
-function annotationsOf(
+export function annotationsOf(
   events: readonly LogEvent[],
 ): Pick<PastInteraction, 'reactions' | 'agent_read_receipts' | 'mention_invite_prompt_dismissed'> {
   let stands: { emoji: unknown; type: unknown; id: unknown; name: unknown; target: Record<string, unknown> }[] = [];

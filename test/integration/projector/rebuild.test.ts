@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { GlobalPosition } from '#libs/kernel/event.ts';
@@ -11,7 +12,7 @@ import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { playChannels } from '#test/support/channel-history.ts';
-import { playInteractions } from '#test/support/interaction-history.ts';
+import { commandHistories, playHistory } from '#test/support/command-history.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { digestOfDump, dumpReadModels } from '#test/support/read-model-dump.ts';
@@ -25,7 +26,9 @@ beforeAll(async () => {
   models = composeReadModels(test.platform);
   const features = composeFeatures(test.platform);
   await playChannels(features.channels.commands, { seed: 7, commands: 400 });
-  await playInteractions([features, composeFeatures(test.platform)], { seed: 7, commands: 150 });
+  for (const history of fc.sample(commandHistories({ minSteps: 50 }), { seed: 7, numRuns: 3 })) {
+    await playHistory([features, composeFeatures(test.platform)], history);
+  }
   live = await dumpReadModels(test.platform.redis);
   expect(Object.keys(live).length).toBeGreaterThan(50);
 });

@@ -1,87 +1,304 @@
+/**
+ * Whatever two gateways were asked, and whatever became of Redis: what is read is a plain fold of the log. When a
+ * property fails, the seed and the smallest history that was found are printed.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+
 import fc from 'fast-check';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { READ_MODEL_PREFIX, ReadModel } from '#libs/platform/readmodel/index.ts';
+import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
-import type { ReadModels } from '#services/features.ts';
-import { playChannels } from '#test/support/channel-history.ts';
-import { playInteractions } from '#test/support/interaction-history.ts';
+import type { Features, ReadModels } from '#services/features.ts';
+import { foldChannel } from '#test/support/channel-fold.ts';
+import { ADA } from '#test/support/channel-with-a-past.ts';
+import { commandHistories, playHistory } from '#test/support/command-history.ts';
+import type { CommandHistory, PlayedChannel } from '#test/support/command-history.ts';
+import { foldAnnotatedInteractions } from '#test/support/interaction-fold.ts';
+import type { InteractionResource } from '#test/support/interaction-fold.ts';
+import { isAnnotation, streamOf } from '#test/support/past.ts';
+import type { LogEvent } from '#test/support/log-reader.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 
 let test: TestPlatform;
-let models: ReadModels;
-let log: StoredEvent[];
-let live: Record<string, unknown>;
+let gateways: readonly [Features, Features];
+let projectors: readonly [ReadModels, ReadModels];
+let late: LateReadModel;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  models = composeReadModels(test.platform);
-  const features = composeFeatures(test.platform);
-  await playChannels(features.channels.commands, { seed: 3, commands: 150 });
-  await playInteractions([features, composeFeatures(test.platform)], { seed: 3, commands: 90 });
-  live = await dumpReadModels(test.platform.redis);
-  log = await readLog();
-  expect(log.length).toBeGreaterThan(60);
+  const redis = connectRedis(test.redis.url);
+  await waitForRedis(redis, 5_000);
+  late = new LateReadModel(redis);
+  gateways = [composeFeatures(test.platform), composeFeatures({ ...test.platform, redis, readModel: late })];
+  projectors = [composeReadModels(test.platform), composeReadModels(test.platform)];
 });
-afterAll(() => test.stop());
+afterAll(async () => {
+  late.redis.disconnect();
+  await test.stop();
+});
 
-async function readLog(): Promise<StoredEvent[]> {
-  const abort = new AbortController();
-  const events: StoredEvent[] = [];
-  const streamPrefixes = models.projector.streamPrefixes;
-  for await (const item of test.platform.feed.subscribe({ from: 'start', streamPrefixes, signal: abort.signal })) {
-    if (item.kind === 'events') events.push(...item.events);
-    if (item.kind === 'caught-up') break;
+/** That of a gateway that takes its time between append and apply, so that others apply what comes after it. */
+class LateReadModel extends ReadModel {
+  readonly redis: Redis;
+  byMs = 0;
+
+  constructor(redis: Redis) {
+    super(redis);
+    this.redis = redis;
   }
-  abort.abort();
-  return events;
+
+  override async apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
+    if (this.byMs > 0) await delay(this.byMs);
+    return super.apply(writes);
+  }
 }
 
-/** A delivery: some part of the log, perhaps one that was delivered before, perhaps with others missing before it. */
-const deliveries = fc.array(
-  fc.record({ start: fc.nat(), length: fc.integer({ min: 1, max: 40 }), repairLists: fc.boolean() }),
-  { maxLength: 12 },
-);
+/** Milliseconds; an append and an apply take about one. */
+const lateness = fc.constantFrom(0, 10);
 
-describe('applying events to the read models', () => {
-  it('gives the same, whatever parts of the log came before, in whatever order, however often', async () => {
-    await fc.assert(
-      fc.asyncProperty(deliveries, fc.integer({ min: 1, max: 60 }), async (parts, batch) => {
-        await test.platform.redis.flushall();
-        for (const { start, length, repairLists } of parts) {
-          const from = start % log.length;
-          await models.projector.applyStored(log.slice(from, from + length), { repairLists });
-        }
-        for (let at = 0; at < log.length; at += batch) await models.projector.applyStored(log.slice(at, at + batch));
-        expect(await dumpReadModels(test.platform.redis)).toEqual(live);
-      }),
-      { numRuns: 30 },
-    );
-  });
+/** Long enough to find what is wrong, and to shrink it; short enough to wait for. */
+const RUNS = { numRuns: 20, interruptAfterTimeLimit: 60_000 };
+const TIMEOUT_MS = 120_000;
 
-  it('gives the same when two processes do it at once', async () => {
-    const other = composeReadModels(test.platform);
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 60 }), async (mine, theirs) => {
-        await test.platform.redis.flushall();
-        const run = async ({ projector }: ReadModels, batch: number): Promise<void> => {
-          for (let at = 0; at < log.length; at += batch) await projector.applyStored(log.slice(at, at + batch));
-        };
-        await Promise.all([run(models, mine), run(other, theirs)]);
-        expect(await dumpReadModels(test.platform.redis)).toEqual(live);
-      }),
-      { numRuns: 15 },
-    );
-  });
+/** Plays a history on an empty Redis; the log of earlier histories is other channels'. */
+async function play(history: CommandHistory) {
+  late.byMs = 0;
+  await test.platform.redis.flushall();
+  const { channels } = await playHistory(gateways, history);
+  const live = await dumpReadModels(test.platform.redis);
+  return { channels, live };
+}
 
-  it('heals a Redis that lost its newest writes at the next event of each channel', async () => {
-    await test.platform.redis.flushall();
-    const half = Math.floor(log.length / 2);
-    await models.projector.applyStored(log.slice(0, half));
-    const newest = [...new Map(log.map((event) => [event.stream, event])).values()];
-    await models.projector.applyStored(newest);
-    expect(await dumpReadModels(test.platform.redis)).toEqual(live);
-  });
+const reader = { userId: ADA };
+/** Ids that follow from where something stands, which the plain fold does not know. */
+const DERIVED = new Set(['interaction_id', 'message_event_id']);
+
+function underived(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (key, member: unknown) => (DERIVED.has(key) ? undefined : member));
+}
+
+function parsed(document: Buffer): unknown {
+  const { id, ...rest } = JSON.parse(document.toString());
+  expect(id).toMatch(/^[A-Za-z0-9_-]{30}$/);
+  return underived(rest);
+}
+
+/** Everything that the other gateway shows of a channel. */
+async function read({ organizationId, channelId }: PlayedChannel, spans: readonly string[]) {
+  const { channels, interactions } = gateways[1];
+  const channel = await channels.queries.channel(organizationId, channelId);
+  const list = async (includeIncomplete: boolean) => {
+    const filter = { order: 'asc', includeIncomplete, includeToolCallUpdates: false } as const;
+    const page = { size: 1_000, offset: 0, after: null };
+    const found = await interactions.queries.list(organizationId, channelId, filter, page, reader);
+    return { items: found?.items.map(parsed), total: found?.total };
+  };
+  const below = async (span: string) => {
+    const audience = { reader, includeIncomplete: true };
+    return (await interactions.queries.descendants(organizationId, channelId, span, audience)).map(parsed);
+  };
+  return {
+    channel: channel && JSON.parse(channel.json.toString()),
+    all: await list(true),
+    complete: await list(false),
+    trees: await Promise.all(spans.map(below)),
+  };
+}
+
+/** The same of a plain fold. */
+function folded({ channelId }: PlayedChannel, events: readonly LogEvent[], spans: readonly string[]) {
+  const all = foldAnnotatedInteractions(channelId, events);
+  const complete = all.filter((one) => one['complete']);
+  const items = (found: readonly InteractionResource[]) => ({ items: found.map(underived), total: found.length });
+  return {
+    channel: foldChannel(events.filter((event) => !event.type.startsWith('Interaction') && !isAnnotation(event))),
+    all: items(all),
+    complete: items(complete),
+    trees: spans.map((span) => descendants(all, span).map(underived)),
+  };
+}
+
+/** Parents stand before their children. */
+function descendants(all: readonly InteractionResource[], span: unknown): InteractionResource[] {
+  const spans = new Set([span]);
+  return all.filter((one) => spans.has(one['parent_span_id']) && spans.add(one['span_id']).size > 0);
+}
+
+describe('what two gateways were asked on the same channels', () => {
+  it(
+    'is read as a plain fold of the log has it, each command once',
+    async () => {
+      let [events, refused] = [0, 0];
+      await fc.assert(
+        fc.asyncProperty(commandHistories(), lateness, async (history, byMs) => {
+          late.byMs = byMs;
+          const played = await playHistory(gateways, history);
+          refused += played.refused;
+          for (const channel of played.channels) {
+            const log = await streamOf(test.platform.store, `channel-${channel.channelId}`);
+            events += log.length;
+            const spans = log.flatMap(({ data }) => (typeof data['spanId'] === 'string' ? [data['spanId']] : []));
+            expect(new Set(spans).size).toBe(spans.length);
+            expect(new Set(log.map(({ id }) => id)).size).toBe(log.length);
+            expect(await read(channel, spans)).toEqual(folded(channel, log, spans));
+          }
+        }),
+        RUNS,
+      );
+      // Histories of refusals, or of nothing, would prove nothing.
+      expect(events).toBeGreaterThan(RUNS.numRuns * 5);
+      expect(refused).toBeGreaterThan(RUNS.numRuns);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+async function logOf(channels: readonly PlayedChannel[]): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for (const { channelId } of channels) {
+    for await (const event of test.platform.store.readStream(`channel-${channelId}`)) events.push(event);
+  }
+  return events.sort((a, b) => a.createdMs - b.createdMs || Number(a.revision) - Number(b.revision));
+}
+
+async function apply(
+  { projector }: ReadModels,
+  log: readonly StoredEvent[],
+  { batch, repairLists = false }: { readonly batch: number; readonly repairLists?: boolean },
+): Promise<void> {
+  for (let at = 0; at < log.length; at += batch) {
+    await projector.applyStored(log.slice(at, at + batch), { repairLists });
+  }
+}
+
+const batch = fc.integer({ min: 1, max: 60 });
+/** Some part of the log, perhaps one that was delivered before, perhaps with others missing before it. */
+const delivery = fc.record({ start: fc.nat(), length: fc.integer({ min: 1, max: 40 }), repairLists: fc.boolean() });
+
+describe('applying the events of a random history', () => {
+  it(
+    'gives the same, whatever parts of the log came before, in whatever order, however often',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          commandHistories(),
+          fc.array(delivery, { maxLength: 12 }),
+          batch,
+          async (history, deliveries, size) => {
+            const { channels, live } = await play(history);
+            const log = await logOf(channels);
+            await test.platform.redis.flushall();
+            for (const { start, length, repairLists } of deliveries) {
+              const from = start % log.length;
+              await projectors[0].projector.applyStored(log.slice(from, from + length), { repairLists });
+            }
+            await apply(projectors[0], log, { batch: size });
+            expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+          },
+        ),
+        RUNS,
+      );
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'gives the same when two processes do it at once, and when it was done before',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(commandHistories(), batch, batch, fc.boolean(), async (history, mine, theirs, isEmpty) => {
+          const { channels, live } = await play(history);
+          const log = await logOf(channels);
+          if (isEmpty) await test.platform.redis.flushall();
+          await Promise.all([
+            apply(projectors[0], log, { batch: mine }),
+            apply(projectors[1], log, { batch: theirs, repairLists: true }),
+          ]);
+          expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+        }),
+        RUNS,
+      );
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** What a shard of Redis holds of one entity or list: they are lost apart from each other, each as a whole. */
+type Kept = ReadonlyMap<string, Buffer>;
+
+async function keep(): Promise<Kept> {
+  const { redis } = test.platform;
+  const keys = await redis.keys(`${READ_MODEL_PREFIX}*`);
+  const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
+  return new Map(keys.map((key, index) => [key, dumps[index] ?? Buffer.alloc(0)]));
+}
+
+const ownerOf = (key: string): string => /^.*\}:/.exec(key)?.[0] ?? key;
+
+/** A Redis that has each entity and each list as of some earlier moment, which differ. */
+async function setBack(moments: readonly Kept[], picks: readonly number[]): Promise<void> {
+  const { redis } = test.platform;
+  const owners = [...new Set(moments.flatMap((moment) => [...moment.keys()].map(ownerOf)))].sort();
+  await redis.flushall();
+  for (const [index, owner] of owners.entries()) {
+    const moment = moments[(picks[index % picks.length] ?? 0) % moments.length] ?? new Map<string, Buffer>();
+    for (const [key, dump] of moment) if (ownerOf(key) === owner) await redis.restore(key, 0, dump);
+  }
+}
+
+describe('a Redis that has lost its newest writes', () => {
+  const picks = fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 8 });
+
+  it(
+    'has all of them again once two processes have gone through the log, whatever was lost',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(commandHistories(), picks, batch, batch, async (history, lost, mine, theirs) => {
+          const { channels, live } = await play(history);
+          const log = await logOf(channels);
+          await test.platform.redis.flushall();
+          const moments = [await keep()];
+          for (const part of [0, 1, 2]) {
+            const third = Math.ceil(log.length / 3);
+            await apply(projectors[0], log.slice(part * third, (part + 1) * third), { batch: mine });
+            moments.push(await keep());
+          }
+          await setBack(moments, lost);
+          await Promise.all([
+            apply(projectors[0], log, { batch: mine, repairLists: true }),
+            apply(projectors[1], log, { batch: theirs, repairLists: true }),
+          ]);
+          expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+        }),
+        RUNS,
+      );
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'has all of an entity again at its next event',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(commandHistories(), fc.double({ min: 0, max: 1, noNaN: true }), async (history, part) => {
+          const { channels, live } = await play(history);
+          const log = await logOf(channels);
+          await test.platform.redis.flushall();
+          await apply(projectors[0], log.slice(0, Math.floor(log.length * part)), { batch: 20 });
+          const newest = new Map(log.map((event) => [event.stream, event]));
+          await projectors[0].projector.applyStored([...newest.values()]);
+          expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+        }),
+        RUNS,
+      );
+    },
+    TIMEOUT_MS,
+  );
 });

@@ -5,11 +5,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures } from '#services/features.ts';
-import { foldInteractions } from '#test/support/interaction-fold.ts';
 import type { InteractionResource } from '#test/support/interaction-fold.ts';
-import { playInteractions } from '#test/support/interaction-history.ts';
-import { readLog } from '#test/support/log-reader.ts';
-import type { LogEvent } from '#test/support/log-reader.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -22,64 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-async function channelsOfLog(): Promise<Map<string, LogEvent[]>> {
-  const channels = new Map<string, LogEvent[]>();
-  for (const event of await readLog(test.eventStore.url, 'channel-')) {
-    channels.set(event.stream, [...(channels.get(event.stream) ?? []), event]);
-  }
-  return channels;
-}
-
 function parsed(document: Buffer): InteractionResource {
   const { id, ...rest } = JSON.parse(document.toString());
   expect(id).toMatch(/^[A-Za-z0-9_-]{30}$/);
   return rest;
 }
-
-const bySequence = (a: InteractionResource, b: InteractionResource): number =>
-  Number(a['sequence']) - Number(b['sequence']);
-
-/** All that hangs below a span, found by looking at everything. */
-function below(all: readonly InteractionResource[], span: unknown): InteractionResource[] {
-  const children = all.filter((one) => one['parent_span_id'] === span);
-  return children.flatMap((child) => [child, ...below(all, child['span_id'])]).sort(bySequence);
-}
-
-describe('interactions that two gateways write at once', () => {
-  it.each([1, 2, 3])('are read as a plain fold of the log has them (history %i)', async (seed) => {
-    const writers = [composeFeatures(test.platform), composeFeatures(test.platform)] as const;
-    const { accepted, refused } = await playInteractions(writers, { seed, commands: 240 });
-    expect(accepted).toBeGreaterThan(100);
-    expect(refused).toBeGreaterThan(10);
-    for (const [stream, events] of await channelsOfLog()) {
-      const channelId = stream.slice('channel-'.length);
-      const organizationId = String(events[0]?.metadata['organizationId']);
-      const folded = [...foldInteractions(channelId, events).values()];
-      const filter = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
-      const page = { size: 1_000, offset: 0, after: null };
-      const listed = await queries.list(organizationId, channelId, filter, page, null);
-      expect(listed?.items.map(parsed)).toEqual(folded);
-      expect(listed?.total).toBe(folded.length);
-      const complete = await queries.list(
-        organizationId,
-        channelId,
-        { ...filter, includeIncomplete: false },
-        page,
-        null,
-      );
-      expect(complete?.items.map(parsed)).toEqual(folded.filter((one) => one['complete']));
-      const spans = folded.map((one) => String(one['span_id']));
-      expect(new Set(spans).size).toBe(spans.length);
-      for (const span of spans.slice(0, 10)) {
-        const found = await queries.descendants(organizationId, channelId, span, {
-          reader: null,
-          includeIncomplete: true,
-        });
-        expect(found.map(parsed)).toEqual(below(folded, span));
-      }
-    }
-  });
-});
 
 describe('64 writers of one channel', () => {
   it.each([1, 2])(

@@ -1,0 +1,284 @@
+/**
+ * Random histories of commands on channels and all that is in them, which shrink, and what plays them through
+ * several gateways. Commands are about what is there by then, or was never there: some are refused.
+ */
+import fc from 'fast-check';
+
+import type { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { unreachable } from '#libs/kernel/decider.ts';
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
+import type { Features } from '#services/features.ts';
+
+import { ADA, EMOJIS, REACTORS } from './channel-with-a-past.ts';
+
+const ROLES = ['user_message', 'agent_response', 'tool_call'] as const;
+const CHANNELS = 3;
+type Participant = Parameters<ChannelCommands['addParticipant']>[2];
+const PARTICIPANTS: readonly Participant[] = [
+  { type: 'authenticated_user', participantId: 'p-1', userId: ADA, displayName: 'Ada', imageUrl: null, isOwner: true },
+  {
+    type: 'authenticated_user',
+    participantId: 'p-2',
+    userId: 'bob',
+    displayName: 'Bob',
+    imageUrl: null,
+    isOwner: false,
+  },
+  {
+    type: 'agent',
+    participantId: 'p-3',
+    agentId: 'agent-2',
+    name: 'Named in the channel',
+    description: '',
+    isActive: true,
+    imageUrl: null,
+    personality: '',
+    website: null,
+    agentCapabilities: null,
+    agentUrl: null,
+    agentAddress: null,
+    agentHandle: null,
+    isVerified: false,
+    allowHtmlResponses: false,
+  },
+];
+const SENDERS = [
+  { type: 'system' },
+  { type: 'authenticated_user', user_id: ADA },
+  { type: 'agent', agent_id: 'agent-1' },
+  { type: 'non_authenticated_user', user_metadata: null },
+] as const;
+
+const pick = fc.nat({ max: 40 });
+const emoji = fc.constantFrom(...EMOJIS);
+const reactor = fc.constantFrom(...REACTORS);
+const text = fc.string({ unit: 'grapheme', maxLength: 8 });
+const target = { target: pick };
+const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
+const member = fc.constantFrom(...PARTICIPANTS);
+
+/** Numbers pick among what is there: spans, interactions. Of the simplest kind first, for a history to shrink to. */
+const command = fc.oneof(
+  { withCrossShrink: true },
+  {
+    weight: 9,
+    arbitrary: fc.record({
+      kind: fc.constant('post' as const),
+      text,
+      complete: fc.boolean(),
+      parent: fc.option(pick),
+      takenSpan: sometimes(pick),
+      turn: fc.option(fc.constantFrom('turn-1', 'turn-2')),
+      role: fc.constantFrom(...ROLES),
+      sender: fc.constantFrom(...SENDERS),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('append' as const), text, ...target }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('complete' as const), text: fc.option(text), ...target }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail' as const), text, ...target }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('react' as const), reactor, emoji, ...target }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('withdraw' as const), reactor, emoji, ...target }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('receipt' as const), agent: fc.constantFrom('agent-1', 'b'), ...target }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('dismiss' as const), ...target }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('rename' as const), text }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('describe' as const), text }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('join' as const), member }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), member }) },
+);
+type Command = typeof command extends fc.Arbitrary<infer T> ? T : never;
+
+export interface Step {
+  readonly command: Command;
+  readonly channel: number;
+  /** Which gateway is asked. */
+  readonly writer: number;
+  /** Whether it is sent together with the one before. */
+  readonly atOnce: boolean;
+  /** Whether it is sent again, to another gateway, as by a caller who got no answer. */
+  readonly again: boolean;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  command,
+  // Most of it in one channel, and at once: what two gateways do there has to meet.
+  channel: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat({ max: CHANNELS - 1 }) }),
+  writer: fc.nat({ max: 1 }),
+  atOnce: fc.nat({ max: 3 }).map((one) => one > 0),
+  again: sometimes(fc.constant(true)).map((one) => one === true),
+});
+
+export interface CommandHistory {
+  readonly steps: readonly Step[];
+  /** The channel that is archived in the end; null for none. */
+  readonly archived: number | null;
+}
+
+export function commandHistories({ maxSteps = 60, minSteps = 0 } = {}): fc.Arbitrary<CommandHistory> {
+  return fc.record({
+    steps: fc.array(step, { minLength: minSteps, maxLength: maxSteps, size: 'max' }),
+    archived: fc.option(fc.nat({ max: CHANNELS - 1 }), { freq: 2 }),
+  });
+}
+
+export interface PlayedChannel {
+  readonly organizationId: string;
+  readonly channelId: string;
+}
+
+interface Played extends PlayedChannel {
+  /** All that was asked for, whether it came to be or not. */
+  readonly spans: string[];
+  /** Sequences of what was posted. */
+  readonly posted: ChannelSequence[];
+}
+
+type Outcome = { readonly ok: true; readonly revision: StreamRevision } | { readonly ok: false };
+type Request = (features: Features, context: CommandContext) => Promise<Outcome>;
+
+/** Plays a history in new channels of two new organizations. @returns the channels, and how many commands were refused */
+export async function playHistory(
+  writers: readonly [Features, ...Features[]],
+  { steps, archived }: CommandHistory,
+): Promise<{ readonly channels: readonly PlayedChannel[]; readonly refused: number }> {
+  const startedMs = Date.now();
+  const organizations = [newId(), newId()] as const;
+  const channels = await Promise.all(
+    Array.from({ length: CHANNELS }, (_, index) => create(writers[0], organizations[index % 2] ?? '')),
+  );
+  let refused = 0;
+  const requests = new Map<Step, Request>();
+  const send = async (one: Step, writer: number, repeatedSinceMs?: number): Promise<void> => {
+    const channel = channels[one.channel];
+    if (channel === undefined) return;
+    const request = requests.get(one) ?? requestOf(channel, one.command);
+    requests.set(one, request);
+    const context = contextOf(channel, steps.indexOf(one), one.command);
+    const result = await request(writers[writer % writers.length] ?? writers[0], { ...context, repeatedSinceMs });
+    if (!result.ok) refused += 1;
+    else if (one.command.kind === 'post') channel.posted.push(sequenceOf(result.revision));
+  };
+  for (const group of groupsOf(steps)) {
+    await Promise.all(group.map((one) => send(one, one.writer)));
+    for (const one of group.filter(({ again }) => again)) await send(one, one.writer + 1, startedMs);
+  }
+  const last = archived === null ? undefined : channels[archived];
+  if (last) await writers[0].channels.commands.archive(contextOf(last, steps.length), last.channelId);
+  return { channels, refused };
+}
+
+/** Steps that are sent together. */
+function groupsOf(steps: readonly Step[]): Step[][] {
+  const groups: Step[][] = [];
+  for (const one of steps) {
+    const group = groups.at(-1);
+    if (one.atOnce && group !== undefined) group.push(one);
+    else groups.push([one]);
+  }
+  return groups;
+}
+
+function contextOf({ organizationId, channelId }: PlayedChannel, index: number, command?: Command): CommandContext {
+  const commandId = derivedId(channelId, `command ${index}`);
+  const actor =
+    command?.kind === 'dismiss' ? { type: 'user' as const, id: ADA } : { type: 'service' as const, id: 'h' };
+  const at = new Date(Date.UTC(2026, 0, 1) + index * 1_234).toISOString();
+  return { commandId, organizationId, actor, at, idempotencyKey: commandId };
+}
+
+async function create(features: Features, organizationId: string): Promise<Played> {
+  const channelId = newId();
+  const played = { organizationId, channelId, spans: [], posted: [] };
+  await features.channels.commands.create(contextOf(played, -1), {
+    id: channelId,
+    type: 'websocket',
+    channelType: 'chat',
+    name: 'With a history',
+    participants: [],
+    metaData: null,
+    source: null,
+    agentInvocationBehavior: null,
+    parentChannelId: null,
+    originMessageId: null,
+  });
+  return played;
+}
+
+/** Decides what it is about when it is made, so that sending it again is the same. */
+function requestOf(channel: Played, one: Command): Request {
+  const { channelId } = channel;
+  if (one.kind === 'post') return postOf(channel, one);
+  if (!('target' in one)) return requestOnChannel(channelId, one);
+  const content = (words: string) => [{ type: 'text', text: words }];
+  const place = { channelId, sequence: anyOf(channel.posted, one.target) ?? sequenceOf(streamRevision(0)) };
+  return ({ interactions: { commands: interactions }, reactions: { commands: reactions } }, context) => {
+    switch (one.kind) {
+      case 'append':
+        return interactions.append(context, place, content(one.text));
+      case 'complete':
+        return interactions.complete(context, place, one.text === null ? null : content(one.text));
+      case 'fail':
+        return interactions.fail(context, place, one.text);
+      case 'react':
+        return reactions.react(context, place, one.reactor, one.emoji);
+      case 'withdraw':
+        return reactions.withdraw(context, place, one.reactor, one.emoji);
+      case 'receipt':
+        return reactions.recordReceipt(context, place, one.agent);
+      case 'dismiss':
+        return reactions.dismissMentionInvitePrompt(context, place);
+      default:
+        return unreachable(one);
+    }
+  };
+}
+
+type OnChannel = Extract<Command, { kind: 'rename' | 'describe' | 'join' | 'leave' }>;
+
+function requestOnChannel(channelId: string, one: OnChannel): Request {
+  return ({ channels: { commands } }, context) => {
+    switch (one.kind) {
+      case 'rename':
+        return commands.update(context, channelId, { name: one.text });
+      case 'describe':
+        return commands.update(context, channelId, { metaData: { text: one.text }, name: `About ${one.text}` });
+      case 'join':
+        return commands.addParticipant(context, channelId, one.member);
+      case 'leave':
+        return commands.removeParticipant(context, channelId, one.member.participantId);
+      default:
+        return unreachable(one);
+    }
+  };
+}
+
+function postOf({ channelId, spans }: Played, one: Extract<Command, { kind: 'post' }>): Request {
+  const taken = one.takenSpan === null ? undefined : anyOf(spans, one.takenSpan);
+  const parentSpanId = one.parent === null ? null : (anyOf([...spans, 'of nobody'], one.parent) ?? null);
+  const spanId = taken ?? newId();
+  if (taken === undefined) spans.push(spanId);
+  const interaction = {
+    participant: one.sender,
+    content: [{ type: 'text', text: one.text }],
+    contentRole: one.role,
+    complete: one.complete,
+    metadata: one.turn === null ? null : { turn: one.turn },
+    invocationConfig: null,
+    turnId: one.turn,
+    spanId,
+    parentSpanId,
+    organizationApplication: null,
+  };
+  const spanIsNew = taken === undefined && one.parent === null;
+  return ({ interactions }, context) => interactions.commands.post(context, channelId, interaction, { spanIsNew });
+}
+
+function anyOf<T>(all: readonly T[], at: number): T | undefined {
+  return all[at % Math.max(1, all.length)];
+}

@@ -84,9 +84,9 @@ describe('the frames of a channel', () => {
     const heard = await hear(test.platform.topics, channel);
     await createChannel(features, channel);
     // Two processes, as far as the channel can tell.
-    await live([features, composeFeatures(test.platform)], channel, { seed: 11, commands: 560 });
+    await live([features, composeFeatures(test.platform)], channel, { seed: 11, commands: 450 });
     const head = (await headOf(channel)) ?? 0;
-    expect(head).toBeGreaterThan(3 * BLOCK);
+    expect(head).toBeGreaterThan(2 * BLOCK);
     await eventually(() => heard.frames.size === head);
 
     const published = told(heard);

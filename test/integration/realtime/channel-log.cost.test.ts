@@ -1,0 +1,128 @@
+/* What it costs to read on in the log of a channel does not depend on how long that is. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import { BLOCK } from '#libs/platform/readmodel/history.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
+import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
+
+/** Interactions that are begun in a block are completed in the next one, after this many events each. */
+const OPEN_PER_BLOCK = 5;
+const APPENDS = 6;
+
+let test: TestPlatform;
+let features: Features;
+let eventsRead = 0;
+
+/** The same store; it counts the events that it is asked for, and so that come. */
+function counting(store: EventStore): EventStore {
+  return {
+    append: (...args) => store.append(...args),
+    ping: () => store.ping(),
+    close: () => store.close(),
+    async *readStream(...args) {
+      for await (const event of store.readStream(...args)) {
+        eventsRead++;
+        yield event;
+      }
+    },
+  };
+}
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  features = composeFeatures({ ...test.platform, store: counting(test.platform.store) });
+});
+afterAll(() => test.stop());
+
+/**
+ * In each block, the first events complete what the block before it has begun, the last ones begin new
+ * interactions and add to them; between there are renamings.
+ */
+function eventAt(revision: number): { type: string; data: object } {
+  const place = revision % BLOCK;
+  const begun = BLOCK - OPEN_PER_BLOCK * APPENDS;
+  if (place < OPEN_PER_BLOCK && revision >= BLOCK) {
+    const sequence = revision - place - BLOCK + begun + place * APPENDS + 1;
+    return { type: 'InteractionCompleted.v1', data: { sequence, content: null } };
+  }
+  if (place < begun) return { type: 'ChannelRenamed.v1', data: { name: `renamed ${revision}` } };
+  const content = [{ type: 'text', text: `said ${revision}` }];
+  const since = (place - begun) % APPENDS;
+  if (since > 0) return { type: 'InteractionContentAppended.v1', data: { sequence: revision - since + 1, content } };
+  return {
+    type: 'InteractionPosted.v1',
+    data: {
+      participant: { type: 'system' },
+      content,
+      contentRole: 'agent_response',
+      complete: false,
+      metadata: null,
+      invocationConfig: null,
+      turnId: null,
+      spanId: `span-${revision}`,
+      parentSpanId: null,
+      depth: 1,
+      organizationApplication: null,
+    },
+  };
+}
+
+async function channelWith(count: number): Promise<LiveChannel> {
+  const channel = await newChannel(features);
+  const { organizationId, channelId } = channel;
+  for (let from = 1; from < count; from += 400) {
+    const events = Array.from({ length: Math.min(400, count - from) }, (_, index): EventToAppend => {
+      const { commandId, at, actor } = contextOf(organizationId, newId(), from + index);
+      const metadata = { at, organizationId, actor, commandId, $correlationId: commandId, $causationId: commandId };
+      return { id: newId(), ...eventAt(from + index), metadata };
+    });
+    await test.platform.store.append(`channel-${channelId}`, streamRevision(from - 1), events);
+  }
+  await features.projector.catchUp('channel', organizationId, channelId);
+  return channel;
+}
+
+/** The most events that were read beyond those of the page itself, wherever one begins. */
+async function costToBegin({ organizationId, channelId }: LiveChannel, count: number): Promise<number> {
+  let most = 0;
+  for (const part of [0, 0.31, 0.5, 0.8, 0.99]) {
+    for (const within of [0, 3, BLOCK / 2, BLOCK - 1]) {
+      const after = Math.min(count - 1, Math.floor((count * part) / BLOCK) * BLOCK + within);
+      eventsRead = 0;
+      const pages = features.realtime.log.framesAfter(organizationId, channelId, after as ChannelSequence);
+      for await (const page of pages) {
+        expect(page[0]?.sequence).toBe(after + 1);
+        // What is open in the block before is completed here, and shows all that was said.
+        expect(page.every(({ json }) => !json.endsWith('"data":null}'))).toBe(true);
+        most = Math.max(most, eventsRead - page.length);
+        break;
+      }
+    }
+  }
+  return most;
+}
+
+it('begins at any sequence of 20,000 events at the cost of a block, as in a channel with 200', async () => {
+  const bound = BLOCK + OPEN_PER_BLOCK * APPENDS;
+  const few = await costToBegin(await channelWith(200), 200);
+  expect(few).toBeGreaterThan(0);
+  expect(few).toBeLessThanOrEqual(bound);
+  const many = await costToBegin(await channelWith(20_000), 20_000);
+  expect(many).toBeGreaterThan(0);
+  expect(many).toBeLessThanOrEqual(bound);
+}, 120_000);
+
+it('sees the head of it by reading one event', async () => {
+  const { organizationId, channelId } = await channelWith(2_000);
+  eventsRead = 0;
+  expect(await features.realtime.log.head(organizationId, channelId)).toBe(2_000);
+  expect(eventsRead).toBe(1);
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import { foldEvents } from '#libs/kernel/decider.ts';
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+
+import { composeProjections } from './compose-projections.ts';
+import type { Projection } from './projection.ts';
+import { entityKeys } from './read-model.keys.ts';
+
+const nameCodec = defineEvents({ 'Renamed.v1': z.object({ name: z.string() }) });
+const countCodec = defineEvents({ 'Counted.v1': z.object({ by: z.int() }) });
+type Renamed = EventOf<typeof nameCodec>;
+type Counted = EventOf<typeof countCodec>;
+
+/** Says in a field what it was given: its states, and its events. */
+function seen<State, E extends DomainEvent>(name: string): Projection<State, E>['project'] {
+  return ({ before, after, events }, keys) => ({
+    operations: [
+      {
+        command: 'HSET',
+        key: keys.document,
+        args: [name, JSON.stringify([before, after, events.map(({ revision }) => revision)])],
+      },
+    ],
+    lists: [],
+  });
+}
+
+function* framesOf<E extends DomainEvent>({ events }: { readonly events: readonly StreamEvent<E>[] }) {
+  for (const { type, revision } of events) yield { sequence: sequenceOf(revision), flags: 0, json: type };
+}
+
+const names: Projection<string, Renamed> = {
+  noun: 'thing',
+  codec: nameCodec,
+  fold: { initialState: '', evolve: (_state, { data }) => data.name },
+  project: seen('names'),
+  frames: framesOf,
+};
+const counts: Projection<number, Counted> = {
+  noun: 'thing',
+  codec: countCodec,
+  fold: { initialState: 0, evolve: (state, { data }) => state + data.by },
+  project: seen('counts'),
+  frames: framesOf,
+};
+const composed = composeProjections('thing', { names, counts });
+
+const metadata = {
+  at: '2026-01-31T12:00:00.000Z',
+  organizationId: 'organization-1',
+  actor: { type: 'user' as const, id: 'user-1' },
+  commandId: 'command-1',
+  $correlationId: 'command-1',
+  $causationId: 'command-1',
+};
+const events = (
+  [
+    { type: 'Counted.v1', data: { by: 2 } },
+    { type: 'Renamed.v1', data: { name: 'a' } },
+    { type: 'Counted.v1', data: { by: 3 } },
+    { type: 'Counted.v1', data: { by: 0 } },
+    { type: 'Renamed.v1', data: { name: 'b' } },
+  ] as const
+).map((event, at) => ({ ...event, id: `event-${at}`, revision: streamRevision(at), metadata }));
+
+const runOf = (from: number) => {
+  const before = foldEvents(composed.fold, composed.fold.initialState, events.slice(0, from));
+  const after = foldEvents(composed.fold, before, events.slice(from));
+  return { organizationId: 'organization-1', id: 'thing-1', before, after, events: events.slice(from) };
+};
+
+describe('a projection of several features', () => {
+  it('folds each event into the state of its own feature', () => {
+    expect(composed.fold.initialState).toEqual({ names: '', counts: 0 });
+    expect(foldEvents(composed.fold, composed.fold.initialState, events)).toEqual({ names: 'b', counts: 5 });
+  });
+
+  it('gives the very same state back for an event that changes nothing, and for one that is not theirs', () => {
+    const state = { names: 'a', counts: 5 };
+    const [, , , nothing] = events;
+    if (nothing === undefined) throw new TypeError('there is such an event');
+    expect(composed.fold.evolve(state, nothing)).toBe(state);
+    expect(composed.fold.evolve(state, { ...nothing, type: 'Unknown.v1' as never })).toBe(state);
+    expect(composed.fold.evolve(state, { ...nothing, data: { by: 1 } } as never)).not.toBe(state);
+  });
+
+  it('shows each feature its own states and its own events, and writes what all of them write', () => {
+    const keys = entityKeys('thing', 'organization-1', 'thing-1');
+    const { operations, lists } = composed.project(runOf(1), keys);
+    expect(operations.map(({ args }) => args)).toEqual([
+      ['names', JSON.stringify(['', 'b', [1, 4]])],
+      ['counts', JSON.stringify([2, 5, [2, 3]])],
+    ]);
+    expect(lists).toEqual([]);
+  });
+
+  it('tells of the events in the order of the stream', () => {
+    const frames = [...(composed.frames?.(runOf(1)) ?? [])];
+    expect(frames.map(({ sequence, json }) => [sequence, json])).toEqual([
+      [2, 'Renamed.v1'],
+      [3, 'Counted.v1'],
+      [4, 'Counted.v1'],
+      [5, 'Renamed.v1'],
+    ]);
+  });
+
+  it('tells of none where one of the features does not, and fails where one leaves one out', () => {
+    const { frames: _frames, ...silent } = counts;
+    expect(composeProjections('thing', { names, silent }).frames).toBeUndefined();
+    const forgetful = { ...counts, frames: () => [] };
+    const frames = composeProjections('thing', { names, forgetful }).frames;
+    expect(() => [
+      ...(frames?.({ ...runOf(1), before: { names: '', forgetful: 2 }, after: { names: 'b', forgetful: 5 } }) ?? []),
+    ]).toThrow('Counted.v1 at 2 has no frame');
+  });
+
+  it('is refused where two features declare the same event', () => {
+    expect(() => composeProjections('thing', { names, others: names })).toThrow('declare Renamed.v1');
+  });
+});

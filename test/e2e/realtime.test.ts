@@ -40,6 +40,7 @@ afterAll(async () => {
 }, 40_000);
 
 afterEach(async () => {
+  for (const abort of streams.splice(0)) abort.abort();
   await Promise.all(subscribers.splice(0).map((subscriber) => subscriber.stop()));
 });
 
@@ -76,6 +77,45 @@ const framesOf = (subscriber: Subscriber) =>
 const eventsOf = (subscriber: Subscriber) => framesOf(subscriber).filter(({ frame }) => frame === 'event');
 const sequencesOf = (subscriber: Subscriber) => eventsOf(subscriber).map(({ seq }) => seq);
 const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, n) => first + n);
+
+const streams: AbortController[] = [];
+
+interface Stream {
+  readonly status: number;
+  text(): string;
+  ended(): boolean;
+  close(): void;
+}
+
+/** On a raw connection: what comes is seen as it comes. */
+async function stream(path: string, headers: Record<string, string> = {}, at: ParleyProcess = one): Promise<Stream> {
+  const abort = new AbortController();
+  streams.push(abort);
+  const response = await fetch(`${at.baseUrl}${path}`, {
+    headers: { authorization: `Bearer ${at.apiKey}`, ...headers },
+    signal: abort.signal,
+  });
+  let text = '';
+  let ended = false;
+  const reading = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
+  };
+  reading().then(
+    () => (ended = true),
+    () => (ended = true),
+  );
+  return { status: response.status, text: () => text, ended: () => ended, close: () => abort.abort() };
+}
+
+const messagesOf = (events: Stream) =>
+  events
+    .text()
+    .split('\n\n')
+    .flatMap((message) => {
+      const [, id, data] = /^id: (\d+)\ndata: (.*)$/s.exec(message) ?? [];
+      return data === undefined ? [] : [{ id: Number(id), data }];
+    });
 
 async function isLive(subscriber: Subscriber): Promise<void> {
   await eventually(() => subscriber.live);
@@ -322,43 +362,51 @@ describe('the end of access', () => {
   });
 });
 
+describe('a user who listens', () => {
+  /** Somebody else, who takes part in a channel and has a key. */
+  async function newListener(channelId: string) {
+    const user = asRecord((await one.api.post('/api/v1/users', { display_name: 'Ada' })).json());
+    const body = { type: 'authenticated_user', user_id: user['id'] };
+    const channel = asRecord((await one.api.post(`/api/v1/channels/${channelId}/participants`, body)).json());
+    const participants = channel['participants'];
+    if (!Array.isArray(participants)) throw new TypeError('no participants');
+    const { id: participantId } = asRecord(participants.find((each) => asRecord(each)['user_id'] === user['id']));
+    const request = { name: 'k', scopes: ['read'], principal: { type: 'user', id: user['id'] } };
+    const key = asRecord((await one.api.post('/api/v1/keys', request)).json());
+    return { participantId: String(participantId), keyId: String(key['id']), key: String(key['key']) };
+  }
+
+  it('is sent away with 4503 when taken out of the channel, after the event that says so; the others stay', async () => {
+    const channelId = await createChannel();
+    const { key, participantId } = await newListener(channelId);
+    const listeners = [one, other].map(({ api }) => subscribe(channelId, { after: 0, at: api.withKey(key) }));
+    const stays = subscribe(channelId, { after: 0 });
+    await Promise.all([...listeners, stays].map(isLive));
+    await one.api.delete(`/api/v1/channels/${channelId}/participants/${participantId}`);
+    await eventually(() => listeners.every(({ session }) => session?.closed !== undefined));
+    for (const listener of listeners) {
+      expect(listener.session?.closed?.code).toBe(4503);
+      expect(eventsOf(listener).at(-1)).toMatchObject({ type: 'participant.left', seq: 3 });
+    }
+    await post(channelId);
+    await eventually(() => stays.cursor === 4);
+    expect(stays.sessions).toHaveLength(1);
+  });
+
+  it('is sent away with 4503 at every node when the key is revoked, and so is an event stream', async () => {
+    const channelId = await createChannel();
+    const { key, keyId } = await newListener(channelId);
+    const listeners = [one, other].map(({ api }) => subscribe(channelId, { after: 0, at: api.withKey(key) }));
+    const events = await stream(`/api/v1/channels/${channelId}/events`, { authorization: `Bearer ${key}` }, other);
+    await Promise.all(listeners.map(isLive));
+    await one.api.post(`/api/v1/keys/${keyId}/revoke`);
+    await eventually(() => listeners.every(({ session }) => session?.closed !== undefined) && events.ended());
+    expect(listeners.map(({ session }) => session?.closed?.code)).toEqual([4503, 4503]);
+    expect(events.text()).toContain('event: close\ndata: {"code":4503');
+  });
+});
+
 describe('an event stream', () => {
-  interface Stream {
-    readonly status: number;
-    text(): string;
-    ended(): boolean;
-    close(): void;
-  }
-
-  /** On a raw connection: what comes is seen as it comes. */
-  async function stream(path: string, headers: Record<string, string> = {}, at: ParleyProcess = one): Promise<Stream> {
-    const abort = new AbortController();
-    const response = await fetch(`${at.baseUrl}${path}`, {
-      headers: { authorization: `Bearer ${at.apiKey}`, ...headers },
-      signal: abort.signal,
-    });
-    let text = '';
-    let ended = false;
-    const reading = async (): Promise<void> => {
-      const decoder = new TextDecoder();
-      for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
-    };
-    reading().then(
-      () => (ended = true),
-      () => (ended = true),
-    );
-    return { status: response.status, text: () => text, ended: () => ended, close: () => abort.abort() };
-  }
-
-  const messagesOf = (one: Stream) =>
-    one
-      .text()
-      .split('\n\n')
-      .flatMap((message) => {
-        const [, id, data] = /^id: (\d+)\ndata: (.*)$/s.exec(message) ?? [];
-        return data === undefined ? [] : [{ id: Number(id), data }];
-      });
-
   it('has the same frames as a socket, with their sequences as ids', async () => {
     const channelId = await createChannel();
     await postMany(channelId, 5);
@@ -401,6 +449,38 @@ describe('an event stream', () => {
     expect(messagesOf(rest).map(({ id }) => id)).toEqual([2]);
     expect(rest.text()).toContain('event: close\ndata: {"code":4504');
   });
+});
+
+describe('a node of its own', () => {
+  it('serves websockets and event streams of what is written through gateways, and nothing else', async () => {
+    const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey: one.apiKey };
+    const node = await startParleyProcess({ ...stores, env: { ROLES: 'realtime' } });
+    await node.ready();
+    const channelId = await createChannel();
+    const socket = openSocket(node.baseUrl, channelId, await newTicket(one.api, channelId));
+    const messages: unknown[] = [];
+    socket.on('message', (data: Buffer) => messages.push(asRecord(JSON.parse(data.toString()))['seq']));
+    await once(socket, 'message');
+    socket.send('{"frame":"resume","after":0}');
+    const events = await stream(`/api/v1/channels/${channelId}/events?after=0`, {}, node);
+    await post(channelId);
+    await eventually(() => messages.at(-1) === 2 && messagesOf(events).length === 2);
+    expect((await node.api.get(`/api/v1/channels/${channelId}`)).status).toBe(404);
+    const code = once(socket, 'close');
+    expect(await node.stop()).toBe(0);
+    expect((await code)[0]).toBe(1012);
+    expect(events.text()).toContain('event: close\ndata: {"code":1012');
+  }, 60_000);
+
+  it('answers 503 where its process serves no websockets', async () => {
+    const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey: one.apiKey };
+    const gateway = await startParleyProcess({ ...stores, env: { ROLES: 'gateway' } });
+    const channelId = await createChannel();
+    const socket = openSocket(gateway.baseUrl, channelId, await newTicket(one.api, channelId));
+    const [error] = await once(socket, 'error');
+    expect(String(error)).toContain('503');
+    await gateway.stop();
+  }, 60_000);
 });
 
 describe('a node that stops', () => {

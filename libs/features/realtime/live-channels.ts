@@ -1,6 +1,5 @@
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { LiveChannel } from './live-channel.ts';
@@ -34,7 +33,6 @@ const HEADS_AT_ONCE = 500;
 /** The channels that somebody in this process listens to: each is subscribed to once, for all of them. */
 export class LiveChannels {
   readonly #known = new Map<string, Known>();
-  readonly #topics: TopicSubscriptions;
   readonly #parts: LiveChannelParts;
   readonly #heads: PublishedHeads;
   readonly #warn: (error: unknown, message: string) => void;
@@ -43,13 +41,12 @@ export class LiveChannels {
   #sweepSoon: NodeJS.Immediate | undefined;
   #closed = false;
 
-  constructor(platform: Pick<Platform, 'redis' | 'log'>, options: LiveChannelsOptions) {
+  constructor(platform: Pick<Platform, 'topics' | 'log'>, options: LiveChannelsOptions) {
     const { log, values, heads, metrics } = options;
     this.#heads = heads;
-    this.#topics = new TopicSubscriptions(platform.redis);
     this.#warn = (error, message) => platform.log.warn({ err: error }, `realtime: ${message}`);
     this.#parts = {
-      topics: this.#topics,
+      topics: platform.topics,
       log,
       values,
       metrics,
@@ -112,7 +109,6 @@ export class LiveChannels {
     this.#closed = true;
     clearImmediate(this.#sweepSoon);
     for (const [name, { channel }] of this.#known) this.#forget(name, channel);
-    this.#topics.close();
   }
 
   #forget(name: string, channel: LiveChannel): void {

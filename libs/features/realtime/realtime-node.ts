@@ -54,7 +54,8 @@ export class RealtimeNode {
   #ticks = 0;
   #stopping: Promise<void> | undefined;
 
-  constructor(platform: Pick<Platform, 'redis' | 'log' | 'metrics'>, ports: RealtimePorts) {
+  /** @param tickMs a test's clock may run faster, with all that counts in ticks */
+  constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, ports: RealtimePorts, tickMs = TICK_MS) {
     this.#platform = platform;
     this.metrics = realtimeMetrics(platform.metrics);
     this.commands = ports.commands;
@@ -65,7 +66,7 @@ export class RealtimeNode {
       onAccessChange: (channel) => this.#checks.request(channel.members),
     });
     this.#unsubscribe = ports.access.onChange((change) => this.#onAccessChange(change));
-    this.#clock = setInterval(() => this.#tick(), TICK_MS);
+    this.#clock = setInterval(() => this.#tick(), tickMs);
     this.#clock.unref();
   }
 

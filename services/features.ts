@@ -17,6 +17,7 @@ import {
   Drafts,
   InteractionCommands,
   interactionFrame,
+  interactionLiveCommands,
   InteractionQueries,
   interactionRoutes,
   interactionsProjection,
@@ -43,6 +44,7 @@ import {
   ReactionAnnotations,
   ReactionCommands,
   reactionFrame,
+  reactionLiveCommands,
   reactionRoutes,
   reactionsProjection,
 } from '#libs/features/reactions/index.ts';
@@ -50,7 +52,9 @@ import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/fea
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
 import {
+  CANCEL_RUN,
   eventStreamRoutes,
+  FeatureLiveCommands,
   JoinedLiveValues,
   KeyedListenerAccess,
   RedisTickets,
@@ -58,8 +62,9 @@ import {
   ticketRoutes,
   Typing,
 } from '#libs/features/realtime/index.ts';
-import type { RealtimeNode, RealtimePorts, Tickets } from '#libs/features/realtime/index.ts';
+import type { LiveValues, RealtimeNode, RealtimePorts, Tickets } from '#libs/features/realtime/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
+import type { LiveCommandType } from '#libs/platform/live/index.ts';
 import {
   CollectionReader,
   composeProjections,
@@ -71,6 +76,7 @@ import {
   withHistory,
 } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
+import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 /**
@@ -108,6 +114,12 @@ export function composeReadModels({ store, redis, readModel }: Platform): ReadMo
   return { projector, reader: new EntityReader(redis, readModel, projector), state: new ProjectionState(redis) };
 }
 
+/** What sockets and their clients need. */
+export interface Realtime extends Omit<RealtimePorts, 'heads'> {
+  readonly tickets: Tickets;
+  readonly commands: FeatureLiveCommands;
+}
+
 /** Commands and queries of every feature, for the gateway and for the command line. */
 export interface Features extends ReadModels {
   readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
@@ -123,7 +135,7 @@ export interface Features extends ReadModels {
   /** Tells every process which keys to forget. */
   readonly keyChanges: KeyChanges;
   /** What sockets and their clients need. */
-  readonly realtime: Omit<RealtimePorts, 'heads'> & { readonly tickets: Tickets };
+  readonly realtime: Realtime;
 }
 
 const composed = new WeakMap<Platform, Features>();
@@ -153,22 +165,26 @@ export function composeFeatures(platform: Platform): Features {
       keyChanges.announce({ kind: 'user-deactivated', organizationId, userId }),
   });
   const channelQueries = new ChannelQueries(reader, history);
-  const directory = new KeyDirectory(platform);
   const drafts = new Drafts(platform, reader);
-  const typing = new Typing(platform);
+  const interactions = {
+    commands: new InteractionCommands(runnerOfEvents(channelRunner), {
+      updates,
+      stored: (organizationId, place) =>
+        interactionQueries.interaction(organizationId, place, { reader: null, includeIncomplete: true }),
+    }),
+    queries: interactionQueries,
+    drafts,
+  };
+  const reactions = { commands: new ReactionCommands(runnerOfEvents(channelRunner)) };
+  const people = directoryOf({
+    users: new UserQueries(reader),
+    organizations: new OrganizationQueries(platform, reader),
+  });
   return {
     ...models,
     channels: { commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')), queries: channelQueries },
-    interactions: {
-      commands: new InteractionCommands(runnerOfEvents(channelRunner), {
-        updates,
-        stored: (organizationId, place) =>
-          interactionQueries.interaction(organizationId, place, { reader: null, includeIncomplete: true }),
-      }),
-      queries: interactionQueries,
-      drafts,
-    },
-    reactions: { commands: new ReactionCommands(runnerOfEvents(channelRunner)) },
+    interactions,
+    reactions,
     organizations: {
       commands: new OrganizationCommands(stores, options),
       queries: new OrganizationQueries(platform, reader),
@@ -176,20 +192,61 @@ export function composeFeatures(platform: Platform): Features {
     users: { commands: users, queries: new UserQueries(reader) },
     keys: { commands: new KeyCommands(stores, keyChanges, options), queries: new KeyQueries(reader) },
     keyChanges,
-    realtime: {
-      log: new StoredChannelLog(platform.store, history, {
-        projection: channelEvents,
-        stateBefore: async (channel, revision) => ({
-          channel: await channelBefore(history, channel, revision),
-          interactions: await openBefore({ collections, history, channel }, revision),
-          reactions: null,
-        }),
+    realtime: composeRealtime(platform, {
+      history,
+      collections,
+      channels: channelQueries,
+      keyChanges,
+      values: [drafts, updates],
+      commands: [
+        ...interactionLiveCommands({ ...interactions, directory: people }),
+        ...reactionLiveCommands({ ...reactions, ...people }),
+      ],
+    }),
+  };
+}
+
+function composeRealtime(
+  platform: Platform,
+  of: {
+    readonly history: HistoryReader;
+    readonly collections: CollectionReader;
+    readonly channels: ChannelQueries;
+    readonly keyChanges: KeyChanges;
+    readonly values: readonly LiveValues[];
+    readonly commands: readonly LiveCommandType[];
+  },
+): Realtime {
+  const { history, collections, channels, keyChanges: changes } = of;
+  const typing = new Typing(platform);
+  return {
+    log: new StoredChannelLog(platform.store, history, {
+      projection: channelEvents,
+      stateBefore: async (channel, revision) => ({
+        channel: await channelBefore(history, channel, revision),
+        interactions: await openBefore({ collections, history, channel }, revision),
+        reactions: null,
       }),
-      tickets: new RedisTickets(platform),
-      access: new KeyedListenerAccess({ directory, changes: keyChanges, channels: channelQueries }),
-      values: new JoinedLiveValues([drafts, updates, typing]),
-      commands: { run: async () => ({ ok: false, code: 'unknown_command', detail: 'There is no such command' }) },
-    },
+    }),
+    tickets: new RedisTickets(platform),
+    access: new KeyedListenerAccess({ directory: new KeyDirectory(platform), changes, channels }),
+    values: new JoinedLiveValues([...of.values, typing]),
+    commands: new FeatureLiveCommands({
+      types: [...of.commands, typing.command, CANCEL_RUN],
+      idempotency: new RedisIdempotencyStore(platform.redis),
+      log: platform.log,
+    }),
+  };
+}
+
+/** What interactions and reactions ask about users and their organization. */
+function directoryOf(of: { readonly users: UserQueries; readonly organizations: OrganizationQueries }) {
+  return {
+    user: (organizationId: string, userId: string) => of.users.user(organizationId, userId),
+    nameOf: async (organizationId: string, userId: string) =>
+      (await of.users.user(organizationId, userId))?.displayName ?? null,
+    application: async (organizationId: string) =>
+      (await of.organizations.organization(organizationId))?.application ?? null,
   };
 }
 
@@ -218,19 +275,11 @@ export function featureRoutes(
     ...features.organizations,
     summarizeUser: (organizationId: string, userId: string) => users.queries.summary(organizationId, userId),
   };
-  const directory = {
-    user: (organizationId: string, userId: string) => users.queries.user(organizationId, userId),
-    application: async (organizationId: string) =>
-      (await organizations.queries.organization(organizationId))?.application ?? null,
-  };
+  const people = directoryOf({ users: users.queries, organizations: organizations.queries });
   return (app) => {
-    interactionRoutes(app, { ...features.interactions, directory });
+    interactionRoutes(app, { ...features.interactions, directory: people });
     draftRoutes(app, features.interactions);
-    reactionRoutes(app, {
-      ...features.reactions,
-      interactions: features.interactions.queries,
-      nameOf: async (organizationId, userId) => (await users.queries.user(organizationId, userId))?.displayName ?? null,
-    });
+    reactionRoutes(app, { ...features.reactions, ...people, interactions: features.interactions.queries });
     eventStreamRoutes(app, { node, channels: channels.queries });
     ticketRoutes(app, { tickets: features.realtime.tickets, channels: channels.queries });
     channelRoutes(app, { ...channels, users: users.queries });

@@ -1,27 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import { CHANNEL } from '#libs/features/channels/index.ts';
-import { unreachable } from '#libs/kernel/decider.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import {
-  commandContext,
-  conflict,
-  invalid,
-  notFound,
-  openPage,
-  sendJson,
-  sendPage,
-  setPosition,
-} from '#libs/platform/http/index.ts';
+import { commandContext, notFound, openPage, sendJson, sendPage, setPosition } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { readerOf } from './interaction.annotations.ts';
-import { MAX_DEPTH, MAX_OPEN } from './interaction.decider.ts';
-import type { InteractionRejection } from './interaction.decider.ts';
 import { placeOfInteraction } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import type { InteractionCommands, InteractionResult } from './interactions.commands.ts';
+import { interactionError } from './interactions.errors.ts';
 import { interactionToPost, refuseUpdates } from './interactions.inputs.ts';
 import { withMemory } from './interaction-directory.ts';
 import type { InteractionDirectory } from './interaction-directory.ts';
@@ -229,7 +218,7 @@ function sendInteraction(
   channelId: EntityId,
   result: InteractionResult,
 ): FastifyReply {
-  if (!result.ok) throw errorOf(result.rejection, request);
+  if (!result.ok) throw interactionError(result.rejection, request.body);
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision: result.revision });
   return sendJson(reply, result.document);
 }
@@ -247,36 +236,4 @@ async function sendChanged(
   const stored = Buffer.from(result.document);
   const document = await queries.annotate(organizationId, place, stored, readerOf(request.principal));
   return sendInteraction(request, reply, place.channelId, { ...result, document });
-}
-
-function errorOf({ reason }: InteractionRejection, { body }: FastifyRequest): Error {
-  switch (reason) {
-    case 'not_found':
-      return notFound();
-    case 'archived':
-      return conflict('The channel is archived', 'archived');
-    case 'parent_not_found':
-      return invalid(['body', 'parent_span_id'], 'the channel has no such span', memberOf(body, 'parent_span_id'));
-    case 'span_taken':
-      return invalid(['body', 'span_id'], 'the channel has this span already', memberOf(body, 'span_id'));
-    case 'too_deep':
-      return invalid(
-        ['body', 'parent_span_id'],
-        `a tree is at most ${MAX_DEPTH} deep`,
-        memberOf(body, 'parent_span_id'),
-      );
-    case 'too_many_open':
-      return conflict(
-        `A channel has at most ${MAX_OPEN} incomplete interactions, with 1 MiB of content`,
-        'too_many_open',
-      );
-    case 'complete_already':
-      return conflict('The interaction is complete', 'complete_already');
-    default:
-      return unreachable(reason);
-  }
-}
-
-function memberOf(body: unknown, name: string): unknown {
-  return typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
 }

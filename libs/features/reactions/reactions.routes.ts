@@ -8,31 +8,20 @@ import {
   readerOf,
 } from '#libs/features/interactions/index.ts';
 import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
-import { unreachable } from '#libs/kernel/decider.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import {
-  commandContext,
-  conflict,
-  forbidden,
-  invalid,
-  notFound,
-  sendJson,
-  setPosition,
-} from '#libs/platform/http/index.ts';
+import { commandContext, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { MAX_MARKS, MAX_WITHDRAWN } from './reaction.decider.ts';
-import type { ReactionRejection } from './reaction.decider.ts';
-import type { Reactor } from './reaction.events.ts';
+import { reactionError } from './reactions.errors.ts';
+import { namedReactor, reactorOf } from './reactions.inputs.ts';
+import type { ReactorNames } from './reactions.inputs.ts';
 import type { ReactionCommands, ReactionResult } from './reactions.commands.ts';
 import { reactBody, reactionParams, receiptBody, withdrawQuery } from './reactions.schemas.ts';
 
-export interface ReactionRouteParts {
+export interface ReactionRouteParts extends ReactorNames {
   readonly commands: ReactionCommands;
   readonly interactions: InteractionQueries;
-  /** The display name of a user, or null if the organization has no such user (any more). */
-  nameOf(organizationId: EntityId, userId: EntityId): Promise<string | null>;
 }
 
 const tags = ['interactions'];
@@ -64,11 +53,7 @@ function reactRoute(app: HttpApp, parts: ReactionRouteParts): void {
     async (request, reply) => {
       const { interaction_id: id, emoji } = request.params;
       const place = placeOf(id);
-      const { agent_id: agentId, agent_name: agentName } = request.body ?? {};
-      const { type, id: reactorId } = reactorOf(request, 'body', agentId);
-      const name =
-        type === 'agent' ? (agentName ?? null) : await parts.nameOf(request.principal.organizationId, reactorId);
-      const reactor = { type, id: reactorId, name: name || null };
+      const reactor = await namedReactor(request.principal, request.body ?? {}, parts);
       const result = await parts.commands.react(commandContext(request), place, reactor, emoji);
       return sendReacted(request, reply, place, result, parts);
     },
@@ -92,7 +77,7 @@ function withdrawRoute(app: HttpApp, parts: ReactionRouteParts): void {
     async (request, reply) => {
       const { interaction_id: id, emoji } = request.params;
       const place = placeOf(id);
-      const reactor = reactorOf(request, 'query', request.query.agent_id);
+      const reactor = reactorOf(request.principal, 'query', request.query.agent_id);
       const result = await parts.commands.withdraw(commandContext(request), place, reactor, emoji);
       return sendReacted(request, reply, place, result, parts);
     },
@@ -149,17 +134,6 @@ function placeOf(id: EntityId): InteractionPlace {
   return place;
 }
 
-/** @throws ValidationFailure 422 for a service that does not say for which agent it reacts */
-function reactorOf(
-  { principal }: FastifyRequest,
-  where: 'body' | 'query',
-  agentId: EntityId | null | undefined,
-): Omit<Reactor, 'name'> {
-  if (typeof agentId === 'string') return { type: 'agent', id: agentId };
-  if (principal.principalType === 'user') return { type: 'user', id: principal.principalId };
-  throw invalid([where, 'agent_id'], 'a service reacts for an agent only', agentId ?? null);
-}
-
 async function sendReacted(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -167,31 +141,11 @@ async function sendReacted(
   result: ReactionResult,
   { interactions }: ReactionRouteParts,
 ): Promise<FastifyReply> {
-  if (!result.ok) throw errorOf(result.rejection);
+  if (!result.ok) throw reactionError(result.rejection);
   const { principal } = request;
   const audience = { reader: readerOf(principal), includeIncomplete: true };
   const found = await interactions.interaction(principal.organizationId, place, audience);
   if (found === null) throw notFound();
   setPosition(request, reply, { stream: streamName(CHANNEL, place.channelId), revision: result.revision });
   return sendJson(reply, found);
-}
-
-function errorOf({ reason }: ReactionRejection): Error {
-  switch (reason) {
-    case 'not_found':
-      return notFound();
-    case 'archived':
-      return conflict('The channel is archived', 'archived');
-    case 'too_many_reactions':
-      return conflict(
-        `An interaction takes ${MAX_MARKS} reactions and read receipts, and ${MAX_WITHDRAWN} that are taken back`,
-        'too_many_reactions',
-      );
-    case 'not_a_user_message':
-      return conflict('Read receipts belong to messages of users', 'not_a_user_message');
-    case 'not_the_sender':
-      return forbidden('Only the user who sent the message can dismiss its prompt', 'not_the_sender');
-    default:
-      return unreachable(reason);
-  }
 }

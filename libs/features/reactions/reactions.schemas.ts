@@ -25,3 +25,12 @@ export const withdrawQuery = z.object({
 export const receiptBody = z
   .object({ agent_id: idReference({ description: 'The agent that has read the message' }) })
   .meta({ id: 'ReadReceiptRecord' });
+
+/** What a socket says of a reaction that it adds or takes back. */
+export const reactionData = z.object({
+  interaction_id: idReference({ description: 'An interaction of the channel' }),
+  emoji: singleEmoji({ description: 'Exactly one emoji' }),
+  agent_id: idReference({ description: 'The agent that reacts; without it, the calling user does' }).nullish(),
+});
+
+export const reactionAddData = reactionData.extend({ agent_name: agentName.nullish() });

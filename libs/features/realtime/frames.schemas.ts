@@ -207,12 +207,21 @@ function refusalOf(value: unknown): Omit<FrameRefusal, 'detail'> {
   return { code: 'invalid_command', ...(data.id !== undefined && { id: data.id }) };
 }
 
-/** Faults that are told to a client are bounded: each could carry as much input as it had sent. */
-const MAX_FAULTS = 20;
-
 function detailOf(error: unknown): ErrorDetail {
   if (!(error instanceof ValidationFailure)) throw error;
-  return error.errors.slice(0, MAX_FAULTS).map(({ input: _asSent, loc, ...fault }) => ({ ...fault, loc: [...loc] }));
+  return faultsOf(error);
+}
+
+/** What is told of a refused input is bounded: each fault could carry as much of it as was sent. */
+const MAX_FAULTS = 20;
+const MAX_INPUT = 256;
+
+/** The faults of an input as REST tells them; the input itself where it is short. */
+export function faultsOf({ errors }: ValidationFailure): Exclude<ErrorDetail, string> {
+  return errors.slice(0, MAX_FAULTS).map(({ input, loc, ...fault }) => {
+    const isShort = (JSON.stringify(input)?.length ?? 0) <= MAX_INPUT;
+    return { ...fault, loc: [...loc], ...(isShort && { input }) };
+  });
 }
 
 /** The text of a frame; `frame` comes first, whatever the order of the members was. */

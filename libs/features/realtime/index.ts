@@ -7,6 +7,7 @@ export type { ClientFrame, ErrorDetail, Include, ServerFrame } from './frames.sc
 export { eventStreamRoutes } from './event-stream.routes.ts';
 export { KeyedListenerAccess, listenerGrant } from './listener-access.ts';
 export type { ListenedChannels } from './listener-access.ts';
+export { CANCEL_RUN, FeatureLiveCommands } from './live-commands.ts';
 export { JoinedLiveValues } from './live-values.ts';
 export * from './protocol.ts';
 export type {

@@ -77,6 +77,7 @@ export function invalid(
   return new ValidationFailure([error]);
 }
 
+/** What an error is answered with, but for `ValidationFailure`. */
 interface Answer {
   readonly status: number;
   readonly code: string;
@@ -97,7 +98,8 @@ const BY_STATUS: Readonly<Record<number, Answer>> = {
   431: { status: 431, code: 'headers_too_large', detail: 'The headers are larger than allowed' },
 };
 
-function answerOf(error: FastifyError | Error): Answer {
+/** What is not known is a fault of ours, and tells nothing of it. */
+export function answerOf(error: FastifyError | Error): Answer {
   if (error instanceof HttpError) return { ...error, detail: error.message };
   if (error instanceof Fault) {
     const headers =

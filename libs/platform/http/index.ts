@@ -51,9 +51,12 @@
  */
 export { buildHttpServer } from './server.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, RateLimit } from './server-options.ts';
+export { requireScope } from './auth.ts';
 export type { Authenticator, Principal } from './auth.ts';
 export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './api-key.ts';
+export { canonicalJson } from './canonical-json.ts';
 export {
+  answerOf,
   conflict,
   forbidden,
   HttpError,
@@ -66,6 +69,7 @@ export {
 } from './errors.ts';
 export { parseJsonBody } from './json-body.ts';
 export { parseInput } from './validation/validator.ts';
+export { KEEP_MS as IDEMPOTENCY_KEEP_MS, LEASE_MS as IDEMPOTENCY_LEASE_MS } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageRequest } from './paging.ts';

@@ -1,0 +1,35 @@
+import { liveCommand } from '#libs/platform/live/index.ts';
+import type { LiveCommandType } from '#libs/platform/live/index.ts';
+
+import { withMemory } from './interaction-directory.ts';
+import type { InteractionDirectory } from './interaction-directory.ts';
+import type { InteractionCommands } from './interactions.commands.ts';
+import { interactionError } from './interactions.errors.ts';
+import { interactionToPost } from './interactions.inputs.ts';
+import { postInteractionBody } from './interactions.schemas.ts';
+
+/** What sockets may do with interactions: the same as `POST /api/v1/channels/{id}/interactions`. */
+export function interactionLiveCommands(parts: {
+  readonly commands: InteractionCommands;
+  readonly directory: InteractionDirectory;
+}): readonly LiveCommandType[] {
+  const { commands } = parts;
+  const directory = withMemory(parts.directory);
+  return [
+    liveCommand({
+      type: 'interaction.post',
+      summary: 'Post an interaction, or start one that is completed later',
+      data: postInteractionBody,
+      isDurable: true,
+      async run({ context, channelId, data }) {
+        const { interaction, spanIsNew, update } = await interactionToPost(context, data, directory);
+        const result =
+          update === null
+            ? await commands.post(context, channelId, interaction, { spanIsNew })
+            : await commands.update(context, channelId, interaction, update);
+        if (!result.ok) throw interactionError(result.rejection, data);
+        return update === null ? result.revision : null;
+      },
+    }),
+  ];
+}

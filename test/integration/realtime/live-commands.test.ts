@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import type { Grant, LiveCommand, LiveCommandOutcome } from '#libs/features/realtime/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { ReadModel } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { listenToTopic } from '#test/support/realtime/live-topic.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+/** Of two processes that hold sockets. */
+let nodes: readonly [Features, Features];
+let second: Platform['redis'];
+let grant: Grant;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  const { platform, redis } = api.stores;
+  second = connectRedis(redis.url);
+  await waitForRedis(second, 5_000);
+  nodes = [
+    composeFeatures(platform),
+    composeFeatures({ ...platform, redis: second, readModel: new ReadModel(second) }),
+  ];
+  grant = {
+    organizationId: api.organizationId,
+    channelId: '',
+    principalType: 'user',
+    principalId: api.userId,
+    keyId: 'key',
+    scopes: ['read', 'write'],
+  };
+});
+afterAll(async () => {
+  second.disconnect();
+  await api.stop();
+});
+
+function call(method: Call['method'], url: string, body?: object): Promise<Answer> {
+  return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
+}
+async function newChannel(): Promise<Grant> {
+  return { ...grant, channelId: (await call('POST', '/api/v1/channels', { name: 'A channel' })).json.id };
+}
+const list = async ({ channelId }: Grant): Promise<Answer['json'][]> =>
+  (await call('GET', `/api/v1/channels/${channelId}/interactions?order=asc&include_incomplete=true`)).json.items;
+const run = (
+  own: Grant,
+  command: Partial<LiveCommand>,
+  { node = 0, session = 'session' }: { node?: 0 | 1; session?: string } = {},
+): Promise<LiveCommandOutcome> =>
+  nodes[node].realtime.commands.run(
+    own,
+    { id: '1', type: 'interaction.post', data: undefined, ...command },
+    { id: session },
+  );
+const said = (text: string): object => ({ content: [{ type: 'text', text }] });
+
+describe('interaction.post', () => {
+  it('posts as the route does, and says where it stands', async () => {
+    const own = await newChannel();
+    const outcome = await run(own, { data: said('hello') });
+    const [posted, ...others] = await list(own);
+    expect(others).toEqual([]);
+    expect(outcome).toEqual({ ok: true, seq: posted.sequence });
+    expect(posted).toMatchObject({
+      channel_id: own.channelId,
+      participant: { type: 'authenticated_user', user_id: api.userId },
+      content: [{ type: 'text', text: 'hello' }],
+      content_role: 'user_message',
+      complete: true,
+      sequence: 2,
+    });
+  });
+
+  it.each([
+    ['no data', undefined],
+    ['no content', {}],
+    ['content of no kind', { content: [{ type: 'nonsense' }] }],
+    ['a parent that is not there', { content: [], parent_span_id: 'nowhere' }],
+    ['a user that is not there', { content: [], participant: { type: 'authenticated_user', user_id: 'nobody' } }],
+    ['an update of a tool call that is not alone', { content: [], content_role: 'tool_call_update' }],
+  ])('refuses %s in the words of the route', async (_what, data) => {
+    const own = await newChannel();
+    const answer = await call('POST', `/api/v1/channels/${own.channelId}/interactions`, data);
+    const refused = await run(own, { data });
+    expect(answer.status).toBe(422);
+    // Without a body, the route says null where there is nothing.
+    const detail = data === undefined ? [{ ...answer.json.detail[0] }] : answer.json.detail;
+    expect(refused).toMatchObject({ ok: false, code: 'invalid' });
+    const faults = refused.ok ? [] : refused.detail;
+    expect(Array.isArray(faults) ? faults.map(({ type, loc, msg }) => ({ type, loc, msg })) : faults).toEqual(
+      detail.map(({ type, loc, msg }: Answer['json']) => ({ type, loc, msg })),
+    );
+    expect(await list(own)).toEqual([]);
+  });
+
+  it('is refused in an archived channel, and in one that is not there', async () => {
+    const own = await newChannel();
+    await call('POST', `/api/v1/channels/${own.channelId}/archive`);
+    expect(await run(own, { data: said('x') })).toEqual({
+      ok: false,
+      code: 'archived',
+      detail: 'The channel is archived',
+    });
+    expect(await run({ ...own, channelId: newId() }, { data: said('x') })).toEqual({
+      ok: false,
+      code: 'not_found',
+      detail: 'Not Found',
+    });
+  });
+
+  it('leaves no event of an update of a tool call, and says so', async () => {
+    const own = await newChannel();
+    const item = { type: 'tool_call_update', tool_name: 't', tool_call_id: 'c', sequence: 1, update: { text: 'x' } };
+    const data = { content_role: 'tool_call_update', content: [item] };
+    expect(await run(own, { data })).toEqual({ ok: true, seq: null });
+    expect(await list(own)).toEqual([]);
+  });
+});
+
+describe('a command', () => {
+  it('whose id is a UUID is done once, over any session of its principal, in any process, at any time', async () => {
+    const own = await newChannel();
+    const command = { id: newId(), data: said('once') };
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => run(own, command, { node: n % 2 === 0 ? 0 : 1, session: `s${n % 4}` })),
+    );
+    expect(new Set(outcomes.map((outcome) => JSON.stringify(outcome)))).toEqual(new Set(['{"ok":true,"seq":2}']));
+    await run(own, { id: newId(), data: said('another') });
+    expect(await run(own, { ...command, id: command.id.toUpperCase() }, { node: 1, session: 'later' })).toEqual({
+      ok: true,
+      seq: 2,
+    });
+    expect((await list(own)).map(({ content }) => content[0].text)).toEqual(['once', 'another']);
+  });
+
+  it('whose id was used for another one is refused', async () => {
+    const own = await newChannel();
+    const id = newId();
+    await run(own, { id, data: said('one') });
+    expect(await run(own, { id, data: said('two') })).toEqual({
+      ok: false,
+      code: 'command_id_used',
+      detail: 'The id was used with another command',
+    });
+    expect(await list(own)).toHaveLength(1);
+  });
+
+  it('with the id of another principal, or in another channel, is another one', async () => {
+    const [own, elsewhere] = [await newChannel(), await newChannel()];
+    const service: Grant = { ...own, principalType: 'service', principalId: 'robot' };
+    const command = { id: newId(), data: said('x') };
+    for (const who of [own, service, elsewhere]) expect(await run(who, command)).toMatchObject({ ok: true });
+    expect(await list(own)).toHaveLength(2);
+    expect(await list(elsewhere)).toHaveLength(1);
+  });
+
+  it('whose id is no UUID counts within its session', async () => {
+    const own = await newChannel();
+    const command = { id: '1', data: said('x') };
+    const twice = [await run(own, command), await run(own, command)];
+    expect(twice).toEqual([
+      { ok: true, seq: 2 },
+      { ok: true, seq: 2 },
+    ]);
+    const atOnce = { id: '2', data: said('y') };
+    await Promise.all([run(own, atOnce), run(own, atOnce)]);
+    expect(await list(own)).toHaveLength(2);
+    await run(own, command, { session: 'another' });
+    await run(own, { id: '1', data: said('something else') });
+    expect(await list(own)).toHaveLength(4);
+  });
+
+  it('that was refused may be sent again when it can be done', async () => {
+    const own = await newChannel();
+    const command = { id: newId(), data: { content: [], parent_span_id: 'later' } };
+    expect(await run(own, command)).toMatchObject({ ok: false, code: 'invalid' });
+    await run(own, { id: newId(), data: { content: [], span_id: 'later' } });
+    expect(await run(own, command, { node: 1 })).toEqual({ ok: true, seq: 3 });
+  });
+
+  it('needs the scope write', async () => {
+    const own = await newChannel();
+    const refused = { ok: false, code: 'forbidden', detail: 'The API key lacks the scope write' };
+    for (const type of ['interaction.post', 'typing', 'reaction.add']) {
+      expect(await run({ ...own, scopes: ['read', 'admin'] }, { type, data: said('x') })).toEqual(refused);
+    }
+    expect(await list(own)).toEqual([]);
+  });
+
+  it('that nobody knows is refused with those that there are', async () => {
+    const own = await newChannel();
+    const known = 'interaction.post, reaction.add, reaction.remove, typing, run.cancel';
+    for (const type of ['interaction.delete', 'constructor', '']) {
+      expect(await run(own, { type })).toEqual({
+        ok: false,
+        code: 'unknown_command',
+        detail: `There is no command of this type; there are: ${known}`,
+      });
+    }
+    expect(await run(own, { type: 'run.cancel', data: { run_id: 'x' } })).toMatchObject({
+      ok: false,
+      code: 'not_implemented',
+    });
+  });
+});
+
+describe('reactions', () => {
+  it('are added and taken back as by the routes', async () => {
+    const own = await newChannel();
+    await run(own, { data: said('x') });
+    const [{ id }] = await list(own);
+    const data = { interaction_id: id, emoji: '👍' };
+    expect(await run(own, { id: '2', type: 'reaction.add', data })).toEqual({ ok: true, seq: 3 });
+    const agent = { ...data, agent_id: 'agent-1', agent_name: 'Robin' };
+    expect(await run(own, { id: '3', type: 'reaction.add', data: agent })).toEqual({ ok: true, seq: 4 });
+    expect((await list(own))[0].reactions).toMatchObject([
+      { emoji: '👍', count: 2, reacted_by_me: true, reacted_by_agent: true },
+    ]);
+    expect(await run(own, { id: '4', type: 'reaction.remove', data })).toEqual({ ok: true, seq: 5 });
+    expect((await list(own))[0].reactions).toMatchObject([{ emoji: '👍', count: 1, reacted_by_me: false }]);
+  });
+
+  it('are refused for what is not in the channel, for no emoji, and for a service without an agent', async () => {
+    const [own, elsewhere] = [await newChannel(), await newChannel()];
+    await run(elsewhere, { data: said('x') });
+    const [{ id }] = await list(elsewhere);
+    const add = (data: object, who = own): Promise<LiveCommandOutcome> => run(who, { type: 'reaction.add', data });
+    expect(await add({ interaction_id: id, emoji: '👍' })).toEqual({
+      ok: false,
+      code: 'not_found',
+      detail: 'Not Found',
+    });
+    expect(await add({ interaction_id: 'x', emoji: '👍' })).toMatchObject({ code: 'not_found' });
+    expect(await add({ emoji: '👍👍' })).toMatchObject({
+      code: 'invalid',
+      detail: [
+        { type: 'missing', loc: ['body', 'interaction_id'] },
+        { type: 'value_error', loc: ['body', 'emoji'] },
+      ],
+    });
+    const service: Grant = { ...elsewhere, principalType: 'service', principalId: 'robot' };
+    expect(await add({ interaction_id: id, emoji: '👍' }, service)).toMatchObject({
+      code: 'invalid',
+      detail: [{ loc: ['body', 'agent_id'], msg: 'Value error, a service reacts for an agent only' }],
+    });
+  });
+});
+
+describe('typing', () => {
+  it('is told to whoever listens, and known for ten seconds', async () => {
+    const own = await newChannel();
+    const topic = await listenToTopic(api.stores.platform, own.organizationId, own.channelId);
+    expect(await run(own, { type: 'typing' })).toEqual({ ok: true, seq: null });
+    expect(await run(own, { type: 'typing', data: { agent_id: 'agent-1' } })).toEqual({ ok: true, seq: null });
+    const values = (): Promise<readonly { key: string; json: string }[]> =>
+      nodes[1].realtime.values.current(own.organizationId, own.channelId);
+    expect((await values()).map(({ key }) => key)).toEqual([`typing:${api.userId}`, 'typing:agent-1']);
+    expect(await run(own, { type: 'typing', data: { typing: false } })).toEqual({ ok: true, seq: null });
+    expect((await values()).map(({ key }) => key)).toEqual(['typing:agent-1']);
+
+    const me = { type: 'user', id: api.userId };
+    expect(await topic.take()).toEqual(
+      [
+        { key: `typing:${api.userId}`, data: { ...me, typing: true }, ttl_ms: 10_000 },
+        { key: 'typing:agent-1', data: { type: 'agent', id: 'agent-1', typing: true }, ttl_ms: 10_000 },
+        { key: `typing:${api.userId}`, data: { ...me, typing: false }, ttl_ms: 0 },
+      ].map((frame) => ({
+        flags: 4,
+        key: frame.key,
+        frame: { frame: 'ephemeral', n: expect.any(Number), ...frame },
+      })),
+    );
+    expect(await run(own, { type: 'typing', data: { typing: 'yes' } })).toMatchObject({
+      code: 'invalid',
+      detail: [{ type: 'bool_type', loc: ['body', 'typing'] }],
+    });
+    topic.stop();
+  });
+});
+
+describe('while Redis is away', () => {
+  it('commands are refused with when to come back, and done once when it is there again', async () => {
+    const own = await newChannel();
+    const command = { id: newId(), data: said('in the end') };
+    await api.stores.redis.kill9();
+    await eventually(async () => {
+      expect(await run(own, command)).toEqual({
+        ok: false,
+        code: 'store_unavailable',
+        detail: 'The redis is unavailable',
+        retryAfter: 2,
+      });
+    });
+    await api.stores.redis.restart();
+    await eventually(async () => expect(await run(own, command, { node: 1 })).toEqual({ ok: true, seq: 2 }));
+    await eventually(async () => expect(await run(own, command)).toEqual({ ok: true, seq: 2 }));
+    expect(await list(own)).toHaveLength(1);
+  });
+});

@@ -8,6 +8,7 @@ import { applyBenchmark, applyChannelsBenchmark } from './apply.benchmark.ts';
 import type { Scale } from './benchmark.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { getBenchmarks } from './get.benchmark.ts';
+import { growthBenchmark } from './growth.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
 import { importBenchmark } from './import.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
@@ -28,6 +29,7 @@ const BENCHMARKS = [
   rebuildBenchmark,
   importBenchmark,
   redisMemoryBenchmark,
+  growthBenchmark,
   ...fanOutBenchmarks,
   fanOutTickBenchmark,
   memoryBenchmark,

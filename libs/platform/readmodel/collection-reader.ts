@@ -64,7 +64,10 @@ export class CollectionReader {
   }
 
   /** Numbers of a sorted set, in the order that is asked for. */
-  async numbers(set: string, { after, before, order, offset, limit }: NumberRange): Promise<number[]> {
+  async numbers(set: string, range: NumberRange): Promise<number[]> {
+    const { after, before, order, offset, limit } = range;
+    const isFromItsEnd = (order === 'asc' ? after : before) === undefined;
+    if (isFromItsEnd && offset > 0) return this.#numbersByRank(set, range);
     const low = after === undefined ? '-inf' : `(${after}`;
     const high = before === undefined ? '+inf' : `(${before}`;
     const members =
@@ -72,6 +75,16 @@ export class CollectionReader {
         ? await guarded(this.#redis.zrangebyscore(set, low, high, 'LIMIT', offset, limit))
         : await guarded(this.#redis.zrevrangebyscore(set, high, low, 'LIMIT', offset, limit));
     return members.map(Number);
+  }
+
+  /** `LIMIT` walks over all that it skips; a rank is found at once. */
+  async #numbersByRank(set: string, { after, before, order, offset, limit }: NumberRange): Promise<number[]> {
+    const last = limit < 0 ? -1 : offset + limit - 1;
+    const members =
+      order === 'asc'
+        ? await guarded(this.#redis.zrange(set, String(offset), String(last)))
+        : await guarded(this.#redis.zrevrange(set, offset, last));
+    return members.map(Number).filter((number) => number > (after ?? -Infinity) && number < (before ?? Infinity));
   }
 
   async count(set: string, { after, before }: Pick<NumberRange, 'after' | 'before'>): Promise<number> {

@@ -1,0 +1,112 @@
+/** Whether a channel's age costs anything: the same operations in channels of 10, 10,000 and 1,000,000 events. */
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+import type { Benchmark, Row, Side } from './benchmark.ts';
+import { askOnce } from './child-process.ts';
+
+interface Stores {
+  readonly eventstoreUrl: string;
+  readonly redisUrl: string;
+}
+
+export interface FillChannelsTask extends Stores {
+  /** Events of each channel; the answer has the channels' ids in the same order. */
+  readonly sizes: readonly number[];
+}
+
+export interface ChannelsOfSize {
+  /** The first is read, the others are posted in, in turn; if it is the only one, both. */
+  readonly channels: readonly string[];
+  readonly events: number;
+}
+
+export type Size = 'small' | 'middle' | 'large';
+export type Operation = keyof typeof OPERATIONS;
+
+export interface GrowthTask extends Stores {
+  readonly sizes: Readonly<Record<Size, ChannelsOfSize>>;
+  /** Of each operation. */
+  readonly seconds: number;
+}
+
+/** Of each operation, how long it takes: the median in microseconds. */
+export type GrowthAnswer = Readonly<Record<Size, Readonly<Record<Operation, number>>>>;
+
+export const OPERATIONS = {
+  post: 'post',
+  cold: 'post, by a process that does not know the channel yet',
+  read: 'read one interaction',
+  page: 'newest page',
+  cursor: 'page in the middle, by cursor',
+  number: 'page in the middle, by its number',
+  asOf: 'read one interaction as of the middle',
+  pageAsOf: 'newest page as of the middle',
+} as const;
+
+/** A page as long as all that the smallest channel has, beside the event that it began with. */
+export const PAGE = 9;
+
+const SMALL = 10;
+/** So many that what is posted while they are measured makes none of them much larger. */
+const SMALL_CHANNELS = 100;
+const MIDDLE = 10_000;
+const LARGE = 1_000_000;
+/** For a quick look: filling a large channel is what takes long. */
+const LARGE_IF_QUICK = 50_000;
+
+const NAMES: Readonly<Record<Size, string>> = { small: '10', middle: '10,000', large: '1,000,000' };
+
+const row = (operation: Operation, ours: Size, theirs: Size): Row => ({
+  title: `${OPERATIONS[operation]}: in a channel of ${NAMES[ours]} events, and of ${NAMES[theirs]}`,
+  ours,
+  theirs,
+  figure: operation,
+  unit: 'us',
+  // The same, as far as that can be told: trees and tables are a little deeper where there is more in them.
+  goal: { atMost: 1.25 },
+});
+
+export const growthBenchmark: Benchmark = {
+  name: 'growth',
+  rows: (Object.keys(OPERATIONS) as Operation[]).flatMap((operation) =>
+    // A channel of 10 events has no whole block of the past, and no second page.
+    operation === 'asOf' || operation === 'pageAsOf' || operation === 'number'
+      ? [row(operation, 'large', 'middle')]
+      : [row(operation, 'middle', 'small'), row(operation, 'large', 'small')],
+  ),
+  async prepare({ amount }) {
+    const [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
+    const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url };
+    const large = amount < 1 ? LARGE_IF_QUICK : LARGE;
+    const sizes = [large, MIDDLE, ...Array.from({ length: SMALL_CHANNELS + 1 }, () => SMALL)];
+    const channels = await askOnce<string[]>('sides/fill-channels.process.ts', { ...stores, sizes });
+    const task = {
+      ...stores,
+      sizes: {
+        small: { channels: channels.slice(2), events: SMALL },
+        middle: { channels: channels.slice(1, 2), events: MIDDLE },
+        large: { channels: channels.slice(0, 1), events: large },
+      },
+    };
+    // All sizes are measured by one process, in turn, so that they meet the same noise: once in each run.
+    let answer: GrowthAnswer | null = null;
+    const given = new Set<Size>();
+    const side =
+      (size: Size): Side =>
+      async ({ seconds }) => {
+        if (answer === null || given.has(size)) {
+          given.clear();
+          answer = await askOnce<GrowthAnswer>('sides/parley-growth.process.ts', { ...task, seconds: seconds / 2 });
+        }
+        given.add(size);
+        return { figures: answer[size] };
+      };
+    return {
+      sides: { small: side('small'), middle: side('middle'), large: side('large') },
+      async cleanUp() {
+        await Promise.all([eventStore.stop(), redis.stop()]);
+      },
+    };
+  },
+};

@@ -1,0 +1,34 @@
+/** The platform of a process of ours that works without HTTP. */
+import { pino } from 'pino';
+
+import { openPlatform } from '#libs/platform/runtime/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+import { waitForRedis } from '#libs/platform/redis/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
+
+export interface BenchPlatform {
+  readonly platform: Platform;
+  /** @throws what the log has warned of: a read model that could not be written would make figures worthless */
+  check(): void;
+}
+
+export async function openBenchPlatform(urls: {
+  readonly eventstoreUrl: string;
+  readonly redisUrl: string;
+}): Promise<BenchPlatform> {
+  const failures: string[] = [];
+  const platform = openPlatform({
+    eventstoreUrl: urls.eventstoreUrl,
+    redisUrl: urls.redisUrl,
+    log: pino({ level: 'warn' }, { write: (line) => void failures.push(line) }),
+    metrics: createMetrics({ processMetrics: false }),
+    tokenSecret: 'a secret of this run',
+  });
+  await waitForRedis(platform.redis, 5_000);
+  return {
+    platform,
+    check() {
+      if (failures.length > 0) throw new Error(failures[0]);
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/** The operations of the growth rows, one at a time, in channels of each size in turn. */
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+
+import { appendedPost, metadataFor } from '../appended-event.ts';
+import { answerTasks } from '../child-process.ts';
+import { PAGE } from '../growth.benchmark.ts';
+import type { ChannelsOfSize, GrowthAnswer, GrowthTask, Operation, Size } from '../growth.benchmark.ts';
+import { median } from '../statistics.ts';
+import { openBenchPlatform } from './bench-platform.ts';
+
+/** Posts by processes that know nothing yet, in channels of each size. */
+const COLD = 40;
+/** Share of the time that does not count. */
+const WARM_UP = 0.2;
+const FILTER = { order: 'desc', includeIncomplete: false, includeToolCallUpdates: false } as const;
+const SHOWN = { reader: { userId: null }, includeIncomplete: false };
+const { organizationId } = metadataFor('');
+
+type Work = () => Promise<void>;
+const SIZES: readonly Size[] = ['small', 'middle', 'large'];
+
+answerTasks<GrowthTask, GrowthAnswer>(async ({ sizes, seconds, ...urls }) => {
+  const { platform, check } = await openBenchPlatform(urls);
+  const features = composeFeatures(platform);
+  const works = SIZES.map((size) => ({ ...reads(features, sizes[size]), post: poster(features, sizes[size]) }));
+
+  // Whatever is posted in for the first time is loaded first.
+  for (const [index, size] of SIZES.entries()) for (const _ of sizes[size].channels) await works[index]?.post();
+  const medians = new Map<Operation, readonly number[]>();
+  for (const operation of ['read', 'page', 'cursor', 'number', 'asOf', 'pageAsOf', 'post'] as const) {
+    const turns = works.map((work) => work[operation]);
+    medians.set(operation, await inTurn(turns, seconds));
+  }
+  const cold = SIZES.map((size) => {
+    const strangers = Array.from({ length: COLD }, () => poster(composeFeatures(platform), sizes[size])).values();
+    return async (): Promise<void> => strangers.next().value?.();
+  });
+  medians.set('cold', await inTurn(cold, seconds, COLD));
+  check();
+  const ofSize = (index: number) =>
+    Object.fromEntries([...medians].map(([operation, all]) => [operation, all[index] ?? Number.NaN]));
+  return Object.fromEntries(SIZES.map((size, index) => [size, ofSize(index)])) as GrowthAnswer;
+});
+
+/** @returns how long each takes: the median in microseconds */
+async function inTurn(works: readonly Work[], seconds: number, most = Infinity): Promise<number[]> {
+  const times = works.map(() => [] as number[]);
+  const started = performance.now();
+  for (let round = 0; round < most && performance.now() - started < seconds * 1000; round++) {
+    for (const [index, work] of works.entries()) {
+      const from = performance.now();
+      await work();
+      times[index]?.push((performance.now() - from) * 1000);
+    }
+  }
+  return times.map((all) => median(all.slice(Math.floor(all.length * WARM_UP))));
+}
+
+function poster({ interactions }: Features, { channels }: ChannelsOfSize): Work {
+  const posted = channels.length > 1 ? channels.slice(1) : channels;
+  let turn = 0;
+  return async () => {
+    const commandId = newId();
+    const channel = posted[turn++ % posted.length] ?? '';
+    const { participant, content, ...rest } = appendedPost(turn, commandId, null);
+    const interaction = { ...rest, participant: { ...participant }, content: [...content] };
+    const context = { commandId, ...metadataFor(commandId) };
+    const result = await interactions.commands.post(context, channel, interaction, { spanIsNew: true });
+    if (!result.ok) throw new Error(result.rejection.reason);
+  };
+}
+
+/** In channels of all sizes as much is read: the smallest has one page. */
+function reads(
+  { interactions }: Features,
+  { channels, events }: ChannelsOfSize,
+): Record<Exclude<Operation, 'post' | 'cold'>, Work> {
+  const { queries } = interactions;
+  const [channelId = ''] = channels;
+  const isSmall = events <= PAGE + 1;
+  const middle = Math.floor(events / 2) as ChannelSequence;
+  const point = { sequence: isSmall ? events : middle };
+  const first = { size: PAGE, offset: 0, after: null };
+  const read = async (asOf?: typeof point): Promise<void> => {
+    const place = { channelId, sequence: middle };
+    const found = await queries.at(organizationId, channelId, asOf, (view) =>
+      queries.interaction(organizationId, place, SHOWN, view),
+    );
+    if (found === null) throw new Error('an interaction is not there');
+  };
+  const page = async (
+    place: { readonly size: number; readonly offset: number; readonly after: string | null },
+    asOf?: typeof point,
+  ): Promise<void> => {
+    const found = await queries.at(organizationId, channelId, asOf, (view) =>
+      queries.list(organizationId, channelId, FILTER, place, SHOWN.reader, view),
+    );
+    if (found?.items.length !== PAGE) throw new Error(`${found?.items.length} items on a page`);
+  };
+  return {
+    read: () => read(),
+    page: () => page(first),
+    cursor: () => page({ ...first, after: isSmall ? String(events + 1) : String(middle) }),
+    number: () => page({ ...first, offset: isSmall ? 0 : middle - (middle % PAGE) }),
+    asOf: () => read(point),
+    pageAsOf: () => page(first, point),
+  };
+}

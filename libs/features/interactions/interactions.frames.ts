@@ -1,4 +1,6 @@
 import { sequenceOf } from '#libs/kernel/event.ts';
+import type { StreamEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { eventFrame, FRAME_FLAG } from '#libs/platform/live/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
@@ -6,7 +8,7 @@ import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 import { changed, posted } from './interaction.decider.ts';
 import type { Interaction, InteractionsState } from './interaction.decider.ts';
 import type { InteractionEvent } from './interaction.events.ts';
-import { interactionResource } from './interactions.projection.ts';
+import { interactionResource, postedJson } from './interactions.projection.ts';
 
 const TYPES = {
   'InteractionPosted.v1': 'interaction.posted',
@@ -26,9 +28,19 @@ export function interactionFrame(one: ProjectedEvent<InteractionsState, Interact
     sequence: sequenceOf(event.revision),
     type: TYPES[event.type],
     at: event.metadata.at,
-    data: interaction && { json: JSON.stringify(interactionResource(interaction, { organizationId, channelId })) },
+    data: interaction && { json: jsonOf(interaction, event, { organizationId, channelId }) },
     flags: interaction === null ? 0 : flagsOf(interaction),
   });
+}
+
+function jsonOf(
+  interaction: Interaction,
+  event: StreamEvent<InteractionEvent>,
+  owner: { readonly organizationId: EntityId; readonly channelId: EntityId },
+): string {
+  return event.type === 'InteractionPosted.v1'
+    ? postedJson(event, owner)
+    : JSON.stringify(interactionResource(interaction, owner));
 }
 
 /** Null where an event changes nothing: as in the fold, what is complete does not change. */

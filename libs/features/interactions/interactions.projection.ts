@@ -1,5 +1,5 @@
 import { CHANNEL } from '#libs/features/channels/index.ts';
-import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { revisionMember } from '#libs/platform/readmodel/index.ts';
 import type { Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
@@ -25,11 +25,14 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
     const touched = new Map<ChannelSequence, Interaction>();
     const postedHere: Interaction[] = [];
     const begunHere = new Set<ChannelSequence>();
+    /** Of those that are still as they were posted. */
+    const posts = new Map<ChannelSequence, StreamEvent<PostedEvent>>();
     const operations: WriteOperation[] = [];
     for (const event of events) {
       if (event.type === 'InteractionPosted.v1') {
         const interaction = posted(event);
         touched.set(interaction.sequence, interaction);
+        posts.set(interaction.sequence, event);
         postedHere.push(interaction);
         if (!interaction.complete) begunHere.add(interaction.sequence);
         operations.push(...placed(interaction, keys));
@@ -39,13 +42,15 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
         // What is not open any more does not change: the fold ignores such an event as well.
         if (known === undefined || known.complete) continue;
         touched.set(sequence, changed(known, event));
+        posts.delete(sequence);
         operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
       }
     }
     operations.push(...timeWrites(postedHere, keys));
     for (const interaction of touched.values()) {
-      const document = JSON.stringify(interactionResource(interaction, owner));
       const { sequence } = interaction;
+      const post = posts.get(sequence);
+      const document = post ? postedJson(post, owner) : JSON.stringify(interactionResource(interaction, owner));
       operations.push({ command: 'HSET', key: keys.documents, args: [sequence, document] });
       if (!interaction.complete) {
         operations.push({ command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] });
@@ -60,6 +65,21 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
     return { operations, lists: [] };
   },
 };
+
+type PostedEvent = Extract<InteractionEvent, { type: 'InteractionPosted.v1' }>;
+type Owner = Parameters<typeof interactionResource>[1];
+
+/** By event, so that it goes with it. */
+const postedTexts = new WeakMap<StreamEvent<PostedEvent>, string>();
+
+/** The resource of an interaction as it was posted; the read model and the frame of the event both want it. */
+export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
+  const known = postedTexts.get(event);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(interactionResource(posted(event), owner));
+  postedTexts.set(event, text);
+  return text;
+}
 
 /** Where a new interaction is found: its facets, its span, its place in the tree. */
 function placed(interaction: Interaction, keys: InteractionKeys): WriteOperation[] {

@@ -218,6 +218,8 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   }
 
   beat(): void {
+    // The first frame is the hello, however long the channel takes to open.
+    if (this.#phase === 'opening') return;
     this.#heard = false;
     this.write(PING_FRAME);
   }

@@ -102,6 +102,12 @@ describe('the checker of received sequences', () => {
     expect(altered(JSON.stringify({ seq, frame, type, at, data }))).toEqual(['altered']);
   });
 
+  it('finds a socket that was not greeted first', () => {
+    const [first, ...rest] = sound().sessions;
+    const without = { after: 5, hello: undefined, frames: ['{"frame":"ping"}', ...(first?.frames ?? [])] };
+    expect(kindsOf({ ...sound(), sessions: [without, ...rest] })).toEqual(['greeting']);
+  });
+
   it('finds that caught_up was told too early, or with another sequence', () => {
     const early = with2nd((frames) => [
       ...frames.slice(0, 2),

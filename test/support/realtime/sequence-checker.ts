@@ -73,7 +73,8 @@ class SocketCheck {
   #session({ after, hello, frames }: ReceivedSession): void {
     const where = this.#next === undefined ? undefined : this.#next - 1;
     if (after !== where) this.#report('resumed', `it resumed at ${after} where it had come to ${where}`);
-    if (hello !== undefined && hello['channel_id'] !== this.#socket.channelId) {
+    if (hello === undefined) this.#report('greeting', `the first frame was ${frames[0] ?? 'none'}`);
+    else if (hello['channel_id'] !== this.#socket.channelId) {
       this.#report('foreign', `hello names ${String(hello['channel_id'])}`);
     }
     let caughtUp = false;

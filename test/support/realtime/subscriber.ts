@@ -147,10 +147,13 @@ export class Subscriber {
 
   #receive(session: Session, text: string): void {
     const frame = asRecord(JSON.parse(text));
-    if (session.hello === undefined) {
-      if (frame['frame'] !== 'hello') throw new TypeError(`${this.name}: the first frame was ${text}`);
-      session.hello = frame;
+    if (this.session !== session) {
       this.sessions.push(session);
+      if (frame['frame'] !== 'hello') {
+        session.frames.push(text);
+        return;
+      }
+      session.hello = frame;
       this.send({
         frame: 'resume',
         ...(session.after !== undefined && { after: session.after }),

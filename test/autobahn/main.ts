@@ -16,6 +16,9 @@ const ALL = '1.*,2.*,3.*,4.*,5.*,6.*,7.*,9.*,10.*';
 /** Passed; or of those cases in which any answer will do. */
 const FINE = new Set(['OK', 'NON-STRICT', 'INFORMATIONAL']);
 
+/** Messages in tens of thousands of fragments: more than the server puts up with, and than it could be sent. */
+const REFUSED = new Set(['9.3.1', '9.3.2', '9.4.1', '9.4.2']);
+
 const { values } = parseArgs({
   options: { python: { type: 'string', default: 'python2.7' }, cases: { type: 'string', default: ALL } },
 });
@@ -35,10 +38,11 @@ async function main(): Promise<boolean> {
     const results = await runWstest(values.python, { port: server.port, cases: values.cases.split(','), folder });
     const counts = new Map<string, number>();
     for (const { behavior } of results) counts.set(behavior, (counts.get(behavior) ?? 0) + 1);
-    for (const { id, behavior, close } of results) {
-      if (!FINE.has(behavior) || !FINE.has(close)) console.log(`${id}: ${behavior}, close ${close}`);
+    const notFine = results.filter(({ behavior, close }) => !FINE.has(behavior) || !FINE.has(close));
+    for (const { id, behavior, close } of notFine) {
+      console.log(`${id}: ${behavior}, close ${close}${REFUSED.has(id) ? ' (refused on purpose)' : ''}`);
     }
-    const bad = results.filter(({ behavior, close }) => !FINE.has(behavior) || !FINE.has(close));
+    const bad = notFine.filter(({ id }) => !REFUSED.has(id));
     console.log(
       `${results.length} cases: ${[...counts].map(([behavior, count]) => `${count} ${behavior}`).join(', ')}`,
     );

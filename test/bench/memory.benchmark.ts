@@ -1,15 +1,14 @@
 /** What an idle connection costs its server: memory with thousands of them, less what it had without. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { eventually } from '#test/support/eventually.ts';
+import { MEMORY_REPORT_FLAGS as flags, memoryOf } from '#test/support/memory.ts';
 
 import type { Benchmark, Row, Sample, Scale } from './benchmark.ts';
 import { startSockets } from './load/sockets.ts';
 import { prepareSockets } from './socket-fixture.ts';
 import type { SocketServer } from './socket-fixture.ts';
-import type { MemoryReport } from './sides/memory-report.ts';
 
 const CONNECTIONS = 4_000;
 /** What the server allocates once, whatever the number of sockets, is there before the measurement. */
@@ -33,7 +32,6 @@ export const memoryBenchmark: Benchmark = {
     // The servers take it from this process.
     process.env['MEMORY_REPORT'] = report;
     const fixture = await prepareSockets();
-    const flags = ['--expose-gc', '--import', join(import.meta.dirname, 'sides/memory-report.ts')];
     return {
       sides: {
         parley: (scale) => measure(fixture.parley(flags), report, scale),
@@ -66,10 +64,4 @@ async function measure(starting: Promise<SocketServer>, report: string, { amount
   } finally {
     await server.stop();
   }
-}
-
-async function memoryOf(pid: number, report: string): Promise<MemoryReport> {
-  await rm(report, { force: true });
-  process.kill(pid, 'SIGUSR2');
-  return eventually(async () => JSON.parse(await readFile(report, 'utf8')) as MemoryReport);
 }

@@ -120,7 +120,7 @@ export class RawWebsocket {
 
   /** @param chop bytes of each write; each goes on its own if the system lets it */
   async write(bytes: Buffer, chop: number = bytes.length): Promise<void> {
-    for (let at = 0; at < bytes.length && !this.ended; at += Math.max(1, chop)) {
+    for (let at = 0; at < bytes.length && this.#socket.writable; at += Math.max(1, chop)) {
       const part = bytes.subarray(at, at + chop);
       if (this.#socket.write(part)) {
         if (chop < bytes.length) await new Promise((resolve) => setImmediate(resolve));
@@ -163,9 +163,13 @@ export class RawWebsocket {
     }
   }
 
-  /** Waits for its end. */
-  async closed(timeoutMs?: number): Promise<End> {
-    await this.until((socket) => socket.ended, timeoutMs);
+  /** Waits for its end; answers the server's close as a client must, unless told not to. */
+  async closed({ answers = true, timeoutMs = 15_000 } = {}): Promise<End> {
+    const isClose = ({ opcode }: ReceivedFrame): boolean => opcode === OPCODE.close;
+    await this.until(({ ended, frames }) => ended || (answers && frames.some(isClose)), timeoutMs);
+    const close = this.frames.find(isClose);
+    if (close !== undefined) await this.send({ opcode: OPCODE.close, payload: close.payload });
+    await this.until(({ ended }) => ended, timeoutMs);
     return this.end;
   }
 
@@ -174,7 +178,7 @@ export class RawWebsocket {
   }
 
   #parse(): void {
-    for (;;) {
+    while (this.upgraded) {
       const frame = readFrame(this.#pending);
       if (frame === null) break;
       this.frames.push({ opcode: frame.opcode, payload: frame.payload });

@@ -1,14 +1,10 @@
 /**
- * Loaded into a server with `--import`, beside `--expose-gc`: on SIGUSR2 it collects garbage and writes what is
- * left to the file that MEMORY_REPORT names.
+ * Loaded into a server with `--import`, beside `--expose-gc` (see memory.ts): on SIGUSR2 it collects garbage and
+ * writes what is left to the file that MEMORY_REPORT names.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 
-export interface MemoryReport {
-  /** Bytes in the heap, and bytes of buffers outside it. */
-  readonly heap: number;
-  readonly rss: number;
-}
+import type { MemoryReport } from './memory.ts';
 
 process.on('SIGUSR2', () => {
   const file = process.env['MEMORY_REPORT'];

@@ -1,0 +1,186 @@
+/* Who gets a socket: one connection per ticket, within its time, for its channel, from an origin that may. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { eventually } from '#test/support/eventually.ts';
+import { asRecord } from '#test/support/log-reader.ts';
+import { exchangeBytes } from '#test/support/raw-socket.ts';
+import { newChannel, startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
+import { RawWebsocket, type End } from '#test/support/realtime/raw-websocket.ts';
+import { websocketPath } from '#test/support/realtime/raw-session.ts';
+import { newTicket } from '#test/support/realtime/subscriber.ts';
+import { newTenant } from '#test/support/tenants.ts';
+
+const ORIGIN = 'https://app.example.com';
+
+let nodes: TwoNodes;
+let channelId: string;
+/** Every ticket that was issued here: none may be in a log. */
+const issued: string[] = [];
+
+beforeAll(async () => {
+  nodes = await startTwoNodes({ CORS_ORIGINS: ORIGIN, LOG_LEVEL: 'trace' });
+  channelId = await newChannel(nodes.one.api);
+}, 60_000);
+afterAll(() => nodes?.stop(), 40_000);
+
+async function ticketFor(channel = channelId, api = nodes.one.api): Promise<string> {
+  const ticket = await newTicket(api, channel);
+  issued.push(ticket);
+  return ticket;
+}
+
+interface Attempt {
+  readonly node?: { readonly port: number };
+  readonly channel?: string;
+  readonly query?: boolean;
+  readonly origin?: string;
+}
+
+/** Resolves when it is greeted, or closed. */
+async function connect(
+  ticket: string,
+  { node = nodes.one, channel = channelId, query = false, origin }: Attempt = {},
+): Promise<RawWebsocket> {
+  const socket = await RawWebsocket.open(node.port, websocketPath(channel) + (query ? `?ticket=${ticket}` : ''), {
+    'sec-websocket-protocol': query ? 'parley.v1' : `parley.v1, ticket.${ticket}`,
+    ...(origin !== undefined && { origin }),
+  });
+  await socket.until(({ ended, frames }) => ended || frames.length > 0);
+  return socket;
+}
+
+const wasGreeted = ({ texts }: RawWebsocket): boolean => texts[0]?.startsWith('{"frame":"hello"') === true;
+
+/** What became of an attempt, as far as it is the same for all of a kind. */
+interface Outcome {
+  readonly end: End | 'open';
+  readonly frames: readonly string[];
+  /** What the handshake said back: never the ticket. */
+  readonly protocol: string | undefined;
+  readonly saysTicket: boolean;
+}
+
+/** Closed before any frame. */
+const REFUSED: Outcome = { end: 1008, frames: [], protocol: 'parley.v1', saysTicket: false };
+const GREETED: Outcome = { end: 'open', frames: ['hello'], protocol: 'parley.v1', saysTicket: false };
+
+async function outcome(ticket: string, attempt?: Attempt): Promise<Outcome> {
+  const socket = await connect(ticket, attempt);
+  try {
+    return {
+      end: socket.texts.length > 0 ? 'open' : await socket.closed(),
+      frames: socket.texts.map((text) => String(asRecord(JSON.parse(text))['frame'])),
+      protocol: /^sec-websocket-protocol: (.*)\r$/im.exec(socket.answer)?.[1],
+      saysTicket: /ticket/i.test(socket.answer),
+    };
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe('a ticket', () => {
+  it('lets one of fifty in that come with it at once, at two nodes', async () => {
+    const ticket = await ticketFor();
+    const sockets = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        connect(ticket, { node: n % 2 === 0 ? nodes.one : nodes.other, query: n % 3 === 0 }),
+      ),
+    );
+    const [greeted, refused] = [sockets.filter(wasGreeted), sockets.filter((socket) => !wasGreeted(socket))];
+    expect(greeted).toHaveLength(1);
+    expect(refused).toHaveLength(49);
+    expect(await Promise.all(refused.map((socket) => socket.closed()))).toEqual(refused.map(() => 1008));
+    expect(refused.flatMap(({ texts }) => texts)).toEqual([]);
+    for (const socket of greeted) socket.destroy();
+  });
+
+  it('is good by the subprotocol or by the query, at the other node as well', async () => {
+    expect(await outcome(await ticketFor(), { node: nodes.other })).toEqual(GREETED);
+    expect(await outcome(await ticketFor(), { node: nodes.other, query: true })).toEqual(GREETED);
+  });
+
+  it('that was used is refused', async () => {
+    const ticket = await ticketFor();
+    expect(await outcome(ticket)).toEqual(GREETED);
+    expect(await outcome(ticket)).toEqual(REFUSED);
+    expect(await outcome(ticket, { query: true, node: nodes.other })).toEqual(REFUSED);
+  });
+
+  it('that expired is refused, by the clock of Redis', async () => {
+    const ticket = await ticketFor();
+    const keys = await ticketKeys();
+    expect(keys).toHaveLength(1);
+    const [key = ''] = keys;
+    const left = Number(await nodes.redis.command('PTTL', key));
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(60_000);
+    await nodes.redis.command('PEXPIRE', key, '1');
+    await eventually(async () => (await nodes.redis.command('EXISTS', key)) === 0);
+    expect(await outcome(ticket)).toEqual(REFUSED);
+  });
+
+  it('is not in Redis as it is', async () => {
+    const ticket = await ticketFor();
+    const [key = ''] = await ticketKeys();
+    expect(key).not.toContain(ticket);
+    expect(String(await nodes.redis.command('GET', key))).not.toContain(ticket);
+    expect(await outcome(ticket)).toEqual(GREETED);
+    expect(await ticketKeys()).toEqual([]);
+  });
+
+  it('of another channel, of another organization, or of nobody, is refused', async () => {
+    const { api } = await newTenant(nodes.one.api);
+    const [another, foreign] = [await newChannel(nodes.one.api), await newChannel(api)];
+    expect(await outcome(await ticketFor(another))).toEqual(REFUSED);
+    expect(await outcome(await ticketFor(foreign, api))).toEqual(REFUSED);
+    expect(await outcome(await ticketFor(), { channel: foreign })).toEqual(REFUSED);
+    expect(await outcome('x'.repeat(43))).toEqual(REFUSED);
+    expect(await outcome('', { query: true })).toEqual(REFUSED);
+  });
+
+  it('is issued to nobody for a channel of others', async () => {
+    const { api } = await newTenant(nodes.one.api);
+    expect((await api.post(`/api/v1/channels/${channelId}/websocket_ticket`)).status).toBe(404);
+  });
+
+  it('is refused from a foreign origin, and not used up by that', async () => {
+    const ticket = await ticketFor();
+    for (const origin of [
+      'https://evil.example.com',
+      `${ORIGIN}.evil.example`,
+      'null',
+      ORIGIN.replace('https', 'http'),
+    ]) {
+      expect(await outcome(ticket, { origin })).toEqual(REFUSED);
+    }
+    expect(await outcome(ticket, { origin: ORIGIN })).toEqual(GREETED);
+  });
+
+  it('is in no log, whatever came of it', async () => {
+    // Ways on which a URL is logged that asks for no websocket, or for something that there is not.
+    const [stray, other] = [await ticketFor(), await ticketFor()];
+    const path = `${websocketPath(channelId)}?ticket=${stray}`;
+    await nodes.one.api.get(path);
+    await exchangeBytes(nodes.one.port, [
+      `GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: nonsense\r\nconnection: upgrade, close\r\n\r\n`,
+    ]);
+    await exchangeBytes(nodes.one.port, [
+      `POST ${path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
+    ]);
+    const lost = await RawWebsocket.open(nodes.one.port, `/api/v1/nowhere?ticket=${other}`);
+    expect(lost.upgraded).toBe(false);
+    lost.destroy();
+    // What is logged behind an answer is written by now, for the processes end in good order.
+    await Promise.all([nodes.one.stop(), nodes.other.stop()]);
+    const output = nodes.one.output() + nodes.other.output();
+    expect(output).toContain('/api/v1/channels');
+    expect(issued.length).toBeGreaterThan(10);
+    expect(issued.filter((ticket) => output.includes(ticket))).toEqual([]);
+  }, 40_000);
+});
+
+async function ticketKeys(): Promise<string[]> {
+  // Those of other tests are used up, but for those that were refused at another channel.
+  const found = await nodes.redis.command('KEYS', 'parley:ticket:*');
+  return Array.isArray(found) ? found.map(String) : [];
+}

@@ -18,6 +18,8 @@ export interface CliParts {
   print(text: string): void;
   /** Where progress is shown; absent when nobody is looking. */
   readonly terminal: NodeJS.WriteStream | undefined;
+  /** Standard output, if somebody looks at it: then colours help. */
+  readonly screen: NodeJS.WriteStream | undefined;
 }
 
 /** Every command takes it. */

@@ -9,7 +9,13 @@ const program = parleyProgram({
   environment: process.env,
   openSession: () => openSession(parseConfig(process.env)),
   print: (text) => void process.stdout.write(text),
+  screen: process.stdout.isTTY === true && !process.env['NO_COLOR'] ? process.stdout : undefined,
   terminal: process.stderr.isTTY === true ? process.stderr : undefined,
+});
+
+// `parley list … | head`: whoever reads has enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
 });
 
 try {

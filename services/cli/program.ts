@@ -6,6 +6,7 @@ import { importCommand } from './import.command.ts';
 import { keysCommand } from './keys.command.ts';
 import { organizationsCommand } from './organizations.command.ts';
 import { rebuildCommand } from './rebuild.command.ts';
+import { tailCommand } from './tail.command.ts';
 import { usersCommand } from './users.command.ts';
 
 /** All commands. Nothing is opened before one of them runs. */
@@ -20,5 +21,6 @@ export function parleyProgram(parts: CliParts): Command {
     .addCommand(configCommand(parts))
     .addCommand(rebuildCommand(parts))
     .addCommand(importCommand(parts))
-    .addCommand(exportCommand(parts));
+    .addCommand(exportCommand(parts))
+    .addCommand(tailCommand(parts));
 }

@@ -12,6 +12,9 @@ export interface ReactionChange {
   readonly interaction_id: string;
   readonly emoji: string;
   readonly reactor: { readonly type: 'user' | 'agent'; readonly id: string; readonly name: string | null };
+  /** Of the message that was reacted to. */
+  readonly target_role: 'user' | 'assistant';
+  readonly target_sender_id: string | null;
 }
 
 /** `data` of each type of event. */

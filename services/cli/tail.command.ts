@@ -1,0 +1,150 @@
+import { Command } from 'commander';
+
+import { refusalOf, SubscriptionError } from '#libs/client/src/index.ts';
+import type { ChannelSubscription, ParleyClient, SubscriptionState } from '#libs/client/src/index.ts';
+
+import type { CliParts } from './command-context.ts';
+import { CliError } from './errors.ts';
+import { ORGANIZATION_OPTION } from './organization-option.ts';
+import { openAccess } from './tail.access.ts';
+import type { Access, AccessOptions } from './tail.access.ts';
+import { coloured, plain, TailLines } from './tail.lines.ts';
+
+interface TailOptions extends AccessOptions {
+  readonly after?: string;
+}
+
+export function tailCommand(parts: CliParts): Command {
+  return new Command('tail')
+    .description('Show what happens in a channel, as it happens. Ctrl-C ends it and says how to go on from there')
+    .argument('<channel id>')
+    .option('--after <sequence>', 'begin behind this event, however old; 0: from the beginning. Default: what is new')
+    .option('--json', 'print each event as one line of JSON')
+    .option('--url <url>', 'a Parley elsewhere; without it PARLEY_URL, else the one that runs on DATA_DIR')
+    .option(...ORGANIZATION_OPTION)
+    .addHelpText(
+      'after',
+      '\nThe API key is taken from PARLEY_KEY; without one, one is made that lasts while this runs.',
+    )
+    .action((id: string, options: TailOptions) => run(parts, id, options));
+}
+
+async function run(parts: CliParts, channelId: string, options: TailOptions): Promise<void> {
+  const after = sequenceOf(options.after);
+  const stop = new AbortController();
+  const onInterrupt = (): void => stop.abort();
+  process.on('SIGINT', onInterrupt);
+  process.on('SIGTERM', onInterrupt);
+  // `parley tail … | head`
+  process.stdout.on('error', onInterrupt);
+  try {
+    const access = await openAccess(parts, options);
+    try {
+      const lines = new TailLines(parts.screen === undefined ? plain : coloured);
+      lines.learn((await channelOf(access, channelId)).participants);
+      await follow({ parts, options, channelId, after, lines, client: access.client, signal: stop.signal });
+    } finally {
+      await access.end();
+    }
+  } finally {
+    process.off('SIGINT', onInterrupt);
+    process.off('SIGTERM', onInterrupt);
+    process.stdout.off('error', onInterrupt);
+  }
+}
+
+function sequenceOf(after: string | undefined): number | undefined {
+  if (after === undefined) return undefined;
+  const sequence = Number(after);
+  if (/^\d+$/.test(after) && Number.isSafeInteger(sequence)) return sequence;
+  throw new CliError(`--after is a sequence, a whole number from 0; it is "${after}"`);
+}
+
+/** Shows at once what would otherwise be tried again and again. */
+async function channelOf({ client, url }: Access, id: string) {
+  const answer = await client.rest.GET('/api/v1/channels/{id}', { params: { path: { id } } }).catch(() => {
+    throw new CliError(`no Parley answers at ${url}`);
+  });
+  if (answer.data !== undefined) return answer.data;
+  if (answer.response.status === 404) throw new CliError(`there is no channel ${id}`);
+  throw new CliError(`Parley refuses: ${refusalOf(answer.response, answer.error).message}`);
+}
+
+interface Tail {
+  readonly parts: CliParts;
+  readonly options: TailOptions;
+  readonly channelId: string;
+  readonly after: number | undefined;
+  readonly lines: TailLines;
+  readonly client: ParleyClient;
+  readonly signal: AbortSignal;
+}
+
+async function follow({ parts, options, channelId, after, lines, client, signal }: Tail): Promise<void> {
+  const screen = options.json === true ? undefined : parts.screen;
+  const subscription = client.channel(channelId).subscribe({ after, signal });
+  const status = new StatusLine(screen);
+  subscription.on('state', (state) => tellState(state));
+  if (screen !== undefined) {
+    subscription.on('draft', ({ interactionId, text }) =>
+      status.show(lines.draft(interactionId, text, screen.columns)),
+    );
+  }
+  try {
+    for await (const event of subscription) {
+      status.clear();
+      parts.print(`${options.json === true ? JSON.stringify(event) : lines.event(event)}\n`);
+    }
+  } catch (error) {
+    if (!ended(error, subscription)) throw refused(error, subscription, channelId);
+  } finally {
+    status.clear();
+  }
+  if (signal.aborted) say(`stopped; go on with: ${resumption(subscription, channelId)}`);
+}
+
+/** An archived channel is read to its end: nothing is wrong with that. */
+function ended(error: unknown, { cursor }: ChannelSubscription): boolean {
+  if (!(error instanceof SubscriptionError) || error.code !== 'channel_gone') return false;
+  say(`the channel is archived; its last event is ${cursor ?? 0}`);
+  return true;
+}
+
+function refused(error: unknown, subscription: ChannelSubscription, channelId: string): unknown {
+  if (!(error instanceof SubscriptionError)) return error;
+  return new CliError(`${error.message}\nwhat was shown ends there: ${resumption(subscription, channelId)}`);
+}
+
+function resumption({ cursor }: ChannelSubscription, channelId: string): string {
+  return `parley tail ${channelId}${cursor === null ? '' : ` --after ${cursor}`}`;
+}
+
+function tellState(state: SubscriptionState): void {
+  if (state.state !== 'waiting') return;
+  say(`${state.reason}; trying again in ${(state.retryInMs / 1_000).toFixed(1)} s`);
+}
+
+/** To standard error: what stands on standard output are events. */
+function say(line: string): void {
+  process.stderr.write(`parley: ${line}\n`);
+}
+
+/** A last line that changes in place, where there is a terminal. */
+class StatusLine {
+  readonly #screen: NodeJS.WriteStream | undefined;
+  #shown = false;
+
+  constructor(screen: NodeJS.WriteStream | undefined) {
+    this.#screen = screen;
+  }
+
+  show(text: string): void {
+    this.#screen?.write(`\r\u{1b}[K${text}`);
+    this.#shown = true;
+  }
+
+  clear(): void {
+    if (this.#shown) this.#screen?.write('\r\u{1b}[K');
+    this.#shown = false;
+  }
+}

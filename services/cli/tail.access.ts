@@ -2,9 +2,10 @@
 import { findRunning } from '#infra/data-folder/index.ts';
 import { ParleyClient } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
-import { operatorContext } from './command-context.ts';
+import { operatorContext, withSession } from './command-context.ts';
 import type { CliParts } from './command-context.ts';
 import { CliError } from './errors.ts';
 import { organizationOf } from './organization-option.ts';
@@ -32,36 +33,20 @@ const KEY_LASTS_MS = 24 * 3_600_000;
  * @throws CliError when no Parley runs here and none is named
  */
 export async function openAccess(parts: CliParts, options: AccessOptions): Promise<Access> {
-  const { dataDir, eventstoreUrl, redisUrl } = parseConfig(parts.environment);
-  const running = await findRunning(dataDir);
-  const url = options.url ?? given(parts, 'PARLEY_URL') ?? running?.baseUrl;
+  const { dataDir } = parseConfig(parts.environment);
+  const url = options.url ?? given(parts, 'PARLEY_URL') ?? (await findRunning(dataDir))?.baseUrl;
   if (url === undefined) {
     throw new CliError(`no Parley runs on the data folder ${dataDir}; run npm start first, or name one with --url`);
   }
   if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CliError(`${url} is not the address of a Parley`);
   const apiKey = given(parts, 'PARLEY_KEY');
   if (apiKey !== undefined) return { url, client: new ParleyClient({ url, apiKey }), end: async () => undefined };
-  if (running === undefined && (eventstoreUrl === undefined || redisUrl === undefined)) {
-    throw new CliError(`a Parley elsewhere is called with an API key: put it into PARLEY_KEY`);
+  if (!(await storesAreThere(parts))) {
+    throw new CliError('a Parley elsewhere is called with an API key: put it into PARLEY_KEY');
   }
-  const session = await parts.openSession();
-  try {
-    const key = await makeKey(session, options);
-    return {
-      url,
-      client: new ParleyClient({ url, apiKey: key.secret }),
-      async end() {
-        try {
-          await session.features.keys.commands.revoke(operatorContext(key.organizationId), key.id);
-        } finally {
-          await session.close();
-        }
-      },
-    };
-  } catch (error) {
-    await session.close();
-    throw error;
-  }
+  // Not one session for as long as the command runs: Parley may start again, and its stores with it.
+  const key = await withSession(parts, (session) => makeKey(session, options));
+  return { url, client: new ParleyClient({ url, apiKey: key.secret }), end: () => revoke(parts, key) };
 }
 
 function given({ environment }: CliParts, name: string): string | undefined {
@@ -69,7 +54,19 @@ function given({ environment }: CliParts, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-async function makeKey(session: Session, options: AccessOptions) {
+/** Whether a session uses what runs, and would not have to start it. */
+async function storesAreThere({ environment }: CliParts): Promise<boolean> {
+  const { dataDir, eventstoreUrl, redisUrl } = parseConfig(environment);
+  return (eventstoreUrl !== undefined && redisUrl !== undefined) || (await findRunning(dataDir)) !== undefined;
+}
+
+interface OwnKey {
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+  readonly secret: string;
+}
+
+async function makeKey(session: Session, options: AccessOptions): Promise<OwnKey> {
   const organizationId = await organizationOf(session, options);
   const expiresAt = new Date(Date.parse(systemClock.now()) + KEY_LASTS_MS).toISOString();
   const issued = await session.features.keys.commands.issue(
@@ -79,4 +76,10 @@ async function makeKey(session: Session, options: AccessOptions) {
   );
   if (!issued.ok) throw new CliError(`no key could be made: ${issued.rejection.reason}`);
   return { organizationId, id: issued.key.id, secret: issued.secret };
+}
+
+/** Where Parley is gone the key stays, and expires. */
+async function revoke(parts: CliParts, { organizationId, id }: OwnKey): Promise<void> {
+  if (!(await storesAreThere(parts))) return;
+  await withSession(parts, ({ features }) => features.keys.commands.revoke(operatorContext(organizationId), id));
 }

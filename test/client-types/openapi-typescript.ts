@@ -18,8 +18,8 @@ registerHooks({
 // After the hook: a static import would come before it.
 const { default: openapiTS, astToString } = await import('openapi-typescript');
 
-/** The types of an OpenAPI document, as the text of a module. */
+/** The types of an OpenAPI document, as the text of a module. What has a default may be left out by a caller. */
 export async function typesOf(document: object): Promise<string> {
   // Read from text, for the generator takes an object for its own and writes in it.
-  return astToString(await openapiTS(JSON.stringify(document), { alphabetize: true }));
+  return astToString(await openapiTS(JSON.stringify(document), { alphabetize: true, defaultNonNullable: false }));
 }

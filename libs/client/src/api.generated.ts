@@ -54,6 +54,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/channels/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The events of a channel as they happen, as server-sent events
+         * @description Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as `id`: a client that comes back with `Last-Event-ID` misses nothing. 204 once the channel is archived and all of it was seen.
+         */
+        get: operations["streamChannelEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/channels/{id}/interactions": {
         parameters: {
             query?: never;
@@ -189,6 +209,26 @@ export interface paths {
         put?: never;
         /** Add content to an incomplete interaction */
         post: operations["appendInteractionContent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/interactions/{interaction_id}/deltas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show the text of an incomplete interaction as it is being written
+         * @description For those who listen: no read shows it, and no log keeps it. It is forgotten five minutes after the last delta, and when the interaction is completed or fails.
+         */
+        post: operations["writeInteractionDelta"];
         delete?: never;
         options?: never;
         head?: never;
@@ -577,7 +617,7 @@ export interface components {
              * @default websocket
              * @enum {string}
              */
-            type: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
+            type?: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
         };
         ChannelPage: {
             items: components["schemas"]["Channel"][];
@@ -612,7 +652,7 @@ export interface components {
              * @default pending
              * @enum {string}
              */
-            state: "pending" | "active" | "done";
+            state?: "pending" | "active" | "done";
         };
         CommitPaymentContent: {
             description?: string | null;
@@ -714,7 +754,7 @@ export interface components {
             amount: string;
             currency: string;
             /** @default payment_provider_a */
-            payment_method: string;
+            payment_method?: string;
         };
         HTTPValidationError: {
             detail?: components["schemas"]["ValidationError"][];
@@ -804,6 +844,17 @@ export interface components {
             content: components["schemas"]["InteractionContentInput"][];
         };
         InteractionContentInput: components["schemas"]["TextContentInput"] | components["schemas"]["AudioTagContentInput"] | components["schemas"]["MediaContentInput"] | components["schemas"]["CustomContentInput"] | components["schemas"]["ToolCallContentInput"] | components["schemas"]["ToolCallResultContentInput"] | components["schemas"]["ToolCallUpdateContentInput"] | components["schemas"]["RequestPaymentContentInput"] | components["schemas"]["CommitPaymentContentInput"] | components["schemas"]["RejectPaymentContentInput"] | components["schemas"]["CompletePaymentContentInput"] | components["schemas"]["CancelPaymentContentInput"];
+        InteractionDeltaInput: {
+            /** @description UTF-16 code units that were written before: 409 if it is another number. Without it, `text` is all */
+            offset?: number | null;
+            /** @description What comes next */
+            text: string;
+        };
+        InteractionDraft: {
+            interaction_id: string;
+            /** @description UTF-16 code units so far: the next offset */
+            length: number;
+        };
         InteractionExternalAgent: {
             agent_metadata?: {
                 [key: string]: string;
@@ -826,7 +877,7 @@ export interface components {
         };
         InteractionFailureInput: {
             /** @default  */
-            reason: string;
+            reason?: string;
         };
         InteractionMaybeUser: {
             email: string;
@@ -872,7 +923,7 @@ export interface components {
         InteractionParticipantInput: components["schemas"]["InteractionAuthenticatedUserInput"] | components["schemas"]["InteractionNonAuthenticatedUserInput"] | components["schemas"]["InteractionMaybeUserInput"] | components["schemas"]["InteractionAgentInput"] | components["schemas"]["InteractionExternalAgentInput"] | components["schemas"]["InteractionSystemInput"];
         InteractionPostInput: {
             /** @default true */
-            complete: boolean;
+            complete?: boolean;
             content: components["schemas"]["InteractionContentInput"][];
             /**
              * @description Without it, what fits the sender
@@ -1063,17 +1114,17 @@ export interface components {
             agent_handle?: string | null;
             agent_url?: string | null;
             /** @default false */
-            allow_html_responses: boolean;
+            allow_html_responses?: boolean;
             /** @default  */
-            description: string;
+            description?: string;
             id: string;
             image_url?: string | null;
             /** @default true */
-            is_active: boolean;
+            is_active?: boolean;
             /** @default  */
-            name: string;
+            name?: string;
             /** @default  */
-            personality: string;
+            personality?: string;
             /** @constant */
             type: "agent";
             website?: string | null;
@@ -1360,7 +1411,7 @@ export interface components {
              * @description Name that others see
              * @default
              */
-            display_name: string;
+            display_name?: string;
             email?: string | null;
             image_url?: string | null;
             /** @description Another organization than that of the key; needs the scope `platform` */
@@ -2068,6 +2119,137 @@ export interface operations {
             };
         };
     };
+    streamChannelEvents: {
+        parameters: {
+            query?: {
+                /** @description Sequence of the last event seen (0: from the beginning); without it, only what is new */
+                after?: number;
+                /** @description Of ephemeral, nested, incomplete: what to send besides, separated by commas */
+                include?: string;
+            };
+            header?: {
+                /** @description Waits, at most two seconds, until this position can be read */
+                "Parley-Position"?: string;
+            };
+            path: {
+                /** @description Id of the channel */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listInteractions: {
         parameters: {
             query?: {
@@ -2078,6 +2260,10 @@ export interface operations {
                 /** @description Only those with a lower sequence */
                 before_sequence?: number;
                 content_role?: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
+                /** @description Only those created later than this, to the millisecond */
+                created_after?: string;
+                /** @description Only those created earlier than this, to the millisecond */
+                created_before?: string;
                 /** @description `meta.next_cursor` of the page before; wins over `page` */
                 cursor?: string;
                 /** @description Show incomplete interactions, too */
@@ -2996,7 +3182,7 @@ export interface operations {
                 include_incomplete?: boolean;
                 /** @description Show all that hangs below it, ordered by sequence */
                 include_nested_interactions?: boolean;
-                /** @description Show the last update of each tool call that runs, too: of those below what is shown, behind it, where nested ones are */
+                /** @description Show the last update of each tool call that runs, too: behind the nested ones, those of its turn and those whose parent is shown */
                 include_tool_call_updates?: boolean;
             };
             header?: {
@@ -3282,6 +3468,138 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    writeInteractionDelta: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the interaction */
+                interaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InteractionDeltaInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InteractionDraft"];
                 };
             };
             /** @description No valid API key */

@@ -47,6 +47,18 @@ describe('CommandOutbox', () => {
     });
   });
 
+  it('keeps what a server refuses that is about to stop, for the next connection', async () => {
+    const outbox = new CommandOutbox();
+    const posted = outbox.add('typing', undefined, 'a');
+    outbox.take(0, LIMIT);
+    outbox.settle({ frame: 'error', id: 'a', code: 'stopping', detail: 'This process is stopping', retry_after: 2 });
+    expect(ids(outbox)).toEqual([]);
+    outbox.connected();
+    expect(ids(outbox)).toEqual(['a']);
+    outbox.settle({ frame: 'ack', id: 'a', seq: 1 });
+    expect(await posted).toEqual({ id: 'a', seq: 1 });
+  });
+
   it('stays below the rate at which the server closes connections', () => {
     const outbox = new CommandOutbox();
     for (let index = 0; index < 200; index++) void outbox.add('typing', undefined, `${index}`);

@@ -48,6 +48,9 @@ const MAX_PENDING = 1_000;
 const PER_MINUTE = 90;
 const MINUTE_MS = 60_000;
 
+/** Code of the error by which a server that stops refuses commands. */
+const STOPPING = 'stopping';
+
 export class CommandOutbox {
   readonly #pending = new Map<string, Pending>();
   /** When the last {@link PER_MINUTE} were sent. */
@@ -103,6 +106,8 @@ export class CommandOutbox {
   settle(answer: AckFrame | ErrorFrame): void {
     const command = answer.id === undefined ? undefined : this.#pending.get(answer.id);
     if (command === undefined || answer.id === undefined) return;
+    // The server goes away: the next connection is to another one.
+    if (answer.frame === 'error' && answer.code === STOPPING) return;
     this.#pending.delete(answer.id);
     if (answer.frame === 'ack') {
       command.resolve({ id: answer.id, seq: answer.seq });

@@ -29,14 +29,14 @@ export class Connection {
     this.#socket = socket;
     this.ended = new Promise((resolve) => (this.#end = resolve));
     this.#timer = setTimeout(() => this.leave(CLOSE.noPong, 'no hello'), HELLO_WITHIN_MS);
-    socket.addEventListener('message', ({ data }: { readonly data: unknown }) => {
+    socket.addEventListener('message', ({ data }) => {
       if (this.#end === null) return;
       this.#heard = true;
       const frame = frameOf(data);
       if (frame === null) this.leave(CLOSE.outOfStep, 'a message is no frame');
       else onFrame(frame, String(data).length);
     });
-    socket.addEventListener('close', ({ code, reason }: Ending) => this.#over({ code, reason }));
+    socket.addEventListener('close', ({ code, reason }) => this.#over({ code, reason }));
     // Says nothing that `close`, which follows, does not say; but `ws` throws what nobody listens to.
     socket.addEventListener('error', () => undefined);
   }

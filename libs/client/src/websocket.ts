@@ -1,8 +1,9 @@
 /** As much of a WebSocket as the client uses: browsers' own, Node's own (22 and newer), and that of `ws` have it. */
 export interface WebSocketLike {
   readonly protocol: string;
-  // `never`: whatever kind of event an implementation hands over, a function that takes less of it fits.
-  addEventListener(type: 'message' | 'close' | 'error', listener: (event: never) => void): void;
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  addEventListener(type: 'close', listener: (event: { readonly code: number; readonly reason: string }) => void): void;
+  addEventListener(type: 'error', listener: () => void): void;
   send(text: string): void;
   close(code?: number, reason?: string): void;
 }

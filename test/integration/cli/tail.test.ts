@@ -1,0 +1,173 @@
+/** `parley tail` as a process of its own, beside a Parley that runs. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { createApiKey } from '#libs/platform/http/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+
+const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
+
+/** A program with everything in it takes its time to start on a machine that is busy with others. */
+const SOON = { timeoutMs: 60_000 };
+
+interface Tail {
+  readonly lines: () => readonly string[];
+  readonly errors: () => string;
+  /** Of `--json`. */
+  readonly seqs: () => readonly number[];
+  interrupt(): void;
+  closeOutput(): void;
+  readonly ended: Promise<number | null>;
+}
+
+describe('parley tail', { timeout: 300_000 }, () => {
+  let parley: ParleyProcess;
+  const running: { kill(signal: 'SIGKILL'): boolean }[] = [];
+
+  beforeAll(async () => {
+    parley = await startParleyProcess();
+  }, 60_000);
+  afterEach(() => {
+    for (const child of running.splice(0)) child.kill('SIGKILL');
+  });
+  afterAll(() => parley.stop());
+
+  function tail(args: readonly string[], environment: Record<string, string> = { DATA_DIR: parley.dataDir }): Tail {
+    const env = { PATH: process.env['PATH'] ?? '', TZ: 'UTC', ...environment };
+    const child = spawn(process.execPath, [COMMAND, 'tail', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    running.push(child);
+    let output = '';
+    let errors = '';
+    child.stdout.on('data', (chunk) => (output += String(chunk)));
+    child.stderr.on('data', (chunk) => (errors += String(chunk)));
+    const lines = (): string[] => output.split('\n').slice(0, -1);
+    return {
+      lines,
+      errors: () => errors,
+      seqs: () => lines().map((line) => (JSON.parse(line) as { seq: number }).seq),
+      interrupt: () => void child.kill('SIGINT'),
+      closeOutput: () => void child.stdout.destroy(),
+      ended: once(child, 'close').then(() => child.exitCode),
+    };
+  }
+  async function createChannel(): Promise<string> {
+    const { id } = (await parley.api.post('/api/v1/channels', { name: 'Tailed' })).json() as { id: string };
+    return id;
+  }
+  async function post(channel: string, ...texts: string[]): Promise<void> {
+    for (const text of texts) {
+      const participant = { type: 'external_agent', agent_metadata: { name: 'Bot' } };
+      const body = { content: [{ type: 'text', text }], participant };
+      expect((await parley.api.post(`/api/v1/channels/${channel}/interactions`, body)).status).toBe(200);
+    }
+  }
+
+  it('prints what happens, for people, without colours where nobody looks', async () => {
+    const channel = await createChannel();
+    await post(channel, 'Where is my order?\nIt is late.');
+    const { lines, interrupt, ended } = tail([channel, '--after', '0']);
+    await eventually(() => expect(lines()).toHaveLength(3), SOON);
+    await post(channel, 'On its way.');
+    await eventually(() => expect(lines()).toHaveLength(4), SOON);
+    interrupt();
+    expect(await ended).toBe(0);
+    expect(lines().map((line) => line.replace(/^\d\d:\d\d:\d\d/, 'hh:mm:ss'))).toEqual([
+      'hh:mm:ss       1  channel           created: Tailed',
+      'hh:mm:ss       2  Bot               Where is my order?',
+      '                                    It is late.',
+      'hh:mm:ss       3  Bot               On its way.',
+    ]);
+  });
+
+  it('says at Ctrl-C how to go on, and goes on there', async () => {
+    const channel = await createChannel();
+    const first = tail([channel, '--after', '0', '--json']);
+    await post(channel, 'one', 'two');
+    await eventually(() => expect(first.seqs()).toEqual([1, 2, 3]), SOON);
+    first.interrupt();
+    expect(await first.ended).toBe(0);
+    const command = /parley: stopped; go on with: parley tail (.*)\n/.exec(first.errors())?.[1];
+    expect(command).toBe(`${channel} --after 3`);
+    await post(channel, 'three');
+    const second = tail([...(command ?? '').split(' '), '--json']);
+    await eventually(() => expect(second.seqs()).toEqual([4]), SOON);
+    expect(JSON.parse(second.lines()[0] ?? '')).toMatchObject({
+      type: 'interaction.posted',
+      data: { content: [{ type: 'text', text: 'three' }] },
+    });
+  });
+
+  it('goes on when Parley was killed and runs again', async () => {
+    const channel = await createChannel();
+    const { seqs, errors } = tail([channel, '--after', '0', '--json']);
+    await eventually(() => expect(seqs()).toEqual([1]), SOON);
+    await parley.kill9();
+    await eventually(() => expect(errors()).toContain('trying again in'), SOON);
+    await parley.start();
+    await parley.ready();
+    await post(channel, 'after');
+    await eventually(() => expect(seqs()).toEqual([1, 2]), SOON);
+  });
+
+  it('ends with whoever reads it, and leaves no key behind', async () => {
+    const channel = await createChannel();
+    const { lines, closeOutput, ended } = tail([channel, '--after', '0']);
+    await eventually(() => expect(lines()).toHaveLength(1), SOON);
+    closeOutput();
+    await post(channel, 'for nobody');
+    expect(await ended).toBe(0);
+    const { items } = (await parley.api.get('/api/v1/keys?size=100')).json() as {
+      items: { name: string; revoked_at: string | null }[];
+    };
+    const own = items.filter(({ name }) => name === 'parley tail');
+    expect(own.length).toBeGreaterThan(0);
+    // Those of the tests above were killed in the middle.
+    expect(own.filter(({ revoked_at }) => revoked_at !== null).length).toBeGreaterThan(0);
+    expect(own[0]?.revoked_at).not.toBeNull();
+  });
+
+  it('reads an archived channel to its end', async () => {
+    const channel = await createChannel();
+    expect((await parley.api.post(`/api/v1/channels/${channel}/archive`)).status).toBe(200);
+    const { seqs, errors, ended } = tail([channel, '--after', '0', '--json']);
+    expect(await ended).toBe(0);
+    expect(seqs()).toEqual([1, 2]);
+    expect(errors()).toContain('the channel is archived; its last event is 2');
+  });
+
+  it('calls a Parley elsewhere with the key in PARLEY_KEY', async () => {
+    const channel = await createChannel();
+    const environment = { PARLEY_KEY: parley.apiKey, DATA_DIR: '/nowhere' };
+    const { seqs } = tail([channel, '--after', '0', '--json', '--url', parley.baseUrl], environment);
+    await eventually(() => expect(seqs()).toEqual([1]), SOON);
+  });
+
+  it('says in one line what is wrong, and fails', async () => {
+    const empty = await mkdtemp(join(tmpdir(), 'parley-test-tail-'));
+    const channel = await createChannel();
+    const away = `http://127.0.0.1:${await freePort()}`;
+    const wrong: [string[], Record<string, string>, RegExp][] = [
+      [[channel], { DATA_DIR: empty }, /^parley: no Parley runs on the data folder .*; run npm start first/],
+      [[channel, '--url', parley.baseUrl], { DATA_DIR: empty }, /^parley: .* called with an API key/],
+      [[channel, '--url', away], { PARLEY_KEY: createApiKey() }, /^parley: no Parley answers at http/],
+      [[channel, '--url', parley.baseUrl], { PARLEY_KEY: createApiKey() }, /^parley: Parley refuses: /],
+      [[channel, '--url', 'parley'], {}, /^parley: parley is not the address of a Parley$/],
+      [['nowhere'], { DATA_DIR: parley.dataDir }, /^parley: there is no channel nowhere$/],
+      [[channel, '--after', '1e3'], { DATA_DIR: parley.dataDir }, /^parley: --after is a sequence.*"1e3"$/],
+    ];
+    for (const [args, environment, line] of wrong) {
+      const { lines, errors, ended } = tail(args, environment);
+      expect(await ended).toBe(1);
+      expect(lines()).toEqual([]);
+      expect(errors().trim().split('\n')).toEqual([expect.stringMatching(line)]);
+    }
+    await rm(empty, { recursive: true });
+  });
+});

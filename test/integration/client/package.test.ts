@@ -1,0 +1,155 @@
+/** The client, packed and installed where there is nothing else of Parley's, against a Parley that runs. */
+import { execFile, spawn } from 'node:child_process';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { installClient } from '#test/support/client-package.ts';
+import type { InstalledClient } from '#test/support/client-package.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** Follows a channel in which it posts, from the beginning up to its last post; then says what it has seen. */
+const PROGRAM = `
+import { ParleyClient } from '@parley/client';
+const [url, apiKey] = process.argv.slice(2);
+const client = new ParleyClient({ url, apiKey });
+const { data: channel } = await client.rest.POST('/api/v1/channels', { body: { name: 'Packed' } });
+const subscription = client.channel(channel.id).subscribe({ after: 0 });
+const text = (text) => ({ content: [{ type: 'text', text }] });
+const post = async (body) => {
+  const params = { path: { id: channel.id } };
+  const { data } = await client.rest.POST('/api/v1/channels/{id}/interactions', { params, body });
+  return data.sequence;
+};
+const posted = post(text('one')).then(async (seq) => [seq, await post(text('two'))]);
+const seen = [];
+try {
+  for await (const { seq, type } of subscription) {
+    seen.push([seq, type]);
+    if (seq === (await posted).at(-1)) break;
+  }
+  console.log(JSON.stringify({ seen, posted: await posted, cursor: subscription.cursor }));
+} catch (error) {
+  posted.catch(() => undefined);
+  console.log(JSON.stringify({ failed: error.code }));
+}
+`;
+
+const CONSUMER = `
+import { ParleyClient, SubscriptionError } from '@parley/client';
+const client = new ParleyClient({ url: 'http://127.0.0.1:8080', apiKey: 'key', WebSocket });
+const path = { id: 'x' };
+const { data } = await client.rest.GET('/api/v1/channels/{id}', { params: { path } });
+export const name: string | undefined = data?.name;
+// @ts-expect-error there is no such path
+await client.rest.GET('/api/v1/chanels/{id}', { params: { path } });
+// @ts-expect-error a channel has no weather
+export const weather = data?.weather;
+const subscription = client.channel('x').subscribe({ after: 0, include: ['nested'] });
+for await (const event of subscription) {
+  if (event.type === 'interaction.posted') event.data?.content satisfies unknown[] | undefined;
+  // @ts-expect-error it is a number
+  event.seq satisfies string;
+}
+await subscription.send('typing');
+await subscription.send('reaction.add', { interaction_id: 'i', emoji: '👍' });
+// @ts-expect-error the emoji is missing
+await subscription.send('reaction.add', { interaction_id: 'i' });
+export const reason = (error: unknown) => (error instanceof SubscriptionError ? error.code : null);
+`;
+
+describe('the packed client', { timeout: 120_000 }, () => {
+  let client: InstalledClient;
+  let parley: ParleyProcess;
+
+  beforeAll(async () => {
+    [client, parley] = await Promise.all([installClient(), startParleyProcess()]);
+    await writeFile(join(client.folder, 'program.mjs'), PROGRAM);
+  }, 120_000);
+  afterAll(async () => {
+    await parley.stop();
+    await client.remove();
+  });
+
+  const follow = async (...flags: string[]): Promise<unknown> =>
+    JSON.parse(await client.node(...flags, 'program.mjs', parley.baseUrl, parley.apiKey));
+  const whole = {
+    seen: [
+      [1, 'channel.created'],
+      [2, 'interaction.posted'],
+      [3, 'interaction.posted'],
+    ],
+    posted: [2, 3],
+    cursor: 3,
+  };
+
+  it('brings what it needs, and nothing of the server', async () => {
+    const installed = await readdir(join(client.folder, 'node_modules'));
+    expect(installed.filter((name) => !name.startsWith('.')).sort()).toEqual([
+      '@parley',
+      'openapi-fetch',
+      'openapi-typescript-helpers',
+    ]);
+    expect((await readdir(join(client.folder, 'node_modules/@parley/client'))).sort()).toEqual([
+      'README.md',
+      'dist',
+      'package.json',
+    ]);
+  });
+
+  it.each(['nodenext', 'bundler'])('gives its user types that are right and not loose (%s)', async (resolution) => {
+    await writeFile(join(client.folder, 'consumer.ts'), CONSUMER);
+    const module = resolution === 'bundler' ? 'esnext' : resolution;
+    const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--types', ''];
+    const tsc = join(root, 'node_modules/.bin/tsc');
+    const args = [...options, '--lib', 'es2023,dom', '--module', module, '--moduleResolution', resolution];
+    const check = promisify(execFile)(tsc, [...args, 'consumer.ts'], { cwd: client.folder });
+    expect(await check.catch((error: unknown) => error)).toMatchObject({ stdout: '' });
+  });
+
+  it('does what the README shows', async () => {
+    const text = await readFile(join(root, 'README.md'), 'utf8');
+    const example = [...text.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code = '']) => code);
+    expect(example).toHaveLength(1);
+    await writeFile(join(client.folder, 'example.mjs'), example[0] ?? '');
+    const { id } = (await parley.api.post('/api/v1/channels', { name: 'Shown' })).json() as { id: string };
+    const env = { PARLEY_URL: parley.baseUrl, PARLEY_KEY: parley.apiKey, CHANNEL: id };
+    const running = spawn(process.execPath, ['example.mjs'], { cwd: client.folder, env });
+    let output = '';
+    running.stdout.on('data', (chunk) => (output += String(chunk)));
+    running.stderr.on('data', (chunk) => (output += String(chunk)));
+    const interactions = `/api/v1/channels/${id}/interactions`;
+    const participant = { type: 'external_agent' };
+    try {
+      await eventually(() => expect(output).toBe('1 channel.created \n'), { timeoutMs: 30_000 });
+      const answer = { content: [], content_role: 'agent_response', complete: false, participant };
+      const { id: answerId } = (await parley.api.post(interactions, answer)).json() as { id: string };
+      await eventually(() => expect(output).toContain('2 interaction.posted'));
+      await parley.api.post(`/api/v1/interactions/${answerId}/deltas`, { offset: 0, text: 'On its' });
+      await eventually(() => expect(output).toContain('is being written: On its\n'));
+      await parley.api.post(`/api/v1/interactions/${answerId}/complete`, {
+        content: [{ type: 'text', text: 'On its way.' }],
+      });
+      await eventually(() => expect(output).toMatch(/3 interaction.completed On its way.\n$/));
+    } finally {
+      running.kill();
+    }
+  });
+
+  it('follows a channel', async () => {
+    expect(await follow()).toEqual(whole);
+  });
+
+  it('says that there is no WebSocket where there is none, and takes that of ws once it is installed', async () => {
+    // What Node 20 is like.
+    const flag = '--no-experimental-websocket';
+    expect(await follow(flag)).toEqual({ failed: 'no_websocket' });
+    await cp(join(root, 'node_modules/ws'), join(client.folder, 'node_modules/ws'), { recursive: true });
+    expect(await follow(flag)).toEqual(whole);
+  });
+});

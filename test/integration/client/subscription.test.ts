@@ -1,0 +1,225 @@
+/** The client against a Parley that runs: what a subscription gives, whatever happens to its connections. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { ParleyClient, SubscriptionError } from '#libs/client/src/index.ts';
+import type { ChannelEvent, ChannelSubscription, SubscribeOptions, TicketSource } from '#libs/client/src/index.ts';
+import { startCutProxy } from '#test/support/cut-proxy.ts';
+import type { CutProxy } from '#test/support/cut-proxy.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+
+const oneTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
+
+describe('a subscription', { timeout: 120_000 }, () => {
+  let parley: ParleyProcess;
+  let proxy: CutProxy;
+  /** Through the proxy. */
+  let client: ParleyClient;
+  let rest: ParleyClient['rest'];
+
+  beforeAll(async () => {
+    parley = await startParleyProcess();
+    proxy = await startCutProxy(parley.baseUrl);
+    client = new ParleyClient({ url: proxy.baseUrl, apiKey: parley.apiKey });
+    ({ rest } = new ParleyClient({ url: parley.baseUrl, apiKey: parley.apiKey }));
+  }, 60_000);
+  afterAll(async () => {
+    await proxy.stop();
+    await parley.stop();
+  });
+
+  async function createChannel(): Promise<string> {
+    const { data } = await rest.POST('/api/v1/channels', { body: { name: 'Followed' } });
+    return data?.id ?? '';
+  }
+  async function post(channel: string, ...texts: string[]): Promise<void> {
+    for (const text of texts) {
+      const body = { content: [{ type: 'text', text }] };
+      expect((await parley.api.post(`/api/v1/channels/${channel}/interactions`, body)).status).toBe(200);
+    }
+  }
+  const quick: SubscribeOptions = { backoff: { maxMs: 200 } };
+  const subscribe = (channel: string, options: SubscribeOptions = {}): ChannelSubscription =>
+    client.channel(channel).subscribe({ after: 0, ...quick, ...options });
+  const live = (subscription: ChannelSubscription) =>
+    eventually(() => expect(subscription.state.state).toBe('live'), { timeoutMs: 30_000 });
+
+  /** Takes events until that sequence, and leaves. */
+  async function upTo(subscription: ChannelSubscription, last: number): Promise<ChannelEvent[]> {
+    const events: ChannelEvent[] = [];
+    for await (const event of subscription) {
+      events.push(event);
+      if (event.seq >= last) break;
+    }
+    return events;
+  }
+  /** How a subscription ends that ends by itself. */
+  async function endOf(subscription: ChannelSubscription): Promise<unknown> {
+    try {
+      for await (const _event of subscription);
+      return null;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  it('shows things as REST shows them', async () => {
+    const channel = await createChannel();
+    await post(channel, 'Hello');
+    const [created, posted] = await upTo(subscribe(channel), 2);
+    expect(created).toMatchObject({ seq: 1, type: 'channel.created' });
+    expect(created?.data).toEqual((await parley.api.get(`/api/v1/channels/${channel}`)).json());
+    const id = posted?.type === 'interaction.posted' ? posted.data?.id : undefined;
+    expect(posted?.data).toEqual((await parley.api.get(`/api/v1/interactions/${id}`)).json());
+  });
+
+  it('without a cursor gives what is new, from the first connection on', async () => {
+    const channel = await createChannel();
+    await post(channel, 'old');
+    const subscription = client.channel(channel).subscribe(quick);
+    await live(subscription);
+    expect(subscription.cursor).toBe(2);
+    await post(channel, 'new');
+    expect((await upTo(subscription, 3)).map(({ seq }) => seq)).toEqual([3]);
+  });
+
+  it('gives each event once, in order, however often its connections are cut', async () => {
+    const channel = await createChannel();
+    const subscription = subscribe(channel);
+    const seen: number[] = [];
+    let cut = 0;
+    subscription.on('event', ({ seq }) => {
+      seen.push(seq);
+      // In the middle of whatever else was sent.
+      if (seq % 40 === 0) cut += proxy.cut();
+    });
+    await Promise.all([0, 1, 2, 3].map(async () => post(channel, ...oneTo(50).map(String))));
+    await eventually(() => expect(seen).toHaveLength(201), { timeoutMs: 60_000 });
+    expect(seen).toEqual(oneTo(201));
+    expect(cut).toBeGreaterThan(2);
+    subscription.close();
+    expect(subscription.state).toEqual({ state: 'closed', error: null });
+  });
+
+  it('holds little for one who lags, and gives everything all the same', async () => {
+    const channel = await createChannel();
+    await post(channel, ...oneTo(60).map(String));
+    const subscription = subscribe(channel, { queue: { events: 10 } });
+    const states: string[] = [];
+    subscription.on('state', ({ state }) => states.push(state));
+    await eventually(() => expect(subscription.state.state).toBe('paused'));
+    const seen: number[] = [];
+    for await (const { seq } of subscription) {
+      seen.push(seq);
+      expect(subscription.cursor).toBe(seq);
+      if (seq === 30) await eventually(() => subscription.state.state === 'paused');
+      if (seq === 61) break;
+    }
+    expect(seen).toEqual(oneTo(61));
+    expect(states.filter((state) => state === 'paused').length).toBeGreaterThan(2);
+  });
+
+  it('puts the text of an answer together while it is written, also for one who comes late', async () => {
+    const channel = await createChannel();
+    const early = subscribe(channel);
+    await live(early);
+    const { data: answer } = await rest.POST('/api/v1/channels/{id}/interactions', {
+      params: { path: { id: channel } },
+      body: { content: [], content_role: 'agent_response', complete: false, participant: { type: 'external_agent' } },
+    });
+    const id = answer?.id ?? '';
+    const write = async (offset: number, text: string): Promise<void> => {
+      const { response } = await rest.POST('/api/v1/interactions/{interaction_id}/deltas', {
+        params: { path: { interaction_id: id } },
+        body: { offset, text },
+      });
+      expect(response.status).toBe(200);
+    };
+    await write(0, 'Once ');
+    const late = subscribe(channel);
+    await live(late);
+    await write(5, '🦜 upon');
+    for (const one of [early, late]) await eventually(() => expect(one.drafts.get(id)).toBe('Once 🦜 upon'));
+    proxy.cut();
+    await write(12, ' a time');
+    for (const one of [early, late]) await eventually(() => expect(one.drafts.get(id)).toBe('Once 🦜 upon a time'));
+    await rest.POST('/api/v1/interactions/{interaction_id}/complete', {
+      params: { path: { interaction_id: id } },
+      body: { content: [{ type: 'text', text: 'Once 🦜 upon a time' }] },
+    });
+    for (const one of [early, late]) {
+      await eventually(() => expect(one.drafts.size).toBe(0));
+      one.close();
+    }
+  });
+
+  it('rejects a command that the server refuses, with its reasons', async () => {
+    const subscription = subscribe(await createChannel());
+    const refused = subscription.send('reaction.add', { interaction_id: 'nothing', emoji: 'no emoji' });
+    await expect(refused).rejects.toMatchObject({ name: 'CommandError' });
+    subscription.close();
+    await expect(subscription.send('typing')).rejects.toMatchObject({ code: 'not_acknowledged' });
+  });
+
+  describe('ends for good', () => {
+    it('behind the last event of a channel that is archived', async () => {
+      const channel = await createChannel();
+      const subscription = subscribe(channel);
+      const seen: string[] = [];
+      subscription.on('event', ({ type }) => seen.push(type));
+      const end = endOf(subscription);
+      expect((await parley.api.post(`/api/v1/channels/${channel}/archive`)).status).toBe(200);
+      expect(await end).toMatchObject({ code: 'channel_gone', closeCode: 4504 });
+      expect(seen).toEqual(['channel.created', 'channel.archived']);
+    });
+
+    it('when its key is revoked', async () => {
+      const channel = await createChannel();
+      const { data: key } = await rest.POST('/api/v1/keys', { body: { name: 'short-lived', scopes: ['read'] } });
+      const other = new ParleyClient({ url: proxy.baseUrl, apiKey: key?.key ?? '' });
+      const subscription = other.channel(channel).subscribe({ after: 0, ...quick });
+      await live(subscription);
+      await rest.POST('/api/v1/keys/{id}/revoke', { params: { path: { id: key?.id ?? '' } } });
+      expect(await endOf(subscription)).toMatchObject({ name: 'SubscriptionError', code: 'access_lost' });
+    });
+
+    it('where there is no such channel, or it has not come to the cursor', async () => {
+      const nowhere = await endOf(subscribe('nowhere'));
+      expect(nowhere).toMatchObject({ code: 'no_ticket', cause: { status: 404 } });
+      expect(nowhere).toBeInstanceOf(SubscriptionError);
+      const ahead = await endOf(subscribe(await createChannel(), { after: 1_000 }));
+      expect(ahead).toMatchObject({ code: 'protocol_error', closeCode: 4500 });
+    });
+
+    it('when fresh tickets are refused; one that was used already is replaced', async () => {
+      const channel = await createChannel();
+      const fresh = async (): Promise<{ value: string }> =>
+        (await parley.api.post(`/api/v1/channels/${channel}/websocket_ticket`)).json() as { value: string };
+      const used = await fresh();
+      const first = new ParleyClient({ url: proxy.baseUrl, tickets: async () => used }).channel(channel);
+      const subscription = first.subscribe({ after: 0 });
+      await live(subscription);
+      const given: string[] = [];
+      const tickets: TicketSource = async () => {
+        const ticket = given.length === 0 ? used : await fresh();
+        given.push(ticket.value);
+        return ticket;
+      };
+      const second = new ParleyClient({ url: proxy.baseUrl, tickets }).channel(channel).subscribe({ after: 0 });
+      await live(second);
+      expect(given).toHaveLength(2);
+      second.close();
+      proxy.cut();
+      expect(await endOf(subscription)).toMatchObject({ code: 'ticket_refused', closeCode: 1008 });
+    });
+
+    it('when it is aborted, and its loop ends without an error', async () => {
+      const stop = new AbortController();
+      const subscription = subscribe(await createChannel(), { signal: stop.signal });
+      subscription.on('caughtUp', () => stop.abort());
+      expect(await endOf(subscription)).toBeNull();
+      expect(await endOf(subscribe('nowhere', { signal: AbortSignal.abort() }))).toBeNull();
+    });
+  });
+});

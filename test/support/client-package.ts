@@ -1,0 +1,86 @@
+/** The client as others get it: built, packed, and installed in a folder where there is nothing else of Parley's. */
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = join(import.meta.dirname, '../..');
+
+export interface InstalledClient {
+  /** With a `node_modules` that holds the client and what it depends on. */
+  readonly folder: string;
+  /** Runs Node there, the one that runs the tests. Rejects, with its output, when the program fails. */
+  node(...args: readonly string[]): Promise<string>;
+  remove(): Promise<void>;
+}
+
+export async function installClient(): Promise<InstalledClient> {
+  const parent = await mkdtemp(join(tmpdir(), 'parley-test-client-'));
+  const folder = join(parent, 'consumer');
+  const remove = (): Promise<void> => rm(parent, { recursive: true, force: true });
+  try {
+    await mkdir(folder);
+    const client = await packClient(parent);
+    // No registry: what the client depends on is packed from our own installation.
+    const others = await Promise.all(
+      ['openapi-fetch', 'openapi-typescript-helpers'].map(async (name) => [name, await pack(parent, name)]),
+    );
+    const dependencies = Object.fromEntries([['@parley/client', client], ...others]);
+    await writeFile(
+      join(folder, 'package.json'),
+      JSON.stringify({ private: true, type: 'module', dependencies, overrides: overridesOf(dependencies) }),
+    );
+    await npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund');
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return {
+    folder,
+    remove,
+    node: (...args) => execute(process.execPath, args, folder),
+  };
+}
+
+/** Nothing is taken from elsewhere, whoever asks for it. */
+function overridesOf({ '@parley/client': _client, ...others }: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.keys(others).map((name) => [name, `$${name}`]));
+}
+
+/** Built in a copy: other tests may do the same at the same time. */
+async function packClient(parent: string): Promise<string> {
+  const copy = join(parent, 'source');
+  const folder = join(copy, 'libs/client');
+  await mkdir(folder, { recursive: true });
+  for (const file of ['package.json', 'README.md', 'tsconfig.json', 'tsconfig.build.json', 'src']) {
+    await cp(join(root, 'libs/client', file), join(folder, file), { recursive: true });
+  }
+  await cp(join(root, 'tsconfig.json'), join(copy, 'tsconfig.json'));
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  return tarballIn(parent, await npm(folder, 'pack', '--json', '--pack-destination', parent));
+}
+
+async function pack(parent: string, name: string): Promise<string> {
+  const folder = join(root, 'node_modules', name);
+  return tarballIn(
+    parent,
+    await npm(parent, 'pack', folder, '--json', '--ignore-scripts', '--pack-destination', parent),
+  );
+}
+
+function tarballIn(parent: string, output: string): string {
+  // A build may have written before it.
+  const [packed] = JSON.parse(output.slice(output.search(/^\[$/m))) as [{ filename: string }];
+  return `file:${join(parent, packed.filename)}`;
+}
+
+function npm(folder: string, ...args: string[]): Promise<string> {
+  return execute('npm', [...args, '--loglevel=error'], folder);
+}
+
+async function execute(program: string, args: readonly string[], cwd: string): Promise<string> {
+  const { PATH = '', HOME = '' } = process.env;
+  const { stdout } = await promisify(execFile)(program, [...args], { cwd, env: { PATH, HOME } });
+  return stdout;
+}

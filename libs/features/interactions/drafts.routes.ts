@@ -4,7 +4,7 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { MAX_DRAFT_BYTES } from './drafts.ts';
 import type { DraftResult, Drafts } from './drafts.ts';
-import { placeOfInteraction } from './interaction.id.ts';
+import { requirePlace } from './interactions.inputs.ts';
 import { draftSchema, interactionParams, writeDeltaBody } from './interactions.schemas.ts';
 
 export interface DraftRouteParts {
@@ -31,8 +31,7 @@ export function draftRoutes(app: HttpApp, { drafts }: DraftRouteParts): void {
     },
     async (request, reply) => {
       const { offset, text } = request.body;
-      const place = placeOfInteraction(request.params.interaction_id);
-      if (place === null) throw notFound();
+      const place = requirePlace(request.params.interaction_id);
       const { organizationId } = request.principal;
       const result = await drafts.put(organizationId, place, { offset: offset ?? null, text });
       if (!result.ok) throw errorOf(result);

@@ -10,7 +10,7 @@ export type { InteractionResult } from './interactions.commands.ts';
 export { interactionFrame } from './interactions.frames.ts';
 export { openBefore, openSequences } from './interactions.past.ts';
 export type { InteractionDirectory } from './interaction-directory.ts';
-export { interactionToPost } from './interactions.inputs.ts';
+export { interactionToPost, requirePlace } from './interactions.inputs.ts';
 export { interactionLiveCommands } from './interactions.live.ts';
 export { interactionKeys } from './interactions.keys.ts';
 export { interactionsProjection } from './interactions.projection.ts';

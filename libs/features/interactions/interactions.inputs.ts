@@ -1,11 +1,21 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { invalid } from '#libs/platform/http/index.ts';
+import { invalid, notFound } from '#libs/platform/http/index.ts';
 
 import type { InteractionDirectory } from './interaction-directory.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
+import { placeOfInteraction } from './interaction.id.ts';
+import type { InteractionPlace } from './interaction.id.ts';
 import type { NewInteraction } from './interactions.commands.ts';
 import type { PostInteractionBody } from './interactions.schemas.ts';
+
+/** The place that an id in a path names. @throws HttpError 404 for an id that no interaction can have */
+export function requirePlace(id: EntityId): InteractionPlace {
+  const place = placeOfInteraction(id);
+  if (place === null) throw notFound();
+  return place;
+}
 
 /**
  * The interaction that a request posts: its sender and its role follow from the caller where they are left

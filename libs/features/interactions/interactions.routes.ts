@@ -7,11 +7,10 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { readerOf } from './interaction.annotations.ts';
-import { placeOfInteraction } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import type { InteractionCommands, InteractionResult } from './interactions.commands.ts';
 import { interactionError } from './interactions.errors.ts';
-import { interactionToPost, refuseUpdates } from './interactions.inputs.ts';
+import { interactionToPost, refuseUpdates, requirePlace } from './interactions.inputs.ts';
 import { withMemory } from './interaction-directory.ts';
 import type { InteractionDirectory } from './interaction-directory.ts';
 import type { InteractionQueries } from './interactions.queries.ts';
@@ -63,7 +62,7 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
     },
     async (request, reply) => {
       const { organizationId } = request.principal;
-      const place = placeOf(request.params.interaction_id);
+      const place = requirePlace(request.params.interaction_id);
       const { as_of: asOf, include_incomplete: includeIncomplete } = request.query;
       const includeToolCallUpdates = request.query.include_tool_call_updates;
       const shown = { reader: readerOf(request.principal), includeIncomplete };
@@ -159,7 +158,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       },
     },
     async (request, reply) => {
-      const place = placeOf(request.params.interaction_id);
+      const place = requirePlace(request.params.interaction_id);
       refuseUpdates(request.body.content);
       const result = await commands.append(commandContext(request), place, request.body.content);
       return sendChanged(request, reply, place, result, queries);
@@ -178,7 +177,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       },
     },
     async (request, reply) => {
-      const place = placeOf(request.params.interaction_id);
+      const place = requirePlace(request.params.interaction_id);
       const content = request.body.content ?? null;
       refuseUpdates(content ?? []);
       const result = await commands.complete(commandContext(request), place, content);
@@ -198,18 +197,11 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       },
     },
     async (request, reply) => {
-      const place = placeOf(request.params.interaction_id);
+      const place = requirePlace(request.params.interaction_id);
       const result = await commands.fail(commandContext(request), place, request.body.reason);
       return sendChanged(request, reply, place, result, queries);
     },
   );
-}
-
-/** An id that cannot be one names nothing. */
-function placeOf(id: EntityId): InteractionPlace {
-  const place = placeOfInteraction(id);
-  if (place === null) throw notFound();
-  return place;
 }
 
 function sendInteraction(

@@ -1,14 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import { CHANNEL } from '#libs/features/channels/index.ts';
-import {
-  interactionParams,
-  interactionSchema,
-  placeOfInteraction,
-  readerOf,
-} from '#libs/features/interactions/index.ts';
+import { interactionParams, interactionSchema, readerOf, requirePlace } from '#libs/features/interactions/index.ts';
 import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
 import { commandContext, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
@@ -24,9 +18,9 @@ export interface ReactionRouteParts extends ReactorNames {
   readonly interactions: InteractionQueries;
 }
 
-const tags = ['interactions'];
 const write = { scope: 'write' };
-const response = { 200: interactionSchema };
+/** All of them change what is added to one interaction, and answer with it. */
+const common = { tags: ['interactions'], response: { 200: interactionSchema } };
 
 /** Declares the routes of what is added to interactions. Each answers the interaction as the caller sees it. */
 export function reactionRoutes(app: HttpApp, parts: ReactionRouteParts): void {
@@ -44,15 +38,14 @@ function reactRoute(app: HttpApp, parts: ReactionRouteParts): void {
       schema: {
         operationId: 'addReaction',
         summary: 'React to an interaction, as the calling user or as an agent',
-        tags,
         params: reactionParams,
         body: reactBody,
-        response,
+        ...common,
       },
     },
     async (request, reply) => {
       const { interaction_id: id, emoji } = request.params;
-      const place = placeOf(id);
+      const place = requirePlace(id);
       const reactor = await namedReactor(request.principal, request.body ?? {}, parts);
       const result = await parts.commands.react(commandContext(request), place, reactor, emoji);
       return sendReacted(request, reply, place, result, parts);
@@ -68,15 +61,14 @@ function withdrawRoute(app: HttpApp, parts: ReactionRouteParts): void {
       schema: {
         operationId: 'removeReaction',
         summary: "Take back the calling user's or an agent's reaction",
-        tags,
         params: reactionParams,
         querystring: withdrawQuery,
-        response,
+        ...common,
       },
     },
     async (request, reply) => {
       const { interaction_id: id, emoji } = request.params;
-      const place = placeOf(id);
+      const place = requirePlace(id);
       const reactor = reactorOf(request.principal, 'query', request.query.agent_id);
       const result = await parts.commands.withdraw(commandContext(request), place, reactor, emoji);
       return sendReacted(request, reply, place, result, parts);
@@ -92,14 +84,13 @@ function receiptRoute(app: HttpApp, parts: ReactionRouteParts): void {
       schema: {
         operationId: 'recordReadReceipt',
         summary: "Record that an agent has read a user's message; the first time counts",
-        tags,
         params: interactionParams,
         body: receiptBody,
-        response,
+        ...common,
       },
     },
     async (request, reply) => {
-      const place = placeOf(request.params.interaction_id);
+      const place = requirePlace(request.params.interaction_id);
       const result = await parts.commands.recordReceipt(commandContext(request), place, request.body.agent_id);
       return sendReacted(request, reply, place, result, parts);
     },
@@ -114,24 +105,16 @@ function dismissRoute(app: HttpApp, parts: ReactionRouteParts): void {
       schema: {
         operationId: 'dismissMentionInvitePrompt',
         summary: 'Dismiss the mention-invite prompt of an own message',
-        tags,
         params: interactionParams,
-        response,
+        ...common,
       },
     },
     async (request, reply) => {
-      const place = placeOf(request.params.interaction_id);
+      const place = requirePlace(request.params.interaction_id);
       const result = await parts.commands.dismissMentionInvitePrompt(commandContext(request), place);
       return sendReacted(request, reply, place, result, parts);
     },
   );
-}
-
-/** An id that cannot be one names nothing. */
-function placeOf(id: EntityId): InteractionPlace {
-  const place = placeOfInteraction(id);
-  if (place === null) throw notFound();
-  return place;
 }
 
 async function sendReacted(

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 
 import { SingleBar } from 'cli-progress';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 
 import {
   BadInput,
@@ -9,10 +9,12 @@ import {
   ImportTarget,
   NOTHING_YET,
   openSource,
+  Patience,
   ProgressFile,
   runImport,
 } from '#libs/features/imports/index.ts';
 import type { ImportFormat, ImportProgress, ImportSource, Problem } from '#libs/features/imports/index.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
@@ -25,6 +27,7 @@ import type { Session } from './session.ts';
 
 interface ImportOptions extends OrganizationOptions {
   readonly format?: ImportFormat;
+  readonly wait: number;
 }
 
 export function importCommand(parts: CliParts): Command {
@@ -34,9 +37,18 @@ export function importCommand(parts: CliParts): Command {
     )
     .argument('<path>')
     .addOption(new Option('-f, --format <format>', 'without it, found out').choices([...FORMATS]))
+    .addOption(
+      new Option('--wait <seconds>', 'how long to wait for a store that is away').argParser(seconds).default(60),
+    )
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
     .action((path: string, options: ImportOptions) => run(parts, path, options));
+}
+
+function seconds(value: string): number {
+  const number = Number(value);
+  if (value.trim() === '' || !(number >= 0 && number <= 86_400)) throw new InvalidArgumentError('0 to 86400');
+  return number;
 }
 
 async function run(parts: CliParts, path: string, options: ImportOptions): Promise<void> {
@@ -54,6 +66,7 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
         path,
         source,
         organizationId,
+        waitMs: options.wait * 1_000,
         signal: stop.signal,
       });
       const seconds = (performance.now() - startedAt) / 1_000;
@@ -77,6 +90,8 @@ interface Work {
   readonly path: string;
   readonly source: ImportSource;
   readonly organizationId: EntityId;
+  /** How long a store may be away. */
+  readonly waitMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -84,7 +99,7 @@ interface Work {
 const MAX_PROBLEMS = 1_000;
 const SAVE_EVERY_MS = 500;
 
-async function work(parts: CliParts, session: Session, { path, source, organizationId, signal }: Work) {
+async function work(parts: CliParts, session: Session, { path, source, organizationId, waitMs, signal }: Work) {
   const { dataDir, eventstoreUrl = '' } = parseConfig(parts.environment);
   const file = new ProgressFile(dataDir, [resolve(path), organizationId, eventstoreUrl], source.fingerprint);
   const from = await file.read();
@@ -92,8 +107,14 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
   const problems: Problem[] = [];
   const reasons: Record<string, number> = {};
   const saver = new Saver(file);
+  const patience = new Patience({
+    waitMs,
+    signal,
+    onWaiting: (reason) => bar.line(`${reason}; waiting for it, up to ${waitMs / 1_000} seconds`),
+    onBack: () => bar.line('it is back; the import goes on'),
+  });
   try {
-    const progress = await runImport(source, new ImportTarget(partsOf(session, organizationId), signal), {
+    const progress = await runImport(source, new ImportTarget(partsOf(session, organizationId), patience), {
       from: from ?? { mark: 0, counts: NOTHING_YET },
       signal,
       observer: {
@@ -113,6 +134,10 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
     await saver.end();
     if (!signal.aborted) await file.remove();
     return { progress, resumed: from !== null, problems, reasons };
+  } catch (error) {
+    // What was posted is kept, and the place is noted as far as it is known.
+    if (error instanceof Fault) throw new CliError(`${error.message}; the same command goes on from here`);
+    throw error;
   } finally {
     bar.stop();
     await saver.end();
@@ -121,15 +146,25 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
 
 function partsOf({ features }: Session, organizationId: EntityId) {
   const { channels, interactions, users, organizations } = features;
-  // Asked for each message: it does not change under an import.
-  const application = organizations.queries.organization(organizationId).then((found) => found?.application ?? null);
+  // Asked for each message: it does not change under an import. Not kept if it could not be read.
+  let known: Promise<string | null> | undefined;
+  const application = (): Promise<string | null> => {
+    known ??= organizations.queries.organization(organizationId).then(
+      (found) => found?.application ?? null,
+      (error: unknown) => {
+        known = undefined;
+        throw error;
+      },
+    );
+    return known;
+  };
   const user = (organization: EntityId, id: EntityId) => users.queries.user(organization, id);
   return {
     channels,
     interactions,
     users: { user },
     organizationId,
-    directory: { user, application: () => application },
+    directory: { user, application },
   };
 }
 

@@ -8,13 +8,12 @@ import type {
   InteractionResult,
 } from '#libs/features/interactions/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
-import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 
 import type { ChannelDraft, ImportJob, MessageDraft, Problem } from './import.model.ts';
+import type { Patience } from './patience.ts';
 
 export interface ImportParts {
   readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
@@ -36,18 +35,16 @@ export interface Posted {
 const NAMESPACE = 'f1d3a6f0-6f57-5d0c-9d39-0b6f0c1a7a52';
 /** Posts of one channel that are on their way at a time: they become one append. */
 const WINDOW = 100;
-/** Together about half a minute: a store may be restarted under an import. */
-const ATTEMPTS = 12;
 
 export class ImportTarget {
   readonly #parts: ImportParts;
-  readonly #signal: AbortSignal;
+  readonly #patience: Patience;
   readonly #known = new Set<EntityId>();
 
-  /** @param signal ends the waiting between attempts */
-  constructor(parts: ImportParts, signal: AbortSignal) {
+  /** @param patience with stores that are away: all that is done here may be done again */
+  constructor(parts: ImportParts, patience: Patience) {
     this.#parts = parts;
-    this.#signal = signal;
+    this.#patience = patience;
   }
 
   channelId({ key }: ChannelDraft): EntityId {
@@ -78,8 +75,8 @@ export class ImportTarget {
     if (this.#known.has(channelId)) return null;
     const { users, channels } = this.#parts;
     const context = this.#context(channelId);
-    const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one)));
-    const result = await this.#persist(async () => {
+    const result = await this.#patience.persist(async () => {
+      const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one)));
       const channel = await channelToCreate(context, { ...body, participants }, { users, channels: channels.queries });
       return channels.commands.create(context, channel);
     });
@@ -97,8 +94,10 @@ export class ImportTarget {
    */
   async #postWindow(channelId: EntityId, window: readonly MessageDraft[]): Promise<InteractionResult[]> {
     const results: InteractionResult[] = [];
-    const prepared = await Promise.all(window.map((message) => this.#prepare(channelId, message)));
-    const all = await this.#persist(() =>
+    const prepared = await this.#patience.persist(() =>
+      Promise.all(window.map((message) => this.#prepare(channelId, message))),
+    );
+    const all = await this.#patience.persist(() =>
       Promise.all(prepared.map(({ context, interaction }) => this.#send(context, channelId, interaction))),
     );
     for (const [index, result] of all.entries()) {
@@ -108,7 +107,7 @@ export class ImportTarget {
       if (!orphan || own === undefined) results.push(result);
       else {
         const root = { ...own.interaction, parentSpanId: null };
-        results.push(await this.#persist(() => this.#send(own.context, channelId, root)));
+        results.push(await this.#patience.persist(() => this.#send(own.context, channelId, root)));
       }
     }
     return results;
@@ -149,18 +148,6 @@ export class ImportTarget {
   #context(commandId: EntityId): CommandContext {
     const { organizationId } = this.#parts;
     return { commandId, organizationId, actor: { type: 'system', id: 'import' }, at: systemClock.now() };
-  }
-
-  /** Tries again while a store is away: what was written the first time is found there the second. */
-  async #persist<T>(work: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof Fault) || attempt >= ATTEMPTS || this.#signal.aborted) throw error;
-        await pause(backoffMs(attempt), this.#signal);
-      }
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** Our side of the import: the code of `npx parley import`, from the file to the stores. */
 import { pino } from 'pino';
 
-import { ImportTarget, NOTHING_YET, openSource, runImport } from '#libs/features/imports/index.ts';
+import { ImportTarget, NOTHING_YET, openSource, Patience, runImport } from '#libs/features/imports/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
@@ -34,7 +34,7 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
       organizationId: newId(),
       directory: { user, application: async () => null },
     },
-    new AbortController().signal,
+    new Patience({ waitMs: 0, signal: new AbortController().signal }),
   );
   const { source } = await openSource(file, null);
 

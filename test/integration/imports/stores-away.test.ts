@@ -1,0 +1,161 @@
+/** Stores that go away under `parley import`, and come back, or do not. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+
+import { startTestEventStore } from '#test/support/event-store.ts';
+import type { TestEventStoreProcess } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { readLog } from '#test/support/log-reader.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
+
+const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
+const CONVERSATIONS = 800;
+/** Far enough in for work to be under way, far enough from the end for work to be left. */
+const BEGUN = 20;
+
+let eventStore: TestEventStoreProcess;
+let redis: TestRedis;
+let parley: ParleyProcess;
+let work: string;
+let sources = 0;
+
+beforeAll(async () => {
+  work = await mkdtemp(join(tmpdir(), 'parley-test-away-'));
+  [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
+  parley = await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
+  await parley.ready();
+}, 60_000);
+afterEach(() => {
+  eventStore.resume();
+  redis.resume();
+});
+afterAll(async () => {
+  await parley?.stop();
+  await Promise.all([eventStore?.stop(), redis?.stop()]);
+  await rm(work, { recursive: true, force: true });
+});
+
+/** A file of its own for each test, whose conversations say which they are. */
+async function writeSource(): Promise<{ readonly path: string; readonly name: string }> {
+  const name = `away ${++sources}`;
+  const lines = Array.from({ length: CONVERSATIONS }, (_, index) =>
+    JSON.stringify({
+      messages: [
+        { role: 'user', content: `${name}: question ${index}` },
+        { role: 'assistant', content: `${name}: answer ${index}` },
+      ],
+    }),
+  );
+  const path = join(work, `${name}.jsonl`);
+  await writeFile(path, `${lines.join('\n')}\n`);
+  return { path, name };
+}
+
+function startImport(path: string, wait: number) {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    DATA_DIR: work,
+    EVENTSTORE_URL: eventStore.url,
+    REDIS_URL: redis.url,
+  };
+  const child = spawn(process.execPath, [COMMAND, 'import', path, '--json', '--wait', String(wait)], { env });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => (stdout += String(chunk)));
+  child.stderr.on('data', (chunk) => (stderr += String(chunk)));
+  const exit = once(child, 'close').then(([code]) => ({ code: Number(code), stdout, stderr }));
+  return { exit, stderr: () => stderr };
+}
+
+const textsOf = async (name: string): Promise<string[]> => {
+  const posted = (await readLog(eventStore.url, 'channel-')).filter(({ type }) => type === 'InteractionPosted.v1');
+  return posted
+    .map(({ data }) => String(Reflect.get(Object((data['content'] as unknown[])[0]), 'text')))
+    .filter((text) => text.startsWith(`${name}:`));
+};
+
+/** Every conversation is there once, its answer behind its question. */
+async function expectAllOnce(name: string): Promise<void> {
+  const texts = await textsOf(name);
+  expect(texts).toHaveLength(2 * CONVERSATIONS);
+  const places = new Map(texts.map((text, index) => [text, index]));
+  const wrong = Array.from({ length: CONVERSATIONS }, (_, index) => index).filter((index) => {
+    const [question, answer] = [places.get(`${name}: question ${index}`), places.get(`${name}: answer ${index}`)];
+    return question === undefined || answer === undefined || answer < question;
+  });
+  expect(wrong).toEqual([]);
+}
+
+describe('an import, when a store goes away and comes back', () => {
+  const failures = [
+    {
+      what: 'the event store dies',
+      away: () => eventStore.kill9(),
+      back: () => eventStore.restart(),
+      says: 'event store',
+    },
+    {
+      what: 'the event store falls silent',
+      away: async () => eventStore.pause(),
+      back: async () => eventStore.resume(),
+      says: 'event store',
+    },
+    { what: 'Redis dies', away: () => redis.kill9(), back: () => redis.restart(), says: 'redis' },
+    { what: 'Redis falls silent', away: async () => redis.pause(), back: async () => redis.resume(), says: 'redis' },
+  ];
+
+  it.each(failures)(
+    'says so, waits, and leaves everything there once: $what',
+    { timeout: 120_000 },
+    async ({ away, back, says }) => {
+      const { path, name } = await writeSource();
+      const { exit, stderr } = startImport(path, 60);
+      await eventually(async () => (await textsOf(name)).length > BEGUN, { timeoutMs: 40_000 });
+      await away();
+      await eventually(() => stderr().includes('waiting for it'), { timeoutMs: 30_000 });
+      await back();
+      const { code, stdout, stderr: said } = await exit;
+      expect({ code, said }).toEqual({ code: 0, said: expect.stringMatching(/it is back; the import goes on\n$/) });
+      expect(said).toContain(`parley: The ${says}`);
+      const { imported, already, bad } = JSON.parse(stdout);
+      expect({ sum: imported + already, bad }).toEqual({ sum: 2 * CONVERSATIONS, bad: 0 });
+      await expectAllOnce(name);
+    },
+  );
+});
+
+describe('an import, when a store stays away', () => {
+  it('ends with an error that says how to go on, and goes on', { timeout: 120_000 }, async () => {
+    const { path, name } = await writeSource();
+    const cut = startImport(path, 1);
+    await eventually(async () => (await textsOf(name)).length > BEGUN, { timeoutMs: 40_000 });
+    await eventStore.kill9();
+    const { code, stdout, stderr } = await cut.exit;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const lines = stderr.trim().split('\n');
+    expect(lines[0]).toMatch(/^parley: The event store .*; waiting for it, up to 1 seconds$/);
+    expect(lines.at(-1)).toMatch(/^parley: The event store .*; the same command goes on from here$/);
+
+    await eventStore.restart();
+    const again = await startImport(path, 60).exit;
+    expect(again.code).toBe(0);
+    expect(JSON.parse(again.stdout)).toMatchObject({ resumed: true, bad: 0 });
+    await expectAllOnce(name);
+  });
+
+  it('says at once that there is none to begin with', { timeout: 60_000 }, async () => {
+    const { path } = await writeSource();
+    redis.pause();
+    expect(await startImport(path, 1).exit).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'parley: The redis is unavailable\n',
+    });
+  });
+});

@@ -159,6 +159,18 @@ describe('an incomplete interaction', () => {
     expect(decideAppend(full, target, more)).toMatchObject({ ok: true });
   });
 
+  it('counts in bytes what all that are incomplete have grown to, and no longer what has ended', () => {
+    const half: InteractionEvent = {
+      type: 'InteractionContentAppended.v1',
+      data: { sequence: 1, content: [text('ü'.repeat(MAX_OPEN_BYTES / 4))] },
+    };
+    const other: InteractionEvent = { ...half, data: { ...half.data, sequence: 2 } };
+    expect(decideAppend(given(begun, begun, half), target, more)).toMatchObject({ ok: true });
+    expect(decideAppend(given(begun, begun, half, other), target, more)).toEqual(refusal('too_many_open'));
+    const ended: InteractionEvent = { type: 'InteractionFailed.v1', data: { sequence: 2, reason: '' } };
+    expect(decideAppend(given(begun, begun, half, other, ended), target, more)).toMatchObject({ ok: true });
+  });
+
   it('is held as its events have made it, until it is complete', () => {
     const appended: InteractionEvent = {
       type: 'InteractionContentAppended.v1',

@@ -21,12 +21,17 @@ export interface Interaction extends InteractionPosted {
   readonly failure: string | null;
 }
 
+/** Counted with each event, so that nobody has to serialise what is there to know how large it is. */
+export interface OpenInteraction extends Interaction {
+  readonly contentBytes: number;
+}
+
 /**
  * What is held of a channel's interactions: those that are not complete. The rest gathers without bound, and
  * is looked up.
  */
 export interface InteractionsState {
-  readonly open: Readonly<Record<string, Interaction>>;
+  readonly open: Readonly<Record<string, OpenInteraction>>;
 }
 
 /** The state of a channel's stream that decisions about interactions are made on. */
@@ -51,17 +56,25 @@ export const interactionFold: Fold<InteractionsState, InteractionEvent> = {
   evolve(state, event) {
     if (event.type === 'InteractionPosted.v1') {
       if (event.data.complete) return state;
-      const interaction = posted(event);
+      const interaction = opened(posted(event));
       return { open: { ...state.open, [interaction.sequence]: interaction } };
     }
     const { sequence } = event.data;
     const open = state.open[sequence];
     if (open === undefined) return state;
-    const after = changed(open, event);
-    const { [sequence]: _before, ...others } = state.open;
-    return { open: after.complete ? others : { ...others, [sequence]: after } };
+    if (event.type !== 'InteractionContentAppended.v1') {
+      const { [sequence]: _completed, ...others } = state.open;
+      return { open: others };
+    }
+    const contentBytes = open.contentBytes + bytesOf(event.data.content);
+    return { open: { ...state.open, [sequence]: { ...changed(open, event), contentBytes } } };
   },
 };
+
+/** An incomplete interaction, as it is held. */
+export function opened(interaction: Interaction): OpenInteraction {
+  return { ...interaction, contentBytes: bytesOf(interaction.content) };
+}
 
 /** The interaction that an event posts. */
 export function posted(event: StreamEvent<Extract<InteractionEvent, { type: 'InteractionPosted.v1' }>>): Interaction {
@@ -164,7 +177,12 @@ export function decideFail(state: InteractionContext, target: InteractionTarget,
 function isFull({ open }: InteractionsState, content: StoredContent, more = 1): boolean {
   const all = Object.values(open);
   if (all.length + more > MAX_OPEN) return true;
-  return Buffer.byteLength(JSON.stringify([...all.map((one) => one.content), content])) > MAX_OPEN_BYTES;
+  return all.reduce((bytes, { contentBytes }) => bytes + contentBytes, bytesOf(content)) > MAX_OPEN_BYTES;
+}
+
+/** As JSON, each item with a comma: so that parts add up to the whole. */
+function bytesOf(content: StoredContent): number {
+  return content.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(content)) - 1;
 }
 
 type Found = { readonly ok: true; readonly interaction: Interaction } | Extract<InteractionDecision, { ok: false }>;

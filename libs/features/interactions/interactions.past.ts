@@ -4,7 +4,7 @@ import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { blockStart } from '#libs/platform/readmodel/index.ts';
 import type { CollectionReader, HistoricEntity, HistoryReader } from '#libs/platform/readmodel/index.ts';
 
-import { changed, posted } from './interaction.decider.ts';
+import { changed, opened, posted } from './interaction.decider.ts';
 import type { Interaction, InteractionsState } from './interaction.decider.ts';
 import { interactionCodec } from './interaction.events.ts';
 import type { InteractionEvent } from './interaction.events.ts';
@@ -47,7 +47,7 @@ export async function openBefore(sources: PastSources, revision: StreamRevision)
     sequences.map((sequence) => interactionUntil(sources, keys, sequence, before)),
   );
   const found = interactions.filter((interaction) => interaction !== null);
-  return { open: Object.fromEntries(found.map((interaction) => [interaction.sequence, interaction])) };
+  return { open: Object.fromEntries(found.map((interaction) => [interaction.sequence, opened(interaction)])) };
 }
 
 /** Revisions of the events that changed an interaction, the newest first. */

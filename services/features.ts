@@ -88,7 +88,7 @@ const channelEvents = composeProjections(CHANNEL, {
   interactions: withFrames(interactionsProjection, interactionFrame),
   reactions: withFrames(reactionsProjection, reactionFrame),
 });
-const channelStream = withHistory(channelEvents, {
+export const channelStream = withHistory(channelEvents, {
   channel: (state) => state.channel,
   open: (state) => openSequences(state.interactions),
 });

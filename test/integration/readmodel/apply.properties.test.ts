@@ -8,11 +8,12 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { foldEvents } from '#libs/kernel/decider.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { READ_MODEL_PREFIX, ReadModel } from '#libs/platform/readmodel/index.ts';
 import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { composeFeatures, composeReadModels } from '#services/features.ts';
+import { channelStream, composeFeatures, composeReadModels } from '#services/features.ts';
 import type { Features, ReadModels } from '#services/features.ts';
 import { foldChannel } from '#test/support/channel-fold.ts';
 import { ADA } from '#test/support/channel-with-a-past.ts';
@@ -223,6 +224,55 @@ describe('applying the events of a random history', () => {
           ]);
           expect(await dumpReadModels(test.platform.redis)).toEqual(live);
         }),
+        RUNS,
+      );
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** What a gateway applies right after its append, without a look at what the read model has. */
+async function appendedRuns({ organizationId, channelId }: PlayedChannel, size: number) {
+  const log = await logOf([{ organizationId, channelId }]);
+  const events = log.map((stored) => channelStream.codec.decode(stored)).filter((event) => event !== null);
+  let before = channelStream.fold.initialState;
+  return Array.from({ length: Math.ceil(events.length / size) }, (_, index) => {
+    const [first, ...later] = events.slice(index * size, (index + 1) * size);
+    if (first === undefined) throw new TypeError('a run without an event');
+    const run = { organizationId, id: channelId, before, events: [first, ...later] as const };
+    before = foldEvents(channelStream.fold, before, run.events);
+    return { ...run, after: before };
+  });
+}
+
+describe('what gateways have appended', () => {
+  it(
+    'makes the same read models, in whatever order they come to apply it, at once or not',
+    async () => {
+      const order = fc.infiniteStream(fc.nat({ max: 1_000 }));
+      await fc.assert(
+        fc.asyncProperty(
+          commandHistories(),
+          fc.integer({ min: 1, max: 8 }),
+          order,
+          fc.boolean(),
+          async (history, size, places, atOnce) => {
+            const { channels, live } = await play(history);
+            const runs = (await Promise.all(channels.map((channel) => appendedRuns(channel, size)))).flat();
+            const shuffled = runs
+              .map((run) => ({ run, place: places.next().value ?? 0 }))
+              .sort((one, other) => one.place - other.place);
+            await test.platform.redis.flushall();
+            const applying: Promise<void>[] = [];
+            for (const { run, place } of shuffled) {
+              const { projector } = projectors[place % 2] ?? projectors[0];
+              applying.push(projector.applyAppended(channelStream, run));
+              if (!atOnce) await applying.at(-1);
+            }
+            await Promise.all(applying);
+            expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+          },
+        ),
         RUNS,
       );
     },

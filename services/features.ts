@@ -6,6 +6,7 @@ import {
   CHANNEL,
   channelBefore,
   ChannelCommands,
+  channelEventTypes,
   channelFrame,
   ChannelQueries,
   channelProjection,
@@ -16,6 +17,7 @@ import {
   draftRoutes,
   Drafts,
   InteractionCommands,
+  interactionEventTypes,
   interactionFrame,
   interactionLiveCommands,
   InteractionQueries,
@@ -44,6 +46,7 @@ import {
   ReactionAnnotations,
   ReactionCommands,
   reactionFrame,
+  reactionEventTypes,
   reactionLiveCommands,
   reactionRoutes,
   reactionsProjection,
@@ -52,6 +55,7 @@ import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/fea
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
 import {
+  asyncApiRoute,
   CANCEL_RUN,
   eventStreamRoutes,
   FeatureLiveCommands,
@@ -62,7 +66,13 @@ import {
   ticketRoutes,
   Typing,
 } from '#libs/features/realtime/index.ts';
-import type { LiveValues, RealtimeNode, RealtimePorts, Tickets } from '#libs/features/realtime/index.ts';
+import type {
+  DescribedProtocol,
+  LiveValues,
+  RealtimeNode,
+  RealtimePorts,
+  Tickets,
+} from '#libs/features/realtime/index.ts';
 import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
 import type { LiveCommandType } from '#libs/platform/live/index.ts';
 import {
@@ -263,6 +273,12 @@ function commandOptions({ metrics, log }: Platform): CommandHandlerOptions {
   };
 }
 
+/** All that travels over sockets, as the features describe it. */
+export function describedProtocol({ realtime }: Features): DescribedProtocol {
+  const events = [...channelEventTypes, ...interactionEventTypes, ...reactionEventTypes];
+  return { events, commands: realtime.commands.types };
+}
+
 /** Declares every route of the API. */
 export function featureRoutes(
   features: Features,
@@ -281,6 +297,7 @@ export function featureRoutes(
     draftRoutes(app, features.interactions);
     reactionRoutes(app, { ...features.reactions, ...people, interactions: features.interactions.queries });
     eventStreamRoutes(app, { node, channels: channels.queries });
+    asyncApiRoute(app, describedProtocol(features));
     ticketRoutes(app, { tickets: features.realtime.tickets, channels: channels.queries });
     channelRoutes(app, { ...channels, users: users.queries });
     participantRoutes(app, { ...channels, users: users.queries });

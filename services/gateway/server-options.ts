@@ -19,7 +19,9 @@ export function serverOptions(
     info: {
       title: 'Parley',
       version: '0.1.0',
-      description: 'Channels and interactions of conversational AI agents, as an event log and its read models.',
+      description:
+        'Channels and interactions of conversational AI agents, as an event log and its read models. What is told of a ' +
+        'channel as it happens is described in [/asyncapi.json](/asyncapi.json).',
     },
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,

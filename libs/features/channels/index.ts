@@ -9,6 +9,7 @@ export type { KnownUser, UserDirectory } from './channels.inputs.ts';
 export { channelFrame } from './channels.frames.ts';
 export { channelProjection } from './channels.projection.ts';
 export { channelBefore, ChannelQueries } from './channels.queries.ts';
+export { channelEventTypes } from './channels.live.ts';
 export { channelRoutes } from './channels.routes.ts';
 export { createChannelBody } from './channels.schemas.ts';
 export type { CreateChannelBody } from './channels.schemas.ts';

@@ -11,11 +11,16 @@ export { interactionFrame } from './interactions.frames.ts';
 export { openBefore, openSequences } from './interactions.past.ts';
 export type { InteractionDirectory } from './interaction-directory.ts';
 export { interactionToPost, requirePlace } from './interactions.inputs.ts';
-export { interactionLiveCommands } from './interactions.live.ts';
+export { interactionEventTypes, interactionLiveCommands } from './interactions.live.ts';
 export { interactionKeys } from './interactions.keys.ts';
 export { interactionsProjection } from './interactions.projection.ts';
 export { InteractionQueries } from './interactions.queries.ts';
 export { ToolCallUpdates } from './tool-call-updates.ts';
 export { interactionRoutes } from './interactions.routes.ts';
-export { interactionParams, interactionSchema, postInteractionBody } from './interactions.schemas.ts';
+export {
+  interactionParams,
+  interactionSchema,
+  postInteractionBody,
+  readReceiptSchema,
+} from './interactions.schemas.ts';
 export type { PostInteractionBody } from './interactions.schemas.ts';

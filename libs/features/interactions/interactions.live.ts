@@ -1,12 +1,12 @@
 import { liveCommand } from '#libs/platform/live/index.ts';
-import type { LiveCommandType } from '#libs/platform/live/index.ts';
+import type { LiveCommandType, LiveEventType } from '#libs/platform/live/index.ts';
 
 import { withMemory } from './interaction-directory.ts';
 import type { InteractionDirectory } from './interaction-directory.ts';
 import type { InteractionCommands } from './interactions.commands.ts';
 import { interactionError } from './interactions.errors.ts';
 import { interactionToPost } from './interactions.inputs.ts';
-import { postInteractionBody } from './interactions.schemas.ts';
+import { interactionSchema, postInteractionBody } from './interactions.schemas.ts';
 
 /** What sockets may do with interactions: the same as `POST /api/v1/channels/{id}/interactions`. */
 export function interactionLiveCommands(parts: {
@@ -33,3 +33,14 @@ export function interactionLiveCommands(parts: {
     }),
   ];
 }
+
+// What depends on the reader stands in them as if nobody read.
+const data = interactionSchema.nullable();
+
+/** What listeners can be told of interactions. The data are null where the socket has not asked for such ones. */
+export const interactionEventTypes: readonly LiveEventType[] = [
+  { type: 'interaction.posted', summary: 'An interaction was posted, or begun', data },
+  { type: 'interaction.updated', summary: 'Content was added to one that is not complete', data },
+  { type: 'interaction.completed', summary: 'One that was begun is complete', data },
+  { type: 'interaction.failed', summary: 'One that was begun has failed: `metadata.failure` says why', data },
+];

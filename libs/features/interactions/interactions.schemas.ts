@@ -32,7 +32,7 @@ const reactionSummary = z
   })
   .meta({ id: 'ReactionSummary' });
 
-const readReceipt = z
+export const readReceiptSchema = z
   .object({
     id: z.string(),
     message_event_id: z.string(),
@@ -60,7 +60,7 @@ const members = {
   organization_application: z.string().nullable(),
   reactions: z.array(reactionSummary).nullable(),
   mention_invite_prompt_dismissed: z.boolean(),
-  agent_read_receipts: z.array(readReceipt).nullable(),
+  agent_read_receipts: z.array(readReceiptSchema).nullable(),
 };
 
 const nestedInteraction = z.object(members).meta({ id: 'NestedInteraction' });

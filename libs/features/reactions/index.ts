@@ -4,5 +4,5 @@ export { ReactionCommands } from './reactions.commands.ts';
 export { reactionFrame } from './reactions.frames.ts';
 export { reactionsProjection } from './reactions.projection.ts';
 export { ReactionAnnotations } from './reactions.queries.ts';
-export { reactionLiveCommands } from './reactions.live.ts';
+export { reactionEventTypes, reactionLiveCommands } from './reactions.live.ts';
 export { reactionRoutes } from './reactions.routes.ts';

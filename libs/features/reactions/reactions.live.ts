@@ -1,10 +1,12 @@
-import { placeOfInteraction } from '#libs/features/interactions/index.ts';
+import { z } from 'zod';
+
+import { placeOfInteraction, readReceiptSchema } from '#libs/features/interactions/index.ts';
 import type { InteractionPlace } from '#libs/features/interactions/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 import { liveCommand } from '#libs/platform/live/index.ts';
-import type { LiveCommandType } from '#libs/platform/live/index.ts';
+import type { LiveCommandType, LiveEventType } from '#libs/platform/live/index.ts';
 
 import type { ReactionCommands, ReactionResult } from './reactions.commands.ts';
 import { reactionError } from './reactions.errors.ts';
@@ -54,3 +56,29 @@ function revisionOf(result: ReactionResult): StreamRevision {
   if (!result.ok) throw reactionError(result.rejection);
   return result.revision;
 }
+
+const reaction = z
+  .object({
+    interaction_id: z.string(),
+    emoji: z.string(),
+    reactor: z.object({ type: z.enum(['user', 'agent']), id: z.string(), name: z.string().nullable() }),
+    target_role: z.enum(['user', 'assistant']),
+    target_sender_id: z.string().nullable(),
+  })
+  .meta({ id: 'Reaction' });
+
+const dismissal = z
+  .object({ interaction_id: z.string(), user_id: z.string() })
+  .meta({ id: 'MentionInvitePromptDismissal' });
+
+/** What listeners can be told of what is added to interactions. */
+export const reactionEventTypes: readonly LiveEventType[] = [
+  { type: 'reaction.added', summary: 'A user or an agent reacted', data: reaction },
+  { type: 'reaction.removed', summary: 'A reaction was taken back', data: reaction },
+  { type: 'receipt.added', summary: 'An agent has read a message', data: readReceiptSchema },
+  {
+    type: 'mention_invite_prompt.dismissed',
+    summary: 'The sender of a message does not want to invite those whom it mentions',
+    data: dismissal,
+  },
+];

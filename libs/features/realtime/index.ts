@@ -2,6 +2,8 @@
  * Realtime: what happens in a channel, told to whoever listens. Here is what stands beside the sockets: the
  * frames of the protocol, tickets, and who may listen.
  */
+export { asyncApiDocument, asyncApiRoute } from './asyncapi.ts';
+export type { DescribedProtocol } from './asyncapi.ts';
 export { clientFrame, decodeClientFrame, encodeFrame, PING, PONG, serverFrame } from './frames.schemas.ts';
 export type { ClientFrame, ErrorDetail, Include, ServerFrame } from './frames.schemas.ts';
 export { eventStreamRoutes } from './event-stream.routes.ts';

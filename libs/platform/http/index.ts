@@ -60,6 +60,7 @@ export {
   conflict,
   forbidden,
   HttpError,
+  JSON_TYPE,
   invalid,
   notFound,
   preconditionFailed,

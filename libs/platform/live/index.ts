@@ -8,6 +8,7 @@ export { eventFrame, FRAME_FLAG, UNKNOWN_EVENT, withoutData } from './event-fram
 export type { EventFrame, EventFrameParts, ReadyJson } from './event-frame.ts';
 export { liveCommand } from './live-command.ts';
 export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
+export type { LiveEventType } from './live-event.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export type { LiveItem } from './live-message.ts';
 export { liveTopic } from './live.keys.ts';

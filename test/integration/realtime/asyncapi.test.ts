@@ -1,0 +1,145 @@
+import { Parser } from '@asyncapi/parser';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import { clientFrame, PROTOCOL, serverFrame } from '#libs/features/realtime/index.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { composeFeatures, describedProtocol } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let features: Features;
+let served: Answer;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  features = composeFeatures(api.stores.platform);
+  served = await api.call({ method: 'GET', url: '/asyncapi.json' });
+});
+afterAll(() => api.stop());
+
+function call(method: Call['method'], url: string, body?: object): Promise<Answer> {
+  return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
+}
+
+/** What the public parser finds wrong; hints and style aside. */
+async function faultsOf(document: string): Promise<string[]> {
+  const { diagnostics } = await new Parser().parse(document);
+  return diagnostics
+    .filter(({ severity }) => severity <= 1)
+    .map(({ severity, path, message }) => `${severity} ${path.join('.')}: ${message}`);
+}
+
+const kindsOf = (union: typeof clientFrame | typeof serverFrame): string[] =>
+  union.options.map((option) => String([...option.shape.frame.values][0]));
+
+describe('the AsyncAPI document', () => {
+  it('is served to everybody, and the public parser finds nothing wrong with it', async () => {
+    expect(served.status).toBe(200);
+    expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(served.json.asyncapi).toBe('3.0.0');
+    expect(await faultsOf(served.bytes)).toEqual([]);
+  });
+
+  it('would be found to be wrong if it were', async () => {
+    const { operations, ...others } = served.json;
+    const broken = { ...others, operations: { ...operations, tell: { ...operations.tell, action: 'shout' } } };
+    expect(await faultsOf(JSON.stringify(broken))).not.toEqual([]);
+    const dangling = served.bytes.replaceAll('#/components/schemas/Frame.hello', '#/components/schemas/nowhere');
+    expect(await faultsOf(dangling)).not.toEqual([]);
+  });
+
+  it('tells every frame, every event and every command, by whoever sends it', () => {
+    const { operations, components } = served.json;
+    const { events, commands } = describedProtocol(features);
+    const named = ({ messages }: { messages: { $ref: string }[] }): string[] =>
+      messages.map(({ $ref }) => $ref.slice($ref.lastIndexOf('/') + 1));
+    const types = events.map(({ type }) => type);
+    const told = kindsOf(serverFrame).filter((kind) => kind !== 'event');
+    expect(named(operations.tell).toSorted()).toEqual([...told, ...types].toSorted());
+    expect(named(operations.stream)).toEqual(types);
+    const sent = kindsOf(clientFrame).filter((kind) => kind !== 'command');
+    expect(named(operations.hear).toSorted()).toEqual(sent.toSorted());
+    expect(named(operations.command)).toEqual(commands.map(({ type }) => type));
+    expect(named(operations.command.reply)).toEqual(['ack', 'error']);
+    expect(Object.keys(components.messages).toSorted()).toEqual(
+      [...new Set([...told, ...types, ...sent, ...named(operations.command)])].toSorted(),
+    );
+  });
+
+  it('shows what a client must know: the ticket, the subprotocol, and what each side may leave out', () => {
+    const { channels, components, servers } = served.json;
+    expect(channels.websocket.address).toBe('/api/v1/channels/{id}/websocket');
+    expect(channels.websocket.bindings.ws.headers.properties['Sec-WebSocket-Protocol'].description).toContain(PROTOCOL);
+    expect(Object.keys(channels.websocket.bindings.ws.query.properties)).toEqual(['ticket']);
+    expect(servers.websocket.security.map(({ $ref }: { $ref: string }) => $ref)).toEqual([
+      '#/components/securitySchemes/ticketAsSubprotocol',
+      '#/components/securitySchemes/ticketInQuery',
+    ]);
+    const { schemas } = components;
+    expect(schemas['Frame.resume']).toMatchObject({ required: ['frame'], additionalProperties: false });
+    expect(schemas['Frame.resume'].properties.after).toMatchObject({ type: 'integer', minimum: 0 });
+    expect(schemas['Frame.hello'].required).toContain('head');
+    expect(schemas['Command.interaction.post'].properties.data.$ref).toBe('#/components/schemas/InteractionPostSent');
+    expect(schemas.InteractionPostSent.required).toEqual(['content']);
+    expect(schemas['Event.interaction.posted'].properties).toMatchObject({
+      frame: { const: 'event' },
+      type: { const: 'interaction.posted' },
+      seq: { type: 'integer', minimum: 1 },
+    });
+    expect(JSON.stringify(schemas)).not.toContain('#/definitions/');
+  });
+
+  it('is linked from the reference of the HTTP API', async () => {
+    const openapi = await api.call({ method: 'GET', url: '/openapi.json' });
+    expect(openapi.json.info.description).toContain('/asyncapi.json');
+  });
+});
+
+describe('what a channel tells', () => {
+  it('is, event by event, what the document says of its type', async () => {
+    const { id: channelId } = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json;
+    const path = `/api/v1/channels/${channelId}`;
+    const content = [{ type: 'text', text: 'x' }];
+    const said = (await call('POST', `${path}/interactions`, { content, span_id: 'root' })).json;
+    const begun: string[] = [];
+    for (let n = 0; n < 2; n++) {
+      const body = { content: [], complete: false, participant: { type: 'system' }, parent_span_id: 'root' };
+      begun.push((await call('POST', `${path}/interactions`, body)).json.id);
+    }
+    const at = `/api/v1/interactions/${said.id}`;
+    const user = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json;
+    const steps = [
+      await call('PATCH', path, { name: 'Another name', meta_data: { a: [1] } }),
+      await call('POST', `/api/v1/interactions/${begun[0]}/content`, { content }),
+      await call('POST', `/api/v1/interactions/${begun[0]}/complete`, {}),
+      await call('POST', `/api/v1/interactions/${begun[1]}/fail`, { reason: 'no more' }),
+      await call('PUT', `${at}/reactions/${encodeURIComponent('👍')}`, { agent_id: 'agent', agent_name: 'Robin' }),
+      await call('DELETE', `${at}/reactions/${encodeURIComponent('👍')}?agent_id=agent`),
+      await call('POST', `${at}/read_receipts`, { agent_id: 'agent' }),
+      await call('POST', `${at}/mention_invite_prompt/dismiss`),
+      await call('POST', `${path}/participants`, { type: 'agent', id: 'agent', name: 'Robin' }),
+      await call('POST', `${path}/participants`, { type: 'authenticated_user', user_id: user.id }),
+    ];
+    const { items } = (await call('GET', `${path}/participants`)).json;
+    steps.push(await call('DELETE', `${path}/participants/${items.at(-1).participant_id}`));
+    steps.push(await call('POST', `${path}/archive`));
+    expect(steps.map(({ status }) => status)).toEqual(steps.map(() => 200));
+
+    const schemas = new Map(describedProtocol(features).events.map(({ type, data }) => [type, data]));
+    const seen = new Set<string>();
+    const { log } = features.realtime;
+    for await (const page of log.framesAfter(api.organizationId, channelId, 0 as ChannelSequence)) {
+      for (const { json } of page) {
+        const frame = serverFrame.parse(JSON.parse(json));
+        const { type, data } = z.object({ type: z.string(), data: z.unknown() }).parse(frame);
+        // What the schema does not name would be lost in what it gives back.
+        expect(schemas.get(type)?.parse(data)).toEqual(data);
+        seen.add(type);
+      }
+    }
+    expect([...seen].toSorted()).toEqual([...schemas.keys()].toSorted());
+  });
+});

@@ -28,6 +28,11 @@ export class Heartbeats {
     this.#slots[listener.slot]?.delete(listener);
   }
 
+  /** All of them. */
+  *[Symbol.iterator](): Iterator<ChannelListener> {
+    for (const slot of this.#slots) yield* slot;
+  }
+
   tick(): void {
     this.#now += 1;
     // First those who were asked before: who is asked now has not answered yet.

@@ -51,7 +51,8 @@ export class LiveChannel {
   readonly #ring = new FrameRing();
   readonly #fanOut: FanOut;
   readonly #values: ValueCatchUp;
-  readonly #members = new Set<ChannelListener>();
+  /** Those that are not live yet. */
+  readonly #arriving = new Set<ChannelListener>();
   readonly #pending = new Map<number, ChannelFrame>();
   #head = 0 as ChannelSequence;
   /** The newest sequence that was heard of. */
@@ -126,9 +127,14 @@ export class LiveChannel {
     return this.#archived;
   }
 
-  /** All who listen, live or on their way there. */
-  get members(): ReadonlySet<ChannelListener> {
-    return this.#members;
+  /** How many listen, live or on their way there. */
+  get size(): number {
+    return this.#arriving.size + this.#fanOut.size;
+  }
+
+  /** All who listen. */
+  members(): readonly ChannelListener[] {
+    return [...this.#arriving, ...this.#fanOut.all()];
   }
 
   /** A number that is known to be a sequence of this channel, or 0. */
@@ -138,23 +144,23 @@ export class LiveChannel {
 
   /** Stays open for a listener that has yet to say from where on it wants the events. */
   keepFor(listener: ChannelListener): void {
-    this.#members.add(listener);
+    this.#arriving.add(listener);
   }
 
   /** Begins with a listener at its position, which must not be beyond the head. */
   join(listener: ChannelListener): void {
-    this.#members.add(listener);
+    this.#arriving.add(listener);
     void replay(this, listener, this.#parts);
   }
 
   leave(listener: ChannelListener): void {
-    this.#members.delete(listener);
+    this.#arriving.delete(listener);
     this.#fanOut.remove(listener);
   }
 
   /** For a replay that has come to the head: what is due to the others is written first, so that nothing is doubled. */
   enter(listener: ChannelListener): void {
-    if (!this.#members.has(listener)) return;
+    if (!this.#arriving.delete(listener)) return;
     this.#fanOut.flush();
     this.#fanOut.add(listener);
     listener.caughtUp(this.#head);
@@ -197,7 +203,7 @@ export class LiveChannel {
 
   /** Asks again for values that could not be read before. */
   retryValues(): void {
-    for (const listener of this.#members) if (listener.lacksValues) this.#values.request(listener);
+    for (const listener of this.#fanOut.all()) if (listener.lacksValues) this.#values.request(listener);
   }
 
   /** Writes what is due, at once. */

@@ -94,7 +94,7 @@ export class LiveChannels {
   tick(): void {
     this.#ticks += 1;
     for (const [name, known] of this.#known) {
-      if (known.channel.members.size > 0 || !known.channel.isOpen) known.idle = 0;
+      if (known.channel.size > 0 || !known.channel.isOpen) known.idle = 0;
       else if (++known.idle > IDLE_TICKS) this.#forget(name, known.channel);
     }
     if (this.#ticks % SWEEP_TICKS === 0) void this.#sweep();

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { newId } from '#libs/kernel/ids.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { AccessChecks } from './access-checks.ts';
@@ -33,17 +34,20 @@ export interface Awaited {
 
 const ACCESS_TICKS = 20;
 const FLUSH_MS = 5_000;
+const MAX_SCOPES = 100;
 
 /**
  * All listeners of this process, websockets and event streams, and what they share: channels, one clock, and the
  * end. `tick` runs once a second for all of them.
  */
 export class RealtimeNode {
+  /** Names this node among all. */
+  readonly id = newId();
   readonly channels: LiveChannels;
   readonly commands: LiveCommands;
   readonly metrics: RealtimeMetrics;
   readonly #platform: Pick<Platform, 'log'>;
-  readonly #listeners = new Set<ChannelListener>();
+  /** Its listeners, too. */
   readonly #heartbeats = new Heartbeats();
   readonly #checks: AccessChecks;
   /** In the order in which they came, each with the tick by which it must have begun. */
@@ -51,6 +55,8 @@ export class RealtimeNode {
   readonly #running = new Set<Promise<unknown>>();
   readonly #clock: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
+  readonly #scopes = new Map<string, readonly string[]>();
+  #sessions = 0;
   #ticks = 0;
   #stopping: Promise<void> | undefined;
 
@@ -63,11 +69,29 @@ export class RealtimeNode {
     this.channels = new LiveChannels(platform, {
       ...ports,
       metrics: this.metrics,
-      onAccessChange: (channel) => this.#checks.request(channel.members),
+      onAccessChange: (channel) => this.#checks.request(channel.members()),
     });
     this.#unsubscribe = ports.access.onChange((change) => this.#onAccessChange(change));
     this.#clock = setInterval(() => this.#tick(), tickMs);
     this.#clock.unref();
+  }
+
+  /** Seconds since the node began. */
+  get now(): number {
+    return this.#ticks;
+  }
+
+  /** A number that no other session of this node has. */
+  nextSession(): number {
+    return (this.#sessions += 1);
+  }
+
+  /** As few as there are: most keys may do the same. */
+  shared(scopes: readonly string[]): readonly string[] {
+    const name = scopes.join(' ');
+    const known = this.#scopes.get(name);
+    if (known === undefined && this.#scopes.size < MAX_SCOPES) this.#scopes.set(name, scopes);
+    return known ?? scopes;
   }
 
   get isStopping(): boolean {
@@ -76,7 +100,6 @@ export class RealtimeNode {
 
   /** Takes a listener in: from now on it is asked for signs of life, and whether it may listen. */
   add(listener: ChannelListener): void {
-    this.#listeners.add(listener);
     this.#heartbeats.add(listener);
     // The grant may be older than the loss of what it stood for.
     this.#checks.request([listener]);
@@ -84,12 +107,11 @@ export class RealtimeNode {
 
   /** Once it is closed altogether. */
   remove(listener: ChannelListener): void {
-    this.#listeners.delete(listener);
     this.#heartbeats.remove(listener);
   }
 
   #onAccessChange({ kind, concerns }: AccessChange): void {
-    const concerned = [...this.#listeners].filter(({ grant }) => concerns(grant));
+    const concerned = [...this.#heartbeats].filter(({ grant }) => concerns(grant));
     if (kind === 'doubtful') return this.#checks.request(concerned);
     for (const listener of concerned) listener.close(CLOSE.accessLost, 'Access to the channel was lost');
   }
@@ -125,11 +147,11 @@ export class RealtimeNode {
     const late = delay(FLUSH_MS, undefined, { signal: abort.signal }).catch(() => undefined);
     await Promise.race([Promise.allSettled(this.#running), late]);
     this.channels.flush();
-    const all = [...this.#listeners];
+    const all = [...this.#heartbeats];
     for (const listener of all) listener.close(CLOSE.restart, 'This process is stopping: connect again and resume');
     await Promise.race([Promise.all(all.map((listener) => listener.closed())), late]);
     abort.abort();
-    for (const listener of this.#listeners) listener.cut();
+    for (const listener of [...this.#heartbeats]) listener.cut();
     clearInterval(this.#clock);
     this.#unsubscribe();
     this.channels.close();
@@ -144,15 +166,15 @@ export class RealtimeNode {
       one.onTooLate();
     }
     this.channels.tick();
-    if (this.#ticks % ACCESS_TICKS === 0) this.#checks.request(this.#listeners);
+    if (this.#ticks % ACCESS_TICKS === 0) this.#checks.request(this.#heartbeats);
     this.#gauge();
   }
 
   #gauge(): void {
-    let websockets = 0;
-    for (const { form } of this.#listeners) if (form === 'websocket') websockets += 1;
-    this.metrics.listeners('websocket', websockets);
-    this.metrics.listeners('event-stream', this.#listeners.size - websockets);
+    const open = { websocket: 0, 'event-stream': 0 };
+    for (const { form } of this.#heartbeats) open[form] += 1;
+    this.metrics.listeners('websocket', open.websocket);
+    this.metrics.listeners('event-stream', open['event-stream']);
     this.metrics.channels(this.channels.size);
   }
 }

@@ -1,5 +1,4 @@
 import { Fault } from '#libs/kernel/faults.ts';
-import { newId } from '#libs/kernel/ids.ts';
 import { FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { textFrame } from '#libs/platform/websocket/index.ts';
 import type { Connection, ConnectionOwner } from '#libs/platform/websocket/index.ts';
@@ -15,15 +14,15 @@ import type { Grant, LiveCommandOutcome } from './realtime.ports.ts';
 
 const PING_FRAME = textFrame(PING);
 const PONG_FRAME = textFrame(PONG);
-const MINUTE_MS = 60_000;
+const MINUTE = 60;
 
 /**
  * One websocket of a client, as a state machine: `opening` until the channel is heard, `greeted` until the
  * client has said from where on it wants the events, then `following` it to its end.
  */
 export class SocketSession extends ChannelListener implements ConnectionOwner {
-  readonly grant: Grant;
-  readonly id = newId();
+  #grant: Grant;
+  readonly #number: number;
   readonly #node: RealtimeNode;
   readonly #connection: Connection;
   #phase: 'opening' | 'greeted' | 'following' = 'opening';
@@ -33,7 +32,7 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   #early: Buffer[] | null = null;
   #heard = true;
   #frames = 0;
-  #minuteFrom = 0;
+  #minuteFrom: number;
   #closing = false;
   #onGone: (() => void) | null = null;
 
@@ -41,8 +40,19 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   constructor(node: RealtimeNode, grant: Grant, connection: Connection) {
     super();
     this.#node = node;
-    this.grant = grant;
+    this.#grant = grant;
+    this.#number = node.nextSession();
+    this.#minuteFrom = node.now;
     this.#connection = connection;
+  }
+
+  get grant(): Grant {
+    return this.#grant;
+  }
+
+  /** Names it in its hello, and to commands; unique. Put together when needed: there are many sessions. */
+  get id(): string {
+    return `${this.#node.id}-${this.#number}`;
   }
 
   get form(): 'websocket' {
@@ -84,6 +94,9 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
 
   #greet(channel: LiveChannel): void {
     this.#channel = channel;
+    // What is the same for many is held once.
+    const { organizationId, channelId } = channel;
+    this.#grant = { ...this.#grant, organizationId, channelId, scopes: this.#node.shared(this.#grant.scopes) };
     this.#phase = 'greeted';
     channel.keepFor(this);
     this.#send({
@@ -125,8 +138,8 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   #admit(): boolean {
     if (!this.isOpen) return false;
     this.#heard = true;
-    const now = performance.now();
-    if (this.#frames === 0 || now - this.#minuteFrom >= MINUTE_MS) {
+    const { now } = this.#node;
+    if (now - this.#minuteFrom >= MINUTE) {
       this.#frames = 0;
       this.#minuteFrom = now;
     }

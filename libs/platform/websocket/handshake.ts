@@ -6,6 +6,7 @@ import { WebSocketServer } from 'ws';
 
 import { Connection } from './connection.ts';
 import type { ConnectionOwner } from './connection.ts';
+import { goneBeforeHandshake } from './upgrades.ts';
 
 export interface HandshakeOptions {
   /** Bytes of the largest message; a larger one closes with 1009. */
@@ -47,6 +48,8 @@ export class Handshakes {
     owned: (connection: Connection) => ConnectionOwner,
   ): void {
     if (!(socket instanceof Socket)) return void socket.destroy();
+    // The library has its own, now and for as long as the connection lasts.
+    setImmediate(() => socket.off('error', goneBeforeHandshake));
     this.#protocol = protocol;
     this.#server.handleUpgrade(request, socket, head, (connection) => {
       // The server was told to make its sockets of this class.

@@ -40,8 +40,7 @@ export class Upgrades {
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // Until the handshake: a peer that goes away is no error of ours.
-    socket.on('error', ignore);
+    socket.on('error', goneBeforeHandshake);
     const path = pathOf(request);
     if (this.#handler === null) {
       refuseUpgrade(socket, 503, 'stopping', 'This process serves no websockets now', { 'retry-after': '2' });
@@ -50,7 +49,8 @@ export class Upgrades {
   }
 }
 
-function ignore(): void {}
+/** A listener until the handshake, for a peer that goes away is no error of ours. */
+export function goneBeforeHandshake(): void {}
 
 export function pathOf({ url = '/' }: IncomingMessage): string {
   const query = url.indexOf('?');

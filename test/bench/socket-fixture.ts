@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { liveTopic } from '#libs/platform/live/index.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 import { prepareChannels } from './channel-fixture.ts';
@@ -45,7 +46,7 @@ export async function prepareSockets(env: Readonly<Record<string, string>> = {})
   const redis = await startTestRedis();
   const channel = await prepareChannels(1, { ...env, REDIS_URL: redis.url });
   const path = `${channel.paths[0]}/websocket`;
-  const { template, frame, topic } = frameOf(channel);
+  const { template, frame, channelId } = frameOf(channel);
   return {
     frame,
     channel,
@@ -53,11 +54,17 @@ export async function prepareSockets(env: Readonly<Record<string, string>> = {})
     async parley(flags) {
       const parley = await channel.start(flags);
       const port = Number(parley.url.port);
+      const { organizationId } = await serviceKey(parley.url, channel.headers);
       return {
         pid: parley.pid,
         port,
         // Behind the channel's creation.
-        trigger: { redisUrl: redis.url, topic, template: `E @SEQ@ 0 ${template}`, sequence: 2 },
+        trigger: {
+          redisUrl: redis.url,
+          topic: liveTopic(organizationId, channelId),
+          template: `E @SEQ@ 0 ${template}`,
+          sequence: 2,
+        },
         requests: async (count) =>
           (await tickets(parley.url, channel, count)).map((ticket) => ({
             path,
@@ -78,15 +85,15 @@ export async function prepareSockets(env: Readonly<Record<string, string>> = {})
 }
 
 /** As posted interactions are told: with a document of the usual size as its data. */
-function frameOf({ body, paths }: ChannelFixture): { template: string; frame: string; topic: string } {
-  const { id, organization_id: organization } = JSON.parse(body) as { id: string; organization_id: string };
+function frameOf({ body, paths }: ChannelFixture): { template: string; frame: string; channelId: string } {
+  const { id } = JSON.parse(body) as { id: string };
   const at = '2026-01-01T00:00:00.000Z';
   const template = `{"frame":"event","seq":@SEQ@,"type":"channel.updated","at":"${at}","data":${body}}`;
   if (paths[0]?.endsWith(id) !== true) throw new Error('the body is not of the first channel');
   return {
     template,
     frame: template.replace('@SEQ@', '100002'),
-    topic: `parley:live:{${organization}:${id}}:topic`,
+    channelId: id,
   };
 }
 
@@ -143,10 +150,13 @@ export async function tickets(
 ): Promise<string[]> {
   const values: string[] = [];
   // A service: users listen only to channels that they take part in.
-  const authorization = `Bearer ${await serviceKey(url, headers)}`;
+  const authorization = `Bearer ${(await serviceKey(url, headers)).key}`;
   async function issue(): Promise<void> {
     for (let asked = values.push(''); asked <= count; asked = values.push('')) {
-      const response = await fetch(new URL(`${paths[0]}/websocket_ticket`, url), { method: 'POST', headers: { authorization } });
+      const response = await fetch(new URL(`${paths[0]}/websocket_ticket`, url), {
+        method: 'POST',
+        headers: { authorization },
+      });
       const text = await response.text();
       if (!response.ok) throw new Error(`no ticket: ${response.status} ${text}`);
       values[asked - 1] = (JSON.parse(text) as { value: string }).value;
@@ -156,10 +166,14 @@ export async function tickets(
   return values.slice(0, count);
 }
 
-async function serviceKey(url: URL, headers: Readonly<Record<string, string>>): Promise<string> {
+async function serviceKey(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ readonly key: string; readonly organizationId: string }> {
   const body = JSON.stringify({ name: 'tickets', scopes: ['read'], principal: { type: 'service', id: 'benchmark' } });
   const response = await fetch(new URL('/api/v1/keys', url), { method: 'POST', headers, body });
   const text = await response.text();
   if (!response.ok) throw new Error(`no key: ${response.status} ${text}`);
-  return (JSON.parse(text) as { key: string }).key;
+  const { key, organization_id: organizationId } = JSON.parse(text) as { key: string; organization_id: string };
+  return { key, organizationId };
 }

@@ -21,6 +21,7 @@ import {
   interactionFrame,
   interactionLiveCommands,
   InteractionQueries,
+  InteractionTreeIndex,
   interactionRoutes,
   interactionsProjection,
   openBefore,
@@ -167,7 +168,8 @@ export function composeFeatures(platform: Platform): Features {
   const history = new HistoryReader(platform, projector, collections);
   const updates = new ToolCallUpdates(platform);
   const annotations = new ReactionAnnotations(collections);
-  const interactionQueries = new InteractionQueries(reader, collections, history, { annotations, updates });
+  const tree = new InteractionTreeIndex(platform);
+  const interactionQueries = new InteractionQueries(reader, collections, history, { annotations, tree, updates });
   const keyChanges = new KeyChanges(platform);
   const users = new UserCommands(stores, {
     ...options,

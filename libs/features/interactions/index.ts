@@ -14,6 +14,7 @@ export { interactionToPost, requirePlace } from './interactions.inputs.ts';
 export { interactionEventTypes, interactionLiveCommands } from './interactions.live.ts';
 export { interactionKeys } from './interactions.keys.ts';
 export { interactionsProjection } from './interactions.projection.ts';
+export { InteractionTreeIndex } from './interactions.tree-index.ts';
 export { InteractionQueries } from './interactions.queries.ts';
 export { ToolCallUpdates } from './tool-call-updates.ts';
 export { interactionRoutes } from './interactions.routes.ts';

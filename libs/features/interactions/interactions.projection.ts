@@ -114,10 +114,6 @@ export function childMember(parentSpanId: string, sequence: ChannelSequence): st
   return `${parentSpanId} ${String(sequence).padStart(SEQUENCE_DIGITS, '0')}`;
 }
 
-export function sequenceOfChild(member: string): ChannelSequence {
-  return Number(member.slice(-SEQUENCE_DIGITS)) as ChannelSequence;
-}
-
 /** The interaction as the API answers it (contract, section 2.12), without what depends on the reader. */
 export function interactionResource(
   interaction: Interaction,

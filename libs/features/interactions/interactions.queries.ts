@@ -11,6 +11,7 @@ import { FilteredInteractions, timesOf } from './interactions.list.ts';
 import type { InteractionFilter, InteractionPlaceInList } from './interactions.list.ts';
 import { isWithin } from './interactions.times.ts';
 import { descendants, updatesBelow, withNested } from './interactions.tree.ts';
+import type { InteractionTreeIndex } from './interactions.tree-index.ts';
 import { PresentInteractions } from './interactions.view.ts';
 import type { InteractionView } from './interactions.view.ts';
 import { isComplete, spanIdOf } from './stored-interaction.ts';
@@ -39,6 +40,7 @@ export class InteractionQueries {
   readonly #entities: EntityReader;
   readonly #collections: CollectionReader;
   readonly #documents: InteractionDocuments;
+  readonly #tree: InteractionTreeIndex;
   readonly #updates: ToolCallUpdates;
   readonly #history: HistoryReader;
   readonly #present: InteractionView;
@@ -47,11 +49,16 @@ export class InteractionQueries {
     entities: EntityReader,
     collections: CollectionReader,
     history: HistoryReader,
-    { annotations, updates }: { readonly annotations: Annotations; readonly updates: ToolCallUpdates },
+    {
+      annotations,
+      tree,
+      updates,
+    }: { readonly annotations: Annotations; readonly tree: InteractionTreeIndex; readonly updates: ToolCallUpdates },
   ) {
     this.#entities = entities;
     this.#collections = collections;
     this.#documents = new InteractionDocuments(annotations);
+    this.#tree = tree;
     this.#updates = updates;
     this.#history = history;
     this.#present = new PresentInteractions(collections);
@@ -107,7 +114,7 @@ export class InteractionQueries {
     { reader, includeIncomplete }: Audience,
     view = this.#present,
   ): Promise<Buffer[]> {
-    const sources = { collections: this.#collections, documents: this.#documents };
+    const sources = { tree: this.#tree, documents: this.#documents };
     return descendants(sources, { organizationId, channelId, view, reader }, spanId, { includeIncomplete });
   }
 

@@ -1,11 +1,8 @@
 import { z } from 'zod';
 
-import type { ChannelSequence } from '#libs/kernel/event.ts';
-import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
-
 import type { InteractionDocuments, Reading } from './interactions.documents.ts';
 import { interactionKeys } from './interactions.keys.ts';
-import { sequenceOfChild } from './interactions.projection.ts';
+import type { InteractionTreeIndex } from './interactions.tree-index.ts';
 import { isComplete, spanIdOf } from './stored-interaction.ts';
 import type { ToolCallUpdate } from './tool-call-updates.ts';
 
@@ -14,31 +11,16 @@ const MAX_NESTED = 2_000;
 
 /** All that hangs below a span, ordered by sequence. */
 export async function descendants(
-  { collections, documents }: { readonly collections: CollectionReader; readonly documents: InteractionDocuments },
+  { tree, documents }: { readonly tree: InteractionTreeIndex; readonly documents: InteractionDocuments },
   reading: Reading,
   spanId: string,
   { includeIncomplete }: { readonly includeIncomplete: boolean },
 ): Promise<Buffer[]> {
   const { organizationId, channelId, view } = reading;
-  const { children } = interactionKeys(organizationId, channelId);
-  const found = new Map<ChannelSequence, Buffer>();
-  // A level of the tree at a time: as many round trips as it is deep, and no tree is deeper than 64.
-  for (let parents = [spanId]; parents.length > 0 && found.size < MAX_NESTED;) {
-    const prefixes = parents.map((parent) => `${parent} `);
-    const members = (await collections.withPrefixes(children, prefixes, MAX_NESTED - found.size)).flat();
-    const there = members.map(sequenceOfChild).filter((sequence) => sequence < view.end);
-    const sequences = there.slice(0, MAX_NESTED - found.size);
-    parents = [];
-    for (const [index, document] of (await documents.of(reading, sequences)).entries()) {
-      const sequence = sequences[index];
-      if (document === null || sequence === undefined) continue;
-      found.set(sequence, document);
-      parents.push(spanIdOf(document));
-    }
-  }
-  const sequences = [...found.keys()].sort((a, b) => a - b);
-  const all = sequences.flatMap((sequence) => found.get(sequence) ?? []);
-  return includeIncomplete ? all : all.filter(isComplete);
+  const keys = interactionKeys(organizationId, channelId);
+  const sequences = await tree.below(keys, spanId, { end: view.end, limit: MAX_NESTED });
+  const found = (await documents.of(reading, sequences)).filter((document) => document !== null);
+  return includeIncomplete ? found : found.filter(isComplete);
 }
 
 const ownPlace = z.object({ interaction_id: z.string().nullable(), parent_span_id: z.string().nullable() });

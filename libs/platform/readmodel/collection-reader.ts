@@ -93,13 +93,6 @@ export class CollectionReader {
     return guarded(this.#redis.zcount(set, low, high));
   }
 
-  /** For each prefix, the first members that begin with it, in lexical order. Members are ASCII. */
-  async withPrefixes(set: string, prefixes: readonly string[], limit: number): Promise<string[][]> {
-    const first = (prefix: string): Promise<string[]> =>
-      this.#redis.zrange(set, `[${prefix}`, `(${prefix}\u00ff`, 'BYLEX', 'LIMIT', 0, limit);
-    return guarded(Promise.all(prefixes.map(first)));
-  }
-
   /** The members of a sorted set that have one of the scores, by their score. */
   async withScores(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
     const wanted = new Map(scores.map((score) => [score, [] as string[]]));

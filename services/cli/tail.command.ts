@@ -116,7 +116,7 @@ function refused(error: unknown, subscription: ChannelSubscription, channelId: s
 }
 
 function resumption({ cursor }: ChannelSubscription, channelId: string): string {
-  return `parley tail ${channelId}${cursor === null ? '' : ` --after ${cursor}`}`;
+  return `npx parley tail ${channelId}${cursor === null ? '' : ` --after ${cursor}`}`;
 }
 
 function tellState(state: SubscriptionState): void {

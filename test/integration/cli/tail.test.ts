@@ -93,7 +93,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     await eventually(() => expect(first.seqs()).toEqual([1, 2, 3]), SOON);
     first.interrupt();
     expect(await first.ended).toBe(0);
-    const command = /parley: stopped; go on with: parley tail (.*)\n/.exec(first.errors())?.[1];
+    const command = /parley: stopped; go on with: npx parley tail (.*)\n/.exec(first.errors())?.[1];
     expect(command).toBe(`${channel} --after 3`);
     await post(channel, 'three');
     const second = tail([...(command ?? '').split(' '), '--json']);

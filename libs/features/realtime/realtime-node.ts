@@ -50,6 +50,8 @@ export class RealtimeNode {
   /** Its listeners, too. */
   readonly #heartbeats = new Heartbeats();
   readonly #checks: AccessChecks;
+  /** Not checked yet. */
+  readonly #fresh = new Set<ChannelListener>();
   /** In the order in which they came, each with the tick by which it must have begun. */
   readonly #awaited = new Map<Awaited, number>();
   readonly #running = new Set<Promise<unknown>>();
@@ -101,12 +103,13 @@ export class RealtimeNode {
   /** Takes a listener in: from now on it is asked for signs of life, and whether it may listen. */
   add(listener: ChannelListener): void {
     this.#heartbeats.add(listener);
-    // The grant may be older than the loss of what it stood for.
-    this.#checks.request([listener]);
+    // The grant may be older than the loss of what it stood for. With the next tick: all that came since together.
+    this.#fresh.add(listener);
   }
 
   /** Once it is closed altogether. */
   remove(listener: ChannelListener): void {
+    this.#fresh.delete(listener);
     this.#heartbeats.remove(listener);
   }
 
@@ -166,7 +169,8 @@ export class RealtimeNode {
       one.onTooLate();
     }
     this.channels.tick();
-    if (this.#ticks % ACCESS_TICKS === 0) this.#checks.request(this.#heartbeats);
+    this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#heartbeats : this.#fresh);
+    this.#fresh.clear();
     this.#gauge();
   }
 

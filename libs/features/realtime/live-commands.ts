@@ -13,7 +13,6 @@ import {
   canonicalJson,
   HttpError,
   IDEMPOTENCY_KEEP_MS,
-  IDEMPOTENCY_LEASE_MS,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
 import type { IdempotencyStore, Principal } from '#libs/platform/http/index.ts';
@@ -26,6 +25,11 @@ import type { Grant, LiveCommand, LiveCommandOutcome, LiveCommands } from './rea
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/**
+ * How long a process has a command to itself. One that is still at it after that shares it with another one, and
+ * the ids of the events see to it that it is done once.
+ */
+const LEASE_MS = 10_000;
 /** How often it is asked whether another process is done with a command. */
 const ASK_AGAIN_MS = 250;
 
@@ -111,9 +115,9 @@ export class FeatureLiveCommands implements LiveCommands {
     const { organizationId, principalId } = principal;
     // The blank keeps it apart from what callers of REST can send as a key.
     const scope = { organizationId, principalId, key: `socket ${channelId}:${idempotencyKey}` };
-    const times = { leaseMs: IDEMPOTENCY_LEASE_MS, keepMs: IDEMPOTENCY_KEEP_MS };
+    const times = { leaseMs: LEASE_MS, keepMs: IDEMPOTENCY_KEEP_MS };
     // Another process may have died with it: its lease ends, and then it is this one's turn.
-    for (let waitedMs = 0; waitedMs <= IDEMPOTENCY_LEASE_MS + ASK_AGAIN_MS; waitedMs += ASK_AGAIN_MS) {
+    for (let waitedMs = 0; waitedMs <= LEASE_MS + ASK_AGAIN_MS; waitedMs += ASK_AGAIN_MS) {
       const start = await this.#idempotency.begin(scope, fingerprint, times);
       switch (start.state) {
         case 'completed':

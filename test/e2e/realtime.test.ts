@@ -13,7 +13,7 @@ import { startTestEventStore, type TestEventStoreProcess } from '#test/support/e
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
-import { newTicket, openSocket, Subscriber } from '#test/support/realtime/subscriber.ts';
+import { newTicket, openSocket, Subscriber, type Include } from '#test/support/realtime/subscriber.ts';
 import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
@@ -60,12 +60,19 @@ async function postMany(channelId: string, count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, (_, n) => post(channelId, n % 2 === 0 ? one.api : other.api)));
 }
 
-function subscribe(channelId: string, options: { after?: number; at?: ApiClient } = {}): Subscriber {
-  const { after, at = one.api } = options;
+interface Listening {
+  readonly after?: number;
+  readonly at?: ApiClient;
+  readonly include?: readonly Include[];
+}
+
+function subscribe(channelId: string, options: Listening = {}): Subscriber {
+  const { after, at = one.api, include = [] } = options;
   const subscriber = new Subscriber({
     name: `subscriber ${subscribers.length}`,
     channelId,
     nodes: [at],
+    include,
     ...(after !== undefined && { after }),
   }).start();
   subscribers.push(subscriber);
@@ -220,6 +227,66 @@ describe('a socket that does not keep up', () => {
     expect(sequencesOf(quick)).toEqual(upTo(count));
     expect(quick.sessions).toHaveLength(1);
   }, 120_000);
+});
+
+describe('an answer that is being written', () => {
+  const include = ['incomplete'] as const;
+
+  /** The text as a client holds it: what does not fit to what it has, it leaves. */
+  function textOf(subscriber: Subscriber): string {
+    let text = '';
+    for (const frame of subscriber.session?.frames.map((json) => asRecord(JSON.parse(json))) ?? []) {
+      if (frame['frame'] === 'snapshot') text = String(frame['text']);
+      if (frame['frame'] === 'delta' && frame['offset'] === text.length) text += String(frame['text']);
+    }
+    return text;
+  }
+
+  it('is held in full by everybody who listens at any node, whenever they came, before it is complete', async () => {
+    const channelId = await createChannel();
+    const begun = { content: [], complete: false, content_role: 'agent_response' };
+    const answer = asRecord((await one.api.post(`/api/v1/channels/${channelId}/interactions`, begun)).json());
+    const listeners = [subscribe(channelId, { after: 0, include })];
+    let written = '';
+    for (let n = 0; n < 150; n++) {
+      const text = `word${n} 🎈 `;
+      const at = n % 2 === 0 ? one.api : other.api;
+      const body = { text, offset: written.length };
+      expect((await at.post(`/api/v1/interactions/${String(answer['id'])}/deltas`, body)).status).toBe(200);
+      written += text;
+      if (n % 10 === 0) listeners.push(subscribe(channelId, { at, include, ...(n % 20 === 0 && { after: 0 }) }));
+    }
+    await eventually(() => expect(listeners.map(textOf)).toEqual(listeners.map(() => written)));
+    const completed = await one.api.post(`/api/v1/interactions/${String(answer['id'])}/complete`, {});
+    expect(completed.status).toBe(200);
+    await eventually(() => listeners.every(({ cursor }) => cursor === 3));
+    for (const listener of listeners)
+      expect(eventsOf(listener).at(-1)).toMatchObject({ type: 'interaction.completed' });
+  }, 60_000);
+});
+
+describe('a command', () => {
+  it('is acknowledged with the sequence of its event, and done once, however often and wherever it is sent', async () => {
+    const channelId = await createChannel();
+    const [here, there] = [subscribe(channelId, { after: 0 }), subscribe(channelId, { after: 0, at: other.api })];
+    await Promise.all([here, there].map(isLive));
+    const id = '0198f3aa-7c11-4d55-8e7a-0000000000aa';
+    const data = { content: [{ type: 'text', text: 'by socket' }] };
+    const acksOf = (subscriber: Subscriber) =>
+      framesOf(subscriber).filter(({ frame }) => frame === 'ack' || frame === 'error');
+    here.send({ frame: 'command', id, type: 'interaction.post', data });
+    await eventually(() => acksOf(here).length === 1);
+    there.send({ frame: 'command', id, type: 'interaction.post', data });
+    await eventually(() => acksOf(there).length === 1 && here.cursor === 2 && there.cursor === 2);
+    expect([...acksOf(here), ...acksOf(there)]).toEqual([
+      { frame: 'ack', id, seq: 2 },
+      { frame: 'ack', id, seq: 2 },
+    ]);
+    here.send({ frame: 'command', id: 'x', type: 'no.such', data: {} });
+    await eventually(() => acksOf(here).length === 2);
+    expect(acksOf(here)[1]).toMatchObject({ frame: 'error', id: 'x' });
+    expect(sequencesOf(here)).toEqual([1, 2]);
+  });
 });
 
 describe('who may not come in', () => {

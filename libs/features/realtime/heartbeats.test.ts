@@ -17,6 +17,7 @@ class Asked extends ChannelListener {
     principalId: 'u',
     keyId: 'k',
     scopes: [],
+    takesPart: false,
   };
   readonly beats: number[] = [];
   readonly checks: number[] = [];

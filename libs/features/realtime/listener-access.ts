@@ -1,7 +1,7 @@
 import type { KeyChange, KeyChanges, KeyDirectory } from '#libs/features/keys/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { forbidden, notFound } from '#libs/platform/http/index.ts';
+import { notFound } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 
 import type { AccessChange, Grant, ListenerAccess } from './realtime.ports.ts';
@@ -13,10 +13,9 @@ export interface ListenedChannels {
 }
 
 /**
- * What a principal may listen to with its key: a user to the channels in which it takes part, a service to
- * all of its organization.
+ * What a principal may listen to with its key: what it may read, that is every channel of its organization.
  *
- * @throws HttpError 404 for a channel that the organization does not have, 403 `not_a_participant`
+ * @throws HttpError 404 for a channel that the organization does not have
  */
 export async function listenerGrant(
   { organizationId, principalType, principalId, keyId, scopes }: Principal,
@@ -25,10 +24,8 @@ export async function listenerGrant(
 ): Promise<Grant> {
   const users = await channels.usersOf(organizationId, channelId);
   if (users === null) throw notFound();
-  if (principalType === 'user' && !users.has(principalId)) {
-    throw forbidden('You do not take part in this channel', 'not_a_participant');
-  }
-  return { organizationId, channelId, principalType, principalId, keyId, scopes: [...scopes] };
+  const takesPart = principalType === 'user' && users.has(principalId);
+  return { organizationId, channelId, principalType, principalId, keyId, scopes: [...scopes], takesPart };
 }
 
 /** See the port. However many grants: their keys are read together, and so are their channels. */
@@ -55,16 +52,13 @@ export class KeyedListenerAccess implements ListenerAccess {
       channels.set(name, users);
       return users;
     };
-    const [working, takingPart] = await Promise.all([
+    const isRemoved = async (grant: Grant): Promise<boolean> =>
+      grant.takesPart && (await usersOf(grant))?.has(grant.principalId) !== true;
+    const [working, removed] = await Promise.all([
       this.#directory.areWorking(grants),
-      Promise.all(
-        grants.map(async (grant) =>
-          // A service may listen as long as its key works: a channel is not taken from its organization.
-          grant.principalType === 'service' ? true : (await usersOf(grant))?.has(grant.principalId) === true,
-        ),
-      ),
+      Promise.all(grants.map(isRemoved)),
     ]);
-    return grants.map((_, index) => working[index] === true && takingPart[index] === true);
+    return grants.map((_, index) => working[index] === true && removed[index] === false);
   }
 
   onChange(listener: (change: AccessChange) => void): () => void {

@@ -43,7 +43,7 @@ export const CLOSE = {
   protocol: 4500,
   /** The client asked for no version that the server speaks. */
   version: 4501,
-  /** The key was revoked, its user deactivated, or the user no longer takes part in the channel. */
+  /** The key was revoked, its user deactivated, or the user was removed from the channel. */
   accessLost: 4503,
   /** The channel is archived: nothing more will happen in it. */
   channelGone: 4504,

@@ -15,6 +15,8 @@ export interface Grant {
   readonly keyId: EntityId;
   /** Those of the key when the ticket was issued. */
   readonly scopes: readonly string[];
+  /** Whether a user took part in the channel when the ticket was issued: who is removed stops listening. */
+  readonly takesPart: boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ export interface Tickets {
  * Port: who may go on listening.
  *
  * Guarantees: one answer per grant, in order; false once the key is revoked or expired, its user is
- * deactivated, or a user no longer takes part in the channel.
+ * deactivated, or a user who took part in the channel was removed from it.
  * Omits: doubt. It throws `store_unavailable` when it cannot know, and nobody loses access by that.
  */
 export interface ListenerAccess {

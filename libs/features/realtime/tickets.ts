@@ -23,6 +23,7 @@ const storedGrant = z.object({
   principalId: z.string(),
   keyId: z.string(),
   scopes: z.array(z.string()),
+  takesPart: z.boolean(),
 });
 
 /**

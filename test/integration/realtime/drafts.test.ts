@@ -178,6 +178,7 @@ describe('the text of an interaction that is being written', () => {
     const key = {
       name: 'k',
       scopes: ['write'],
+      takesPart: false,
       principal: { type: 'service', id: 's' },
       organization_id: organization.id,
     };

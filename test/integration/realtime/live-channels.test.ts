@@ -71,6 +71,7 @@ class Recorder extends ChannelListener {
       principalId: 's',
       keyId: 'k',
       scopes: [],
+      takesPart: false,
     };
     listeners.push(this);
   }

@@ -34,6 +34,7 @@ beforeAll(async () => {
     principalId: api.userId,
     keyId: 'key',
     scopes: ['read', 'write'],
+    takesPart: false,
   };
 });
 afterAll(async () => {

@@ -77,6 +77,7 @@ describe('a ticket for a websocket', () => {
       principalId: api.userId,
       keyId: expect.stringMatching(/^[0-9a-f]{32}$/),
       scopes: expect.arrayContaining(['read', 'write']),
+      takesPart: true,
     });
   });
 
@@ -101,6 +102,7 @@ describe('a ticket for a websocket', () => {
       principalId: 's',
       keyId: 'k',
       scopes: ['read'],
+      takesPart: false,
     };
     const { value } = await tickets.issue(grant);
     expect(await tickets.redeem(value)).toEqual(grant);
@@ -131,22 +133,20 @@ describe('who gets a ticket', () => {
     expect((await ticketOf('no..id')).status).toBe(404);
   });
 
-  it('is not a user who does not take part in the channel, but any service of the organization', async () => {
+  it('is whoever may read the channel; of a user it is noted whether it takes part', async () => {
+    const tickets = new RedisTickets(api.stores.platform);
     const user = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json;
     const ada = await newKey(['read'], { type: 'user', id: user.id });
-    const refused = await ticketOf(channelId, ada);
-    expect(refused.status).toBe(403);
-    expect(refused.json).toEqual({
-      detail: 'You do not take part in this channel',
-      code: 'not_a_participant',
-      request_id: refused.headers['x-request-id'],
-    });
+    const before = await ticketOf(channelId, ada);
+    expect(await tickets.redeem(before.json.value)).toMatchObject({ principalId: user.id, takesPart: false });
     const participant = { type: 'authenticated_user', user_id: user.id };
     const added = await call('POST', `/api/v1/channels/${channelId}/participants`, participant);
     expect(added.status).toBe(200);
-    expect((await ticketOf(channelId, ada)).status).toBe(200);
+    const after = await ticketOf(channelId, ada);
+    expect(await tickets.redeem(after.json.value)).toMatchObject({ principalId: user.id, takesPart: true });
     const service = await newKey(['read'], { type: 'service', id: 'robot' });
-    expect((await ticketOf(channelId, service)).status).toBe(200);
+    const { value } = (await ticketOf(channelId, service)).json;
+    expect(await tickets.redeem(value)).toMatchObject({ principalId: 'robot', takesPart: false });
   });
 
   it('has a key with the scope read', async () => {

@@ -114,6 +114,33 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
     await page.close();
   });
 
+  it('sends commands, and sees answers grow', async () => {
+    const channel = await createChannel();
+    const page = await open(pages.origins[0]);
+    await follow(page, channel, { apiKey: parley.apiKey, after: 0 });
+    const posted = await page.evaluate(
+      `subscription.send('interaction.post', { content: [], content_role: 'agent_response', complete: false,
+        participant: { type: 'external_agent' } })`,
+    );
+    expect(posted).toMatchObject({ seq: 2 });
+    const { items } = (
+      await parley.api.get(`/api/v1/channels/${channel}/interactions?include_incomplete=true`)
+    ).json() as {
+      items: { id: string }[];
+    };
+    const deltas = `/api/v1/interactions/${items[0]?.id}/deltas`;
+    await eventually(async () => expect((await state(page)).seen).toEqual([1, 2]));
+    for (const [offset, text] of [
+      [0, 'Once '],
+      [5, 'upon '],
+      [10, 'a time'],
+    ] as const) {
+      expect((await parley.api.post(deltas, { offset, text })).status).toBe(200);
+    }
+    await eventually(async () => expect((await state(page)).drafts.at(-1)).toBe('Once upon a time'));
+    await page.close();
+  });
+
   it('needs no API key in the page: its backend fetches the tickets', async () => {
     const channel = await createChannel();
     const page = await open(pages.origins[0]);

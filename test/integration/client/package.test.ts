@@ -21,12 +21,13 @@ const client = new ParleyClient({ url, apiKey });
 const { data: channel } = await client.rest.POST('/api/v1/channels', { body: { name: 'Packed' } });
 const subscription = client.channel(channel.id).subscribe({ after: 0 });
 const text = (text) => ({ content: [{ type: 'text', text }] });
-const post = async (body) => {
-  const params = { path: { id: channel.id } };
-  const { data } = await client.rest.POST('/api/v1/channels/{id}/interactions', { params, body });
-  return data.sequence;
-};
-const posted = post(text('one')).then(async (seq) => [seq, await post(text('two'))]);
+const posted = subscription.send('interaction.post', text('by websocket')).then(async ({ seq }) => {
+  const { data } = await client.rest.POST('/api/v1/channels/{id}/interactions', {
+    params: { path: { id: channel.id } },
+    body: text('by REST'),
+  });
+  return [seq, data.sequence];
+});
 const seen = [];
 try {
   for await (const { seq, type } of subscription) {
@@ -63,21 +64,47 @@ await subscription.send('reaction.add', { interaction_id: 'i' });
 export const reason = (error: unknown) => (error instanceof SubscriptionError ? error.code : null);
 `;
 
+const EXAMPLES_SURROUNDINGS = `
+import { ParleyClient, refusalOf } from '@parley/client';
+declare const apiKey: string, id: string, interaction_id: string;
+declare const client: ParleyClient;
+declare const subscription: ReturnType<ReturnType<ParleyClient['channel']>['subscribe']>;
+declare const participant: { type: 'external_agent' };
+declare const model: AsyncIterable<string>;
+`;
+
+/** The code of a language in a text. */
+async function examplesIn(file: string, language: string): Promise<string[]> {
+  const text = await readFile(join(root, file), 'utf8');
+  return text
+    .split(`\`\`\`${language}\n`)
+    .slice(1)
+    .map((rest) => rest.slice(0, rest.indexOf('\n```')));
+}
+
 describe('the packed client', { timeout: 120_000 }, () => {
   let client: InstalledClient;
   let parley: ParleyProcess;
 
   beforeAll(async () => {
-    [client, parley] = await Promise.all([installClient(), startParleyProcess()]);
+    client = await installClient();
+    parley = await startParleyProcess();
     await writeFile(join(client.folder, 'program.mjs'), PROGRAM);
   }, 120_000);
   afterAll(async () => {
-    await parley.stop();
-    await client.remove();
+    await parley?.stop();
+    await client?.remove();
   });
 
   const follow = async (...flags: string[]): Promise<unknown> =>
     JSON.parse(await client.node(...flags, 'program.mjs', parley.baseUrl, parley.apiKey));
+  async function compile(file: string, moduleResolution: string): Promise<unknown> {
+    const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--types', ''];
+    const module = moduleResolution === 'bundler' ? 'esnext' : moduleResolution;
+    const tsc = join(root, 'node_modules/.bin/tsc');
+    const args = [...options, '--lib', 'es2023,dom', '--module', module, '--moduleResolution', moduleResolution];
+    return promisify(execFile)(tsc, [...args, file], { cwd: client.folder }).catch((error: unknown) => error);
+  }
   const whole = {
     seen: [
       [1, 'channel.created'],
@@ -104,17 +131,21 @@ describe('the packed client', { timeout: 120_000 }, () => {
 
   it.each(['nodenext', 'bundler'])('gives its user types that are right and not loose (%s)', async (resolution) => {
     await writeFile(join(client.folder, 'consumer.ts'), CONSUMER);
-    const module = resolution === 'bundler' ? 'esnext' : resolution;
-    const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--types', ''];
-    const tsc = join(root, 'node_modules/.bin/tsc');
-    const args = [...options, '--lib', 'es2023,dom', '--module', module, '--moduleResolution', resolution];
-    const check = promisify(execFile)(tsc, [...args, 'consumer.ts'], { cwd: client.folder });
-    expect(await check.catch((error: unknown) => error)).toMatchObject({ stdout: '' });
+    expect(await compile('consumer.ts', resolution)).toMatchObject({ stdout: '' });
+  });
+
+  it('has a README whose examples are right', async () => {
+    const blocks = await examplesIn('libs/client/README.md', 'ts');
+    expect(blocks.length).toBeGreaterThan(4);
+    // Each stands alone, with what the text around it speaks of.
+    const functions = blocks.map((code, index) => `async function example${index}() {\n${code}\n}`);
+    const withoutImports = functions.join('\n').replace(/^import .*$/gm, '');
+    await writeFile(join(client.folder, 'examples.ts'), EXAMPLES_SURROUNDINGS + withoutImports);
+    expect(await compile('examples.ts', 'nodenext')).toMatchObject({ stdout: '' });
   });
 
   it('does what the README shows', async () => {
-    const text = await readFile(join(root, 'README.md'), 'utf8');
-    const example = [...text.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code = '']) => code);
+    const example = await examplesIn('README.md', 'js');
     expect(example).toHaveLength(1);
     await writeFile(join(client.folder, 'example.mjs'), example[0] ?? '');
     const { id } = (await parley.api.post('/api/v1/channels', { name: 'Shown' })).json() as { id: string };

@@ -25,8 +25,8 @@ describe('a subscription', { timeout: 120_000 }, () => {
     ({ rest } = new ParleyClient({ url: parley.baseUrl, apiKey: parley.apiKey }));
   }, 60_000);
   afterAll(async () => {
-    await proxy.stop();
-    await parley.stop();
+    await proxy?.stop();
+    await parley?.stop();
   });
 
   async function createChannel(): Promise<string> {
@@ -154,12 +154,62 @@ describe('a subscription', { timeout: 120_000 }, () => {
     }
   });
 
+  it('does each command once, however often its connections are cut', async () => {
+    const channel = await createChannel();
+    const subscription = subscribe(channel);
+    const texts = oneTo(30).map((number) => `command ${number}`);
+    const answers = texts.map((text) =>
+      subscription.send('interaction.post', { content: [{ type: 'text', text }] }).then((answer) => {
+        if (answer.seq !== null && answer.seq % 5 === 0) proxy.cut();
+        return answer.seq;
+      }),
+    );
+    const seqs = await Promise.all(answers);
+    expect([...seqs].sort((a, b) => Number(a) - Number(b))).toEqual(oneTo(31).slice(1));
+    const posted = (await upTo(subscription, 31)).flatMap((event) =>
+      event.type === 'interaction.posted' && event.data !== null ? event.data.content : [],
+    );
+    expect(posted.map((item) => (item.type === 'text' ? item.text : '')).sort()).toEqual(texts.toSorted());
+  });
+
+  it('goes on when Parley stops properly and starts again, with the commands that were under way', async () => {
+    const channel = await createChannel();
+    const subscription = subscribe(channel);
+    const reasons: string[] = [];
+    subscription.on('state', (state) => {
+      if (state.state === 'waiting') reasons.push(state.reason);
+    });
+    await live(subscription);
+    const answers = oneTo(20).map((number) =>
+      subscription.send('interaction.post', { content: [{ type: 'text', text: `${number}` }] }),
+    );
+    process.kill(parley.pid, 'SIGTERM');
+    await eventually(() => !parley.alive());
+    await parley.start();
+    const seqs = (await Promise.all(answers)).map(({ seq }) => Number(seq));
+    expect(seqs.sort((a, b) => a - b)).toEqual(oneTo(21).slice(1));
+    expect((await upTo(subscription, 21)).map(({ seq }) => seq)).toEqual(oneTo(21));
+    expect(reasons[0]).toContain('ended with 1012');
+  });
+
   it('rejects a command that the server refuses, with its reasons', async () => {
     const subscription = subscribe(await createChannel());
     const refused = subscription.send('reaction.add', { interaction_id: 'nothing', emoji: 'no emoji' });
     await expect(refused).rejects.toMatchObject({ name: 'CommandError' });
     subscription.close();
     await expect(subscription.send('typing')).rejects.toMatchObject({ code: 'not_acknowledged' });
+  });
+
+  it('shows the others that somebody is typing', async () => {
+    const channel = await createChannel();
+    const [one, other] = [subscribe(channel), subscribe(channel)];
+    const keys: string[] = [];
+    other.on('ephemeral', ({ key }) => keys.push(key));
+    await Promise.all([live(one), live(other)]);
+    await one.send('typing');
+    await eventually(() => expect(keys).toEqual([expect.stringMatching(/^typing:/)]));
+    one.close();
+    other.close();
   });
 
   describe('ends for good', () => {

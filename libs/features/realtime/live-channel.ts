@@ -68,10 +68,11 @@ export class LiveChannel {
     this.organizationId = organizationId;
     this.channelId = channelId;
     this.#parts = parts;
-    this.#values = new ValueCatchUp(
-      () => parts.values.current(organizationId, channelId),
-      (error) => parts.warn(error, 'current values could not be read'),
-    );
+    this.#values = new ValueCatchUp({
+      current: () => parts.values.current(organizationId, channelId),
+      head: () => this.#head,
+      onFailure: (error) => parts.warn(error, 'current values could not be read'),
+    });
     this.#fanOut = new FanOut(parts.metrics, {
       onSlowForValues: (listener) => this.#values.afterDraining(listener),
       onArchived: (listeners) => this.#dismiss(listeners),

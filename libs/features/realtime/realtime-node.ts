@@ -154,7 +154,7 @@ export class RealtimeNode {
     for (const listener of all) listener.close(CLOSE.restart, 'This process is stopping: connect again and resume');
     await Promise.race([Promise.all(all.map((listener) => listener.closed())), late]);
     abort.abort();
-    for (const listener of [...this.#heartbeats]) listener.cut();
+    for (const listener of this.#heartbeats) listener.cut();
     clearInterval(this.#clock);
     this.#unsubscribe();
     this.channels.close();

@@ -222,8 +222,10 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
     this.#connection.write(frames);
   }
 
-  drained(): Promise<void> {
-    return this.#connection.drained();
+  async drained(): Promise<void> {
+    await this.#connection.drained();
+    // Whoever reads is there, though the ping may still be behind much else.
+    this.#heard = true;
   }
 
   caughtUp(seq: number): void {

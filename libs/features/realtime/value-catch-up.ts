@@ -8,8 +8,18 @@ import type { LiveValue } from './realtime.ports.ts';
 interface Round {
   readonly listeners: ReadonlySet<ChannelListener>;
   /** What came live since the values were asked for: some of it they know already, some not yet. */
-  readonly since: ChannelFrame[];
+  since: ChannelFrame[];
 }
+
+export interface ValueCatchUpParts {
+  current(): Promise<readonly LiveValue[]>;
+  /** The channel's, to see whether there were events meanwhile. */
+  head(): number;
+  onFailure(error: unknown): void;
+}
+
+/** A channel in which there is always an event meanwhile must not keep everybody waiting. */
+const MOST_READS = 5;
 
 /**
  * Brings listeners what is not in the log, as it is now: those who come late, and those for whom some of it was
@@ -19,14 +29,12 @@ interface Round {
  * (a delta that does not fit is not applied, and an older number is out of date).
  */
 export class ValueCatchUp {
-  readonly #current: () => Promise<readonly LiveValue[]>;
-  readonly #onFailure: (error: unknown) => void;
+  readonly #parts: ValueCatchUpParts;
   #waiting = new Set<ChannelListener>();
   #round: Round | null = null;
 
-  constructor(current: () => Promise<readonly LiveValue[]>, onFailure: (error: unknown) => void) {
-    this.#current = current;
-    this.#onFailure = onFailure;
+  constructor(parts: ValueCatchUpParts) {
+    this.#parts = parts;
   }
 
   /** Until it has got them, the listener is written no values: see `lacksValues`. */
@@ -48,14 +56,25 @@ export class ValueCatchUp {
       this.#waiting = new Set();
       this.#round = round;
       try {
-        const values = await this.#current();
-        const current = values.map(({ flags, json }) => new ChannelFrame(null, flags, json));
+        const current = await this.#read(round);
         for (const listener of round.listeners) this.#write(listener, [...current, ...round.since]);
       } catch (error) {
         // Asked again by who sweeps: they still lack them.
-        this.#onFailure(error);
+        this.#parts.onFailure(error);
       }
       this.#round = null;
+    }
+  }
+
+  /** What an event has ended must not come behind it: values of before an event that was told meanwhile are thrown away. */
+  async #read(round: Round): Promise<ChannelFrame[]> {
+    const { current, head } = this.#parts;
+    for (let reads = 1; ; reads++) {
+      const before = head();
+      round.since = [];
+      const values = await current();
+      if (head() !== before && reads < MOST_READS) continue;
+      return values.map(({ flags, json }) => new ChannelFrame(null, flags, json));
     }
   }
 

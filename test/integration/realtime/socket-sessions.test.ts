@@ -1,0 +1,152 @@
+/* What depends on time, with a clock that runs ten times as fast: all that counts in the node's ticks goes along. */
+import { once } from 'node:events';
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+
+import { RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
+import type { Grant } from '#libs/features/realtime/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { buildHttpServer } from '#libs/platform/http/index.ts';
+import type { HttpServer } from '#libs/platform/http/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import { Upgrades } from '#libs/platform/websocket/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { newChannel } from '#test/support/realtime/channel-life.ts';
+
+const TICK_MS = 100;
+
+let test: TestPlatform;
+let features: Features;
+let node: RealtimeNode;
+let server: HttpServer;
+let baseUrl: string;
+/** Keys that no longer work, as far as the node's neighbours know. */
+const revoked = new Set<string>();
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  features = composeFeatures(test.platform);
+  const metrics = createMetrics({ processMetrics: false });
+  const { access, tickets } = features.realtime;
+  node = new RealtimeNode(
+    { ...test.platform, metrics },
+    {
+      ...features.realtime,
+      heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
+      access: {
+        check: (grants) => Promise.resolve(grants.map(({ keyId }) => !revoked.has(keyId))),
+        onChange: (listener) => access.onChange(listener),
+      },
+    },
+    TICK_MS,
+  );
+  const upgrades = new Upgrades();
+  upgrades.handle(new WebsocketAdmission(node, { tickets, origins: [] }));
+  server = await buildHttpServer({
+    routes: () => undefined,
+    authenticator: { authenticate: () => null },
+    tokenSecret: test.platform.tokenSecret,
+    metrics,
+    upgrades,
+    info: { title: 'Sockets', version: '1' },
+  });
+  baseUrl = (await server.listen({ host: '127.0.0.1', port: 0 })).replace('http', 'ws');
+});
+afterAll(async () => {
+  await node.stop();
+  await server.close();
+  await test.stop();
+});
+
+interface Client {
+  readonly socket: WebSocket;
+  readonly frames: string[];
+  readonly grant: Grant;
+  /** The code that it was closed with. */
+  readonly closed: Promise<number>;
+}
+
+async function open(): Promise<Client> {
+  const place = await newChannel(features);
+  const keyId = newId();
+  const grant: Grant = {
+    ...place,
+    principalType: 'service',
+    principalId: 's',
+    keyId,
+    scopes: ['read'],
+    takesPart: false,
+  };
+  const { value } = await features.realtime.tickets.issue(grant);
+  const socket = new WebSocket(`${baseUrl}/api/v1/channels/${place.channelId}/websocket?ticket=${value}`);
+  const frames: string[] = [];
+  socket.on('message', (data: Buffer) => frames.push(String(Reflect.get(JSON.parse(data.toString()), 'frame'))));
+  const closed = once(socket, 'close').then(([code]) => Number(code));
+  await once(socket, 'message');
+  return { socket, frames, grant, closed };
+}
+
+async function follow(): Promise<Client> {
+  const client = await open();
+  client.socket.send('{"frame":"resume"}');
+  await eventually(() => client.frames.includes('caught_up'));
+  return client;
+}
+
+const pings = ({ frames }: Client): number => frames.filter((frame) => frame === 'ping').length;
+
+it('one that answers no ping is closed with 4013; one that answers stays, be it with a frame of its own', async () => {
+  const [silent, polite, busy] = [await follow(), await follow(), await follow()];
+  polite.socket.on('message', (data: Buffer) => {
+    if (data.toString() === '{"frame":"ping"}') polite.socket.send('{"frame":"pong"}');
+  });
+  busy.socket.on('message', (data: Buffer) => {
+    if (data.toString() === '{"frame":"ping"}') busy.socket.send('{"frame":"ping"}');
+  });
+  expect(await silent.closed).toBe(4013);
+  expect(pings(silent)).toBe(1);
+  await eventually(() => pings(polite) >= 3 && pings(busy) >= 3);
+  for (const { socket } of [polite, busy]) {
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+    socket.close();
+  }
+}, 30_000);
+
+it('one that does not resume is closed with 4500', async () => {
+  expect(await (await open()).closed).toBe(4500);
+});
+
+it('one whose key has stopped working without a word is closed with 4503 at the next check', async () => {
+  const [lost, kept] = [await follow(), await follow()];
+  for (const { socket } of [lost, kept]) {
+    socket.on('message', (data: Buffer) => {
+      if (data.toString() === '{"frame":"ping"}') socket.send('{"frame":"pong"}');
+    });
+  }
+  revoked.add(lost.grant.keyId);
+  expect(await lost.closed).toBe(4503);
+  expect(kept.socket.readyState).toBe(WebSocket.OPEN);
+  kept.socket.close();
+  // And one whose key had stopped working before it came, but not before its ticket was issued.
+  const late = await follow();
+  revoked.add(late.grant.keyId);
+  expect(await late.closed).toBe(4503);
+});
+
+it('a node that stops closes all with 1012, cuts who does not even read, and takes nobody in', async () => {
+  const [polite, deaf] = [await follow(), await follow()];
+  deaf.socket.pause();
+  const stopped = node.stop();
+  expect(await polite.closed).toBe(1012);
+  const refused = new WebSocket(`${baseUrl}/api/v1/channels/${polite.grant.channelId}/websocket?ticket=x`);
+  const [error] = await once(refused, 'error');
+  expect(String(error)).toContain('503');
+  await stopped;
+  deaf.socket.resume();
+  await deaf.closed;
+});

@@ -5,6 +5,7 @@ import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from
 import type { Annotations, Reader } from './interaction.annotations.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import { InteractionDocuments } from './interactions.documents.ts';
+import type { Reading } from './interactions.documents.ts';
 import { PastInteractions } from './interactions.history.ts';
 import { interactionKeys } from './interactions.keys.ts';
 import { FilteredInteractions, timesOf } from './interactions.list.ts';
@@ -14,7 +15,7 @@ import { descendants, updatesBelow, withNested } from './interactions.tree.ts';
 import type { InteractionTreeIndex } from './interactions.tree-index.ts';
 import { PresentInteractions } from './interactions.view.ts';
 import type { InteractionView } from './interactions.view.ts';
-import { isComplete, spanIdOf } from './stored-interaction.ts';
+import { isComplete as isCompleted, spanIdOf } from './stored-interaction.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 export interface InteractionPage {
@@ -96,9 +97,12 @@ export class InteractionQueries {
   ): Promise<Buffer | null> {
     if (sequence >= view.end) return null;
     const read = () => this.#documents.of({ organizationId, channelId, view, reader }, [sequence]);
-    let [found] = await read();
-    if (!found && (await this.#entities.isBehind(CHANNEL, organizationId, channelId))) [found] = await read();
-    return found && (includeIncomplete || isComplete(found)) ? found : null;
+    const [isComplete, [stored]] = await Promise.all([this.#entities.isComplete(), read()]);
+    let found = stored;
+    if (!found || !isComplete) {
+      if (await this.#entities.isBehind(CHANNEL, organizationId, channelId)) [found] = await read();
+    }
+    return found && (includeIncomplete || isCompleted(found)) ? found : null;
   }
 
   /** The bytes of an interaction that a command has answered with, with what was added to it before. */
@@ -107,7 +111,7 @@ export class InteractionQueries {
   }
 
   /** All that hangs below a span, ordered by sequence. */
-  descendants(
+  async descendants(
     organizationId: EntityId,
     channelId: EntityId,
     spanId: string,
@@ -115,7 +119,10 @@ export class InteractionQueries {
     view = this.#present,
   ): Promise<Buffer[]> {
     const sources = { tree: this.#tree, documents: this.#documents };
-    return descendants(sources, { organizationId, channelId, view, reader }, spanId, { includeIncomplete });
+    const reading = { organizationId, channelId, view, reader };
+    const channel = { noun: CHANNEL, organizationId, id: channelId };
+    const read = () => descendants(sources, reading, spanId, { includeIncomplete });
+    return (await this.#entities.whole(channel, read)) ?? [];
   }
 
   /** An interaction's bytes with all that hangs below it as `nested_interactions`. */
@@ -141,13 +148,17 @@ export class InteractionQueries {
     reader: Audience['reader'],
     view = this.#present,
   ): Promise<InteractionPage | null> {
-    const channel = await this.#entities.document(CHANNEL, organizationId, channelId);
-    if (channel === null) return null;
+    const channel = { noun: CHANNEL, organizationId, id: channelId };
+    return this.#entities.whole(channel, () => this.#page({ organizationId, channelId, view, reader }, filter, page));
+  }
+
+  async #page(reading: Reading, filter: InteractionFilter, page: InteractionPlaceInList): Promise<InteractionPage> {
+    const { organizationId, channelId, view } = reading;
     const keys = interactionKeys(organizationId, channelId);
     const fitting = new FilteredInteractions(this.#collections, keys, filter, view);
     const [total, found] = await Promise.all([fitting.count(), fitting.page(page)]);
     const sequences = found.slice(0, page.size);
-    const documents = await this.#documents.of({ organizationId, channelId, view, reader }, sequences);
+    const documents = await this.#documents.of(reading, sequences);
     const hasNext = found.length > page.size;
     const isNewest = filter.order === 'asc' ? !hasNext : page.after === null && page.offset === 0;
     const updates = isNewest && view === this.#present ? await this.#updatesIn(organizationId, channelId, filter) : [];

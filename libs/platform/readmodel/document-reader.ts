@@ -4,6 +4,13 @@ import { guarded } from '#libs/platform/redis/redis.ts';
 
 import { decodeDocument } from './document.ts';
 import type { Document } from './document.ts';
+import { PROJECTION_KEYS } from './read-model.keys.ts';
+
+/** What is stored of an entity, and whether the read models held the whole log at that very moment. */
+export interface FoundDocument {
+  readonly document: Document | null;
+  readonly isComplete: boolean;
+}
 
 /** A read that waits for the values of its turn; it knows which of them are its own. */
 interface Waiting {
@@ -13,6 +20,7 @@ interface Waiting {
 
 /** Reads of one turn of the event loop. */
 interface Turn {
+  /** Begins with the mark of completeness. */
   readonly keys: string[];
   readonly waiting: Waiting[];
 }
@@ -35,11 +43,13 @@ export class DocumentReader {
   }
 
   // Written without intermediate promises and arrays: this is what every read of an entity runs through.
-  one(key: string): Promise<Document | null> {
+  one(key: string): Promise<FoundDocument> {
     return new Promise((resolve, reject) => {
       const { keys, waiting } = this.#turnFor(1);
       const from = keys.push(key) - 1;
-      waiting.push({ settle: (values) => resolve(decoded(values[from])), reject });
+      const settle: Waiting['settle'] = (values) =>
+        resolve({ document: decoded(values[from]), isComplete: Boolean(values[0]) });
+      waiting.push({ settle, reject });
     });
   }
 
@@ -58,7 +68,7 @@ export class DocumentReader {
   #turnFor(count: number): Turn {
     if (this.#turn !== null && this.#turn.keys.length + count > MAX_KEYS) this.#flush();
     if (this.#turn === null) {
-      this.#turn = { keys: [], waiting: [] };
+      this.#turn = { keys: [PROJECTION_KEYS.complete], waiting: [] };
       setImmediate(() => this.#flush());
     }
     return this.#turn;

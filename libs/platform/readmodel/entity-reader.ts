@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 
+import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { decodeDocument } from './document.ts';
 import type { Document } from './document.ts';
 import { DocumentReader } from './document-reader.ts';
 import { idOfMember, readList } from './entity-list.ts';
@@ -29,9 +30,17 @@ export interface ListFilter {
   readonly facets: readonly [string, ...string[]];
 }
 
+/** An entity, and whose it is. */
+export interface EntityPlace {
+  readonly noun: string;
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+}
+
 /**
  * Reads of entities by id and of lists, which stay right while read models are being built: a single
- * entity is then folded on the spot, a list answers 503 rather than lack entries.
+ * entity is then folded to its end on the spot, for what is there of it may be its beginning; a list answers 503
+ * rather than lack entries.
  */
 export class EntityReader {
   readonly #redis: Redis;
@@ -39,6 +48,10 @@ export class EntityReader {
   readonly #projector: Projector;
   readonly #documents: DocumentReader;
   readonly #state: ProjectionState;
+  /** Entities that are being brought up to date, by their revision keys. */
+  readonly #catchingUp = new Map<string, Promise<void>>();
+  /** Asked once for all who ask in one turn of the event loop. */
+  #completeness: Promise<boolean> | null = null;
 
   constructor(redis: Redis, readModel: ReadModel, projector: Projector) {
     this.#redis = redis;
@@ -55,13 +68,10 @@ export class EntityReader {
    */
   async document(noun: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
     const key = entityKeys(noun, organizationId, id).document;
-    const found = await this.#documents.one(key);
-    if (found !== null) return found;
-    const { value, isComplete } = await this.#state.valueOf(key);
-    if (value !== null) return decodeDocument(value);
-    if (isComplete) return null;
-    await this.#projector.catchUp(noun, organizationId, id);
-    return this.#documents.one(key);
+    const { document, isComplete } = await this.#documents.one(key);
+    if (isComplete) return document;
+    await this.#catchUp({ noun, organizationId, id });
+    return (await this.#documents.one(key)).document;
   }
 
   /**
@@ -71,24 +81,64 @@ export class EntityReader {
    */
   async state(noun: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
     const keys = entityKeys(noun, organizationId, id);
-    const [found] = await this.#readModel.snapshots([keys]);
-    if (found) return found.state;
     const { value, isComplete } = await this.#state.valueOf(keys.state);
-    if (value !== null) return JSON.parse(value.toString());
-    if (isComplete) return null;
-    await this.#projector.catchUp(noun, organizationId, id);
+    if (isComplete) return value === null ? null : JSON.parse(value.toString());
+    await this.#catchUp({ noun, organizationId, id });
     const [caughtUp] = await this.#readModel.snapshots([keys]);
     return caughtUp?.state ?? null;
   }
 
+  /** Whether the read models hold the whole log. To be asked before, or with, a read of parts of an entity. */
+  isComplete(): Promise<boolean> {
+    if (this.#completeness === null) {
+      this.#completeness = this.#state.isComplete();
+      setImmediate(() => (this.#completeness = null));
+    }
+    return this.#completeness;
+  }
+
   /**
-   * To be asked when a part of an entity is not there: whether it was missing from read models that are
-   * still being built. It is there after that, if it exists.
+   * To be asked when a part of an entity is not there, or was read from read models that were still being built:
+   * whether they are. The part is there, and of now, after that, if it exists.
    */
   async isBehind(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
     if (await this.#state.isComplete()) return false;
-    await this.#projector.catchUp(noun, organizationId, id);
+    await this.#catchUp({ noun, organizationId, id });
     return true;
+  }
+
+  /**
+   * Runs a read of many parts of an entity, of which nobody can tell whether some are missing.
+   *
+   * @returns null if the organization has no such entity
+   * @throws `Fault` `not_caught_up` (503) if the entity was thrown away meanwhile
+   */
+  async whole<T>(entity: EntityPlace, read: () => Promise<T>): Promise<T | null> {
+    const key = entityKeys(entity.noun, entity.organizationId, entity.id).revision;
+    let { value, isComplete } = await this.#state.valueOf(key);
+    if (!isComplete) {
+      await this.#catchUp(entity);
+      ({ value, isComplete } = await this.#state.valueOf(key));
+    }
+    if (value === null) return null;
+    const result = await read();
+    // Whoever writes it again begins at its beginning: it is thrown away with its revision.
+    const [revision = NO_EVENTS] = await this.#readModel.revisions([key]);
+    if (revision >= Number(value)) return result;
+    throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+  }
+
+  /** Once for all who want the same entity. */
+  #catchUp({ noun, organizationId, id }: EntityPlace): Promise<void> {
+    const { revision } = entityKeys(noun, organizationId, id);
+    let catchingUp = this.#catchingUp.get(revision);
+    if (catchingUp === undefined) {
+      catchingUp = this.#projector.catchUp(noun, organizationId, id);
+      this.#catchingUp.set(revision, catchingUp);
+      const forget = (): void => void this.#catchingUp.delete(revision);
+      catchingUp.then(forget, forget);
+    }
+    return catchingUp;
   }
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */

@@ -1,0 +1,131 @@
+/* Read models that are being built hold the beginning of a channel before they hold its end. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+
+import { interactionId } from '#libs/features/interactions/index.ts';
+import { sequenceOf } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+const POSTS = 30;
+const FILTER = { order: 'asc', includeIncomplete: false, includeToolCallUpdates: false } as const;
+const FIRST_PAGE = { size: 100, offset: 0, after: null };
+
+let test: TestPlatform;
+let features: Features;
+const organizationId = newId();
+const channelId = newId();
+/** One that was completed after all others were posted. */
+let late: number;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  features = composeFeatures(test.platform);
+  await features.channels.commands.create(context(channelId), {
+    id: channelId,
+    type: 'websocket',
+    channelType: 'chat',
+    name: 'before',
+    participants: [],
+    metaData: null,
+    source: null,
+    agentInvocationBehavior: null,
+    parentChannelId: null,
+    originMessageId: null,
+  });
+  await post('root', null, true);
+  late = await post('late', 'root', false);
+  for (let n = 2; n < POSTS; n++) await post(`span-${n}`, 'root', true);
+  await features.interactions.commands.complete(context(), placeOf(late), [{ type: 'text', text: 'done' }]);
+  await features.channels.commands.update(context(), channelId, { name: 'now' });
+});
+afterAll(() => test.stop());
+
+/** As a projector leaves them that has come to the tenth event of the channel. */
+beforeEach(async () => {
+  const beginning: StoredEvent[] = [];
+  for await (const event of test.platform.store.readStream(`channel-${channelId}`, { limit: 10 }))
+    beginning.push(event);
+  await features.state.clear();
+  await features.state.begin();
+  await features.projector.applyStored(beginning);
+});
+
+function context(commandId = newId()): CommandContext {
+  return { commandId, organizationId, actor: { type: 'service', id: 'test' }, at: new Date().toISOString() };
+}
+
+const placeOf = (sequence: number) => ({ channelId, sequence: sequence as never });
+
+async function post(spanId: string, parentSpanId: string | null, complete: boolean): Promise<number> {
+  const result = await features.interactions.commands.post(
+    context(),
+    channelId,
+    {
+      participant: { type: 'system' },
+      content: [],
+      contentRole: 'channel_notification',
+      complete,
+      metadata: null,
+      invocationConfig: null,
+      turnId: null,
+      spanId,
+      parentSpanId,
+      organizationApplication: null,
+    },
+    { spanIsNew: true },
+  );
+  if (!result.ok) throw new Error(result.rejection.reason);
+  return sequenceOf(result.revision);
+}
+
+describe('while read models are being built', () => {
+  it('a list of interactions has all that are in the log', async () => {
+    const { queries } = features.interactions;
+    const list = await queries.list(organizationId, channelId, FILTER, FIRST_PAGE, null);
+    expect([list?.total, list?.items.length, list?.hasNext]).toEqual([POSTS, POSTS, false]);
+  });
+
+  it('an interaction is shown with all that hangs below it', async () => {
+    const { queries } = features.interactions;
+    const audience = { reader: null, includeIncomplete: true, includeToolCallUpdates: false };
+    const root = await queries.interaction(organizationId, placeOf(2), audience);
+    const nested = await queries.nested(organizationId, placeOf(2), root ?? Buffer.of(), audience);
+    expect(JSON.parse(nested.toString()).nested_interactions).toHaveLength(POSTS - 1);
+  });
+
+  it('an interaction is shown as it is now, not as it was', async () => {
+    const audience = { reader: null, includeIncomplete: false };
+    const found = await features.interactions.queries.interaction(organizationId, placeOf(late), audience);
+    expect(JSON.parse(String(found))).toMatchObject({
+      id: interactionId(placeOf(late)),
+      complete: true,
+      content: [{ type: 'text', text: 'done' }],
+    });
+  });
+
+  it('a channel is shown as it is now, not as it was', async () => {
+    const channel = await features.channels.queries.channel(organizationId, channelId);
+    expect(JSON.parse(String(channel?.json))).toMatchObject({ name: 'now' });
+  });
+
+  it('a list whose channel is thrown away meanwhile is not taken for what there is', async () => {
+    const { queries } = features.interactions;
+    await features.projector.catchUp('channel', organizationId, channelId);
+    const zcount = test.platform.redis.zcount.bind(test.platform.redis) as (...args: unknown[]) => Promise<number>;
+    test.platform.redis.zcount = (async (...args: unknown[]) => {
+      await features.state.clear();
+      return zcount(...args);
+    }) as typeof test.platform.redis.zcount;
+    try {
+      const list = queries.list(organizationId, channelId, FILTER, FIRST_PAGE, null);
+      await expect(list).rejects.toMatchObject({ code: 'not_caught_up' });
+    } finally {
+      test.platform.redis.zcount = zcount as typeof test.platform.redis.zcount;
+    }
+  });
+});

@@ -1,29 +1,18 @@
 /** Our side of appends: commands of channels, decided, appended, applied to the read model, answered. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { pino } from 'pino';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
-import { openPlatform } from '#libs/platform/runtime/index.ts';
-import { waitForRedis } from '#libs/platform/redis/index.ts';
-import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 
 import { appendedName, appendedPost, benchChannel, metadataFor } from '../appended-event.ts';
 import type { AppendTask, AppendAnswer, Written } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
+import { openBenchPlatform } from './bench-platform.ts';
 
 answerTasks<AppendTask, AppendAnswer>(async ({ what, writers, streams, seconds, warmUpSeconds, ...urls }) => {
-  const failures: string[] = [];
-  const platform = openPlatform({
-    ...urls,
-    // What the log warns of, a read model that could not be written, would make the figures worthless.
-    log: pino({ level: 'warn' }, { write: (line) => void failures.push(line) }),
-    metrics: createMetrics({ processMetrics: false }),
-    tokenSecret: 'a secret of this run',
-  });
-  await waitForRedis(platform.redis, 5_000);
+  const { platform, check } = await openBenchPlatform(urls);
   const features = composeFeatures(platform);
   const channels = await Promise.all(Array.from({ length: streams }, () => newChannel(features, what)));
 
@@ -45,7 +34,7 @@ answerTasks<AppendTask, AppendAnswer>(async ({ what, writers, streams, seconds, 
   const rate = (measured / (performance.now() - started)) * 1000;
   end.abort();
   await all;
-  if (failures.length > 0) throw failures[0];
+  check();
   const [first] = channels;
   const cpuMicros = (user + system) / measured;
   return { rate, cpuMicros, stream: `channel-${first?.id}`, events: first?.events() ?? 0 };

@@ -1,26 +1,16 @@
 /** Our side of the import: the code of `npx parley import`, from the file to the stores. */
-import { pino } from 'pino';
-
 import { ImportTarget, NOTHING_YET, openSource, Patience, runImport } from '#libs/features/imports/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { openPlatform } from '#libs/platform/runtime/index.ts';
-import { waitForRedis } from '#libs/platform/redis/index.ts';
-import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
 
 import { answerTasks } from '../child-process.ts';
 import type { ImportAnswer, ImportTask } from '../import.benchmark.ts';
+import { openBenchPlatform } from './bench-platform.ts';
 
 answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   const failures: string[] = [];
-  const platform = openPlatform({
-    ...urls,
-    log: pino({ level: 'warn' }, { write: (line) => void failures.push(line) }),
-    metrics: createMetrics({ processMetrics: false }),
-    tokenSecret: 'a secret of this run',
-  });
-  await waitForRedis(platform.redis, 5_000);
+  const { platform, check } = await openBenchPlatform(urls);
   const { channels, interactions, users, state } = composeFeatures(platform);
   // Nothing is in the log yet, so the read models hold all of it.
   const { build } = await state.begin();
@@ -51,7 +41,8 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   });
   const seconds = (performance.now() - started) / 1000;
   const { user: own, system } = process.cpuUsage(cpu);
-  if (failures.length > 0) throw failures[0];
+  check();
+  if (failures.length > 0) throw new Error(failures[0]);
   const messages = counts.imported;
   return { messages, rate: messages / seconds, cpuMicros: (own + system) / messages };
 });

@@ -162,12 +162,15 @@ describe('parley tail', { timeout: 300_000 }, () => {
       [['nowhere'], { DATA_DIR: parley.dataDir }, /^parley: there is no channel nowhere$/],
       [[channel, '--after', '1e3'], { DATA_DIR: parley.dataDir }, /^parley: --after is a sequence.*"1e3"$/],
     ];
-    for (const [args, environment, line] of wrong) {
-      const { lines, errors, ended } = tail(args, environment);
-      expect(await ended).toBe(1);
-      expect(lines()).toEqual([]);
-      expect(errors().trim().split('\n')).toEqual([expect.stringMatching(line)]);
-    }
+    const said = await Promise.all(
+      wrong.map(async ([args, environment]) => {
+        const { lines, errors, ended } = tail(args, environment);
+        return { exitCode: await ended, lines: lines(), errors: errors().trim().split('\n') };
+      }),
+    );
+    expect(said).toEqual(
+      wrong.map(([, , line]) => ({ exitCode: 1, lines: [], errors: [expect.stringMatching(line)] })),
+    );
     await rm(empty, { recursive: true });
   });
 });

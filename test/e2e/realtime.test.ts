@@ -509,6 +509,7 @@ describe('an event stream', () => {
     expect((await one.api.get(path, { headers: { 'last-event-id': 'x' } })).status).toBe(422);
     expect((await one.api.get(path, { headers: { accept: 'application/json' } })).status).toBe(406);
     expect((await one.api.withKey(null).get(path)).status).toBe(401);
+    expect((await one.api.request('HEAD', path)).headers['content-type']).toMatch('text/event-stream');
     await one.api.post(`/api/v1/channels/${channelId}/archive`);
     expect((await one.api.get(`${path}?after=2`)).status).toBe(204);
     const rest = await stream(`${path}?after=1`);

@@ -30,6 +30,8 @@ const querystring = z.object({
   }).optional(),
 });
 
+const STREAM_TYPE = 'text/event-stream; charset=utf-8';
+
 type Request = FastifyRequest<{ Params: { id: string }; Querystring: z.output<typeof querystring> }>;
 
 /** Declares the stream of a channel's events, and what a websocket's address answers to who opens none. */
@@ -65,6 +67,8 @@ export function eventStreamRoutes(app: HttpApp, { node, channels }: EventStreamR
       const position = after ?? channel.head;
       // A browser takes this, and only this, for the end.
       if (channel.isArchived && position >= channel.head) return reply.code(204).send();
+      // Fastify asks a GET's handler for HEAD, too: there is nothing that would ever end.
+      if (request.method === 'HEAD') return reply.header('content-type', STREAM_TYPE).send();
       begin(reply);
       const asked = request.query.include?.split(',').map((word) => include.parse(word)) ?? [];
       new EventStream(node, { grant, channel, include: maskOf(asked) }, reply.raw).open(position);
@@ -92,7 +96,7 @@ function lastSeen({ headers, query }: Request): number | undefined {
 
 /** From here on the response is the stream's own. */
 function begin(reply: FastifyReply): void {
-  void reply.header('content-type', 'text/event-stream; charset=utf-8');
+  void reply.header('content-type', STREAM_TYPE);
   void reply.header('cache-control', 'no-store');
   // Asks nginx not to collect what is to go on at once.
   void reply.header('x-accel-buffering', 'no');

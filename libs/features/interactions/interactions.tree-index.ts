@@ -20,16 +20,17 @@ export class InteractionTreeIndex {
    *
    * @param range.end those from this sequence on are left out
    * @param range.limit at most so many, a parent before what hangs below it
+   * @param range.bytes what they may have together, as they are stored
    * @throws `Fault` `store_unavailable`
    */
   async below(
     { children, documents }: InteractionKeys,
     spanId: string,
-    { end, limit }: { readonly end: number; readonly limit: number },
+    { end, limit, bytes }: { readonly end: number; readonly limit: number; readonly bytes: number },
   ): Promise<number[]> {
-    const args = [spanId, Math.min(end, Number.MAX_SAFE_INTEGER), limit];
+    const args = [spanId, Math.min(end, Number.MAX_SAFE_INTEGER), limit, bytes];
     const [found] = await this.#functions.callAll([
-      { name: 'parley_interaction_descendants_v1', keys: [children, documents], args },
+      { name: 'parley_interaction_descendants_v2', keys: [children, documents], args },
     ]);
     return sequences.parse(found).sort((a, b) => a - b);
   }

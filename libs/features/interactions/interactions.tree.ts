@@ -6,10 +6,11 @@ import type { InteractionTreeIndex } from './interactions.tree-index.ts';
 import { isComplete, spanIdOf } from './stored-interaction.ts';
 import type { ToolCallUpdate } from './tool-call-updates.ts';
 
-/** More descendants than this are not shown below one interaction. */
+/** What is shown below one interaction: more would hold up everybody else's reads while it travels. */
 const MAX_NESTED = 2_000;
+const MAX_NESTED_BYTES = 16 * 1024 * 1024;
 
-/** All that hangs below a span, ordered by sequence. */
+/** All that hangs below a span, ordered by sequence; of more than fits, what is nearest to the span. */
 export async function descendants(
   { tree, documents }: { readonly tree: InteractionTreeIndex; readonly documents: InteractionDocuments },
   reading: Reading,
@@ -18,7 +19,11 @@ export async function descendants(
 ): Promise<Buffer[]> {
   const { organizationId, channelId, view } = reading;
   const keys = interactionKeys(organizationId, channelId);
-  const sequences = await tree.below(keys, spanId, { end: view.end, limit: MAX_NESTED });
+  const sequences = await tree.below(keys, spanId, {
+    end: view.end,
+    limit: MAX_NESTED,
+    bytes: MAX_NESTED_BYTES,
+  });
   const found = (await documents.of(reading, sequences)).filter((document) => document !== null);
   return includeIncomplete ? found : found.filter(isComplete);
 }

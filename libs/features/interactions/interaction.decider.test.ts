@@ -122,6 +122,14 @@ describe('posting', () => {
     expect(decidePost(full, post)).toMatchObject({ ok: true });
     const large = { ...post, complete: false, content: [text('x'.repeat(MAX_OPEN_BYTES))] };
     expect(decidePost(given(), large)).toEqual(refusal('too_many_open'));
+    for (const part of ['metadata', 'invocationConfig', 'participant'] as const) {
+      const about = { type: 'external_agent', text: 'ü'.repeat(MAX_OPEN_BYTES / 4) };
+      const half = { ...post, complete: false, [part]: about };
+      const begunLarge: InteractionEvent = { ...begun, data: { ...begun.data, [part]: about } };
+      expect(decidePost(given(), half)).toMatchObject({ ok: true });
+      expect(decidePost(given(begunLarge), half)).toEqual(refusal('too_many_open'));
+      expect(decidePost(given(begunLarge), { ...half, complete: true })).toMatchObject({ ok: true });
+    }
     const oneEnded = given(...Array.from({ length: MAX_OPEN }, () => begun), {
       type: 'InteractionCompleted.v1',
       data: { sequence: at(3), content: null },

@@ -23,7 +23,7 @@ export interface Interaction extends InteractionPosted {
 
 /** Counted with each event, so that nobody has to serialise what is there to know how large it is. */
 export interface OpenInteraction extends Interaction {
-  readonly contentBytes: number;
+  readonly bytes: number;
 }
 
 /**
@@ -66,14 +66,14 @@ export const interactionFold: Fold<InteractionsState, InteractionEvent> = {
       const { [sequence]: _completed, ...others } = state.open;
       return { open: others };
     }
-    const contentBytes = open.contentBytes + bytesOf(event.data.content);
-    return { open: { ...state.open, [sequence]: { ...changed(open, event), contentBytes } } };
+    const bytes = open.bytes + bytesOf(event.data.content);
+    return { open: { ...state.open, [sequence]: { ...changed(open, event), bytes } } };
   },
 };
 
 /** An incomplete interaction, as it is held. */
 export function opened(interaction: Interaction): OpenInteraction {
-  return { ...interaction, contentBytes: bytesOf(interaction.content) };
+  return { ...interaction, bytes: bytesOfPost(interaction) };
 }
 
 /** The interaction that an event posts. */
@@ -121,7 +121,7 @@ export function decidePost({ channel, interactions }: InteractionContext, post: 
   if (spanTaken) return refuse({ reason: 'span_taken' });
   const depth = (parent?.depth ?? 0) + 1;
   if (depth > MAX_DEPTH) return refuse({ reason: 'too_deep' });
-  if (!data.complete && isFull(interactions, data.content)) return refuse({ reason: 'too_many_open' });
+  if (!data.complete && isFull(interactions, bytesOfPost(data))) return refuse({ reason: 'too_many_open' });
   const turnId = data.turnId ?? parent?.turnId ?? data.spanId;
   return accept({ type: 'InteractionPosted.v1', data: { ...data, depth, turnId } });
 }
@@ -154,7 +154,7 @@ export function decideAppend(
   const found = findOpen(state, target);
   if (!found.ok) return found;
   if (content.length === 0) return accept();
-  if (isFull(state.interactions, content, 0)) return refuse({ reason: 'too_many_open' });
+  if (isFull(state.interactions, bytesOf(content), 0)) return refuse({ reason: 'too_many_open' });
   return accept({ type: 'InteractionContentAppended.v1', data: { sequence: target.sequence, content } });
 }
 
@@ -174,10 +174,16 @@ export function decideFail(state: InteractionContext, target: InteractionTarget,
   return accept({ type: 'InteractionFailed.v1', data: { sequence: target.sequence, reason } });
 }
 
-function isFull({ open }: InteractionsState, content: StoredContent, more = 1): boolean {
+function isFull({ open }: InteractionsState, moreBytes: number, more = 1): boolean {
   const all = Object.values(open);
   if (all.length + more > MAX_OPEN) return true;
-  return all.reduce((bytes, { contentBytes }) => bytes + contentBytes, bytesOf(content)) > MAX_OPEN_BYTES;
+  return all.reduce((sum, { bytes }) => sum + bytes, moreBytes) > MAX_OPEN_BYTES;
+}
+
+/** All that callers can make large: each event of an incomplete interaction writes the state with it anew. */
+function bytesOfPost({ content, ...post }: Omit<InteractionPosted, 'depth' | 'turnId'>): number {
+  const { participant, metadata, invocationConfig } = post;
+  return bytesOf(content) + Buffer.byteLength(JSON.stringify({ participant, metadata, invocationConfig }));
 }
 
 /** As JSON, each item with a comma: so that parts add up to the whole. */

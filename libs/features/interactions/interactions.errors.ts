@@ -26,7 +26,7 @@ export function interactionError({ reason }: InteractionRejection, body: unknown
       );
     case 'too_many_open':
       return conflict(
-        `A channel has at most ${MAX_OPEN} incomplete interactions, with 1 MiB of content`,
+        `A channel has at most ${MAX_OPEN} incomplete interactions, with 1 MiB together`,
         'too_many_open',
       );
     case 'complete_already':

@@ -1,7 +1,7 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** Everything below can be thrown away and rebuilt from the log. */
-export const READ_MODEL_PREFIX = 'parley:rm:v6:';
+export const READ_MODEL_PREFIX = 'parley:rm:v7:';
 
 /** State of the projection as a whole; one slot. */
 export const PROJECTION_KEYS = {

@@ -26,6 +26,10 @@ const storedGrant = z.object({
   takesPart: z.boolean(),
 });
 
+// Made once: making a schema costs more than all else that is done with a ticket here.
+const issued = z.number();
+const redeemed = z.string().nullable();
+
 /**
  * Tickets in Redis: 256 random bits each, of which only the SHA-256 is kept. Time is Redis' own, so that no
  * other clock can make a ticket older or younger. See the port for guarantees.
@@ -43,7 +47,7 @@ export class RedisTickets implements Tickets {
   async issue(grant: Grant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }> {
     const value = PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
     const args = [JSON.stringify(storedGrant.parse(grant)), TICKET_TTL_MS];
-    const expires = z.number().parse(await this.#call('parley_ticket_issue_v1', value, args));
+    const expires = issued.parse(await this.#call('parley_ticket_issue_v1', value, args));
     // Of 256 random bits, the same twice means that they are not random: nothing may go on then.
     if (expires === 0) throw new TypeError('a ticket was made twice');
     return { value, expiresAt: new Date(expires).toISOString() };
@@ -51,10 +55,7 @@ export class RedisTickets implements Tickets {
 
   async redeem(value: string): Promise<Grant | null> {
     if (!TICKET.test(value)) return null;
-    const stored = z
-      .string()
-      .nullable()
-      .parse(await this.#call('parley_ticket_redeem_v1', value, []));
+    const stored = redeemed.parse(await this.#call('parley_ticket_redeem_v1', value, []));
     return stored === null ? null : storedGrant.parse(JSON.parse(stored));
   }
 

@@ -1,8 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import type { ChannelListener } from './channel-listener.ts';
 import { CLOSE } from './protocol.ts';
 import type { ListenerAccess } from './realtime.ports.ts';
 
 const AT_ONCE = 500;
+/** Who comes within this time is asked about together: many come with the same key, and it is read once for all. */
+const GATHER_MS = 50;
 
 /** Closes listeners whose grant no longer holds. In doubt nobody is closed: the next check will know. */
 export class AccessChecks {
@@ -24,9 +28,8 @@ export class AccessChecks {
 
   async #run(): Promise<void> {
     this.#running = true;
-    // What is requested in one turn of the event loop goes together.
-    await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.size > 0) {
+      await delay(GATHER_MS, undefined, { ref: false });
       const all = [...this.#waiting];
       this.#waiting = new Set();
       for (let from = 0; from < all.length; from += AT_ONCE) await this.#check(all.slice(from, from + AT_ONCE));

@@ -51,10 +51,13 @@ export class Handshakes {
     // The library has its own, now and for as long as the connection lasts.
     setImmediate(() => socket.off('error', goneBeforeHandshake));
     this.#protocol = protocol;
+    // The answer goes out with what the owner says first, if that is at once.
+    socket.cork();
     this.#server.handleUpgrade(request, socket, head, (connection) => {
       // The server was told to make its sockets of this class.
       if (connection instanceof Connection) connection.own(socket, owned(connection));
     });
+    queueMicrotask(() => socket.uncork());
   }
 }
 

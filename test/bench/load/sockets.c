@@ -12,7 +12,7 @@
  * Commands on stdin, an answer of one line of JSON each:
  *   open COUNT FRAMES                      opens connections; done when each has had so many frames
  *   fan WARM_UP_SECONDS SECONDS PER_TICK   triggers, waits until all sockets have all frames, triggers again
- *   handshakes WARM_UP_SECONDS SECONDS N   N at a time: opens, waits for one frame, resets, opens the next
+ *   handshakes WARM_UP_SECONDS SECONDS N   N at a time: opens, waits for one frame, closes, opens the next
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -276,8 +276,6 @@ static int handshakes_going;
 static void next_handshake(struct connection *connection) {
   if (connection->frames == 0 || !handshakes_going) return;
   handshakes_done++;
-  struct linger reset = {.l_onoff = 1, .l_linger = 0};
-  setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   close(connection->fd);
   free(connection);
   if (open_next() == NULL) handshakes_going = 0;

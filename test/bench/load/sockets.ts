@@ -39,7 +39,7 @@ export interface Sockets {
     readonly seconds: number;
     /** Share of a core that it used. */ readonly cpu: number;
   }>;
-  /** Connects, waits for one frame, resets the connection; so many at a time. */
+  /** Connects, waits for one frame, closes the connection; so many at a time. */
   handshakes(of: {
     readonly warmUpSeconds: number;
     readonly seconds: number;

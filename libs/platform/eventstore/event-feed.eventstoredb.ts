@@ -23,6 +23,8 @@ const DEFAULT_MAX_BATCH = 500;
 /** Events that do not match the prefixes, after which the server says how far it has come. */
 const CHECKPOINT_EVERY = 256;
 const LIVENESS_DEADLINE_MS = 3000;
+/** Names of the system's streams begin with `$`. */
+const NOT_OF_THE_SYSTEM = '^[^$]';
 /** How long a batch waits to be full while there is a log to catch up with; live events never wait. */
 const GATHER_MS = 10;
 
@@ -94,17 +96,20 @@ class Subscription {
     this.#maxBatch = maxBatch;
     this.#livenessMs = livenessMs;
     this.#known = from === 'start' ? null : from;
-    const filter = streamNameFilter({
-      prefixes: [...streamPrefixes],
+    const reporting = {
       maxSearchWindow: CHECKPOINT_EVERY,
       checkpointInterval: 1,
       // Nothing here may throw: the client would stop the subscription without a word.
-      checkpointReached: (_, position) => {
+      checkpointReached: (_: unknown, position: GlobalPosition) => {
         this.#checkpoint = position;
         // It has to wait for the events before it, which need no waking.
         if (this.#pull.drained) this.#pull.notify();
       },
-    });
+    };
+    const filter =
+      streamPrefixes === 'all'
+        ? streamNameFilter({ regex: NOT_OF_THE_SYSTEM, ...reporting })
+        : streamNameFilter({ prefixes: [...streamPrefixes], ...reporting });
     const source = connection.client.subscribeToAll({ fromPosition: from, filter }, { highWaterMark: maxBatch });
     this.#pull = new EventPull(source, () => source.unsubscribe());
     source.on('caughtUp', () => {
@@ -186,7 +191,7 @@ function positionAfter(item: FeedItem): GlobalPosition | null {
 
 function checkOptions({ streamPrefixes }: FeedOptions, maxBatch: number): void {
   if (streamPrefixes.length === 0) throw new TypeError('a feed needs a stream prefix');
-  for (const prefix of streamPrefixes) {
+  for (const prefix of streamPrefixes === 'all' ? [] : streamPrefixes) {
     if (prefix === '' || prefix.startsWith('$')) throw new TypeError(`no prefix for a feed: ${JSON.stringify(prefix)}`);
   }
   if (!Number.isSafeInteger(maxBatch) || maxBatch < 1) throw new RangeError(`no batch size: ${maxBatch}`);

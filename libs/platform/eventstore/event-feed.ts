@@ -12,8 +12,8 @@ export type FeedItem =
 export interface FeedOptions {
   /** Exclusive: the first event delivered lies after it. `start` = from the first event of the log. */
   readonly from: GlobalPosition | 'start';
-  /** Streams to deliver, by prefix (`channel-`). System streams are never delivered. */
-  readonly streamPrefixes: readonly string[];
+  /** Streams to deliver, by prefix (`channel-`), or all of them. System streams are never delivered. */
+  readonly streamPrefixes: readonly string[] | 'all';
   /** Upper bound of events in one item. Default 500. */
   readonly maxBatch?: number;
   readonly signal: AbortSignal;

@@ -67,6 +67,14 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       expect(events.map(({ stream }) => stream)).toEqual([`${one}a`, `${two}b`]);
     });
 
+    test('delivers every stream but those of the system, to who asks for all', async () => {
+      const position = await append(`${newPrefix()}a`, NO_EVENTS, numberedEvents(1));
+      const streams = [`${newPrefix()}a`, `${newPrefix()}b`];
+      for (const stream of streams) await append(stream, NO_EVENTS, numberedEvents(2));
+      const { events } = await reader({ streamPrefixes: 'all', from: position }).untilCaughtUp();
+      expect(events.map(({ stream }) => stream)).toEqual(streams.flatMap((stream) => [stream, stream]));
+    });
+
     test('goes on live after the history, in the order of each stream and without holes', async () => {
       const prefix = newPrefix();
       await append(`${prefix}a`, NO_EVENTS, numberedEvents(10));

@@ -1,0 +1,153 @@
+import { Kafka, logLevel, Partitioners } from 'kafkajs';
+import type { Admin, Consumer, ConsumerConfig, logCreator, Message, Producer } from 'kafkajs';
+import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
+import { kafkaFault } from './kafka-errors.ts';
+import { mendTimers } from './kafkajs-timer.ts';
+
+export interface KafkaOptions {
+  /** `host:port`, each; one that answers is enough. */
+  readonly brokers: readonly string[];
+  readonly log: LifecycleLog;
+  /** How long a broker may take for one answer; each question is repeated a few times. Default 10,000. */
+  readonly requestTimeoutMs?: number;
+}
+
+/** A topic as it is made where it is missing; one that is there stays as it is. */
+export interface TopicSpec {
+  readonly topic: string;
+  readonly partitions: number;
+  /** Settings by Kafka's names. Those of the broker where none is given. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+const REQUEST_TIMEOUT_MS = 10_000;
+const CONNECTION_TIMEOUT_MS = 3_000;
+/** kafkajs repeats only for as long as a caller may wait; whoever has more patience repeats the call. */
+const RETRY = { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 };
+/** kafkajs waits for answers before it disconnects, also for those that never come. */
+const DISCONNECT_MS = 2_000;
+
+/**
+ * The Kafka of this process. Nothing is connected before it is needed, and brokers may go and come back.
+ *
+ * Guarantees: `send` resolves when all replicas in sync have acknowledged every message; messages of one key, sent
+ * one call after another, lie in the log in that order, and a repeated call only repeats them. Every call settles
+ * within about a minute.
+ *
+ * Omissions: no transactions and no idempotent producer (kafkajs calls it experimental), so a message may be there
+ * twice; no retries beyond a few seconds.
+ *
+ * Errors: `Fault` `store_unavailable` while Kafka is away; kafkajs' own error for what is wrong or forbidden.
+ */
+export class KafkaConnection {
+  readonly #kafka: Kafka;
+  readonly #requestTimeoutMs: number;
+  #producer: Promise<Producer> | null = null;
+
+  constructor({ brokers, log, requestTimeoutMs = REQUEST_TIMEOUT_MS }: KafkaOptions) {
+    mendTimers();
+    this.#requestTimeoutMs = requestTimeoutMs;
+    this.#kafka = new Kafka({
+      brokers: [...brokers],
+      clientId: 'parley',
+      requestTimeout: requestTimeoutMs,
+      connectionTimeout: CONNECTION_TIMEOUT_MS,
+      retry: RETRY,
+      logLevel: logLevel.WARN,
+      logCreator: loggingTo(log),
+    });
+  }
+
+  async send(topic: string, messages: readonly Message[]): Promise<void> {
+    const connecting = (this.#producer ??= this.#connectProducer());
+    try {
+      const producer = await connecting;
+      // The broker gives up a little before we do, so that it is the one to say what it lacks.
+      await producer.send({ topic, messages: [...messages], acks: -1, timeout: this.#requestTimeoutMs * 0.8 });
+    } catch (error) {
+      // A request that timed out leaves its connection in use, even one that is dead: the next call takes a new one.
+      if (this.#producer === connecting) this.#producer = null;
+      void connecting.then(disconnect, () => undefined);
+      throw kafkaFault(error);
+    }
+  }
+
+  /** Makes the topics that are not there. */
+  ensureTopics(specs: readonly TopicSpec[]): Promise<void> {
+    return this.withAdmin(async (admin) => {
+      const there = new Set(await admin.listTopics());
+      const missing = specs.filter(({ topic }) => !there.has(topic));
+      if (missing.length === 0) return;
+      await admin.createTopics({
+        waitForLeaders: true,
+        topics: missing.map(({ topic, partitions, settings = {} }) => ({
+          topic,
+          numPartitions: partitions,
+          configEntries: Object.entries(settings).map(([name, value]) => ({ name, value })),
+        })),
+      });
+    });
+  }
+
+  /** What a group has saved beside its offset in partition 0 of a topic; null if nothing. */
+  savedNote(groupId: string, topic: string): Promise<string | null> {
+    return this.withAdmin(async (admin) => {
+      const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      const note = offsets?.partitions.find(({ partition }) => partition === 0)?.metadata;
+      return note === undefined || note === null || note === '' ? null : note;
+    });
+  }
+
+  /** For rare questions: a connection of its own, closed again. */
+  async withAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
+    const admin = this.#kafka.admin();
+    try {
+      await admin.connect();
+      return await work(admin);
+    } catch (error) {
+      throw kafkaFault(error);
+    } finally {
+      void disconnect(admin);
+    }
+  }
+
+  /**
+   * A consumer that does not restart itself: kafkajs does so after some errors and not after others. After a crash
+   * it is disconnected for good, and whoever owns it makes a new one.
+   */
+  consumer(config: ConsumerConfig): Consumer {
+    return this.#kafka.consumer({ ...config, retry: { ...RETRY, restartOnFailure: async () => false } });
+  }
+
+  async close(): Promise<void> {
+    const producer = this.#producer;
+    this.#producer = null;
+    await producer?.then(disconnect, () => undefined);
+  }
+
+  async #connectProducer(): Promise<Producer> {
+    const producer = this.#kafka.producer({
+      // That of Kafka's own clients: anybody who writes or looks up a key finds the same partition.
+      createPartitioner: Partitioners.DefaultPartitioner,
+      allowAutoTopicCreation: false,
+      retry: RETRY,
+    });
+    await producer.connect();
+    return producer;
+  }
+}
+
+/** Gives up on answers that do not come; the socket is closed with the last reference to it. */
+export async function disconnect(client: { disconnect(): Promise<void> }): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, DISCONNECT_MS);
+  await Promise.race([client.disconnect().catch(() => undefined), late]);
+  clearTimeout(timer);
+}
+
+/** Errors of kafkajs come back to us as well, where they are told once and with what follows from them. */
+function loggingTo(log: LifecycleLog): logCreator {
+  return () =>
+    ({ namespace, log: { message, broker, error } }) =>
+      log.warn({ kafkajs: namespace, broker, reason: error }, `kafka: ${message}`);
+}

@@ -1,0 +1,37 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { scheduleCheckPendingRequests } from './kafkajs-timer.ts';
+import type { RequestQueue } from './kafkajs-timer.ts';
+
+const timers: NodeJS.Timeout[] = [];
+afterEach(() => timers.splice(0).forEach(clearTimeout));
+
+function scheduled(of: Partial<RequestQueue>): NodeJS.Timeout | null {
+  const queue = { pending: [], throttledUntil: -1, throttleCheckTimeoutId: null, checkPendingRequests() {}, ...of };
+  scheduleCheckPendingRequests.call(queue);
+  if (queue.throttleCheckTimeoutId !== null) timers.push(queue.throttleCheckTimeoutId);
+  return queue.throttleCheckTimeoutId;
+}
+
+describe('timers of kafkajs', () => {
+  it('are not set while nothing waits', () => {
+    expect(scheduled({})).toBeNull();
+    expect(scheduled({ throttledUntil: Date.now() - 1 })).toBeNull();
+  });
+
+  it('are set where requests wait, and while the broker throttles us', () => {
+    expect(scheduled({ pending: [{}] })).not.toBeNull();
+    expect(scheduled({ throttledUntil: Date.now() + 60_000 })).not.toBeNull();
+  });
+
+  it('are set once', () => {
+    const before = setTimeout(() => undefined, 0);
+    timers.push(before);
+    expect(scheduled({ pending: [{}], throttleCheckTimeoutId: before })).toBe(before);
+  });
+
+  it('look at the waiting requests again', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    scheduled({ pending: [{}], checkPendingRequests: resolve });
+    await expect(promise).resolves.toBeUndefined();
+  });
+});

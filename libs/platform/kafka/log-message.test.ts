@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { LogMessages } from './log-message.ts';
+
+const messages = new LogMessages('a secret of this test only');
+
+const event: StoredEvent = {
+  stream: 'channel-1',
+  revision: streamRevision(7),
+  position: { commit: 18446744073709551615n, prepare: 12n },
+  id: '0199a8f0-0000-7000-8000-000000000001',
+  type: 'InteractionPosted.v1',
+  data: { text: 'grüße \u2028 \u0000', list: [1, null, { deep: true }] },
+  metadata: { at: '2026-01-31T12:00:00.000Z', actor: { type: 'user', id: 'user-1' } },
+  createdMs: Date.UTC(2026, 0, 31),
+};
+
+/** As Kafka hands it out: everything is bytes. */
+function arrived(change: { key?: string; value?: string; headers?: Record<string, string | undefined> } = {}) {
+  const { key, value, headers } = messages.encode(event);
+  const changed = { ...headers, ...change.headers };
+  return {
+    key: Buffer.from(change.key ?? String(key)),
+    value: Buffer.from(change.value ?? value),
+    headers: Object.fromEntries(
+      Object.entries(changed).flatMap(([name, text]) => (text === undefined ? [] : [[name, Buffer.from(`${text}`)]])),
+    ),
+  };
+}
+
+describe('messages of the log', () => {
+  it('come back as the event that they were', () => {
+    expect(messages.decode(arrived())).toEqual(event);
+  });
+
+  it.each([
+    ['id', { ce_id: '0199a8f0-0000-7000-8000-000000000002' }],
+    ['type', { ce_type: 'InteractionPosted.v2' }],
+    ['stream', { ce_subject: 'channel-2' }],
+    ['time', { ce_time: '2026-02-01T00:00:00.000Z' }],
+    ['revision', { ce_revision: '8' }],
+    ['position', { ce_position: '1/1' }],
+    ['signature', { ce_signature: 'AAAA' }],
+  ])('are refused as forged with another %s', (_, headers) => {
+    expect(messages.decode(arrived({ headers }))).toBe('forged');
+  });
+
+  it('are refused as forged with other data, under another key, or from somebody with another secret', () => {
+    expect(messages.decode(arrived({ value: '{"data":{},"metadata":{}}' }))).toBe('forged');
+    expect(messages.decode(arrived({ key: 'channel-2' }))).toBe('forged');
+    expect(new LogMessages('another secret').decode(arrived())).toBe('forged');
+  });
+
+  it.each([
+    ['no headers at all', { key: Buffer.from('a'), value: Buffer.from('{}'), headers: {} }],
+    ['no value', { ...arrived(), value: null }],
+    ['the headers of another source', arrived({ headers: { ce_source: '/somebody/else' } })],
+    ['no signature', arrived({ headers: { ce_signature: undefined } })],
+    ['a revision that is no number', arrived({ headers: { ce_revision: '-1' } })],
+    ['a header that is there twice', { ...arrived(), headers: { ...arrived().headers, ce_id: ['a', 'b'] } }],
+  ])('are refused as foreign with %s', (_, message) => {
+    expect(messages.decode(message)).toBe('foreign');
+  });
+
+  it('may have more headers than ours: whoever forwards them adds some', () => {
+    expect(messages.decode(arrived({ headers: { traceparent: '00-1-2-01' } }))).toEqual(event);
+  });
+
+  it('cannot be made of an event without a position', () => {
+    expect(() => messages.encode({ ...event, position: null })).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,29 @@
+import type { TopicSpec } from './connection.ts';
+
+/** Names of what one Parley has in Kafka. Several may share a Kafka under different prefixes. */
+export interface LogTopics {
+  /** Every event of the log, as {@link LogMessages} writes it. */
+  readonly log: string;
+  /** Without messages: the relay that is assigned its one partition is the active one. */
+  readonly relayLock: string;
+  /** The consumer group of the relays; the position that they have reached is kept with its offset. */
+  readonly relayGroup: string;
+}
+
+export const LOG_TOPICS = logTopics('parley');
+
+export function logTopics(prefix: string): LogTopics {
+  return { log: `${prefix}.log`, relayLock: `${prefix}.relay`, relayGroup: `${prefix}.relay` };
+}
+
+/** The most consumers that may share the work; more of them later would move streams between partitions. */
+const LOG_PARTITIONS = 12;
+/** An event is 1 MiB at most where it is stored, and a message is little more than its event. */
+const LARGEST_BATCH = 4 * 1024 * 1024;
+
+export function specsOf({ log, relayLock }: LogTopics): readonly TopicSpec[] {
+  return [
+    { topic: log, partitions: LOG_PARTITIONS, settings: { 'max.message.bytes': `${LARGEST_BATCH}` } },
+    { topic: relayLock, partitions: 1 },
+  ];
+}

@@ -1,0 +1,230 @@
+/** The relay on a real broker that is killed and paused, and on brokers of any kind. */
+import { ConfigResourceTypes } from 'kafkajs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { comparePositions, connectEventStore, decodePosition } from '#libs/platform/eventstore/index.ts';
+import type { EventToAppend, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import type { LogTopics } from '#libs/platform/kafka/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
+import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { readTopic } from '#test/support/kafka/topic-reader.ts';
+import { logEvent, numberedEvents } from '#test/support/log-events.ts';
+
+const messages = new LogMessages('a secret of this test only');
+
+let broker: TestKafkaProcess;
+let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
+let log: ReturnType<typeof connectEventStore>;
+let topics: LogTopics;
+const running: { stop(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  [broker, eventStore] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
+  log = connectEventStore({ url: eventStore.url });
+}, KAFKA_START_MS);
+
+afterAll(async () => {
+  await Promise.all(running.map((relay) => relay.stop()));
+  await log.close();
+  await Promise.all([broker.stop(), eventStore.stop()]);
+});
+
+beforeEach(() => {
+  topics = logTopics(`test-${newId()}`);
+});
+
+describe('relay', { timeout: 120_000 }, () => {
+  it('carries every event of every stream, in the order of each, and saves how far it has come', async () => {
+    const relay = startRelay();
+    const [a, b] = [newStream(), newStream()];
+    await append(a, 0, numberedEvents(30));
+    await append(b, 0, numberedEvents(5));
+    await append(a, 30, numberedEvents(3, 30));
+    const last = await log.feed.head();
+    await eventually(() => relay.hasReached(last), WAIT);
+    const carried = await carriedEvents();
+    expect(revisionsOf(carried, a)).toEqual(numbers(33));
+    expect(revisionsOf(carried, b)).toEqual(numbers(5));
+    const [inLog] = await Array.fromAsync(log.store.readStream(a, { limit: 1 }));
+    const { position, ...event } = carried.find(({ stream }) => stream === a)!;
+    expect(event).toEqual({ ...inLog, position: undefined, createdMs: event.createdMs });
+    expect(position).not.toBeNull();
+    expect(Math.abs(event.createdMs - Date.now())).toBeLessThan(600_000);
+    await relay.stop();
+  });
+
+  it('writes CloudEvents in binary mode, keyed by the stream', async () => {
+    const relay = startRelay();
+    const stream = newStream();
+    await append(stream, 0, numberedEvents(1));
+    const message = await eventually(async () => {
+      const all = await readTopic(broker.brokers, topics.log);
+      const found = all.find(({ key }) => key?.toString() === stream);
+      if (found === undefined) throw new Error(`${stream} is not in Kafka`);
+      return found;
+    }, WAIT);
+    const headers = Object.fromEntries(Object.entries(message.headers ?? {}).map(([name, text]) => [name, `${text}`]));
+    expect(headers).toMatchObject({
+      ce_specversion: '1.0',
+      ce_source: '/parley/log',
+      ce_type: 'Tested.v1',
+      ce_subject: stream,
+      ce_revision: '0',
+      'content-type': 'application/json',
+    });
+    expect(JSON.parse(String(message.value))).toMatchObject({ data: { n: 0 }, metadata: { actor: { type: 'user' } } });
+    await relay.stop();
+  });
+
+  it('one of several is active; when it stops the next goes on where it was, and repeats nothing', async () => {
+    const stream = newStream();
+    const [first, second] = [startRelay(), startRelay()];
+    const active = await eventually(() => onlyActive([first, second]), WAIT);
+    await append(stream, 0, numberedEvents(20));
+    await eventually(async () => active.hasReached(await log.feed.head()), WAIT);
+    await active.stop();
+    const next = active === first ? second : first;
+    await append(stream, 20, numberedEvents(20, 20));
+    await eventually(async () => next.hasReached(await log.feed.head()), WAIT);
+    expect(revisionsOf(await carriedEvents(), stream)).toEqual(numbers(40));
+    await next.stop();
+  });
+
+  it('leaves nothing out and nothing out of order while the broker is killed and comes back', async () => {
+    const [first, second] = [startRelay(), startRelay()];
+    await eventually(() => onlyActive([first, second]), WAIT);
+    const streams = [newStream(), newStream(), newStream()];
+    let written = 0;
+    const writing = new AbortController();
+    const writer = (async () => {
+      while (!writing.signal.aborted) {
+        for (const stream of streams) await append(stream, written, numberedEvents(5, written));
+        written += 5;
+        // Not more than a broker on a busy machine takes along with its restarts.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })();
+    const before = first.progress.eventsSent + second.progress.eventsSent;
+    await broker.kill9();
+    await eventually(() => [first, second].some(({ progress }) => progress.problem !== null), WAIT);
+    await broker.restart();
+    await eventually(() => first.progress.eventsSent + second.progress.eventsSent > before + 15, WAIT);
+    writing.abort();
+    await writer;
+    await eventually(async () => {
+      const head = await log.feed.head();
+      return first.hasReached(head) || second.hasReached(head);
+    }, WAIT);
+    const carried = await carriedEvents();
+    for (const stream of streams) expect(firstSights(revisionsOf(carried, stream))).toEqual(numbers(written));
+    await Promise.all([first.stop(), second.stop()]);
+  });
+
+  it('does not go on past an event that Kafka refuses, and sends it once Kafka takes it', async () => {
+    const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
+    // Large enough for a few events of the other tests, too small for one of this.
+    await kafka.ensureTopics([{ topic: topics.log, partitions: 1, settings: { 'max.message.bytes': '200000' } }]);
+    const relay = startRelay();
+    await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
+    const stream = newStream();
+    await append(stream, 0, [logEvent({ text: 'x'.repeat(300_000) }), ...numberedEvents(3, 1)]);
+    // Twice: after the first refusal a relay that had saved too much would go on behind the event.
+    for (let refusal = 0; refusal < 2; refusal++) {
+      await eventually(() => /larger|too large/i.test(relay.progress.problem ?? ''), WAIT);
+      await eventually(() => relay.progress.problem === null, WAIT);
+    }
+    await kafka.withAdmin((admin) =>
+      admin.alterConfigs({
+        validateOnly: false,
+        resources: [
+          {
+            type: ConfigResourceTypes.TOPIC,
+            name: topics.log,
+            configEntries: [{ name: 'max.message.bytes', value: '4000000' }],
+          },
+        ],
+      }),
+    );
+    await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
+    expect(firstSights(revisionsOf(await carriedEvents(), stream))).toEqual(numbers(4));
+    await relay.stop();
+    await kafka.close();
+  });
+
+  it('goes on after a broker that was silent', async () => {
+    const relay = startRelay();
+    const stream = newStream();
+    await append(stream, 0, numberedEvents(5));
+    await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
+    broker.pause();
+    await append(stream, 5, numberedEvents(5, 5));
+    await eventually(() => relay.progress.problem !== null, WAIT);
+    broker.resume();
+    await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
+    expect(firstSights(revisionsOf(await carriedEvents(), stream))).toEqual(numbers(10));
+    await relay.stop();
+  });
+});
+
+const WAIT = { timeoutMs: 60_000, everyMs: 100 };
+
+/** Where each event lies for the first time: nothing is missing if that is in order, repetitions only go back. */
+const firstSights = (revisions: readonly number[]): number[] => [...new Set(revisions)];
+
+function startRelay() {
+  const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 1_500 });
+  const relay = new Relay({ feed: log.feed, kafka, messages, topics, onProblem: () => undefined });
+  const abort = new AbortController();
+  const ended = relay.run(abort.signal);
+  const started = {
+    get progress() {
+      return relay.progress;
+    },
+    /** Kafka has acknowledged it, and that is saved. */
+    async hasReached(head: Awaited<ReturnType<typeof log.feed.head>>) {
+      const saved = await kafka.savedNote(topics.relayGroup, topics.relayLock);
+      return head !== null && saved !== null && comparePositions(decodePosition(saved), head) >= 0;
+    },
+    async stop() {
+      abort.abort();
+      await ended;
+      await kafka.close();
+    },
+  };
+  running.push(started);
+  return started;
+}
+
+function onlyActive<R extends { readonly progress: Relay['progress'] }>(relays: readonly R[]): R {
+  const [active, ...more] = relays.filter(({ progress }) => progress.phase === 'active');
+  if (active === undefined || more.length > 0) throw new Error('not one relay is active');
+  if (relays.some(({ progress }) => progress.phase === 'away')) throw new Error('a relay has not joined yet');
+  return active;
+}
+
+/** As they lie in Kafka: in the order of each stream. */
+async function carriedEvents(): Promise<readonly StoredEvent[]> {
+  const all = await readTopic(broker.brokers, topics.log);
+  return all.map((message) => {
+    const event = messages.decode(message);
+    if (typeof event === 'string') throw new Error(`a ${event} message`);
+    return event;
+  });
+}
+
+async function append(stream: string, from: number, events: readonly EventToAppend[]): Promise<void> {
+  const result = await log.store.append(stream, from === 0 ? NO_EVENTS : streamRevision(from - 1), events);
+  if (result.kind !== 'appended') throw new Error(`not appended to ${stream}`);
+}
+
+const newStream = (): string => `relayed-${newId()}`;
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+function revisionsOf(events: readonly StoredEvent[], stream: string): number[] {
+  return events.filter((event) => event.stream === stream).map(({ revision }) => revision);
+}

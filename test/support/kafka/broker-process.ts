@@ -1,0 +1,129 @@
+/**
+ * One Kafka broker that is its own controller (KRaft), in a Java process on loopback ports. A small watcher
+ * ends it when this process dies without a word.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface BrokerPlace {
+  /** An existing folder. What a broker left there is used again. */
+  readonly dataDir: string;
+  readonly port: number;
+  readonly controllerPort: number;
+  /** Of the broker's jars, for `java -cp`. */
+  readonly classPath: string;
+}
+
+export interface BrokerProcess {
+  readonly pid: number;
+  /** Resolves, never rejects, when the process is gone. */
+  readonly exited: Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+const READY_MS = 60_000;
+/** Of the line that a broker logs when it serves. */
+const STARTED = 'Kafka Server started';
+
+/** What `kafka-storage format` would write: without it a broker takes its folder for that of another one. */
+export async function formatStorage(dataDir: string): Promise<void> {
+  const id = (): string => randomBytes(16).toString('base64url');
+  const lines = ['version=1', `cluster.id=${id()}`, 'node.id=1', `directory.id=${id()}`, ''];
+  await writeFile(join(dataDir, 'meta.properties'), lines.join('\n'));
+}
+
+/** @throws Error when it ends or does not serve in time, with the last that it logged */
+export async function startBrokerProcess({ dataDir, port, controllerPort, classPath }: BrokerPlace) {
+  const properties = join(dataDir, '..', 'server.properties');
+  await writeFile(properties, settings({ dataDir, port, controllerPort }));
+  const child = spawn('java', [...FLAGS, '-cp', classPath, 'kafka.Kafka', properties], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own: Ctrl-C in a terminal must reach us, not the broker, which we stop last.
+    detached: true,
+  });
+  const exited = new Promise<void>((resolve) => {
+    child.once('close', () => resolve());
+    child.once('error', () => resolve());
+  });
+  if (child.pid === undefined) throw new Error('java could not be started');
+  endWithUs(child.pid, exited);
+  await serving(child, exited);
+  return { pid: child.pid, exited, kill: (signal) => void child.kill(signal) } satisfies BrokerProcess;
+}
+
+/** Small and quick to start; no test needs more. */
+const FLAGS = [
+  '-Xms128m',
+  '-Xmx384m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-Xshare:auto',
+  '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+  '-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info',
+];
+
+function settings({ dataDir, port, controllerPort }: Omit<BrokerPlace, 'classPath'>): string {
+  return [
+    'process.roles=broker,controller',
+    'node.id=1',
+    `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
+    `listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    `advertised.listeners=PLAINTEXT://127.0.0.1:${port}`,
+    'controller.listener.names=CONTROLLER',
+    `log.dirs=${dataDir}`,
+    // A topic that nobody made is a mistake.
+    'auto.create.topics.enable=false',
+    'offsets.topic.replication.factor=1',
+    'offsets.topic.num.partitions=1',
+    'group.initial.rebalance.delay.ms=0',
+    'num.network.threads=2',
+    'num.io.threads=2',
+    // One that was killed is registered still when it comes back: it is not to be waited for longer than that.
+    'broker.session.timeout.ms=2000',
+    'broker.heartbeat.interval.ms=500',
+    '',
+  ].join('\n');
+}
+
+async function serving(child: ChildProcess, exited: Promise<void>): Promise<void> {
+  let tail = '';
+  const started = new Promise<void>((resolve) => {
+    const keep = (chunk: Buffer): void => {
+      tail = (tail + String(chunk)).slice(-4_000);
+      if (tail.includes(STARTED)) resolve();
+    };
+    child.stdout?.on('data', keep);
+    child.stderr?.on('data', keep);
+  });
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(() => late.reject(new Error(`it did not serve within ${READY_MS} ms`)), READY_MS);
+  const ended = exited.then(() => {
+    throw new Error('it ended at once');
+  });
+  try {
+    await Promise.race([started, ended, late.promise]);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw new Error(`no Kafka broker: ${String(error)}\n${tail}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    // Of the promises that lost the race nobody hears.
+    ended.catch(() => undefined);
+  }
+}
+
+/** Ends process `pid` when our own process ends in a way that leaves us no time to do it. */
+function endWithUs(pid: number, exited: Promise<void>): void {
+  const watcher = spawn('/bin/sh', ['-c', 'read -r _; kill -KILL "$1"', 'parley-kafka-watcher', `${pid}`], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  watcher.on('error', () => undefined);
+  watcher.stdin.on('error', () => undefined);
+  watcher.unref();
+  // Gone before its broker is reaped: it must never signal a process that got the same pid later.
+  void exited.then(() => watcher.kill('SIGKILL'));
+}

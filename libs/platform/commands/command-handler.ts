@@ -39,6 +39,8 @@ export interface CommandHandlerOptions {
 
 const MAX_BATCH = 200;
 const ATTEMPTS = 8;
+/** Looking up and bringing up to date, while others throw the read models away. */
+const LOOKUP_ATTEMPTS = 4;
 /** Idempotency keys that the cached entities may hold together: about 25 MB. */
 const MAX_CACHED_COMMANDS = 250_000;
 
@@ -208,12 +210,14 @@ export class CommandHandler<State, E extends DomainEvent> {
     const { revision } = entityKeys(noun, context.organizationId, id);
     const { readModel, projector } = this.#stores;
     try {
-      let found = await readModel.lookUp(revision, wanted);
-      if (found.revision < current.revision) {
-        await projector.catchUp(noun, context.organizationId, id);
-        found = await readModel.lookUp(revision, wanted);
+      for (let attempt = 0; attempt < LOOKUP_ATTEMPTS; attempt++) {
+        const found = await readModel.lookUp(revision, wanted);
+        const isOld = found.revision < current.revision;
+        // Nothing is there of what is another organization's: that is how it is refused.
+        const isOwn = isOld && (await projector.catchUp(noun, context.organizationId, id));
+        if (!isOwn) return new Lookups(wanted, found.values);
       }
-      return new Lookups(wanted, found.values);
+      throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
     } catch (error) {
       return new Lookups([], [], error);
     }

@@ -49,7 +49,7 @@ export class EntityReader {
   readonly #documents: DocumentReader;
   readonly #state: ProjectionState;
   /** Entities that are being brought up to date, by their revision keys. */
-  readonly #catchingUp = new Map<string, Promise<void>>();
+  readonly #catchingUp = new Map<string, Promise<boolean>>();
   /** Asked once for all who ask in one turn of the event loop. */
   #completeness: Promise<boolean> | null = null;
 
@@ -129,7 +129,7 @@ export class EntityReader {
   }
 
   /** Once for all who want the same entity. */
-  #catchUp({ noun, organizationId, id }: EntityPlace): Promise<void> {
+  #catchUp({ noun, organizationId, id }: EntityPlace): Promise<boolean> {
     const { revision } = entityKeys(noun, organizationId, id);
     let catchingUp = this.#catchingUp.get(revision);
     if (catchingUp === undefined) {

@@ -132,8 +132,8 @@ export class HistoryReader {
     return stored ?? NO_EVENTS;
   }
 
-  #catchUp({ noun, organizationId, id }: HistoricEntity): Promise<void> {
-    return this.#projector.catchUp(noun, organizationId, id);
+  async #catchUp({ noun, organizationId, id }: HistoricEntity): Promise<void> {
+    await this.#projector.catchUp(noun, organizationId, id);
   }
 
   #keys({ noun, organizationId, id }: HistoricEntity): HistoryKeys {

@@ -130,34 +130,35 @@ export class Projector {
   /**
    * Brings one entity up to the end of its stream, from wherever its read model stands. Nothing is done
    * for a stream that does not exist or that belongs to another organization.
+   *
+   * @returns whether the organization has such an entity
    */
-  async catchUp(noun: string, organizationId: EntityId, id: EntityId): Promise<void> {
+  async catchUp(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
     const projection = this.#projections.get(noun);
-    if (projection === undefined) return;
+    if (projection === undefined) return false;
     const keys = entityKeys(noun, organizationId, id);
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
       const [snapshot] = await this.#readModel.snapshots([keys]);
-      if (await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null)) return;
+      const outcome = await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null);
+      if (outcome !== 'gap') return outcome === 'there';
     }
     throw new Fault('not_caught_up', 'The read model could not be brought up to date', { retryAfterSeconds: 1 });
   }
 
-  /** @returns false if another process moved the entity meanwhile, in a way that left a gap */
+  /** @returns `gap` if another process moved the entity meanwhile, in a way that left one */
   async #applyTail(
     projection: AnyProjection,
     organizationId: EntityId,
     id: EntityId,
     keys: EntityKeys,
     from: Snapshot | null,
-  ): Promise<boolean> {
+  ): Promise<'there' | 'missing' | 'gap'> {
     let snapshot = from;
     let page: StoredEvent[] = [];
     const flush = async (): Promise<boolean> => {
       if (page.length === 0) return true;
-      const run: StoredRun = { projection, organizationId, id, keys, events: page };
+      const folded = foldRun({ projection, organizationId, id, keys, events: page }, snapshot);
       page = [];
-      if (organizationOf(run.events[0]) !== organizationId) return true;
-      const folded = foldRun(run, snapshot);
       if (folded.kind !== 'new') return folded.kind === 'known';
       const [outcome] = await this.#readModel.apply([folded.write]);
       snapshot = { revision: folded.write.last, state: folded.after };
@@ -165,10 +166,13 @@ export class Projector {
     };
     const next = streamRevision((snapshot?.revision ?? NO_EVENTS) + 1);
     for await (const event of this.#store.readStream(streamName(projection.noun, id), { from: next })) {
+      // A stream is one organization's: whoever names another's must not make us read through it.
+      if (page.length === 0 && organizationOf(event) !== organizationId) return 'missing';
       page.push(event);
-      if (page.length >= PAGE && !(await flush())) return false;
+      if (page.length >= PAGE && !(await flush())) return 'gap';
     }
-    return flush();
+    if (!(await flush())) return 'gap';
+    return snapshot === null ? 'missing' : 'there';
   }
 
   #groupByEntity(events: readonly StoredEvent[]): StoredRun[] {

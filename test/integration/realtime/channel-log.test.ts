@@ -210,7 +210,9 @@ describe('the publication of frames', () => {
   it('happens also where another process was faster to apply the event', async () => {
     const other = composeReadModels(test.platform);
     const channel = { organizationId: newId(), channelId: newId() };
-    const store = storeWith(() => other.projector.catchUp('channel', channel.organizationId, channel.channelId));
+    const store = storeWith(async () => {
+      await other.projector.catchUp('channel', channel.organizationId, channel.channelId);
+    });
     const slow = composeFeatures({ ...test.platform, store });
     const heard = await hear(test.platform.topics, channel);
     await createChannel(slow, channel);

@@ -1,0 +1,116 @@
+/* What a command looks up is thrown away again and again while it is looked up. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { ReadModel } from '#libs/platform/readmodel/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+/** A read model that others empty right before it is asked. */
+class EmptiedReadModel extends ReadModel {
+  timesEmptied = 0;
+  empty: (() => Promise<unknown>) | undefined;
+
+  override async lookUp(...args: Parameters<ReadModel['lookUp']>): ReturnType<ReadModel['lookUp']> {
+    if (this.timesEmptied > 0) {
+      this.timesEmptied -= 1;
+      await this.empty?.();
+    }
+    return super.lookUp(...args);
+  }
+}
+
+let test: TestPlatform;
+let readModel: EmptiedReadModel;
+let features: Features;
+let eventsRead = 0;
+const organizationId = newId();
+const channelId = newId();
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  readModel = new EmptiedReadModel(test.platform.redis);
+  features = composeFeatures({ ...test.platform, readModel, store: counting(test.platform.store) });
+  readModel.empty = () => features.state.clear();
+  await features.channels.commands.create(context(channelId), {
+    id: channelId,
+    type: 'websocket',
+    channelType: 'chat',
+    name: 'emptied',
+    participants: [],
+    metaData: null,
+    source: null,
+    agentInvocationBehavior: null,
+    parentChannelId: null,
+    originMessageId: null,
+  });
+  expect(await post('taken')).toMatchObject({ ok: true });
+});
+afterAll(() => test.stop());
+
+function counting(store: EventStore): EventStore {
+  return {
+    append: (...args) => store.append(...args),
+    async *readStream(...args): AsyncGenerator<StoredEvent> {
+      for await (const event of store.readStream(...args)) {
+        eventsRead += 1;
+        yield event;
+      }
+    },
+    ping: () => store.ping(),
+    close: () => store.close(),
+  };
+}
+
+function context(commandId = newId(), organization = organizationId): CommandContext {
+  return {
+    commandId,
+    organizationId: organization,
+    actor: { type: 'service', id: 'test' },
+    at: new Date().toISOString(),
+  };
+}
+
+const post = (spanId: string) =>
+  features.interactions.commands.post(
+    context(),
+    channelId,
+    {
+      participant: { type: 'system' },
+      content: [],
+      contentRole: 'channel_notification',
+      complete: true,
+      metadata: null,
+      invocationConfig: null,
+      turnId: null,
+      spanId,
+      parentSpanId: null,
+      organizationApplication: null,
+    },
+    { spanIsNew: false },
+  );
+
+it('a command is not decided on what an emptied Redis does not know', async () => {
+  readModel.timesEmptied = 2;
+  expect(await post('taken')).toEqual({ ok: false, rejection: { reason: 'span_taken' } });
+});
+
+it('a command that cannot find out what it has to know fails, and writes nothing', async () => {
+  readModel.timesEmptied = Infinity;
+  await expect(post('taken')).rejects.toMatchObject({ code: 'not_caught_up' });
+  readModel.timesEmptied = 0;
+  expect(await post('taken')).toEqual({ ok: false, rejection: { reason: 'span_taken' } });
+});
+
+it("a command on another organization's channel does not read through that channel's events", async () => {
+  for (let n = 0; n < 60; n++) await post(`span-${n}`);
+  eventsRead = 0;
+  const place = { channelId, sequence: 2 as never };
+  const refused = await features.interactions.commands.fail(context(newId(), newId()), place, '');
+  expect(refused).toEqual({ ok: false, rejection: { reason: 'not_found' } });
+  expect(eventsRead).toBeLessThan(20);
+});

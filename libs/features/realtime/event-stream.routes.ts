@@ -30,8 +30,6 @@ const querystring = z.object({
   }).optional(),
 });
 
-const STREAM_TYPE = 'text/event-stream; charset=utf-8';
-
 type Request = FastifyRequest<{ Params: { id: string }; Querystring: z.output<typeof querystring> }>;
 
 /** Declares the stream of a channel's events, and what a websocket's address answers to who opens none. */
@@ -58,17 +56,20 @@ export function eventStreamRoutes(app: HttpApp, { node, channels }: EventStreamR
       }
       const after = lastSeen(request);
       const grant = await listenerGrant(request.principal, request.params.id, channels);
-      if (node.isStopping) throw new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
+      if (node.isStopping) throw stopping();
       const channel = await node.channels.open(grant.organizationId, grant.channelId);
       if (channel === null) throw notFound();
       if (after !== undefined && !(await channel.reaches(after))) {
         throw invalid(['query', 'after'], 'the channel has not come to this sequence yet', after);
       }
+      // All that took a while: the node may have stopped, the channel been let go of, the client be gone.
+      if (node.isStopping || !channel.isOpen) throw stopping();
+      if (reply.raw.destroyed) return reply.hijack();
       const position = after ?? channel.head;
       // A browser takes this, and only this, for the end.
       if (channel.isArchived && position >= channel.head) return reply.code(204).send();
       // Fastify asks a GET's handler for HEAD, too: there is nothing that would ever end.
-      if (request.method === 'HEAD') return reply.header('content-type', STREAM_TYPE).send();
+      if (request.method === 'HEAD') return reply.headers(HEADERS).send();
       begin(reply);
       const asked = request.query.include?.split(',').map((word) => include.parse(word)) ?? [];
       new EventStream(node, { grant, channel, include: maskOf(asked) }, reply.raw).open(position);
@@ -79,6 +80,10 @@ export function eventStreamRoutes(app: HttpApp, { node, channels }: EventStreamR
   app.get('/api/v1/channels/:id/websocket', { config: { public: true }, schema: { hide: true, params } }, () => {
     throw new HttpError(426, 'upgrade_required', 'This address is for websockets', { upgrade: 'websocket' });
   });
+}
+
+function stopping(): Fault {
+  return new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
 }
 
 function acceptsStreams(accept: string | undefined): boolean {
@@ -94,13 +99,16 @@ function lastSeen({ headers, query }: Request): number | undefined {
   return sequence;
 }
 
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  // Asks nginx not to collect what is to go on at once.
+  'x-accel-buffering': 'no',
+};
+
 /** From here on the response is the stream's own. */
 function begin(reply: FastifyReply): void {
-  void reply.header('content-type', STREAM_TYPE);
-  void reply.header('cache-control', 'no-store');
-  // Asks nginx not to collect what is to go on at once.
-  void reply.header('x-accel-buffering', 'no');
-  reply.hijack();
+  void reply.headers(HEADERS).hijack();
   reply.raw.writeHead(
     200,
     Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, value])),

@@ -10,7 +10,13 @@ import type { Grant } from './realtime.ports.ts';
 
 const COMMENT = Buffer.from(':\n\n');
 
-/** One response of server-sent events. The other side says nothing: whether it is there shows when it is written to. */
+/** Of the node's ticks: less than between two heartbeats, which would show in the waiting as if something moved. */
+const STALLED_TICKS = 20;
+
+/**
+ * One response of server-sent events. The other side says nothing: whether it is there shows when it is written
+ * to. One that takes nothing of what waits for it is cut off.
+ */
 export class EventStream extends ChannelListener {
   readonly grant: Grant;
   readonly include: number;
@@ -34,6 +40,8 @@ export class EventStream extends ChannelListener {
     this.#response = response;
     response.on('error', () => response.destroy());
     response.on('close', () => this.#onClosed());
+    // Comes when nothing was written, and nothing of it taken, for so long.
+    response.setTimeout(STALLED_TICKS * node.tickMs, () => this.unsent > 0 && this.cut());
   }
 
   get form(): 'event-stream' {

@@ -43,6 +43,8 @@ const MAX_SCOPES = 100;
 export class RealtimeNode {
   /** Names this node among all. */
   readonly id = newId();
+  /** Milliseconds between its ticks. */
+  readonly tickMs: number;
   readonly channels: LiveChannels;
   readonly commands: LiveCommands;
   readonly metrics: RealtimeMetrics;
@@ -65,6 +67,7 @@ export class RealtimeNode {
   /** @param tickMs a test's clock may run faster, with all that counts in ticks */
   constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, ports: RealtimePorts, tickMs = TICK_MS) {
     this.#platform = platform;
+    this.tickMs = tickMs;
     this.metrics = realtimeMetrics(platform.metrics);
     this.commands = ports.commands;
     this.#checks = new AccessChecks(ports.access, (error) => this.warn(error, 'access could not be checked'));

@@ -20,7 +20,7 @@ const MAX_CALLERS = 20_000;
 export function createLimiters(limits: HttpServerOptions['rateLimits'] = {}): Limiters {
   const { perKey = PER_KEY, perAddress = PER_ADDRESS } = limits;
   return {
-    perAddress: perAddress ? limiter(perAddress, (request) => networkOf(request.ip)) : undefined,
+    perAddress: perAddress ? limiter(perAddress, (request) => networkOf(addressOf(request))) : undefined,
     perKey: perKey ? limiter(perKey, (request) => request.principal.keyId) : undefined,
   };
 }
@@ -48,6 +48,11 @@ function limiter({ max, windowMs }: RateLimit, callerOf: (request: FastifyReques
       throw tooManyRequests(seconds);
     }
   };
+}
+
+/** A caller that is gone by now has no address any more, whatever the types say. */
+function addressOf({ ip }: { readonly ip?: string }): string {
+  return ip ?? '';
 }
 
 /** An IPv6 caller owns at least a /64: its first four groups count as one. */

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { startEdge } from './edge.ts';
 import type { Edge } from './edge.ts';
@@ -84,4 +88,19 @@ test('only origins of the allow-list may call from a browser', async () => {
 
 test('a route without scope and not public is refused at start', async () => {
   await expect(startEdge({}, (app) => void app.get('/open', () => ({})))).rejects.toThrow('needs config.scope');
+});
+
+test('a caller that is gone before it is looked at is no fault of ours', async () => {
+  const lines: string[] = [];
+  const logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
+  const edge = await start({ logger });
+  const callers = Array.from({ length: 50 }, async () => {
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(edge.url).port) });
+    await once(socket, 'connect');
+    socket.write('GET /things/one HTTP/1.1\r\nhost: x\r\n\r\n', () => socket.resetAndDestroy());
+    await once(socket, 'close');
+  });
+  await Promise.all(callers);
+  expect((await edge.call('/things/one')).status).toBe(200);
+  expect(lines).toEqual([]);
 });

@@ -1,7 +1,7 @@
 /** What a line of a JSON-lines format holds: a channel, and all that is said in it. */
 import { createChannelBody } from '#libs/features/channels/index.ts';
 
-import { asObject, BadInput, shortName } from './import.model.ts';
+import { asObject, BadInput, fitsAsMap, shortName } from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
 
 export interface Conversation {
@@ -26,13 +26,14 @@ export function objectOfLine(line: string): Record<string, unknown> {
  * The channel of a conversation. The line itself is its identity, with the file and the place: the same line
  * again, or another file of the same name, is another conversation.
  *
+ * @param tools those that the agent could call; what is more than a channel takes becomes its text, or is left out
  * @throws BadInput for a conversation of nothing, or a channel that the API would not take
  */
 export function conversationOf(
   { place, line, format }: { readonly place: Place; readonly line: string; readonly format: string },
   source: Record<string, unknown>,
   messages: readonly MessageDraft[],
-  extra: Record<string, unknown> = {},
+  tools?: unknown,
 ): Conversation {
   if (messages.length === 0) throw new BadInput('no messages');
   const id = source['id'] ?? source['conversation_id'];
@@ -42,12 +43,12 @@ export function conversationOf(
     source_file: place.file,
     source_line: place.line,
     ...((typeof id === 'string' || typeof id === 'number') && { source_id: id }),
-    ...extra,
   };
+  const described = tools === undefined ? [] : [{ tools }, { tools: JSON.stringify(tools) }, { tools_left_out: true }];
   const parsed = createChannelBody.safeParse({
     name: typeof title === 'string' && title.trim() !== '' ? shortName(title) : nameOf(messages, place),
     participants: participantsOf(messages),
-    meta_data: meta,
+    meta_data: described.map((more) => ({ ...meta, ...more })).find(fitsAsMap) ?? meta,
   });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { BadInput, sourceTime, textItems } from './import.model.ts';
 import { parseOpenai } from './openai.format.ts';
@@ -167,6 +167,13 @@ describe('exported lines', () => {
     });
   });
 
+  it('keep metadata that has no room for the time of the source', () => {
+    const metadata = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`name-${n}`, n]));
+    const interaction = { channel_id: 'c', span_id: 's', content_role: 'user_message', content: [], metadata };
+    const parsed = parseParley(JSON.stringify({ ...interaction, created_at: '2026-03-02T10:00:00.000Z' }), place);
+    expect(parsed).toMatchObject({ message: { body: { metadata } } });
+  });
+
   it('keep the time that an earlier import has noted', () => {
     const line = JSON.stringify({ ...interaction, metadata: { source_time: '2020-01-01T00:00:00.000Z' } });
     expect(parseParley(line, place)).toMatchObject({
@@ -198,10 +205,43 @@ describe('what all formats share', () => {
     ['1772445600.000100', '2026-03-02T10:00:00.000Z'],
     [1_772_445_600_000, '2026-03-02T10:00:00.000Z'],
     ['2026-03-02T11:00:00+01:00', '2026-03-02T10:00:00.000Z'],
+    ['2026-03-02 11:00:00.123456+0100', '2026-03-02T10:00:00.123Z'],
+    ['Mon, 02 Mar 2026 11:00:00 +0100', '2026-03-02T10:00:00.000Z'],
+    ['Mon Mar 02 2026', null],
+    ['part 5', null],
+    ['2026-03-32T10:00:00Z', null],
     ['yesterday', null],
     [Number.MAX_VALUE, null],
     [null, null],
   ])('reads %s as %s', (value, time) => {
     expect(sourceTime(value)).toBe(time);
+  });
+
+  it.each(['Pacific/Auckland', 'America/Los_Angeles'])('reads times without a zone as UTC, also in %s', (zone) => {
+    vi.stubEnv('TZ', zone);
+    expect(new Date(Date.UTC(2026, 2, 2, 10)).getHours()).not.toBe(10);
+    for (const text of ['2026-03-02T10:00:00', '2026-03-02 10:00:00', '2026-03-02T10:00']) {
+      expect(sourceTime(text)).toBe('2026-03-02T10:00:00.000Z');
+    }
+    expect(sourceTime('2026-03-02')).toBe('2026-03-02T00:00:00.000Z');
+    vi.unstubAllEnvs();
+  });
+
+  it('keeps as text what a tool gave that has more values than a map may have', () => {
+    const rows = { rows: Array.from({ length: 1_200 }, (_, n) => n) };
+    for (const content of [JSON.stringify(rows), [{ type: 'text', text: JSON.stringify(rows) }]]) {
+      const parsed = openai({ role: 'tool', tool_call_id: 'c', content });
+      expect(parsed.messages[0]?.body.content).toMatchObject([{ tool_result: { output: JSON.stringify(rows) } }]);
+    }
+  });
+
+  it('keeps the tools of a conversation as text, or leaves them out, where a channel cannot hold them', () => {
+    const tools = Array.from({ length: 400 }, (_, n) => ({ name: `tool-${n}`, parameters: {} }));
+    const messages = [{ role: 'user', content: 'hi' }];
+    const metaOf = (source: object) => parseOpenai(JSON.stringify(source), place).channel.body.meta_data;
+    expect(metaOf({ messages, tools })).toMatchObject({ tools: JSON.stringify(tools) });
+    const large = [{ name: 'large', description: 'x'.repeat(70_000) }];
+    expect(metaOf({ messages, tools: large })).toMatchObject({ source_line: 7, tools_left_out: true });
+    expect(metaOf({ messages, tools: large })).not.toHaveProperty('tools');
   });
 });

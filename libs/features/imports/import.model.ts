@@ -5,6 +5,7 @@
 import type { CreateChannelBody } from '#libs/features/channels/index.ts';
 import { postInteractionBody } from '#libs/features/interactions/index.ts';
 import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
+import { jsonMap } from '#libs/platform/http/index.ts';
 
 export const FORMATS = ['slack', 'sharegpt', 'openai', 'parley'] as const;
 export type ImportFormat = (typeof FORMATS)[number];
@@ -85,6 +86,13 @@ export function checkedMessage(input: unknown): PostInteractionBody {
   return parsed.data;
 }
 
+const map = jsonMap();
+
+/** Whether the API takes it for a free map: of so many levels, values and bytes. */
+export function fitsAsMap(value: object): boolean {
+  return map.safeParse(value).success;
+}
+
 const MAX_TEXT = 131_072;
 
 /** Text as content; what is too long for one item becomes several. */
@@ -100,13 +108,27 @@ export function textItems(text: string): { readonly type: 'text'; readonly text:
   return items;
 }
 
-/** A time of the source as RFC 3339, or null: an ISO text, or Unix seconds or milliseconds. */
+/** Anything else that `Date.parse` takes, it guesses: `part 5` is a day of 2001 to it. */
+const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+const RFC_2822_TIME = /\d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC|[+-]\d{4})(?: \([A-Z]+\))?$/;
+
+/**
+ * A time of the source as RFC 3339, or null: an ISO or RFC 2822 text, or Unix seconds or milliseconds. Without a
+ * zone it is taken for UTC, so that it is the same wherever it is imported.
+ */
 export function sourceTime(value: unknown): string | null {
-  if (typeof value === 'string' && !/^\d+(\.\d+)?$/.test(value)) return isoOf(Date.parse(value));
+  if (typeof value === 'string' && !/^\d+(\.\d+)?$/.test(value)) return timeOfText(value.trim());
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = Number(value);
   // Seconds stay below this until the year 5138.
   return isoOf(number < 1e11 ? number * 1_000 : number);
+}
+
+function timeOfText(text: string): string | null {
+  const iso = ISO_TIME.exec(text);
+  if (iso === null) return RFC_2822_TIME.test(text) ? isoOf(Date.parse(text)) : null;
+  const [, day, time = '00:00', zone = 'Z'] = iso;
+  return isoOf(Date.parse(`${day}T${time}${zone.toUpperCase()}`));
 }
 
 function isoOf(milliseconds: number): string | null {

@@ -34,7 +34,7 @@ export function parseOpenai(line: string, place: Place): Conversation {
   for (const [index, input] of messages.entries()) {
     inMessage(index, () => add(tree, parseMessage(input), source));
   }
-  return conversationOf({ place, line, format: 'openai' }, source, tree.messages, tools === undefined ? {} : { tools });
+  return conversationOf({ place, line, format: 'openai' }, source, tree.messages, tools);
 }
 
 function parseMessage(input: unknown): Message {

@@ -6,7 +6,7 @@
 import { createChannelBody } from '#libs/features/channels/index.ts';
 
 import { objectOfLine } from './conversation.ts';
-import { asObject, BadInput, checkedMessage } from './import.model.ts';
+import { asObject, BadInput, checkedMessage, fitsAsMap } from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
 
 export type ParleyLine =
@@ -50,8 +50,9 @@ function channelOf(source: Record<string, unknown>, id: string, place: Place): C
 function interactionOf(source: Record<string, unknown>, place: Place): ParleyLine {
   const { channel_id: channelId, span_id: spanId, parent_span_id: parentSpanId, created_at: createdAt } = source;
   if (typeof channelId !== 'string' || typeof spanId !== 'string') throw new BadInput('no channel_id or span_id');
-  const metadata = { source_time: createdAt, ...asObject(source['metadata']) };
-  const body = checkedMessage({ ...source, metadata });
+  const noted = { source_time: createdAt, ...asObject(source['metadata']) };
+  // What was full before has no room for a note.
+  const body = checkedMessage(fitsAsMap(noted) ? { ...source, metadata: noted } : source);
   const parentKey = typeof parentSpanId === 'string' ? parentSpanId : null;
   return {
     kind: 'interaction',

@@ -34,7 +34,7 @@ const MAX_MESSAGES = 4_000;
 /**
  * @param from where an earlier run has left off
  * @returns what the whole import has come to, or has until the signal came
- * @throws `Fault` when the stores stay away; all that was begun has ended then
+ * @throws `Fault` when the stores stay away, errors of the source; all that was begun has ended then
  */
 export async function runImport(
   source: ImportSource,
@@ -59,21 +59,25 @@ export async function runImport(
     }
   };
 
-  for await (const job of source.jobs(from.mark)) {
-    if (signal.aborted || failure !== null) break;
-    const key = job.channel?.key ?? '';
-    const work = run(job, tails.get(key), ledger.open());
-    messages += job.messages.length;
-    tails.set(key, work);
-    running.add(work);
-    void work.then(() => {
-      messages -= job.messages.length;
-      running.delete(work);
-      if (tails.get(key) === work) tails.delete(key);
-    });
-    while (full()) await Promise.race(running);
+  try {
+    for await (const job of source.jobs(from.mark)) {
+      if (signal.aborted || failure !== null) break;
+      const key = job.channel?.key ?? '';
+      const work = run(job, tails.get(key), ledger.open());
+      messages += job.messages.length;
+      tails.set(key, work);
+      running.add(work);
+      void work.then(() => {
+        messages -= job.messages.length;
+        running.delete(work);
+        if (tails.get(key) === work) tails.delete(key);
+      });
+      while (full()) await Promise.race(running);
+    }
+  } finally {
+    // Also where the source can be read no further: nothing goes on behind the caller's back.
+    await Promise.all(running);
   }
-  await Promise.all(running);
   if (failure !== null) throw failure;
   return ledger.progress;
 }

@@ -82,12 +82,12 @@ function addCalls(tree: TurnTree, value: string, about: { readonly time: unknown
 }
 
 /** Often JSON in a text. */
-function toolsOf(tools: unknown): Record<string, unknown> {
-  if (tools === undefined || tools === null || tools === '') return {};
-  if (typeof tools !== 'string') return { tools };
+function toolsOf(tools: unknown): unknown {
+  if (tools === null || tools === '') return undefined;
+  if (typeof tools !== 'string') return tools;
   try {
-    return { tools: JSON.parse(tools) };
+    return JSON.parse(tools);
   } catch {
-    return { tools };
+    return tools;
   }
 }

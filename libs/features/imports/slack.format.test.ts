@@ -96,6 +96,21 @@ describe("Slack's messages", () => {
     });
   });
 
+  it('name a file whose address is no web address, or too long for one', () => {
+    for (const permalink of ['slack://file?id=F1', `https://example.com/${'x'.repeat(1_100)}`]) {
+      const image = { id: 'F1', name: 'a.png', mimetype: 'image/png', original_w: 4, original_h: 3, permalink };
+      expect(said({ files: [image] })).toMatchObject({
+        message: { body: { content: [{ type: 'text' }, { type: 'media', media_url: null }] } },
+      });
+    }
+  });
+
+  it('of a kind that nobody knows tell what has happened, whatever its name', () => {
+    for (const subtype of ['constructor', 'toString', 'brand_new']) {
+      expect(said({ subtype })).toMatchObject({ message: { body: { content_role: 'channel_notification' } } });
+    }
+  });
+
   it.each([
     [{ subtype: 'tombstone' }, 'a deleted message'],
     [{ subtype: 'message_changed' }, 'an edit; the message itself has the last text'],

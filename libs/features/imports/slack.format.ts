@@ -65,13 +65,13 @@ export interface SlackChannel {
 /** What people say; all other kinds of message tell what has happened in the channel. */
 const SAID = new Set(['bot_message', 'file_share', 'file_comment', 'me_message', 'thread_broadcast']);
 /** Kinds that say nothing of their own. */
-const LEFT_OUT: Readonly<Record<string, string>> = {
-  tombstone: 'a deleted message',
-  message_deleted: 'a deleted message',
-  message_changed: 'an edit; the message itself has the last text',
-  message_replied: 'a thread that has grown; its replies are messages',
-  reply_broadcast: 'a reply that is a message already',
-};
+const LEFT_OUT = new Map([
+  ['tombstone', 'a deleted message'],
+  ['message_deleted', 'a deleted message'],
+  ['message_changed', 'an edit; the message itself has the last text'],
+  ['message_replied', 'a thread that has grown; its replies are messages'],
+  ['reply_broadcast', 'a reply that is a message already'],
+]);
 
 /** @throws BadInput if it is no list of users; a user without an id is left out */
 export function parseSlackUsers(json: unknown): SlackPeople {
@@ -118,7 +118,7 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
     throw new BadInput(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is no message'}`);
   }
   const one = parsed.data;
-  const reason = LEFT_OUT[one.subtype ?? ''];
+  const reason = LEFT_OUT.get(one.subtype ?? '');
   if (reason !== undefined) return { kind: 'skipped', reason };
   const { text: plain, mentions } = readSlackText(one.text ?? '', people);
   const content = [...textItems(plain), ...(one.files ?? []).map(fileItem)];
@@ -148,7 +148,7 @@ function senderOf(one: Message, people: SlackPeople): object {
     return { participant: { type: 'external_agent', agent_metadata: metadata }, content_role: 'agent_response' };
   }
   const participant =
-    person?.email && person.email.length >= 3
+    person?.email && person.email.length >= 3 && person.email.length <= 320
       ? { type: 'maybe_user', email: person.email }
       : { type: 'non_authenticated_user', user_metadata: { name: person?.name ?? one.username ?? one.user ?? '?' } };
   return { participant, content_role: 'user_message' };
@@ -175,10 +175,15 @@ function metadataOf({ ts, thread_ts: threadTs, subtype, edited, reactions, user:
   };
 }
 
+const MAX_URL = 1_024;
+
 /** A media item where Slack says all that one must have; what has no width and height is named in text. */
 function fileItem(one: SlackFile): object {
   const { id, name, mimetype, original_w: width, original_h: height, permalink } = one;
-  const url = permalink && URL.canParse(permalink) ? permalink : null;
+  const url =
+    permalink && permalink.length <= MAX_URL && /^https?:/i.test(permalink) && URL.canParse(permalink)
+      ? permalink
+      : null;
   if (!mimetype || !Number.isInteger(width) || !Number.isInteger(height)) {
     return { type: 'text', text: `[file] ${name ?? id}${url === null ? '' : ` ${url}`}` };
   }

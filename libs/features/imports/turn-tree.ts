@@ -1,5 +1,5 @@
 /** Builds the interactions of a conversation: a user's message opens a turn, what follows hangs below it. */
-import { checkedMessage, BadInput, sourceTime } from './import.model.ts';
+import { BadInput, checkedMessage, fitsAsMap, sourceTime } from './import.model.ts';
 import type { MessageDraft, Place } from './import.model.ts';
 
 type Content = readonly { readonly type: string }[];
@@ -103,8 +103,17 @@ function agentOf({ name }: About): object {
   return { type: 'external_agent', agent_metadata: name === undefined ? null : { name } };
 }
 
-/** What a tool was given, or gave, as the map that the contract wants; text that is no map stays text. */
+/**
+ * What a tool was given, or gave, as the map that the contract wants; text that is no map stays text, and a map
+ * with more in it than the API takes becomes its text.
+ */
 export function mapOf(value: unknown, member: string): Record<string, unknown> {
+  const map = anyMapOf(value, member);
+  if (fitsAsMap(map)) return map;
+  return { [member]: typeof value === 'string' ? value : JSON.stringify(value) };
+}
+
+function anyMapOf(value: unknown, member: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   if (typeof value !== 'string') return { [member]: value ?? null };
   try {

@@ -11,9 +11,11 @@ describe('configuration', () => {
       bootstrapKey: undefined,
       eventstoreUrl: undefined,
       redisUrl: undefined,
+      kafkaBrokers: [],
       roles: [],
       logLevel: 'info',
       corsOrigins: [],
+      realtimeOrigins: [],
       trustedProxies: [],
       rateLimitPerKey: 60_000,
       rateLimitPerAddress: 120_000,
@@ -72,8 +74,22 @@ describe('configuration', () => {
     ]);
   });
 
-  it('refuses Kafka, which is not there yet', () => {
-    expect(problemsOf({ KAFKA_BROKERS: 'localhost:9092' })[0]).toMatch(/^KAFKA_BROKERS cannot be used yet/);
+  it('takes the addresses of Kafka brokers', () => {
+    const variables = { KAFKA_BROKERS: 'broker-1:9092, 10.0.0.2:9093,[::1]:9094', PARLEY_TOKEN_SECRET: 'x'.repeat(16) };
+    expect(parseConfig(variables).kafkaBrokers).toEqual(['broker-1:9092', '10.0.0.2:9093', '[::1]:9094']);
+  });
+
+  it.each(['localhost', 'kafka://a:9092', 'a:0', 'a:65536', 'a:9092/b', ':9092'])(
+    'refuses %s as a broker',
+    (broker) => {
+      expect(problemsOf({ KAFKA_BROKERS: `a:1,${broker}`, PARLEY_TOKEN_SECRET: 'x'.repeat(16) })).toEqual([
+        `KAFKA_BROKERS must hold addresses like broker-1:9092; ${JSON.stringify(broker)} is none`,
+      ]);
+    },
+  );
+
+  it('refuses Kafka without a secret that other processes may share', () => {
+    expect(problemsOf({ KAFKA_BROKERS: 'localhost:9092' })[0]).toMatch(/^KAFKA_BROKERS needs PARLEY_TOKEN_SECRET/);
   });
 });
 

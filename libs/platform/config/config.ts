@@ -3,7 +3,7 @@
  * the process' `main.ts`, before anything starts; nobody else reads `process.env`.
  */
 import { z } from 'zod';
-import { integer, listOf, network, oneOf, origin, refused, text, url } from './variables.ts';
+import { address, integer, listOf, network, oneOf, origin, text, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -19,7 +19,8 @@ export const environment = z.object({
     .refine((value) => value.length >= 16, 'needs at least 16 characters')
     .optional()
     .meta({
-      description: 'Signs cursors and positions; gateways behind one address share it. Default: of the data folder.',
+      description:
+        'Signs cursors, positions and messages; processes of one Parley share it. Default: of the data folder.',
       secret: true,
     }),
   EVENTSTORE_URL: url('esdb:', 'esdb+discover:')
@@ -28,9 +29,9 @@ export const environment = z.object({
   REDIS_URL: url('redis:', 'rediss:')
     .optional()
     .describe('Redis 7 or newer to use, `redis://…`. Without it a private one runs in `DATA_DIR`.'),
-  KAFKA_BROKERS: refused('cannot be used yet: this version has no relay to Kafka; unset it')
-    .optional()
-    .describe('Reserved for the relay to Kafka, which does not exist yet: Parley refuses to start with it.'),
+  KAFKA_BROKERS: listOf(address())
+    .prefault('')
+    .describe('Kafka brokers to carry the log to, `host:port`, separated by commas; empty for none.'),
   ROLES: listOf(text()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .prefault('info')
@@ -77,6 +78,8 @@ export interface Config {
   readonly eventstoreUrl: string | undefined;
   /** Absent: the private Redis. */
   readonly redisUrl: string | undefined;
+  /** `host:port`, each. Empty: no Kafka. */
+  readonly kafkaBrokers: readonly string[];
   /** Empty: all roles. */
   readonly roles: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -113,6 +116,10 @@ export function parseConfig(variables: Variables): Config {
     throw new ConfigError([...byVariable].toReversed().map(([name, message]) => `${name} ${message}`));
   }
   const values = parsed.data;
+  if (values.KAFKA_BROKERS.length > 0 && values.PARLEY_TOKEN_SECRET === undefined) {
+    // Whoever reads the messages is another process, with a data folder of its own.
+    throw new ConfigError(['KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them']);
+  }
   return {
     port: values.PORT,
     host: values.HOST,
@@ -121,6 +128,7 @@ export function parseConfig(variables: Variables): Config {
     tokenSecret: values.PARLEY_TOKEN_SECRET,
     eventstoreUrl: values.EVENTSTORE_URL,
     redisUrl: values.REDIS_URL,
+    kafkaBrokers: values.KAFKA_BROKERS,
     roles: values.ROLES,
     logLevel: values.LOG_LEVEL,
     corsOrigins: values.CORS_ORIGINS,

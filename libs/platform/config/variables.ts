@@ -52,9 +52,11 @@ export function listOf<Item extends z.ZodType<unknown, string>>(item: Item) {
     .pipe(z.array(item));
 }
 
-/** A variable that no value is right for. */
-export function refused(why: string) {
-  return z.string().refine(() => false, { error: () => why });
+/** Host and port of a server; an IPv6 address stands in brackets. */
+export function address() {
+  return z.string().refine((value) => isAddress(value), {
+    error: ({ input }) => `must hold addresses like broker-1:9092; ${JSON.stringify(input)} is none`,
+  });
 }
 
 function hasProtocol(value: string, protocols: readonly string[]): boolean {
@@ -65,6 +67,11 @@ function hasProtocol(value: string, protocols: readonly string[]): boolean {
 
 function isOrigin(value: string): boolean {
   return /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value;
+}
+
+function isAddress(value: string): boolean {
+  const [, host, port] = /^([\w.-]+|\[[\da-f:.]+\]):(\d{1,5})$/i.exec(value) ?? [];
+  return host !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
 }
 
 /** An IP address, or a network of them (`10.0.0.0/8`). */

@@ -1,5 +1,8 @@
-import { KafkaJSConnectionError, KafkaJSError, KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } from 'kafkajs';
+import kafkajs from 'kafkajs';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
+
+// By the module as a whole: Node does not see these among the names that kafkajs, which is CommonJS, exports.
+const { KafkaJSConnectionError, KafkaJSError, KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
 
 /** What kafkajs calls errors that its types do not name as classes with anything of their own. */
 const AWAY = new Set([

@@ -103,12 +103,12 @@ describe('npm start', { timeout: 120_000 }, () => {
   });
 
   it('names every wrong variable in a line of its own', async () => {
-    const refused = run({ DATA_DIR: dataDir, PORT: 'web', KAFKA_BROKERS: 'localhost:9092' });
+    const refused = run({ DATA_DIR: dataDir, PORT: 'web', KAFKA_BROKERS: 'localhost' });
     expect(await refused.exit).toEqual({ code: 1, signal: null });
     const lines = refused.output().trim().split('\n');
     expect(lines).toEqual([
       'parley: PORT must be a whole number from 0 to 65535; it is "web"',
-      'parley: KAFKA_BROKERS cannot be used yet: this version has no relay to Kafka; unset it',
+      'parley: KAFKA_BROKERS must hold addresses like broker-1:9092; "localhost" is none',
     ]);
   });
 

@@ -37,7 +37,11 @@ function told(before: ChannelState, after: ChannelState, event: ChannelEvent): T
     case 'ChannelArchived.v1':
       return { type: 'channel.archived', data: resource(after), flags: FRAME_FLAG.access };
     case 'ParticipantAdded.v1':
-      return { type: 'participant.joined', data: listed(event.data.participant) };
+      return {
+        type: 'participant.joined',
+        data: listed(event.data.participant),
+        flags: event.data.participant.type === 'authenticated_user' ? FRAME_FLAG.access : 0,
+      };
     case 'ParticipantRemoved.v1': {
       const { participantId } = event.data;
       const gone = before?.participants.find((one) => one.participantId === participantId);

@@ -41,9 +41,13 @@ export class AccessChecks {
     const open = listeners.filter(({ isOpen }) => isOpen);
     if (open.length === 0) return;
     try {
-      const allowed = await this.#access.check(open.map(({ grant }) => grant));
+      const grants = await this.#access.check(open.map(({ grant }) => grant));
       for (const [index, listener] of open.entries()) {
-        if (allowed[index] === false) listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+        const grant = grants[index] ?? null;
+        if (grant === null) listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+        else if (grant.takesPart !== listener.grant.takesPart) {
+          listener.grant = { ...listener.grant, takesPart: grant.takesPart };
+        }
       }
     } catch (error) {
       this.#onFailure(error);

@@ -10,7 +10,7 @@ export const SLOW_BYTES = 1024 * 1024;
 /** One who listens to a channel: a websocket or an event stream. Its channel keeps its book in it. */
 export abstract class ChannelListener {
   abstract readonly form: FrameForm;
-  abstract readonly grant: Grant;
+  abstract grant: Grant;
   /** What it asked for: a mask of `FRAME_FLAG`. */
   abstract readonly include: number;
   abstract readonly isOpen: boolean;

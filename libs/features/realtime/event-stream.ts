@@ -18,7 +18,7 @@ const STALLED_TICKS = 20;
  * to. One that takes nothing of what waits for it is cut off.
  */
 export class EventStream extends ChannelListener {
-  readonly grant: Grant;
+  grant: Grant;
   readonly include: number;
   readonly #node: RealtimeNode;
   readonly #channel: LiveChannel;

@@ -44,7 +44,7 @@ export class KeyedListenerAccess implements ListenerAccess {
     this.#channels = parts.channels;
   }
 
-  async check(grants: readonly Grant[]): Promise<readonly boolean[]> {
+  async check(grants: readonly Grant[]): Promise<readonly (Grant | null)[]> {
     const channels = new Map<string, Promise<ReadonlySet<EntityId> | null>>();
     const usersOf = ({ organizationId, channelId }: Grant): Promise<ReadonlySet<EntityId> | null> => {
       const name = `${organizationId} ${channelId}`;
@@ -52,13 +52,17 @@ export class KeyedListenerAccess implements ListenerAccess {
       channels.set(name, users);
       return users;
     };
-    const isRemoved = async (grant: Grant): Promise<boolean> =>
-      grant.takesPart && (await usersOf(grant))?.has(grant.principalId) !== true;
-    const [working, removed] = await Promise.all([
+    const asOfNow = async (grant: Grant): Promise<Grant | null> => {
+      if (grant.principalType !== 'user') return grant;
+      const takesPart = (await usersOf(grant))?.has(grant.principalId) === true;
+      if (takesPart === grant.takesPart) return grant;
+      return takesPart ? { ...grant, takesPart } : null;
+    };
+    const [working, present] = await Promise.all([
       this.#directory.areWorking(grants),
-      Promise.all(grants.map(isRemoved)),
+      Promise.all(grants.map(asOfNow)),
     ]);
-    return grants.map((_, index) => working[index] === true && removed[index] === false);
+    return present.map((grant, index) => (working[index] === true ? grant : null));
   }
 
   onChange(listener: (change: AccessChange) => void): () => void {

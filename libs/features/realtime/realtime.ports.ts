@@ -15,7 +15,7 @@ export interface Grant {
   readonly keyId: EntityId;
   /** Those of the key when the ticket was issued. */
   readonly scopes: readonly string[];
-  /** Whether a user took part in the channel when the ticket was issued: who is removed stops listening. */
+  /** Whether the principal is a user who takes part in the channel, as far as is known: who is removed stops listening. */
   readonly takesPart: boolean;
 }
 
@@ -35,12 +35,13 @@ export interface Tickets {
 /**
  * Port: who may go on listening.
  *
- * Guarantees: one answer per grant, in order; false once the key is revoked or expired, its user is
- * deactivated, or a user who took part in the channel was removed from it.
+ * Guarantees: one answer per grant, in order: the grant as it is now (a user may take part by now who did not), or
+ * null once the key is revoked or expired, its user is deactivated, or a user who took part in the channel was
+ * removed from it.
  * Omits: doubt. It throws `store_unavailable` when it cannot know, and nobody loses access by that.
  */
 export interface ListenerAccess {
-  check(grants: readonly Grant[]): Promise<readonly boolean[]>;
+  check(grants: readonly Grant[]): Promise<readonly (Grant | null)[]>;
   /** Tells at once of what is heard to end access, or may; until the returned function is called. */
   onChange(listener: (change: AccessChange) => void): () => void;
 }

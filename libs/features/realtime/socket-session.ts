@@ -21,7 +21,7 @@ const MINUTE = 60;
  * client has said from where on it wants the events, then `following` it to its end.
  */
 export class SocketSession extends ChannelListener implements ConnectionOwner {
-  #grant: Grant;
+  grant: Grant;
   readonly #number: number;
   readonly #node: RealtimeNode;
   readonly #connection: Connection;
@@ -40,14 +40,10 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   constructor(node: RealtimeNode, grant: Grant, connection: Connection) {
     super();
     this.#node = node;
-    this.#grant = grant;
+    this.grant = grant;
     this.#number = node.nextSession();
     this.#minuteFrom = node.now;
     this.#connection = connection;
-  }
-
-  get grant(): Grant {
-    return this.#grant;
   }
 
   /** Names it in its hello, and to commands; unique. Put together when needed: there are many sessions. */
@@ -96,7 +92,7 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
     this.#channel = channel;
     // What is the same for many is held once.
     const { organizationId, channelId } = channel;
-    this.#grant = { ...this.#grant, organizationId, channelId, scopes: this.#node.shared(this.#grant.scopes) };
+    this.grant = { ...this.grant, organizationId, channelId, scopes: this.#node.shared(this.grant.scopes) };
     this.#phase = 'greeted';
     channel.keepFor(this);
     this.#send({

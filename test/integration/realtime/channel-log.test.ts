@@ -135,7 +135,10 @@ describe('the frames of a channel', () => {
       const isInteraction = type.startsWith('interaction.');
       expect((flags & FRAME_FLAG.nested) > 0).toBe(isInteraction && data['parent_span_id'] !== null);
       expect((flags & FRAME_FLAG.incomplete) > 0).toBe(isInteraction && data['complete'] === false);
-      expect((flags & FRAME_FLAG.access) > 0).toBe(type === 'participant.left' || type === 'channel.archived');
+      const isUser = type === 'participant.joined' && data['type'] === 'authenticated_user';
+      expect((flags & FRAME_FLAG.access) > 0).toBe(
+        isUser || type === 'participant.left' || type === 'channel.archived',
+      );
     }
   }, 30_000);
 

@@ -64,8 +64,9 @@ const heardOf = ({ grant }: Listener): Promise<AccessChange> =>
     if (change === undefined) throw new Error('nothing was heard');
     return change;
   });
-const check = (...listeners: Listener[]): Promise<readonly boolean[]> =>
-  features.realtime.access.check(listeners.map(({ grant }) => grant));
+const isAllowed = async (grants: readonly Grant[]): Promise<boolean[]> =>
+  (await features.realtime.access.check(grants)).map((grant) => grant !== null);
+const check = (...listeners: Listener[]): Promise<boolean[]> => isAllowed(listeners.map(({ grant }) => grant));
 
 describe('who may go on listening', () => {
   it('is each whose key works and who takes part, in the order of the question', async () => {
@@ -88,6 +89,17 @@ describe('who may go on listening', () => {
     expect(ofUser.concerns({ ...deactivated.grant, principalType: 'service' })).toBe(false);
   });
 
+  it('is a user who came in later, until the removal', async () => {
+    const { userId, participantId, grant: before } = await newListener();
+    const path = `/api/v1/channels/${channelId}/participants`;
+    const grant = { ...before, takesPart: false };
+    expect(await features.realtime.access.check([grant])).toEqual([{ ...grant, takesPart: true }]);
+    await call('DELETE', `${path}/${participantId}`);
+    expect(await features.realtime.access.check([grant, before])).toEqual([grant, null]);
+    await call('POST', path, { type: 'authenticated_user', user_id: userId });
+    expect(await isAllowed([grant, before])).toEqual([true, true]);
+  });
+
   it('is a service as long as its key works, until the key expires', async () => {
     const expires = Date.now() + 1_500;
     const body = { name: 'k', scopes: ['read'], principal: { type: 'service', id: 'robot' } };
@@ -96,7 +108,7 @@ describe('who may go on listening', () => {
     const grants = [await authenticate(forGood.key), await authenticate(short.key)];
     expect(grants).toMatchObject([{ principalType: 'service', principalId: 'robot' }, { keyId: short.id }]);
     await eventually(async () => {
-      expect(await features.realtime.access.check(grants)).toEqual([true, false]);
+      expect(await isAllowed(grants)).toEqual([true, false]);
     });
     expect(Date.now()).toBeGreaterThanOrEqual(expires);
   });
@@ -114,11 +126,11 @@ describe('who may go on listening', () => {
       return Number(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1] ?? 0);
     };
     const before = await calls();
-    expect(await features.realtime.access.check(grants)).toEqual(grants.map((_, n) => n < 2));
+    expect(await isAllowed(grants)).toEqual(grants.map((_, n) => n < 2));
     const used = (await calls()) - before;
     // 599 keys, 256 at a time, and one channel.
     expect(used).toBe(4);
-    expect(await features.realtime.access.check(some)).toEqual([true, true]);
+    expect(await isAllowed(some)).toEqual([true, true]);
   });
 
   it('is known from the log where the read model has nothing', async () => {

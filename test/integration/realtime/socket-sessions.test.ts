@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import { RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
+import { KeyedListenerAccess, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import type { Grant } from '#libs/features/realtime/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
@@ -16,7 +16,7 @@ import type { Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
-import { newChannel } from '#test/support/realtime/channel-life.ts';
+import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
 
 const TICK_MS = 100;
 
@@ -27,19 +27,30 @@ let server: HttpServer;
 let baseUrl: string;
 /** Keys that no longer work, as far as the node's neighbours know. */
 const revoked = new Set<string>();
+/** Users of whom the node has heard that they take part. */
+const takingPart = new Set<string>();
 
 beforeAll(async () => {
   test = await startTestPlatform();
   features = composeFeatures(test.platform);
   const metrics = createMetrics({ processMetrics: false });
-  const { access, tickets } = features.realtime;
+  const { tickets } = features.realtime;
+  const access = new KeyedListenerAccess({
+    directory: { areWorking: (keys) => Promise.resolve(keys.map(({ keyId }) => !revoked.has(keyId))) },
+    changes: { inform: () => () => undefined },
+    channels: features.channels.queries,
+  });
   node = new RealtimeNode(
     { ...test.platform, metrics },
     {
       ...features.realtime,
       heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
       access: {
-        check: (grants) => Promise.resolve(grants.map(({ keyId }) => !revoked.has(keyId))),
+        async check(grants) {
+          const checked = await access.check(grants);
+          for (const grant of checked) if (grant?.takesPart === true) takingPart.add(grant.principalId);
+          return checked;
+        },
         onChange: (listener) => access.onChange(listener),
       },
     },
@@ -71,7 +82,7 @@ interface Client {
   readonly closed: Promise<number>;
 }
 
-async function open(): Promise<Client> {
+async function open(principal: Partial<Grant> = {}): Promise<Client> {
   const place = await newChannel(features);
   const keyId = newId();
   const grant: Grant = {
@@ -81,6 +92,7 @@ async function open(): Promise<Client> {
     keyId,
     scopes: ['read'],
     takesPart: false,
+    ...principal,
   };
   const { value } = await features.realtime.tickets.issue(grant);
   const socket = new WebSocket(`${baseUrl}/api/v1/channels/${place.channelId}/websocket?ticket=${value}`);
@@ -91,8 +103,8 @@ async function open(): Promise<Client> {
   return { socket, frames, grant, closed };
 }
 
-async function follow(): Promise<Client> {
-  const client = await open();
+async function follow(principal: Partial<Grant> = {}): Promise<Client> {
+  const client = await open(principal);
   client.socket.send('{"frame":"resume"}');
   await eventually(() => client.frames.includes('caught_up'));
   return client;
@@ -136,6 +148,18 @@ it('one whose key has stopped working without a word is closed with 4503 at the 
   const late = await follow();
   revoked.add(late.grant.keyId);
   expect(await late.closed).toBe(4503);
+});
+
+it('one that came to take part after it was opened is closed with 4503 when it is removed', async () => {
+  const { commands } = features.channels;
+  const [userId, participantId] = [newId(), newId()];
+  const member = await follow({ principalType: 'user', principalId: userId });
+  const { organizationId, channelId } = member.grant;
+  const user = { type: 'authenticated_user', participantId, userId, displayName: 'Ada', imageUrl: null } as const;
+  await commands.addParticipant(contextOf(organizationId, newId(), 1), channelId, { ...user, isOwner: false });
+  await eventually(() => takingPart.has(userId));
+  await commands.removeParticipant(contextOf(organizationId, newId(), 2), channelId, participantId);
+  expect(await member.closed).toBe(4503);
 });
 
 it('a node that stops closes all with 1012, cuts who does not even read, and takes nobody in', async () => {

@@ -57,6 +57,8 @@ export class LiveChannel {
   #head = 0 as ChannelSequence;
   /** The newest sequence that was heard of. */
   #known = 0;
+  /** From then on events can be put in their places. */
+  #hasHead = false;
   #opened = false;
   #closed = false;
   #archived = false;
@@ -98,11 +100,12 @@ export class LiveChannel {
     if (head === null) return false;
     this.#head = this.sequence(head - 1);
     this.#known = Math.max(this.#known, head);
-    this.#opened = true;
+    this.#hasHead = true;
     // The newest event says whether the channel is archived.
     for await (const page of log.framesAfter(this.organizationId, this.channelId, this.#head)) this.offer(made(page));
     this.#takePending();
     if (this.#head < this.#known) this.#fillSoon();
+    this.#opened = true;
     return true;
   }
 
@@ -115,7 +118,7 @@ export class LiveChannel {
     await Promise.race([this.#listening.promise, late]).finally(() => abort.abort());
   }
 
-  /** Whether its head is known; until then nobody can join. */
+  /** Until then nobody can join: the opening may still fail, and nothing would ever be heard here. */
   get isOpen(): boolean {
     return this.#opened && !this.#closed;
   }
@@ -199,7 +202,7 @@ export class LiveChannel {
   hearOf(sequence: number): void {
     if (sequence <= this.#known && sequence <= this.#head) return;
     this.#known = Math.max(this.#known, sequence);
-    if (this.#opened && this.#head < this.#known) this.#fillSoon();
+    if (this.#hasHead && this.#head < this.#known) this.#fillSoon();
   }
 
   /** Asks again for values that could not be read before. */
@@ -220,7 +223,7 @@ export class LiveChannel {
 
   #onListening(): void {
     this.#listening.resolve();
-    if (!this.#opened) return;
+    if (!this.#hasHead) return;
     this.#parts.onHearingAgain();
     for (const listener of this.#fanOut.all()) this.#values.request(listener);
   }
@@ -242,7 +245,7 @@ export class LiveChannel {
   #accept(frame: ChannelFrame): void {
     const { sequence } = frame;
     if (sequence === null || sequence <= this.#head) return;
-    if (this.#opened && sequence === this.#head + 1) {
+    if (this.#hasHead && sequence === this.#head + 1) {
       this.#append(frame, sequence);
       this.#takePending();
       return;

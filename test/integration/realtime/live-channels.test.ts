@@ -6,6 +6,7 @@ import type { Grant } from '#libs/features/realtime/index.ts';
 import { ChannelListener, LOSSY_BYTES, SLOW_BYTES } from '#libs/features/realtime/channel-listener.ts';
 import type { LiveChannel } from '#libs/features/realtime/live-channel.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import {
   encodeEvent,
@@ -319,4 +320,38 @@ it('a topic is listened to while somebody is there, and let go soon after', asyn
   expect(await count()).toEqual([liveTopic(organizationId, channelId), 1]);
   listener.close();
   await eventually(async () => expect(await count()).toEqual([liveTopic(organizationId, channelId), 0]));
+});
+
+it('a channel whose opening may still fail takes nobody in', async () => {
+  const place = await newChannel(features);
+  const reads: PromiseWithResolvers<void>[] = [];
+  const { log } = features.realtime;
+  const late = new RealtimeNode(
+    { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
+    {
+      ...features.realtime,
+      heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
+      log: {
+        head: (organizationId, channelId) => log.head(organizationId, channelId),
+        async *framesAfter(organizationId, channelId, after) {
+          const read = Promise.withResolvers<void>();
+          reads.push(read);
+          await read.promise;
+          yield* log.framesAfter(organizationId, channelId, after);
+        },
+      },
+    },
+  );
+  const { organizationId, channelId } = place;
+  const failing = late.channels.open(organizationId, channelId);
+  await eventually(() => reads.length === 1);
+  expect(late.channels.openOne(organizationId, channelId)).toBe(null);
+  reads[0]?.reject(storeUnavailable('event store'));
+  await expect(failing).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(late.channels.size).toBe(0);
+  const opening = late.channels.open(organizationId, channelId);
+  await eventually(() => reads.length === 2);
+  reads[1]?.resolve();
+  expect(await opening).toBe(late.channels.openOne(organizationId, channelId));
+  await late.stop();
 });

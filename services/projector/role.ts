@@ -2,8 +2,9 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
-import { startBackgroundJob } from '#libs/platform/lifecycle/index.ts';
+import { pause, startBackgroundJob } from '#libs/platform/lifecycle/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
+import { OldReadModels } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 
@@ -37,14 +38,34 @@ export const projectorRole: Role<Platform, Config> = {
     const restart = (): void => loop.restart();
     redis.on('ready', restart);
     const job = startBackgroundJob({ name: 'projection', log, run: (signal) => loop.run(signal) });
+    const old = new OldReadModels(redis);
+    const cleaning = startBackgroundJob({
+      name: 'old read models',
+      log,
+      run: (signal) => removeOld(old, { loop, log, signal }),
+    });
     return {
       async stop() {
         redis.off('ready', restart);
-        await job.stop();
+        await Promise.all([job.stop(), cleaning.stop()]);
       },
     };
   },
 };
+
+/** Longer than it takes to replace the processes of an older version, one after another. */
+const LOOK_EVERY_MS = 10 * 60_000;
+
+async function removeOld(
+  old: OldReadModels,
+  { loop, log, signal }: { readonly loop: ProjectionLoop; readonly log: Platform['log']; readonly signal: AbortSignal },
+): Promise<void> {
+  while (!signal.aborted) {
+    const removed = loop.progress.phase === 'live' ? await old.look() : [];
+    if (removed.length > 0) log.info({ versions: removed }, 'read models of older versions of Parley were removed');
+    await pause(LOOK_EVERY_MS, signal);
+  }
+}
 
 /**
  * Shows how far the read models are behind. Being behind is no reason to take a process out of service: single

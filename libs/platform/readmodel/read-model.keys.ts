@@ -1,17 +1,31 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 
+/** Goes up with every change of what is stored: versions live beside each other while processes are replaced. */
+export const READ_MODEL_VERSION = 7;
+
+export function readModelPrefix(version: number): string {
+  return `parley:rm:v${version}:`;
+}
+
 /** Everything below can be thrown away and rebuilt from the log. */
-export const READ_MODEL_PREFIX = 'parley:rm:v7:';
+export const READ_MODEL_PREFIX = readModelPrefix(READ_MODEL_VERSION);
 
 /** State of the projection as a whole; one slot. */
-export const PROJECTION_KEYS = {
+export interface ProjectionKeys {
   /** Names this building of the read models; gone or changed when they were emptied or are rebuilt. */
-  build: `${READ_MODEL_PREFIX}{projection}:build`,
+  readonly build: string;
   /** The log position up to which a projector has applied everything: a hint where to start. */
-  checkpoint: `${READ_MODEL_PREFIX}{projection}:checkpoint`,
+  readonly checkpoint: string;
   /** Set once the read models hold the whole log; until then "not there" means "not yet". */
-  complete: `${READ_MODEL_PREFIX}{projection}:complete`,
-} as const;
+  readonly complete: string;
+}
+
+export function projectionKeys(version: number): ProjectionKeys {
+  const prefix = `${readModelPrefix(version)}{projection}:`;
+  return { build: `${prefix}build`, checkpoint: `${prefix}checkpoint`, complete: `${prefix}complete` };
+}
+
+export const PROJECTION_KEYS = projectionKeys(READ_MODEL_VERSION);
 
 /** Keys of one entity, all in one slot: the hash tag names the entity and its organization. */
 export interface EntityKeys {

@@ -45,7 +45,7 @@ export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken
 /**
  * The commands of interactions. All of them throw the faults of `CommandHandler.handle`. What they must know
  * of older interactions is looked up in the read model, so they need Redis, but for a post that names no
- * other span.
+ * other span and has no idempotency key.
  */
 export class InteractionCommands {
   readonly #runner: InteractionRunner;
@@ -72,7 +72,9 @@ export class InteractionCommands {
     const { spans } = interactionKeys(organizationId, channelId);
     const own = { key: spans, field: interaction.spanId };
     const parent = interaction.parentSpanId === null ? null : { key: spans, field: interaction.parentSpanId };
-    const lookups = [...(spanIsNew ? [] : [own]), ...(parent === null ? [] : [parent])];
+    // A command that is sent again, long after all else has forgotten it, is known by the span that it made.
+    const looksForOwn = !spanIsNew || context.idempotencyKey !== undefined;
+    const lookups = [...(looksForOwn ? [own] : []), ...(parent === null ? [] : [parent])];
     const result = await this.#runner.handle(
       channelId,
       context,
@@ -82,12 +84,15 @@ export class InteractionCommands {
           ...interaction,
           organizationId,
           parent: knownParent === null ? null : decodeSpan(knownParent),
-          spanTaken: !spanIsNew && found(own) !== null,
+          spanTaken: looksForOwn && found(own) !== null,
         });
       },
       lookups,
     );
-    if (!result.ok) return result;
+    if (!result.ok) {
+      const isOwn = spanIsNew && result.rejection.reason === 'span_taken' && context.repeatedSinceMs === undefined;
+      return isOwn ? this.post({ ...context, repeatedSinceMs: 0 }, channelId, interaction, { spanIsNew }) : result;
+    }
     const event = result.events.find(isPosted);
     // An accepted command has posted; only a decider that is wrong could get here.
     if (event === undefined) throw new TypeError('a post was accepted and posted nothing');

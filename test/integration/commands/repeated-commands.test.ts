@@ -1,7 +1,7 @@
 /* A command whose first request got no answer is sent again, after the world has moved on. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { newId } from '#libs/kernel/ids.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { ChannelCommands } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
@@ -52,6 +52,26 @@ async function createChannel(command = context(), commands = first) {
   });
   if (!result.ok) throw new Error(`refused: ${result.rejection.reason}`);
   return result.channel;
+}
+
+function post(command: CommandContext, channelId: string, features = composeFeatures(test.platform)) {
+  return features.interactions.commands.post(
+    command,
+    channelId,
+    {
+      participant: { type: 'system' },
+      content: [],
+      contentRole: 'channel_notification',
+      complete: true,
+      metadata: null,
+      invocationConfig: null,
+      turnId: null,
+      spanId: derivedId(command.commandId, 'span'),
+      parentSpanId: null,
+      organizationApplication: null,
+    },
+    { spanIsNew: true },
+  );
 }
 
 async function typesIn(id: string): Promise<string[]> {
@@ -165,4 +185,20 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     expect(again).toMatchObject({ id, createdAt: command.at });
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1']);
   });
+
+  it('posts nothing twice, however much has happened since', async () => {
+    const { id } = await createChannel();
+    const command = context({ idempotencyKey: 'a key' });
+    const posted = await post(command, id);
+    expect(posted).toMatchObject({ ok: true, revision: 1 });
+    // More than anybody looks through without being told to.
+    const busy = composeFeatures(test.platform);
+    for (let n = 0; n < 12; n++) {
+      await Promise.all(Array.from({ length: 100 }, () => post(context(), id, busy)));
+    }
+    const forgotten = { ...command, at: context().at };
+    const again = await post(forgotten, id);
+    expect(again.ok && posted.ok && String(again.document) === String(posted.document)).toBe(true);
+    expect((await typesIn(id)).filter((type) => type === 'InteractionPosted.v1')).toHaveLength(1_201);
+  }, 60_000);
 });

@@ -97,10 +97,10 @@ async function fanOut(
     });
     try {
       await readers.open(sockets, server.framesFirst);
+      await readers.fan({ warmUpSeconds: 0, seconds: warmUpSeconds, perTick });
       const before = await cpuSecondsOf(server.pid);
-      const { frames, seconds: took, cpu } = await readers.fan({ warmUpSeconds, seconds, perTick });
-      // Of the warm-up, too; close enough to tell which side was the limit.
-      const serverCpu = ((await cpuSecondsOf(server.pid)) - before) / (took + warmUpSeconds);
+      const { frames, seconds: took, cpu } = await readers.fan({ warmUpSeconds: 0, seconds, perTick });
+      const serverCpu = ((await cpuSecondsOf(server.pid)) - before) / took;
       const rate = frames / took;
       return {
         figures: { rate, cpuMicros: (serverCpu / rate) * 1e6, serverCpu, readersCpu: cpu },

@@ -1,7 +1,7 @@
 /** From a post falling due to its frame at a socket: the whole product, against the same without stores. */
 import type { Benchmark, Sample, Scale } from './benchmark.ts';
 import { prepareChannels } from './channel-fixture.ts';
-import { startChild } from './child-process.ts';
+import { cpuSecondsOf, startChild } from './child-process.ts';
 import type { PostToFrame, PostToFrameResult } from './load/post-to-frame.process.ts';
 import { tickets } from './socket-fixture.ts';
 
@@ -26,6 +26,14 @@ function postToFrame(name: string, of: { rate: number; figure: 'p50' | 'p99'; go
         unit: 'ms',
         goal: { atMost: goal },
       },
+      // Moves less where other processes keep the machine busy.
+      {
+        title: `processor time of a post and its frame, at ${rate}/s`,
+        ours: 'parley',
+        theirs: 'emitter',
+        figure: 'cpuMicros',
+        unit: 'us',
+      },
     ],
     async prepare() {
       const { headers, paths, start, cleanUp } = await prepareChannels(1);
@@ -40,7 +48,7 @@ function postToFrame(name: string, of: { rate: number; figure: 'p50' | 'p99'; go
               const [ticket = ''] = await tickets(parley.url, { headers, paths }, 1);
               const protocols = ['parley.v1', `ticket.${ticket}`];
               const socket = { path: `${paths[0]}/websocket`, protocols, greeting: '{"frame":"resume"}' };
-              return await load(parley.url, { request, socket, framesFirst: 2, rate }, scale);
+              return await load(parley, { request, socket, framesFirst: 2, rate }, scale);
             } finally {
               await parley.stop();
             }
@@ -50,7 +58,7 @@ function postToFrame(name: string, of: { rate: number; figure: 'p50' | 'p99'; go
             try {
               const { url } = await server.ask<{ url: string }>(sample);
               return await load(
-                new URL(url),
+                { pid: server.pid, url: new URL(url) },
                 { request, socket: { path: '/', protocols: [] }, framesFirst: 1, rate },
                 scale,
               );
@@ -87,18 +95,21 @@ async function sampleOf(
 }
 
 async function load(
-  url: URL,
+  { pid, url }: { readonly pid: number; readonly url: URL },
   task: Pick<PostToFrame, 'request' | 'socket' | 'framesFirst' | 'rate'>,
   { seconds, warmUpSeconds }: Scale,
 ): Promise<Sample> {
   const generator = startChild('load/post-to-frame.process.ts');
   try {
+    const { rate } = task;
     const place = { host: url.hostname, port: Number(url.port) };
     const full = { ...task, ...place, connections: CONNECTIONS, seconds, warmUpSeconds } satisfies PostToFrame;
+    const before = await cpuSecondsOf(pid);
     const { frames, refused, missing, p50, p99, lagP99 } = await generator.ask<PostToFrameResult>(full);
+    const cpuSeconds = (await cpuSecondsOf(pid)) - before;
     if (refused > 0 || missing > 0) throw new Error(`${refused} posts were refused, ${missing} frames never came`);
     return {
-      figures: { rate: frames / seconds, p50, p99 },
+      figures: { rate: frames / seconds, p50, p99, cpuMicros: (cpuSeconds / (rate * (seconds + warmUpSeconds))) * 1e6 },
       remarks: lagP99 > LATE_MS ? [`the load generator was late by more than ${LATE_MS} ms`] : [],
     };
   } finally {

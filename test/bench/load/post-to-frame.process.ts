@@ -97,7 +97,7 @@ answerTasks<PostToFrame, PostToFrameResult>(async (task) => {
     tick();
   });
   // What is still on its way counts as well, or the slowest would not.
-  for (let tries = 0; dueAt.size > 0 && tries < 100; tries++) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (let tries = 0; dueAt.size > 0 && tries < 400; tries++) await new Promise((resolve) => setTimeout(resolve, 50));
   return {
     frames: latencies.length,
     refused,

@@ -271,14 +271,16 @@ static void fan(double warm_up, double seconds, int per_tick) {
 }
 
 static unsigned long handshakes_done;
-static int handshakes_going;
+static int handshakes_going, handshakes_open;
 
 static void next_handshake(struct connection *connection) {
   if (connection->frames == 0 || !handshakes_going) return;
   handshakes_done++;
   close(connection->fd);
   free(connection);
-  if (open_next() == NULL) handshakes_going = 0;
+  if (open_next() != NULL) return;
+  handshakes_going = 0;
+  handshakes_open--;
 }
 
 static void handshakes(double warm_up, double seconds, int at_a_time) {
@@ -286,7 +288,8 @@ static void handshakes(double warm_up, double seconds, int at_a_time) {
   unsigned long before = 0;
   handshakes_done = 0;
   handshakes_going = 1;
-  for (int i = 0; i < at_a_time; i++) open_next();
+  /* Those of the time before go on. */
+  for (; handshakes_open < at_a_time && open_next() != NULL; handshakes_open++) continue;
   while (now() < until && handshakes_going) {
     if (started == 0 && now() >= from) started = now(), cpu_before = cpu(), before = handshakes_done;
     handle(100, next_handshake);

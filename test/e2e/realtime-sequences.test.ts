@@ -12,7 +12,7 @@ import { Subscriber, type Include } from '#test/support/realtime/subscriber.ts';
 
 const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? 240);
 /** Writes that must get through between two failures. */
-const WRITES = 100;
+const WRITES = 70;
 const SEED = Number(process.env['REALTIME_SEED'] ?? 1);
 
 const EVERYTHING: readonly Include[] = ['nested', 'incomplete', 'ephemeral'];

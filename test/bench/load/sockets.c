@@ -41,6 +41,7 @@ struct connection {
   unsigned long long left, length;
   int opcode;
   unsigned long frames;
+  int stays;
   size_t request;
 };
 
@@ -248,7 +249,8 @@ static void open_many(size_t count, unsigned long frames) {
     if (now() > started + 120) fail("opening took too long");
     if (opened < count && connection_count - waiting < 100) {
       connections[connection_count] = open_next();
-      if (connections[connection_count++] == NULL) fail("too few requests");
+      if (connections[connection_count] == NULL) fail("too few requests");
+      connections[connection_count++]->stays = 1;
       opened++;
       handle(0, NULL);
     } else handle(100, NULL);
@@ -274,13 +276,14 @@ static unsigned long handshakes_done;
 static int handshakes_going, handshakes_open;
 
 static void next_handshake(struct connection *connection) {
-  if (connection->frames == 0 || !handshakes_going) return;
+  if (connection->frames == 0 || connection->stays) return;
   handshakes_done++;
   close(connection->fd);
   free(connection);
-  if (open_next() != NULL) return;
-  handshakes_going = 0;
   handshakes_open--;
+  if (!handshakes_going) return;
+  if (open_next() != NULL) handshakes_open++;
+  else handshakes_going = 0;
 }
 
 static void handshakes(double warm_up, double seconds, int at_a_time) {
@@ -288,15 +291,16 @@ static void handshakes(double warm_up, double seconds, int at_a_time) {
   unsigned long before = 0;
   handshakes_done = 0;
   handshakes_going = 1;
-  /* Those of the time before go on. */
   for (; handshakes_open < at_a_time && open_next() != NULL; handshakes_open++) continue;
   while (now() < until && handshakes_going) {
     if (started == 0 && now() >= from) started = now(), cpu_before = cpu(), before = handshakes_done;
     handle(100, next_handshake);
   }
   if (started == 0) fail("the requests were used up before the end of the warm-up");
-  double took = now() - started;
-  printf("{\"handshakes\":%lu,\"seconds\":%f,\"cpu\":%f}\n", handshakes_done - before, took, (cpu() - cpu_before) / took);
+  double took = now() - started, used = cpu() - cpu_before;
+  unsigned long counted = handshakes_done - before;
+  for (handshakes_going = 0; handshakes_open > 0 && now() < until + 20;) handle(100, next_handshake);
+  printf("{\"handshakes\":%lu,\"seconds\":%f,\"cpu\":%f}\n", counted, took, used / took);
 }
 
 static char *read_file(const char *path, size_t *length) {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 
 import { WebSocket } from 'ws';
 
+import { descriptorOf, writeDirectly } from './direct-write.ts';
 import { drained } from './drained.ts';
 
 /** Who a connection belongs to. Calls come from the event loop; they must not throw. */
@@ -18,7 +19,7 @@ export interface ConnectionOwner {
 
 /**
  * One websocket, from its handshake on. Frames that are ready are written past the library, straight to the
- * socket: one write for any number of frames, one buffer for any number of sockets.
+ * socket: one system call for any number of frames, one buffer for any number of sockets.
  *
  * It holds no listener of its own: all of them share the functions below, so that an idle connection costs
  * little more than the library's.
@@ -26,11 +27,13 @@ export interface ConnectionOwner {
 export class Connection extends WebSocket {
   #owner: ConnectionOwner | null = null;
   #raw: Socket | null = null;
+  #descriptor = -1;
   #closedWith = 0;
 
   /** To be called before the event loop goes on after the handshake, or messages are lost. */
   own(raw: Socket, owner: ConnectionOwner): void {
     this.#raw = raw;
+    this.#descriptor = descriptorOf(raw);
     this.#owner = owner;
     this.on('message', onMessage);
     this.on('ping', onControl);
@@ -51,7 +54,7 @@ export class Connection extends WebSocket {
 
   /** Writes whole frames (see `textFrame`). Nothing happens once the connection is closing. */
   write(frames: Buffer): void {
-    if (this.readyState === WebSocket.OPEN) this.#raw?.write(frames);
+    if (this.#raw !== null && this.readyState === WebSocket.OPEN) writeDirectly(this.#raw, this.#descriptor, frames);
   }
 
   /** Resolves when nothing is unsent any more, or the connection is closed. Never rejects. */

@@ -110,7 +110,9 @@ async function follow(principal: Partial<Grant> = {}): Promise<Client> {
   return client;
 }
 
-const pings = ({ frames }: Client): number => frames.filter((frame) => frame === 'ping').length;
+/** Since it follows: a ping before that may have been answered by the resume. */
+const pings = ({ frames }: Client): number =>
+  frames.slice(frames.indexOf('caught_up')).filter((frame) => frame === 'ping').length;
 
 it('one that answers no ping is closed with 4013; one that answers stays, be it with a frame of its own', async () => {
   const [silent, polite, busy] = [await follow(), await follow(), await follow()];

@@ -2,6 +2,8 @@ import type { Redis } from 'ioredis';
 
 import { guarded } from '#libs/platform/redis/redis.ts';
 
+import { LargeReplies } from './large-replies.ts';
+
 /** Part of a sorted set whose members are numbers that are their own scores. */
 export interface NumberRange {
   /** Exclusive; absent = from the lowest. */
@@ -30,6 +32,7 @@ const MAX_FIELDS = 512;
  */
 export class CollectionReader {
   readonly #redis: Redis;
+  readonly #large = new LargeReplies();
   /** By hash, what is asked for in this turn of the event loop. */
   readonly #turns = new Map<string, Turn>();
 
@@ -57,8 +60,9 @@ export class CollectionReader {
 
   #newTurn(hash: string): Turn {
     const fields: string[] = [];
-    const values = new Promise<(Buffer | null)[]>((resolve, reject) => {
-      setImmediate(() => guarded(this.#redis.hmgetBuffer(hash, ...fields)).then(resolve, reject));
+    const read = (some: readonly string[]) => guarded(this.#redis.hmgetBuffer(hash, ...some));
+    const values = new Promise<readonly (Buffer | null)[]>((resolve, reject) => {
+      setImmediate(() => this.#large.read(hash, fields, read).then(resolve, reject));
     });
     return { fields, values };
   }

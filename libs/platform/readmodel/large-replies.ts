@@ -1,0 +1,65 @@
+import { LRUCache } from 'lru-cache';
+
+/** Bytes that one reply for large values may have, about; and how many such replies are on their way at a time. */
+const PIECE_BYTES = 2 * 1024 * 1024;
+const MAX_PIECES = 4;
+/** Values below this are never too many: as many as are asked for at once come to no more than a piece. */
+const LARGE_VALUE_BYTES = 4_096;
+const REMEMBERED = 1_000;
+
+type Values = readonly (Buffer | null)[];
+
+/**
+ * Reads large values of hashes in pieces, a few at a time. All commands of a process share one connection: a few
+ * replies of 20 MB would hold up everybody else's behind them until those time out.
+ *
+ * How large the values of a hash are is known from the last reply; the first one is taken as it comes.
+ */
+export class LargeReplies {
+  /** By hash, the bytes of a value, where they are large. */
+  readonly #sizes = new LRUCache<string, number>({ max: REMEMBERED });
+  readonly #waiting: (() => void)[] = [];
+  #reading = 0;
+
+  /** @param fetch reads some of the fields, in their order */
+  async read(
+    hash: string,
+    fields: readonly string[],
+    fetch: (some: readonly string[]) => Promise<Values>,
+  ): Promise<Values> {
+    const size = this.#sizes.get(hash) ?? 0;
+    if (size * fields.length <= PIECE_BYTES) return this.#noted(hash, await fetch(fields));
+    const most = Math.max(1, Math.floor(PIECE_BYTES / size));
+    const values: (Buffer | null)[] = [];
+    for (let at = 0; at < fields.length; at += most) {
+      await this.#enter();
+      try {
+        values.push(...(await fetch(fields.slice(at, at + most))));
+      } finally {
+        this.#leave();
+      }
+    }
+    return this.#noted(hash, values);
+  }
+
+  #noted(hash: string, values: Values): Values {
+    let bytes = 0;
+    for (const value of values) bytes += value?.length ?? 0;
+    const size = bytes / values.length;
+    if (size >= LARGE_VALUE_BYTES) this.#sizes.set(hash, size);
+    else this.#sizes.delete(hash);
+    return values;
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#reading >= MAX_PIECES) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#reading += 1;
+  }
+
+  /** Whoever waits longest takes the place over. */
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#reading -= 1;
+    else next();
+  }
+}

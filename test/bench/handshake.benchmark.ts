@@ -44,7 +44,7 @@ async function shakeHands(starting: Promise<SocketServer>, mostPerSecond: number
     const [first, ...others] = await server.requests(1 + mostPerSecond * (warmUpSeconds + seconds));
     if (first === undefined) throw new TypeError('there is a first one');
     // Who leaves with the first frame has nothing to say.
-    const silent = others.map(({ greeting: _, ...request }) => request);
+    const silent = others.map(({ greeting: _greeting, ...request }) => request);
     const sockets = await startSockets({ port: server.port, requests: [first, ...silent] });
     try {
       // One that stays: the channel is listened to all the time.

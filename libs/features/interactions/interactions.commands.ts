@@ -172,7 +172,10 @@ export class InteractionCommands {
     );
     if (!result.ok) return result;
     // A repeated command is not decided again: its answer is what has become of the interaction since.
-    const after = before === null ? result.state.interactions.open[sequence] : afterEvents(before, result.events);
+    const after =
+      before === null || result.isRepeated === true
+        ? result.state.interactions.open[sequence]
+        : afterEvents(before, result.events);
     const document =
       after === undefined ? await this.#stored(organizationId, place) : documentOf(after, organizationId, channelId);
     // The interaction exists, so Redis has not got it yet.

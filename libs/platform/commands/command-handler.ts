@@ -176,8 +176,9 @@ export class CommandHandler<State, E extends DomainEvent> {
     const stream = streamName(this.#projection.noun, id);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       let own = await eventsOfCommand(this.#stores.store, stream, { commandId, repeatedSinceMs });
+      const isRepeated = own.length > 0;
       const current = await this.#loader.load(id, organizationId);
-      if (own.length === 0) {
+      if (!isRepeated) {
         const lookups = await this.#lookUp(current, [waiting]);
         const decided = decideBatch(this.#projection, current, [waiting], lookups);
         // After a conflict, the first request may turn out to have been faster.
@@ -191,7 +192,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       await this.#catchUp(id, organizationId);
       if (own.length === 0) own = await eventsOfCommand(this.#stores.store, stream, { commandId, repeatedSinceMs });
       const events = own.map((stored) => this.#projection.codec.decode(stored)).filter((event) => event !== null);
-      waiting.resolve({ ok: true, ...end, events });
+      waiting.resolve({ ok: true, ...end, events, isRepeated });
       return rest;
     }
     throw tooManyConflicts();

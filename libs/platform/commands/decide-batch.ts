@@ -23,6 +23,8 @@ export type CommandResult<State, E extends DomainEvent, R extends Rejection> =
       readonly revision: StreamRevision;
       /** What the command itself has put into the log. */
       readonly events: readonly StreamEvent<E>[];
+      /** An earlier request has put them there: the state is that of now, not the one right after them. */
+      readonly isRepeated?: boolean;
     }
   | { readonly ok: false; readonly rejection: R };
 

@@ -54,24 +54,24 @@ async function createChannel(command = context(), commands = first) {
   return result.channel;
 }
 
-function post(command: CommandContext, channelId: string, features = composeFeatures(test.platform)) {
-  return features.interactions.commands.post(
-    command,
-    channelId,
-    {
-      participant: { type: 'system' },
-      content: [],
-      contentRole: 'channel_notification',
-      complete: true,
-      metadata: null,
-      invocationConfig: null,
-      turnId: null,
-      spanId: derivedId(command.commandId, 'span'),
-      parentSpanId: null,
-      organizationApplication: null,
-    },
-    { spanIsNew: true },
-  );
+const NOTICE = {
+  participant: { type: 'system' },
+  content: [],
+  contentRole: 'channel_notification' as const,
+  complete: true,
+  metadata: null,
+  invocationConfig: null,
+  turnId: null,
+  spanId: 'notice',
+  parentSpanId: null,
+  organizationApplication: null,
+};
+const SPAN_IS_NEW = { spanIsNew: true };
+
+/** By default by a gateway that has nothing in memory. */
+function post(command: CommandContext, channelId: string, { interactions } = composeFeatures(test.platform)) {
+  const spanId = derivedId(command.commandId, 'span');
+  return interactions.commands.post(command, channelId, { ...NOTICE, spanId }, SPAN_IS_NEW);
 }
 
 async function typesIn(id: string): Promise<string[]> {
@@ -131,6 +131,36 @@ describe('a command that is sent again', () => {
     expect(channel).toEqual(created);
     expect(channel.createdAt).toBe(command.at);
     expect(await typesIn(command.commandId)).toEqual(['ChannelCreated.v1']);
+  });
+
+  it('shows an interaction as it has become, when the first one arrives in between and others have, too', async () => {
+    const { id } = await createChannel();
+    const { platform } = test;
+    const [mine, theirs] = [composeFeatures(platform), composeFeatures(platform)];
+    const begun = await mine.interactions.commands.post(context(), id, { ...NOTICE, complete: false }, SPAN_IS_NEW);
+    expect(begun).toMatchObject({ ok: true, revision: 1 });
+    const place = { channelId: id, sequence: 2 as never };
+    const command = context();
+    let isFirst = true;
+    const store: EventStore = {
+      append: async (...args) => {
+        if (isFirst) {
+          isFirst = false;
+          await theirs.interactions.commands.append(context(), place, [{ type: 'text', text: 'theirs' }]);
+          await mine.interactions.commands.append(command, place, [{ type: 'text', text: 'mine' }]);
+        }
+        return platform.store.append(...args);
+      },
+      readStream: (...args) => platform.store.readStream(...args),
+      ping: () => platform.store.ping(),
+      close: () => platform.store.close(),
+    };
+    const { commands } = composeFeatures({ ...platform, store }).interactions;
+    const result = await commands.append(again(command), place, [{ type: 'text', text: 'mine' }]);
+    expect(result.ok && JSON.parse(String(result.document)).content).toEqual([
+      { type: 'text', text: 'theirs' },
+      { type: 'text', text: 'mine' },
+    ]);
   });
 
   it('does not keep commands that wait behind it from being decided in their order', async () => {

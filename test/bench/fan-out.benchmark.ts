@@ -1,6 +1,7 @@
 /**
  * One channel with many sockets: events are told to all of them, each when all have had the one before. Ours is the
  * whole product, events coming in through Redis as other processes publish them; the other sides are told directly.
+ * Rates include that way, processor time only what the measured process spends on it.
  */
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
 import { cpuSecondsOf } from './child-process.ts';
@@ -97,9 +98,9 @@ async function fanOut(
     });
     try {
       await readers.open(sockets, server.framesFirst);
-      await readers.fan({ warmUpSeconds: 0, seconds: warmUpSeconds, perTick });
+      await readers.fan({ seconds: warmUpSeconds, perTick });
       const before = await cpuSecondsOf(server.pid);
-      const { frames, seconds: took, cpu } = await readers.fan({ warmUpSeconds: 0, seconds, perTick });
+      const { frames, seconds: took, cpu } = await readers.fan({ seconds, perTick });
       const serverCpu = ((await cpuSecondsOf(server.pid)) - before) / took;
       const rate = frames / took;
       return {

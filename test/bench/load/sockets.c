@@ -11,7 +11,7 @@
  *
  * Commands on stdin, an answer of one line of JSON each:
  *   open COUNT FRAMES                      opens connections; done when each has had so many frames
- *   fan WARM_UP_SECONDS SECONDS PER_TICK   triggers, waits until all sockets have all frames, triggers again
+ *   fan SECONDS PER_TICK                   triggers, waits until all sockets have all frames, triggers again
  *   handshakes WARM_UP_SECONDS SECONDS N   N at a time: opens, waits for one frame, closes, opens the next
  */
 #include <arpa/inet.h>
@@ -259,11 +259,10 @@ static void open_many(size_t count, unsigned long frames) {
   printf("{\"opened\":%zu,\"seconds\":%f}\n", count, now() - started);
 }
 
-static void fan(double warm_up, double seconds, int per_tick) {
-  double from = now() + warm_up, until = from + seconds, started = 0, cpu_before = 0;
-  unsigned long long before = 0;
-  while (now() < until) {
-    if (started == 0 && now() >= from) started = now(), cpu_before = cpu(), before = total_frames;
+static void fan(double seconds, int per_tick) {
+  double started = now(), cpu_before = cpu();
+  unsigned long long before = total_frames;
+  while (now() < started + seconds) {
     unsigned long long due = total_frames + connection_count * (unsigned long long)per_tick;
     trigger(per_tick);
     wait_until(due);
@@ -360,7 +359,7 @@ int main(int argc, char **argv) {
     }
     line[count] = '\0';
     if (sscanf(line, "open %lf %lf", &a, &b) == 2) open_many((size_t)a, (unsigned long)b);
-    else if (sscanf(line, "fan %lf %lf %d", &a, &b, &c) == 3) fan(a, b, c);
+    else if (sscanf(line, "fan %lf %d", &a, &c) == 2) fan(a, c);
     else if (sscanf(line, "handshakes %lf %lf %d", &a, &b, &c) == 3) handshakes(a, b, c);
     else fail(line);
   }

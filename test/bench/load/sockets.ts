@@ -34,7 +34,7 @@ export interface Sockets {
   /** Connects so many more; resolves when each has had so many frames. */
   open(count: number, frames: number): Promise<{ readonly seconds: number }>;
   /** Triggers events one after the other, each when all sockets have had the one before. */
-  fan(of: { readonly warmUpSeconds: number; readonly seconds: number; readonly perTick: number }): Promise<{
+  fan(of: { readonly seconds: number; readonly perTick: number }): Promise<{
     readonly frames: number;
     readonly seconds: number;
     /** Share of a core that it used. */ readonly cpu: number;
@@ -74,7 +74,7 @@ export async function startSockets({ port, requests, trigger }: SocketsOptions):
   }
   return {
     open: (count, frames) => ask(`open ${count} ${frames}`),
-    fan: ({ warmUpSeconds, seconds, perTick }) => ask(`fan ${warmUpSeconds} ${seconds} ${perTick}`),
+    fan: ({ seconds, perTick }) => ask(`fan ${seconds} ${perTick}`),
     handshakes: ({ warmUpSeconds, seconds, atATime }) => ask(`handshakes ${warmUpSeconds} ${seconds} ${atATime}`),
     async stop() {
       child.kill('SIGKILL');

@@ -9,6 +9,8 @@
  */
 export { KafkaConnection } from './connection.ts';
 export type { KafkaOptions, TopicSpec } from './connection.ts';
+export { KafkaEventFeed } from './event-feed.kafka.ts';
+export type { KafkaFeedParts } from './event-feed.kafka.ts';
 export { kafkaFault } from './kafka-errors.ts';
 export { leadInTurns } from './leadership.ts';
 export type { LeadershipOptions, Term } from './leadership.ts';

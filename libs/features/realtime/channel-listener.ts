@@ -24,6 +24,9 @@ export abstract class ChannelListener {
   /** Whether it lacks something that is not an event, and is written none until that is made good. */
   lacksValues = false;
 
+  /** Bytes of all the current values, written at once: it is not too slow for having them unsent for a while. */
+  allowance = 0;
+
   /** Writes whole frames of its form. */
   abstract write(frames: Buffer): void;
   /** Resolves when nothing is unsent, or it is closed. */

@@ -95,7 +95,8 @@ export class FanOut {
     const durable = hasValues ? joinedFor(events, form, include) : all;
     for (const listener of listeners) {
       const { unsent } = listener;
-      if (unsent > SLOW_BYTES) {
+      if (unsent <= LOSSY_BYTES) listener.allowance = 0;
+      if (unsent > SLOW_BYTES + listener.allowance) {
         listener.close(CLOSE.slow, 'Too slow: connect again and resume');
         continue;
       }

@@ -83,6 +83,7 @@ export class ValueCatchUp {
     if (listener.unsent > LOSSY_BYTES) return this.afterDraining(listener);
     const bytes = joinedFor(frames, listener.form, listener.include);
     if (bytes !== null) listener.write(bytes);
+    listener.allowance = bytes?.length ?? 0;
     listener.lacksValues = false;
   }
 

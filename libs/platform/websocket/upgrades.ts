@@ -52,9 +52,12 @@ export class Upgrades {
 /** A listener until the handshake, for a peer that goes away is no error of ours. */
 export function goneBeforeHandshake(): void {}
 
-export function pathOf({ url = '/' }: IncomingMessage): string {
+/** Some clients name the whole address, as if they spoke to a proxy; every server must take it (RFC 9112, 3.2.2). */
+const ORIGIN = /^https?:\/\/[^/?]*/i;
+
+export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   const query = url.indexOf('?');
-  return query < 0 ? url : url.slice(0, query);
+  return (query < 0 ? url : url.slice(0, query)).replace(ORIGIN, '');
 }
 
 /** The parameters behind the path. Never to be logged: there may be a ticket among them. */

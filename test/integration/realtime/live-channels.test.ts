@@ -16,6 +16,7 @@ import {
   eventFrame,
   FRAME_FLAG,
   liveTopic,
+  snapshotJson,
 } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { payloadOf } from '#libs/platform/websocket/index.ts';
@@ -295,6 +296,29 @@ describe('a listener that reads slowly', () => {
     await typing.put(organizationId, channelId, { name: 'a', json: '{"n":2}' });
     await eventually(() => slow.frames.at(-1)?.['frame'] === 'ephemeral');
     expect(slow.told.filter((one) => one.startsWith('event'))).toEqual(['event 2']);
+  });
+
+  it('is not too slow for texts that were long when it came', async () => {
+    const place = await newChannel(features);
+    const json = snapshotJson('1', 'x'.repeat(SLOW_BYTES));
+    const values = { current: () => Promise.resolve([{ flags: FRAME_FLAG.incomplete, key: 'draft:1', json }]) };
+    const heads = { heads: (channels: readonly unknown[]) => Promise.resolve(channels.map(() => 0)) };
+    const parts = { ...test.platform, metrics: createMetrics({ processMetrics: false }) };
+    const other = new RealtimeNode(parts, { ...features.realtime, values, heads });
+    const channel = await other.channels.open(place.organizationId, place.channelId);
+    if (channel === null) throw new Error('there is no such channel');
+    const listener = await listen(channel, { include: FRAME_FLAG.incomplete });
+    listener.unsent = SLOW_BYTES + 1_000;
+    await append(place, 2);
+    const [first = '', second = ''] = await messagesOf(place, 1);
+    await publish(place, first);
+    await eventually(() => listener.told.at(-1) === 'event 2');
+    expect(listener.isOpen).toBe(true);
+    listener.unsent = 3 * SLOW_BYTES;
+    await publish(place, second);
+    await eventually(() => !listener.isOpen);
+    expect(listener.closedWith).toBe(CLOSE.slow);
+    await other.stop();
   });
 
   it('is closed when too much waits for it, and only it', async () => {

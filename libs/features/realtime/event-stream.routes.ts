@@ -101,8 +101,9 @@ function lastSeen({ headers, query }: Request): number | undefined {
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store',
-  // Asks nginx not to collect what is to go on at once.
+  // A proxy that compresses would hold back what is to go on at once.
+  'cache-control': 'no-store, no-transform',
+  // Asks nginx not to collect it either.
   'x-accel-buffering': 'no',
 };
 

@@ -11,6 +11,7 @@ import { ChannelFrame, frameOf } from './channel-frame.ts';
 import type { ChannelListener } from './channel-listener.ts';
 import { FanOut } from './fan-out.ts';
 import { FrameRing } from './frame-ring.ts';
+import { PendingFrames } from './pending-frames.ts';
 import { CLOSE } from './protocol.ts';
 import type { LiveValues } from './realtime.ports.ts';
 import { replay } from './replay.ts';
@@ -29,8 +30,6 @@ export interface LiveChannelParts extends ReplaySource {
 const LISTENING_WAIT_MS = 5_000;
 /** What comes out of order comes a moment later, mostly. */
 const GRACE_MS = 20;
-/** Frames that wait for one before them; beyond that they are forgotten, and read from the log. */
-const MAX_PENDING = 2_048;
 /** While a hole is filled, listeners with more unsent are waited for, though not for long. */
 const BUSY_BYTES = 256 * 1024;
 const BUSY_WAIT_MS = 1_000;
@@ -53,7 +52,7 @@ export class LiveChannel {
   readonly #values: ValueCatchUp;
   /** Those that are not live yet. */
   readonly #arriving = new Set<ChannelListener>();
-  readonly #pending = new Map<number, ChannelFrame>();
+  readonly #pending = new PendingFrames();
   #head = 0 as ChannelSequence;
   /** The newest sequence that was heard of. */
   #known = 0;
@@ -250,17 +249,16 @@ export class LiveChannel {
       this.#takePending();
       return;
     }
-    if (this.#pending.size >= MAX_PENDING) this.#pending.clear();
-    this.#pending.set(sequence, frame);
+    this.#pending.put(sequence, frame);
     this.hearOf(sequence);
   }
 
   #takePending(): void {
-    for (const [sequence] of this.#pending) if (sequence <= this.#head) this.#pending.delete(sequence);
-    for (let next = this.#pending.get(this.#head + 1); next !== undefined;) {
-      this.#pending.delete(this.#head + 1);
+    this.#pending.forgetUpTo(this.#head);
+    for (;;) {
+      const next = this.#pending.take(this.#head + 1);
+      if (next === undefined) return;
       this.#append(next, this.sequence(this.#head + 1));
-      next = this.#pending.get(this.#head + 1);
     }
   }
 

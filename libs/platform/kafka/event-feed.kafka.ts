@@ -8,6 +8,7 @@ import type { KafkaConnection } from './connection.ts';
 import { Handover } from './handover.ts';
 import { kafkaFault } from './kafka-errors.ts';
 import type { LogMessages, Refusal } from './log-message.ts';
+import { groupMember, HEARTBEAT_MS } from './membership.ts';
 
 export interface KafkaFeedParts {
   readonly kafka: KafkaConnection;
@@ -25,10 +26,7 @@ export interface KafkaFeedParts {
 }
 
 const DEFAULT_MAX_BATCH = 500;
-/** The shortest that brokers allow: so long after it fell silent, the streams of a member go to others. */
-const SESSION_MS = 6_000;
-const HEARTBEAT_MS = 1_000;
-/** How long a fetch waits for news; kafkajs sends heartbeats, and notices that it is to stop, only between fetches. */
+/** How long a fetch waits for news. */
 const FETCH_MS = 250;
 
 /**
@@ -98,14 +96,7 @@ class Membership {
     this.#parts = parts;
     this.#groupId = groupId;
     this.#options = options;
-    this.#consumer = parts.kafka.consumer({
-      groupId,
-      sessionTimeout: SESSION_MS,
-      rebalanceTimeout: SESSION_MS,
-      heartbeatInterval: HEARTBEAT_MS,
-      maxWaitTimeInMs: FETCH_MS,
-      allowAutoTopicCreation: false,
-    });
+    this.#consumer = groupMember(parts.kafka, { groupId, fetchMs: FETCH_MS });
     this.#onAbort = () => this.#handover.close();
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }

@@ -2,6 +2,7 @@ import type { ConsumerCrashEvent, ConsumerGroupJoinEvent } from 'kafkajs';
 import { disconnect } from './connection.ts';
 import type { KafkaConnection } from './connection.ts';
 import { kafkaFault } from './kafka-errors.ts';
+import { groupMember } from './membership.ts';
 
 /** The time in which this process is the one that does the work. */
 export interface Term {
@@ -24,10 +25,7 @@ export interface LeadershipOptions {
   lead(term: Term): Promise<void>;
 }
 
-/** The shortest that brokers allow: so long after it fell silent, somebody else takes over from a leader. */
-const SESSION_MS = 6_000;
-const HEARTBEAT_MS = 1_000;
-/** How long an empty fetch lasts; kafkajs sends heartbeats only between fetches. */
+/** How long an empty fetch lasts. */
 const FETCH_MS = 500;
 
 /**
@@ -47,14 +45,7 @@ export async function leadInTurns(
   kafka: KafkaConnection,
   { groupId, lockTopic, signal, lead }: LeadershipOptions,
 ): Promise<void> {
-  const consumer = kafka.consumer({
-    groupId,
-    sessionTimeout: SESSION_MS,
-    rebalanceTimeout: SESSION_MS,
-    heartbeatInterval: HEARTBEAT_MS,
-    maxWaitTimeInMs: FETCH_MS,
-    allowAutoTopicCreation: false,
-  });
+  const consumer = groupMember(kafka, { groupId, fetchMs: FETCH_MS });
   const over = Promise.withResolvers<void>();
   const turns = new Turns((error) => over.reject(error));
   const stop = (): void => over.resolve();

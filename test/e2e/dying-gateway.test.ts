@@ -3,27 +3,24 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, Reply } from '#test/support/api-client.ts';
 import { answerOf } from '#test/support/channel-load.ts';
-import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { foldInteractions } from '#test/support/interaction-fold.ts';
 import { asRecord, readLog } from '#test/support/log-reader.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
-import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
 
-let eventStore: TestEventStoreProcess;
-let redis: TestRedis;
+let nodes: TwoNodes;
+let eventStore: TwoNodes['eventStore'];
+let redis: TwoNodes['redis'];
 let one: ParleyProcess;
 let other: ParleyProcess;
 let watch: Redis;
 let lookUps = 0;
 
 beforeAll(async () => {
-  [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
-  const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url };
-  one = await startParleyProcess(stores);
-  // Gateway only: whatever it reads, it or the other one has applied.
-  other = await startParleyProcess({ ...stores, apiKey: one.apiKey, env: { ROLES: 'gateway' } });
-  await Promise.all([one.ready(), other.ready()]);
+  // The other one projects nothing: whatever it reads, it or `one` has applied.
+  nodes = await startTwoNodes();
+  ({ eventStore, redis, one, other } = nodes);
   const client = new Redis(redis.url);
   watch = await client.monitor();
   client.disconnect();
@@ -34,8 +31,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   watch?.disconnect();
-  await Promise.all([one?.stop(), other?.stop()]);
-  await Promise.all([eventStore?.stop(), redis?.stop()]);
+  await nodes?.stop();
 }, 40_000);
 
 afterEach(async () => {

@@ -2,32 +2,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient } from '#test/support/api-client.ts';
 import { answerOf, startChannelLoad } from '#test/support/channel-load.ts';
-import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { problemsOf } from '#test/support/history-checker.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { observe } from '#test/support/observation.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
-import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
 
-let eventStore: TestEventStoreProcess;
-let redis: TestRedis;
+let nodes: TwoNodes;
+let eventStore: TwoNodes['eventStore'];
 let one: ParleyProcess;
 let other: ParleyProcess;
 
 beforeAll(async () => {
-  [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
-  const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url };
-  one = await startParleyProcess(stores);
-  // Gateway only: whatever it reads, it or the other one has applied.
-  other = await startParleyProcess({ ...stores, apiKey: one.apiKey, env: { ROLES: 'gateway' } });
-  await Promise.all([one.ready(), other.ready()]);
+  // The other one projects nothing: whatever it reads, it or `one` has applied.
+  nodes = await startTwoNodes();
+  ({ eventStore, one, other } = nodes);
 }, 60_000);
 
-afterAll(async () => {
-  await Promise.all([one?.stop(), other?.stop()]);
-  await Promise.all([eventStore?.stop(), redis?.stop()]);
-}, 40_000);
+afterAll(() => nodes?.stop(), 40_000);
 
 let names = 0;
 const newName = (): string => `name ${++names}`;

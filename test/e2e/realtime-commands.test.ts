@@ -2,32 +2,24 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
-import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { startTwoNodes, type TwoNodes } from '#test/support/realtime/nodes.ts';
 import { Subscriber } from '#test/support/realtime/subscriber.ts';
 import type { Include } from '#test/support/realtime/subscriber.ts';
-import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
-let eventStore: TestEventStoreProcess;
-let redis: TestRedis;
+let nodes: TwoNodes;
 let one: ParleyProcess;
 let other: ParleyProcess;
 const subscribers: Subscriber[] = [];
 
 beforeAll(async () => {
-  [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
-  const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url };
-  one = await startParleyProcess(stores);
-  other = await startParleyProcess({ ...stores, apiKey: one.apiKey });
-  await Promise.all([one.ready(), other.ready()]);
+  nodes = await startTwoNodes();
+  ({ one, other } = nodes);
 }, 60_000);
 
-afterAll(async () => {
-  await Promise.all([one?.stop(), other?.stop()]);
-  await Promise.all([eventStore?.stop(), redis?.stop()]);
-}, 40_000);
+afterAll(() => nodes?.stop(), 40_000);
 
 afterEach(async () => {
   await Promise.all(subscribers.splice(0).map((subscriber) => subscriber.stop()));

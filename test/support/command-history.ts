@@ -12,6 +12,7 @@ import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { Features } from '#services/features.ts';
 
+import { PLAIN_CHANNEL } from './commands.ts';
 import { ADA, EMOJIS, REACTORS } from './channel-with-a-past.ts';
 
 const ROLES = ['user_message', 'agent_response', 'tool_call'] as const;
@@ -197,15 +198,8 @@ async function create(features: Features, organizationId: string): Promise<Playe
   const played = { organizationId, channelId, spans: [], posted: [] };
   await features.channels.commands.create(contextOf(played, -1), {
     id: channelId,
-    type: 'websocket',
-    channelType: 'chat',
+    ...PLAIN_CHANNEL,
     name: 'With a history',
-    participants: [],
-    metaData: null,
-    source: null,
-    agentInvocationBehavior: null,
-    parentChannelId: null,
-    originMessageId: null,
   });
   return played;
 }

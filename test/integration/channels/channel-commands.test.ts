@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { systemClock } from '#libs/kernel/clock.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { ChannelCommands, ChannelQueries } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { composeFeatures } from '#services/features.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -25,30 +25,11 @@ afterAll(() => test.stop());
 
 const organizationId = newId();
 
-function context(change: Partial<CommandContext> = {}): CommandContext {
-  return {
-    commandId: newId(),
-    organizationId,
-    actor: { type: 'service', id: 'test' },
-    at: systemClock.now(),
-    ...change,
-  };
-}
+const context = (change: Partial<CommandContext> = {}): CommandContext => serviceCommand(organizationId, change);
 
 async function createChannel(): Promise<string> {
   const command = context();
-  const created = await first.create(command, {
-    id: command.commandId,
-    type: 'websocket',
-    channelType: 'chat',
-    name: 'first',
-    participants: [],
-    metaData: null,
-    source: null,
-    agentInvocationBehavior: null,
-    parentChannelId: null,
-    originMessageId: null,
-  });
+  const created = await first.create(command, { id: command.commandId, ...PLAIN_CHANNEL, name: 'first' });
   expect(created.ok).toBe(true);
   return command.commandId;
 }

@@ -5,6 +5,7 @@ import type { ChannelCommands } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { composeFeatures } from '#services/features.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -18,28 +19,11 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 const organizationId = newId();
-const context = (): CommandContext => ({
-  commandId: newId(),
-  organizationId,
-  actor: { type: 'service', id: 'test' },
-  at: new Date().toISOString(),
-});
-
-const channel: Omit<Parameters<ChannelCommands['create']>[1], 'id'> = {
-  type: 'websocket',
-  channelType: 'chat',
-  name: 'large',
-  participants: [],
-  metaData: null,
-  source: null,
-  agentInvocationBehavior: null,
-  parentChannelId: null,
-  originMessageId: null,
-};
+const context = (): CommandContext => serviceCommand(organizationId);
 
 it('commands that wait together are split by bytes, which are three for each of these characters', async () => {
   const create = context();
-  await commands.create(create, { id: create.commandId, ...channel });
+  await commands.create(create, { id: create.commandId, ...PLAIN_CHANNEL });
   const results = await Promise.all(
     Array.from({ length: 40 }, (_, n) =>
       commands.update(context(), create.commandId, { metaData: { n, text: '鵬'.repeat(20_000) } }),
@@ -58,7 +42,7 @@ it('a channel whose participants have more details than it may hold is refused w
     imageUrl: `https://example.com/${'x'.repeat(1_000)}`,
     isOwner: true,
   }));
-  expect(await commands.create(create, { id: create.commandId, ...channel, participants })).toEqual({
+  expect(await commands.create(create, { id: create.commandId, ...PLAIN_CHANNEL, participants })).toEqual({
     ok: false,
     rejection: { reason: 'too_many_participants' },
   });

@@ -3,10 +3,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
+import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -27,53 +28,26 @@ class EmptiedReadModel extends ReadModel {
 let test: TestPlatform;
 let readModel: EmptiedReadModel;
 let features: Features;
-let eventsRead = 0;
+let store: CountingStore;
 const organizationId = newId();
 const channelId = newId();
 
 beforeAll(async () => {
   test = await startTestPlatform();
   readModel = new EmptiedReadModel(test.platform.redis);
-  features = composeFeatures({ ...test.platform, readModel, store: counting(test.platform.store) });
+  store = new CountingStore(test.platform.store);
+  features = composeFeatures({ ...test.platform, readModel, store });
   readModel.empty = () => features.state.clear();
-  await features.channels.commands.create(context(channelId), {
+  await features.channels.commands.create(context({ commandId: channelId }), {
     id: channelId,
-    type: 'websocket',
-    channelType: 'chat',
+    ...PLAIN_CHANNEL,
     name: 'emptied',
-    participants: [],
-    metaData: null,
-    source: null,
-    agentInvocationBehavior: null,
-    parentChannelId: null,
-    originMessageId: null,
   });
   expect(await post('taken')).toMatchObject({ ok: true });
 });
 afterAll(() => test.stop());
 
-function counting(store: EventStore): EventStore {
-  return {
-    append: (...args) => store.append(...args),
-    async *readStream(...args): AsyncGenerator<StoredEvent> {
-      for await (const event of store.readStream(...args)) {
-        eventsRead += 1;
-        yield event;
-      }
-    },
-    ping: () => store.ping(),
-    close: () => store.close(),
-  };
-}
-
-function context(commandId = newId(), organization = organizationId): CommandContext {
-  return {
-    commandId,
-    organizationId: organization,
-    actor: { type: 'service', id: 'test' },
-    at: new Date().toISOString(),
-  };
-}
+const context = (change: Partial<CommandContext> = {}): CommandContext => serviceCommand(organizationId, change);
 
 const post = (spanId: string) =>
   features.interactions.commands.post(
@@ -108,9 +82,9 @@ it('a command that cannot find out what it has to know fails, and writes nothing
 
 it("a command on another organization's channel does not read through that channel's events", async () => {
   for (let n = 0; n < 60; n++) await post(`span-${n}`);
-  eventsRead = 0;
+  store.eventsRead = 0;
   const place = { channelId, sequence: 2 as never };
-  const refused = await features.interactions.commands.fail(context(newId(), newId()), place, '');
+  const refused = await features.interactions.commands.fail(context({ organizationId: newId() }), place, '');
   expect(refused).toEqual({ ok: false, rejection: { reason: 'not_found' } });
-  expect(eventsRead).toBeLessThan(20);
+  expect(store.eventsRead).toBeLessThan(20);
 });

@@ -6,6 +6,7 @@ import type { ChannelCommands } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures } from '#services/features.ts';
+import { PLAIN_CHANNEL } from '#test/support/commands.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
@@ -38,18 +39,7 @@ const again = (command: CommandContext): CommandContext =>
   context({ ...command, at: context().at, repeatedSinceMs: Date.now() });
 
 async function createChannel(command = context(), commands = first) {
-  const result = await commands.create(command, {
-    id: command.commandId,
-    type: 'websocket',
-    channelType: 'chat',
-    name: 'first',
-    participants: [],
-    metaData: null,
-    source: null,
-    agentInvocationBehavior: null,
-    parentChannelId: null,
-    originMessageId: null,
-  });
+  const result = await commands.create(command, { id: command.commandId, ...PLAIN_CHANNEL, name: 'first' });
   if (!result.ok) throw new Error(`refused: ${result.rejection.reason}`);
   return result.channel;
 }

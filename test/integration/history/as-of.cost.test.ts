@@ -3,10 +3,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
-import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { BLOCK } from '#libs/platform/readmodel/history.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
+import { PLAIN_CHANNEL } from '#test/support/commands.ts';
+import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -15,26 +17,12 @@ const organizationId = newId();
 
 let test: TestPlatform;
 let features: Features;
-let eventsRead = 0;
-
-/** The same store; it counts the events that it is asked for, and so that come. */
-function counting(store: EventStore): EventStore {
-  return {
-    append: (...args) => store.append(...args),
-    ping: () => store.ping(),
-    close: () => store.close(),
-    async *readStream(...args) {
-      for await (const event of store.readStream(...args)) {
-        eventsRead++;
-        yield event;
-      }
-    },
-  };
-}
+let store: CountingStore;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  features = composeFeatures({ ...test.platform, store: counting(test.platform.store) });
+  store = new CountingStore(test.platform.store);
+  features = composeFeatures({ ...test.platform, store });
 });
 afterAll(() => test.stop());
 
@@ -54,18 +42,7 @@ function event(index: number, type: string, data: object): EventToAppend {
 function eventAt(index: number, channelId: string): EventToAppend {
   const text = (said: string) => [{ type: 'text', text: said }];
   if (index === 0) {
-    return event(index, 'ChannelCreated.v1', {
-      id: channelId,
-      type: 'websocket',
-      channelType: 'chat',
-      name: 'first',
-      participants: [],
-      metaData: null,
-      source: null,
-      agentInvocationBehavior: null,
-      parentChannelId: null,
-      originMessageId: null,
-    });
+    return event(index, 'ChannelCreated.v1', { id: channelId, ...PLAIN_CHANNEL, name: 'first' });
   }
   if (index % 10 === 4) return event(index, 'ChannelRenamed.v1', { name: `renamed ${index}` });
   if (index % 10 === 7) {
@@ -105,9 +82,9 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
   const { queries } = interactions;
   let most = 0;
   const measure = async (read: () => Promise<unknown>): Promise<void> => {
-    eventsRead = 0;
+    store.eventsRead = 0;
     expect(await read()).not.toBeNull();
-    most = Math.max(most, eventsRead);
+    most = Math.max(most, store.eventsRead);
   };
   for (const part of [0, 0.3, 0.5, 0.95]) {
     const sequence = Math.floor((count * part) / 10) * 10 + 8;

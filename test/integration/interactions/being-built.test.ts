@@ -8,6 +8,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -25,18 +26,7 @@ let late: number;
 beforeAll(async () => {
   test = await startTestPlatform();
   features = composeFeatures(test.platform);
-  await features.channels.commands.create(context(channelId), {
-    id: channelId,
-    type: 'websocket',
-    channelType: 'chat',
-    name: 'before',
-    participants: [],
-    metaData: null,
-    source: null,
-    agentInvocationBehavior: null,
-    parentChannelId: null,
-    originMessageId: null,
-  });
+  await features.channels.commands.create(context(channelId), { id: channelId, ...PLAIN_CHANNEL, name: 'before' });
   await post('root', null, true);
   late = await post('late', 'root', false);
   for (let n = 2; n < POSTS; n++) await post(`span-${n}`, 'root', true);
@@ -55,9 +45,7 @@ beforeEach(async () => {
   await features.projector.applyStored(beginning);
 });
 
-function context(commandId = newId()): CommandContext {
-  return { commandId, organizationId, actor: { type: 'service', id: 'test' }, at: new Date().toISOString() };
-}
+const context = (commandId = newId()): CommandContext => serviceCommand(organizationId, { commandId });
 
 const placeOf = (sequence: number) => ({ channelId, sequence: sequence as never });
 

@@ -9,6 +9,7 @@ import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
+import { PLAIN_CHANNEL } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
@@ -23,17 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-const created = {
-  type: 'websocket',
-  channelType: 'chat',
-  name: 'With damage',
-  participants: [],
-  metaData: null,
-  source: null,
-  agentInvocationBehavior: null,
-  parentChannelId: null,
-  originMessageId: null,
-};
+const created = { ...PLAIN_CHANNEL, name: 'With damage' };
 const posted = {
   participant: { type: 'system' },
   content: [{ type: 'text', text: 'hello' }],

@@ -9,6 +9,7 @@ import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
@@ -31,26 +32,10 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 const organizationId = newId();
-const context = (commandId = newId()): CommandContext => ({
-  commandId,
-  organizationId,
-  actor: { type: 'service', id: 'test' },
-  at: new Date().toISOString(),
-});
+const context = (commandId = newId()): CommandContext => serviceCommand(organizationId, { commandId });
 
 async function createChannel(id: string): Promise<void> {
-  await commands.create(context(id), {
-    id,
-    type: 'websocket',
-    channelType: 'chat',
-    name: 'before',
-    participants: [],
-    metaData: null,
-    source: null,
-    agentInvocationBehavior: null,
-    parentChannelId: null,
-    originMessageId: null,
-  });
+  await commands.create(context(id), { id, ...PLAIN_CHANNEL, name: 'before' });
 }
 
 const foldAgain = (): Promise<number> =>

@@ -13,6 +13,7 @@ import {
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -30,21 +31,7 @@ beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
   const commands = composeFeatures(test.platform).channels.commands;
-  await commands.create(
-    { commandId: id, organizationId, actor: { type: 'service', id: 'test' }, at: new Date().toISOString() },
-    {
-      id,
-      type: 'websocket',
-      channelType: 'chat',
-      name: 'here',
-      participants: [],
-      metaData: null,
-      source: null,
-      agentInvocationBehavior: null,
-      parentChannelId: null,
-      originMessageId: null,
-    },
-  );
+  await commands.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL, name: 'here' });
   redis = connectRedis(test.redis.url);
   await waitForRedis(redis, 5_000);
   const sendCommand = redis.sendCommand.bind(redis);

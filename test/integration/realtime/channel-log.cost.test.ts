@@ -4,10 +4,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import type { EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { BLOCK } from '#libs/platform/readmodel/history.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
+import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
@@ -19,26 +20,12 @@ const APPENDS = 6;
 
 let test: TestPlatform;
 let features: Features;
-let eventsRead = 0;
-
-/** The same store; it counts the events that it is asked for, and so that come. */
-function counting(store: EventStore): EventStore {
-  return {
-    append: (...args) => store.append(...args),
-    ping: () => store.ping(),
-    close: () => store.close(),
-    async *readStream(...args) {
-      for await (const event of store.readStream(...args)) {
-        eventsRead++;
-        yield event;
-      }
-    },
-  };
-}
+let store: CountingStore;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  features = composeFeatures({ ...test.platform, store: counting(test.platform.store) });
+  store = new CountingStore(test.platform.store);
+  features = composeFeatures({ ...test.platform, store });
 });
 afterAll(() => test.stop());
 
@@ -96,13 +83,13 @@ async function costToBegin({ organizationId, channelId }: LiveChannel, count: nu
   for (const part of [0, 0.31, 0.5, 0.8, 0.99]) {
     for (const within of [0, 3, BLOCK / 2, BLOCK - 1]) {
       const after = Math.min(count - 1, Math.floor((count * part) / BLOCK) * BLOCK + within);
-      eventsRead = 0;
+      store.eventsRead = 0;
       const pages = features.realtime.log.framesAfter(organizationId, channelId, after as ChannelSequence);
       for await (const page of pages) {
         expect(page[0]?.sequence).toBe(after + 1);
         // What is open in the block before is completed here, and shows all that was said.
         expect(page.every(({ json }) => !json.endsWith('"data":null}'))).toBe(true);
-        most = Math.max(most, eventsRead - page.length);
+        most = Math.max(most, store.eventsRead - page.length);
         break;
       }
     }
@@ -122,7 +109,7 @@ it('begins at any sequence of 20,000 events at the cost of a block, as in a chan
 
 it('sees the head of it by reading one event', async () => {
   const { organizationId, channelId } = await channelWith(2_000);
-  eventsRead = 0;
+  store.eventsRead = 0;
   expect(await features.realtime.log.head(organizationId, channelId)).toBe(2_000);
-  expect(eventsRead).toBe(1);
+  expect(store.eventsRead).toBe(1);
 });

@@ -4,6 +4,8 @@ import type { DomainEvent } from '#libs/kernel/event.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
 
+import { logMetadata } from './log-events.ts';
+
 /**
  * Declares the tests of a feature's stored events. A sample is an event's data as it stands in logs out
  * there, by type: it is never changed, only added, and every type has one.
@@ -15,14 +17,7 @@ export function describeStoredEvents<E extends DomainEvent>(
 ): void {
   describe(`stored events of ${of}`, () => {
     it.each(Object.entries(samples))('%s is still read as it was written', (type, data) => {
-      const metadata = {
-        at: '2026-01-31T12:00:00.000Z',
-        organizationId: 'organization-1',
-        actor: { type: 'user', id: 'user-1' },
-        commandId: 'command-1',
-        $correlationId: 'command-1',
-        $causationId: 'command-1',
-      };
+      const metadata = logMetadata('command-1');
       const place = { stream: `${of}-1`, revision: streamRevision(0), position: null, id: 'event-1', createdMs: 0 };
       expect(codec.decode({ ...place, type, data, metadata })).toMatchObject({ type, data, metadata });
     });

@@ -9,17 +9,17 @@ export function numberedEvents(count: number, first = 0): EventToAppend[] {
 
 export function logEvent(data: object, type = 'Tested.v1'): EventToAppend {
   const id = newId();
+  return { id, type, data, metadata: logMetadata(id) };
+}
+
+/** What stands beside the data of an event that one command of some user has caused. */
+export function logMetadata(commandId: string): EventToAppend['metadata'] {
   return {
-    id,
-    type,
-    data,
-    metadata: {
-      at: '2026-01-31T12:00:00.000Z',
-      organizationId: 'organization-1',
-      actor: { type: 'user', id: 'user-1' },
-      commandId: id,
-      $correlationId: id,
-      $causationId: id,
-    },
+    at: '2026-01-31T12:00:00.000Z',
+    organizationId: 'organization-1',
+    actor: { type: 'user', id: 'user-1' },
+    commandId,
+    $correlationId: commandId,
+    $causationId: commandId,
   };
 }

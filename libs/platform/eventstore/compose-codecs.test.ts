@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { streamRevision } from '#libs/kernel/event.ts';
+import { logMetadata } from '#test/support/log-events.ts';
 
 import { composeCodecs } from './compose-codecs.ts';
 import { defineEvents } from './event-codec.ts';
@@ -22,14 +23,7 @@ const stored = (type: string, data: unknown): StoredEvent => ({
   createdMs: 0,
   type,
   data,
-  metadata: {
-    at: '2026-01-31T12:00:00.000Z',
-    organizationId: 'organization-1',
-    actor: { type: 'user', id: 'user-1' },
-    commandId: 'command-1',
-    $correlationId: 'command-1',
-    $causationId: 'command-1',
-  },
+  metadata: logMetadata('command-1'),
 });
 
 describe('the codec of a stream in which several features write', () => {

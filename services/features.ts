@@ -188,20 +188,16 @@ export function composeFeatures(platform: Platform): Features {
     drafts,
   };
   const reactions = { commands: new ReactionCommands(runnerOfEvents(channelRunner)) };
-  const people = directoryOf({
-    users: new UserQueries(reader),
-    organizations: new OrganizationQueries(platform, reader),
-  });
+  const userQueries = new UserQueries(reader);
+  const organizationQueries = new OrganizationQueries(platform, reader);
+  const people = directoryOf({ users: userQueries, organizations: organizationQueries });
   return {
     ...models,
     channels: { commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')), queries: channelQueries },
     interactions,
     reactions,
-    organizations: {
-      commands: new OrganizationCommands(stores, options),
-      queries: new OrganizationQueries(platform, reader),
-    },
-    users: { commands: users, queries: new UserQueries(reader) },
+    organizations: { commands: new OrganizationCommands(stores, options), queries: organizationQueries },
+    users: { commands: users, queries: userQueries },
     keys: { commands: new KeyCommands(stores, keyChanges, options), queries: new KeyQueries(reader) },
     keyChanges,
     realtime: composeRealtime(platform, {

@@ -1,9 +1,11 @@
 import { WebsocketAdmission, eventStreamRoutes } from '#libs/features/realtime/index.ts';
+import type { RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { featuresOf, featureAuthenticator } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
 import { serverOptions } from '#services/gateway/server-options.ts';
 
 import { realtimeNodeOf } from './node.ts';
@@ -18,7 +20,7 @@ export const realtimeRole: Role<Platform, Config> = {
     const release = platform.upgrades.handle(
       new WebsocketAdmission(node, { tickets, origins: config.realtimeOrigins }),
     );
-    const own = platform.upgrades.isFed ? null : await listenAlone(platform, config);
+    const own = platform.upgrades.isFed ? null : await listenAlone(platform, config, { features, node });
     return {
       url: own?.url,
       async stop() {
@@ -30,9 +32,11 @@ export const realtimeRole: Role<Platform, Config> = {
   },
 };
 
-async function listenAlone(platform: Platform, config: Config): Promise<{ url: string; stop(): Promise<void> }> {
-  const features = featuresOf(platform);
-  const node = realtimeNodeOf(platform, features);
+async function listenAlone(
+  platform: Platform,
+  config: Config,
+  { features, node }: { readonly features: Features; readonly node: RealtimeNode },
+): Promise<{ url: string; stop(): Promise<void> }> {
   const { authenticator, stop } = featureAuthenticator(platform, features);
   const server = await buildHttpServer({
     ...serverOptions(platform, config),

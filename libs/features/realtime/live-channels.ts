@@ -1,12 +1,12 @@
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { Turnstile } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { LiveChannel } from './live-channel.ts';
 import type { LiveChannelParts } from './live-channel.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import type { ChannelLog, LiveValues, PublishedHeads } from './realtime.ports.ts';
-import { Turnstile } from './turnstile.ts';
 
 export interface LiveChannelsOptions {
   readonly log: ChannelLog;

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { backoffMs } from '#libs/platform/lifecycle/index.ts';
+import type { Turnstile } from '#libs/platform/lifecycle/index.ts';
 
 import { ChannelFrame, joinedFor } from './channel-frame.ts';
 import type { ChannelListener } from './channel-listener.ts';
 import type { LiveChannel } from './live-channel.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import type { ChannelLog } from './realtime.ports.ts';
-import type { Turnstile } from './turnstile.ts';
 
 export interface ReplaySource {
   readonly log: ChannelLog;

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
 
+import { Turnstile } from '#libs/platform/lifecycle/index.ts';
+
 /** Bytes that one reply for large values may have, about; and how many such replies are on their way at a time. */
 const PIECE_BYTES = 2 * 1024 * 1024;
 const MAX_PIECES = 4;
@@ -18,8 +20,7 @@ type Values = readonly (Buffer | null)[];
 export class LargeReplies {
   /** By hash, the bytes of a value, where they are large. */
   readonly #sizes = new LRUCache<string, number>({ max: REMEMBERED });
-  readonly #waiting: (() => void)[] = [];
-  #reading = 0;
+  readonly #pieces = new Turnstile(MAX_PIECES);
 
   /** @param fetch reads some of the fields, in their order */
   async read(
@@ -32,12 +33,7 @@ export class LargeReplies {
     const most = Math.max(1, Math.floor(PIECE_BYTES / size));
     const values: (Buffer | null)[] = [];
     for (let at = 0; at < fields.length; at += most) {
-      await this.#enter();
-      try {
-        values.push(...(await fetch(fields.slice(at, at + most))));
-      } finally {
-        this.#leave();
-      }
+      values.push(...(await this.#pieces.pass(() => fetch(fields.slice(at, at + most)))));
     }
     return this.#noted(hash, values);
   }
@@ -49,17 +45,5 @@ export class LargeReplies {
     if (size >= LARGE_VALUE_BYTES) this.#sizes.set(hash, size);
     else this.#sizes.delete(hash);
     return values;
-  }
-
-  async #enter(): Promise<void> {
-    if (this.#reading >= MAX_PIECES) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#reading += 1;
-  }
-
-  /** Whoever waits longest takes the place over. */
-  #leave(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#reading -= 1;
-    else next();
   }
 }

@@ -59,6 +59,8 @@ export class LiveChannel {
   /** From then on events can be put in their places. */
   #hasHead = false;
   #opened = false;
+  /** While it was being opened, the topic was lost for a moment: what was told then is in neither of the two. */
+  #interrupted = false;
   #closed = false;
   #archived = false;
   #fillTimer: NodeJS.Timeout | undefined;
@@ -82,7 +84,7 @@ export class LiveChannel {
     this.#subscription = parts.topics.subscribe(liveTopic(organizationId, channelId), {
       onMessage: (message) => this.#hear(message),
       onListening: () => this.#onListening(),
-      onDeaf: () => undefined,
+      onDeaf: () => void (this.#interrupted ||= !this.#opened),
     });
   }
 
@@ -105,6 +107,7 @@ export class LiveChannel {
     this.#takePending();
     if (this.#head < this.#known) this.#fillSoon();
     this.#opened = true;
+    if (this.#interrupted) this.#parts.onHearingAgain();
     return true;
   }
 
@@ -222,7 +225,7 @@ export class LiveChannel {
 
   #onListening(): void {
     this.#listening.resolve();
-    if (!this.#hasHead) return;
+    if (!this.#opened) return;
     this.#parts.onHearingAgain();
     for (const listener of this.#fanOut.all()) this.#values.request(listener);
   }

@@ -38,6 +38,7 @@ export class LiveChannels {
   readonly #warn: (error: unknown, message: string) => void;
   #ticks = 0;
   #sweeping = false;
+  #sweepAgain = false;
   #sweepSoon: NodeJS.Immediate | undefined;
   #closed = false;
 
@@ -126,7 +127,8 @@ export class LiveChannels {
 
   /** Pub/sub may lose the last message before a silence: whether there is more is asked now and then. */
   async #sweep(): Promise<void> {
-    if (this.#sweeping) return;
+    // What the sweep that runs has asked already may have changed since.
+    if (this.#sweeping) return void (this.#sweepAgain = true);
     this.#sweeping = true;
     const channels = [...this.#known.values()].map(({ channel }) => channel).filter(({ isOpen }) => isOpen);
     try {
@@ -142,6 +144,8 @@ export class LiveChannels {
       this.#warn(error, 'channels could not be compared with their read models');
     } finally {
       this.#sweeping = false;
+      if (this.#sweepAgain && !this.#closed) this.#sweepAtOnce();
+      this.#sweepAgain = false;
     }
   }
 }

@@ -379,3 +379,44 @@ it('a channel whose opening may still fail takes nobody in', async () => {
   expect(await opening).toBe(late.channels.openOne(organizationId, channelId));
   await late.stop();
 });
+
+it('what was told while the topic was lost, just as the channel was being opened, is found at once', async () => {
+  const place = await newChannel(features);
+  const { organizationId, channelId } = place;
+  const { log } = features.realtime;
+  const read = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const late = new RealtimeNode(
+    { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
+    {
+      ...features.realtime,
+      heads: { heads: (channels) => Promise.resolve(channels.map(() => 2)) },
+      log: {
+        head: (...asked) => log.head(...asked),
+        async *framesAfter(...asked) {
+          yield* log.framesAfter(...asked);
+          read.resolve();
+          await release.promise;
+        },
+      },
+    },
+  );
+  const opening = late.channels.open(organizationId, channelId);
+  await read.promise;
+  await append(place, 1);
+  let heard = 0;
+  const other = test.platform.topics.subscribe(liveTopic(organizationId, channelId), {
+    onMessage: () => undefined,
+    onListening: () => void (heard += 1),
+    onDeaf: () => undefined,
+  });
+  await eventually(() => heard === 1);
+  await test.redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await eventually(() => heard === 2);
+  release.resolve();
+  const channel = await opening;
+  // Without a look at once, that of every 15 seconds would find it.
+  await eventually(() => expect(channel?.head).toBe(2), { timeoutMs: 10_000 });
+  other.stop();
+  await late.stop();
+});

@@ -1,5 +1,8 @@
-import { LRUCache } from 'lru-cache';
+import type { IncomingMessage } from 'node:http';
+
+import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { tooManyRequests } from './errors.ts';
 import type { HttpServerOptions, RateLimit } from './server-options.ts';
 
@@ -10,6 +13,8 @@ export interface Limiters {
   /** Before authentication, so that guessing keys has a price. */
   readonly perAddress: Limiter | undefined;
   readonly perKey: Limiter | undefined;
+  /** Seconds until the address may ask for a websocket again, 0 for now. Counted with its other requests. */
+  readonly upgradeAfter: (request: IncomingMessage) => number;
 }
 
 const PER_KEY: RateLimit = { max: 6_000, windowMs: 60_000 };
@@ -17,11 +22,18 @@ const PER_ADDRESS: RateLimit = { max: 30_000, windowMs: 60_000 };
 /** Callers that are remembered; beyond it, whoever was not seen for longest starts anew. */
 const MAX_CALLERS = 20_000;
 
-export function createLimiters(limits: HttpServerOptions['rateLimits'] = {}): Limiters {
-  const { perKey = PER_KEY, perAddress = PER_ADDRESS } = limits;
+export function createLimiters({
+  rateLimits = {},
+  trustedProxies = [],
+}: Pick<HttpServerOptions, 'rateLimits' | 'trustedProxies'>): Limiters {
+  const { perKey = PER_KEY, perAddress = PER_ADDRESS } = rateLimits;
+  const addresses = perAddress ? new Windows(perAddress) : undefined;
+  const isTrusted = proxyAddr.compile([...trustedProxies]);
   return {
-    perAddress: perAddress ? limiter(perAddress, (request) => networkOf(addressOf(request))) : undefined,
-    perKey: perKey ? limiter(perKey, (request) => request.principal.keyId) : undefined,
+    perAddress: addresses && limiter(addresses, (request) => networkOf(addressOf(request))),
+    perKey: perKey ? limiter(new Windows(perKey), (request) => request.principal.keyId) : undefined,
+    // No request of Fastify's, which would have found the address in the same way.
+    upgradeAfter: (request) => addresses?.take(networkOf(addressOf({ ip: proxyAddr(request, isTrusted) }))) ?? 0,
   };
 }
 
@@ -30,23 +42,38 @@ interface Window {
   used: number;
 }
 
-function limiter({ max, windowMs }: RateLimit, callerOf: (request: FastifyRequest) => string): Limiter {
-  const windows = new LRUCache<string, Window>({ max: MAX_CALLERS });
-  return (request, reply) => {
-    const caller = callerOf(request);
+class Windows {
+  readonly max: number;
+  readonly #windowMs: number;
+  readonly #windows = new LRUCache<string, Window>({ max: MAX_CALLERS });
+
+  constructor({ max, windowMs }: RateLimit) {
+    this.max = max;
+    this.#windowMs = windowMs;
+  }
+
+  /** @returns 0, or the seconds that are left of a window which the caller has used up */
+  take(caller: string): number {
     const now = performance.now();
-    const window = windows.get(caller);
-    if (window === undefined) windows.set(caller, { endsAt: now + windowMs, used: 1 });
+    const window = this.#windows.get(caller);
+    if (window === undefined) this.#windows.set(caller, { endsAt: now + this.#windowMs, used: 1 });
     else if (window.endsAt <= now) {
-      window.endsAt = now + windowMs;
+      window.endsAt = now + this.#windowMs;
       window.used = 1;
     } else {
       window.used += 1;
-      if (window.used <= max) return;
-      const seconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000));
-      void reply.header('x-ratelimit-limit', max).header('x-ratelimit-reset', seconds);
-      throw tooManyRequests(seconds);
+      if (window.used > this.max) return Math.max(1, Math.ceil((window.endsAt - now) / 1000));
     }
+    return 0;
+  }
+}
+
+function limiter(windows: Windows, callerOf: (request: FastifyRequest) => string): Limiter {
+  return (request, reply) => {
+    const seconds = windows.take(callerOf(request));
+    if (seconds === 0) return;
+    void reply.header('x-ratelimit-limit', windows.max).header('x-ratelimit-reset', seconds);
+    throw tooManyRequests(seconds);
   };
 }
 

@@ -2,6 +2,7 @@ import cors from '@fastify/cors';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
+import { refuseUpgrade } from '../websocket/upgrades.ts';
 import type { Upgrades } from '../websocket/upgrades.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import type { AllowedMethods } from './allowed-methods.ts';
@@ -43,7 +44,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   });
 
   // 2. What stands around every route
-  const limiters = createLimiters(options.rateLimits);
+  const limiters = createLimiters(options);
   if (options.corsOrigins && options.corsOrigins.length > 0) await app.register(cors, corsOptions(options.corsOrigins));
   // Before the pipeline: the page and its script are plain files, for everybody.
   await registerDocumentation(app, options.info.title);
@@ -68,7 +69,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   options.routes(app);
   openApiRoute(app);
   await app.ready();
-  const unfeed = feed(app, options.upgrades);
+  const unfeed = feed(app, options.upgrades, limiters);
 
   return {
     app,
@@ -112,9 +113,13 @@ function createApp(options: HttpServerOptions): HttpApp {
 }
 
 /** @returns ends it */
-function feed(app: HttpApp, upgrades: Upgrades | undefined): () => void {
+function feed(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAfter }: Limiters): () => void {
   if (upgrades === undefined) return () => undefined;
-  app.server.on('upgrade', (request, socket, head) => upgrades.upgrade(request, socket, head));
+  app.server.on('upgrade', (request, socket, head) => {
+    const seconds = upgradeAfter(request);
+    if (seconds === 0) upgrades.upgrade(request, socket, head);
+    else refuseUpgrade(socket, 429, 'rate_limited', 'Too many requests', { 'retry-after': `${seconds}` });
+  });
   return upgrades.feed();
 }
 

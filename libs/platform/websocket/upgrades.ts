@@ -66,16 +66,21 @@ export function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
   return new URLSearchParams(query < 0 ? '' : url.slice(query + 1));
 }
 
-const REASONS: Readonly<Record<number, string>> = { 404: 'Not Found', 503: 'Service Unavailable' };
+const REASONS: Readonly<Record<number, string>> = {
+  404: 'Not Found',
+  429: 'Too Many Requests',
+  503: 'Service Unavailable',
+};
 
 /** Answers in the form of the API's errors, instead of a handshake. */
 export function refuseUpgrade(
   socket: Duplex,
-  status: 404 | 503,
+  status: 404 | 429 | 503,
   code: string,
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
+  socket.on('error', goneBeforeHandshake);
   if (!socket.writable) return void socket.destroy();
   const body = JSON.stringify({ detail, code });
   const lines = [

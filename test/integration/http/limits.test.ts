@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
+import { Upgrades } from '#libs/platform/websocket/index.ts';
 import { startEdge } from './edge.ts';
 import type { Edge } from './edge.ts';
 
@@ -39,6 +40,26 @@ test('guessing keys and paths uses up the window of the address, before authenti
     (await edge.call('/nowhere')).status,
   ];
   expect(statuses).toEqual([401, 404, 401, 429, 429, 429]);
+});
+
+test('asking for websockets uses up the window of the address, as all else does', async () => {
+  const upgrades = new Upgrades();
+  const edge = await start({ upgrades, rateLimits: { perKey: false, perAddress: { max: 2, windowMs: DAY_MS } } });
+  const upgrade = async (): Promise<string> => {
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(edge.url).port) });
+    socket.write('GET /socket HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+    let answer = '';
+    for await (const chunk of socket) answer += String(chunk);
+    return answer;
+  };
+  expect((await edge.call('/things/one')).status).toBe(200);
+  // Nobody serves websockets here: what is let through is told so.
+  expect(await upgrade()).toMatch(/^HTTP\/1.1 503 /);
+  const refused = await upgrade();
+  expect(refused).toMatch(/^HTTP\/1.1 429 Too Many Requests\r\n/);
+  expect(Number(/retry-after: (\d+)/.exec(refused)?.[1])).toBeGreaterThan(86_000);
+  expect(refused).toContain('{"detail":"Too many requests","code":"rate_limited"}');
+  expect((await edge.call('/things/one')).status).toBe(429);
 });
 
 test('health and metrics are never limited', async () => {

@@ -5,7 +5,7 @@ import { answerOf } from '#test/support/channel-load.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
 import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
-import { readTopic } from '#test/support/kafka/topic-reader.ts';
+import { readEvents } from '#test/support/kafka/topic-reader.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 import type { ParleyProcess } from '#test/support/parley-process.ts';
@@ -84,9 +84,6 @@ async function relayProbe(): Promise<Record<string, unknown>> {
 
 async function revisionsInKafka(channel: string): Promise<readonly number[]> {
   const messages = new LogMessages(SECRET);
-  return (await readTopic(kafka.brokers, LOG_TOPICS.log)).flatMap((message) => {
-    const event = messages.decode(message);
-    if (typeof event === 'string') throw new Error(`a ${event} message`);
-    return event.stream === `channel-${channel}` ? [event.revision] : [];
-  });
+  const events = await readEvents(kafka.brokers, LOG_TOPICS.log, messages);
+  return events.filter(({ stream }) => stream === `channel-${channel}`).map(({ revision }) => revision);
 }

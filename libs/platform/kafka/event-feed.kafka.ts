@@ -1,4 +1,4 @@
-import type { Consumer, EachBatchPayload } from 'kafkajs';
+import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { comparePositions } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, FeedItem, FeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
@@ -7,7 +7,7 @@ import { disconnect } from './connection.ts';
 import type { KafkaConnection } from './connection.ts';
 import { Handover } from './handover.ts';
 import { kafkaFault } from './kafka-errors.ts';
-import type { LogMessages, Refusal } from './log-message.ts';
+import type { LogMessages, PartitionName, Refusal } from './log-message.ts';
 import { groupMember, HEARTBEAT_MS } from './membership.ts';
 
 export interface KafkaFeedParts {
@@ -128,7 +128,7 @@ class Membership {
 
   async #deliver({ batch, heartbeat }: EachBatchPayload): Promise<void> {
     const { maxBatch = DEFAULT_MAX_BATCH } = this.#options;
-    const wanted = batch.messages.map((message) => this.#wanted(message)).filter((event) => event !== null);
+    const wanted = batch.messages.map((message) => this.#wanted(message, batch)).filter((event) => event !== null);
     for (let start = 0; start < wanted.length; start += maxBatch) {
       const [first, ...rest] = wanted.slice(start, start + maxBatch);
       if (first === undefined) break;
@@ -146,13 +146,14 @@ class Membership {
     await this.#consumer.commitOffsets([{ topic: batch.topic, partition: batch.partition, offset }]);
   }
 
-  #wanted(message: Parameters<LogMessages['decode']>[0]): StoredEvent | null {
+  #wanted(message: KafkaMessage, place: PartitionName): StoredEvent | null {
     const { from, streamPrefixes } = this.#options;
-    const event = this.#parts.messages.decode(message);
+    const event = this.#parts.messages.decode(message, place);
     if (typeof event === 'string') {
       this.#parts.onRefused?.(event);
       return null;
     }
+    if ('watermark' in event) return null;
     if (streamPrefixes !== 'all' && !streamPrefixes.some((prefix) => event.stream.startsWith(prefix))) return null;
     if (from !== 'start' && event.position !== null && comparePositions(event.position, from) <= 0) return null;
     return event;

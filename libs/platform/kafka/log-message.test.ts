@@ -16,13 +16,23 @@ const event: StoredEvent = {
   createdMs: Date.UTC(2026, 0, 31),
 };
 
+const place = { topic: 'parley.log', partition: 3 };
+const decoded = (message: Parameters<LogMessages['decode']>[0]) => messages.decode(message, place);
+
+interface Change {
+  readonly key?: string;
+  readonly value?: string;
+  readonly headers?: Record<string, string | undefined>;
+}
+
 /** As Kafka hands it out: everything is bytes. */
-function arrived(change: { key?: string; value?: string; headers?: Record<string, string | undefined> } = {}) {
-  const { key, value, headers } = messages.encode(event);
+function arrived(change: Change = {}, message: ReturnType<LogMessages['encodeWatermark']> = messages.encode(event)) {
+  const { key = null, value, headers } = message;
   const changed = { ...headers, ...change.headers };
+  const arrivedKey = change.key ?? key;
   return {
-    key: Buffer.from(change.key ?? String(key)),
-    value: Buffer.from(change.value ?? value),
+    key: arrivedKey === null ? null : Buffer.from(arrivedKey),
+    value: Buffer.from(change.value ?? value ?? ''),
     headers: Object.fromEntries(
       Object.entries(changed).flatMap(([name, text]) => (text === undefined ? [] : [[name, Buffer.from(`${text}`)]])),
     ),
@@ -31,7 +41,7 @@ function arrived(change: { key?: string; value?: string; headers?: Record<string
 
 describe('messages of the log', () => {
   it('come back as the event that they were', () => {
-    expect(messages.decode(arrived())).toEqual(event);
+    expect(decoded(arrived())).toEqual(event);
   });
 
   it.each([
@@ -43,13 +53,13 @@ describe('messages of the log', () => {
     ['position', { ce_position: '1/1' }],
     ['signature', { ce_signature: 'AAAA' }],
   ])('are refused as forged with another %s', (_, headers) => {
-    expect(messages.decode(arrived({ headers }))).toBe('forged');
+    expect(decoded(arrived({ headers }))).toBe('forged');
   });
 
   it('are refused as forged with other data, under another key, or from somebody with another secret', () => {
-    expect(messages.decode(arrived({ value: '{"data":{},"metadata":{}}' }))).toBe('forged');
-    expect(messages.decode(arrived({ key: 'channel-2' }))).toBe('forged');
-    expect(new LogMessages('another secret').decode(arrived())).toBe('forged');
+    expect(decoded(arrived({ value: '{"data":{},"metadata":{}}' }))).toBe('forged');
+    expect(decoded(arrived({ key: 'channel-2' }))).toBe('forged');
+    expect(new LogMessages('another secret').decode(arrived(), place)).toBe('forged');
   });
 
   it.each([
@@ -60,14 +70,39 @@ describe('messages of the log', () => {
     ['a revision that is no number', arrived({ headers: { ce_revision: '-1' } })],
     ['a header that is there twice', { ...arrived(), headers: { ...arrived().headers, ce_id: ['a', 'b'] } }],
   ])('are refused as foreign with %s', (_, message) => {
-    expect(messages.decode(message)).toBe('foreign');
+    expect(decoded(message)).toBe('foreign');
   });
 
   it('may have more headers than ours: whoever forwards them adds some', () => {
-    expect(messages.decode(arrived({ headers: { traceparent: '00-1-2-01' } }))).toEqual(event);
+    expect(decoded(arrived({ headers: { traceparent: '00-1-2-01' } }))).toEqual(event);
   });
 
   it('cannot be made of an event without a position', () => {
     expect(() => messages.encode({ ...event, position: null })).toThrow(TypeError);
+  });
+});
+
+describe('watermarks', () => {
+  const mark = () => messages.encodeWatermark(place, { commit: 7n, prepare: 5n });
+
+  it('come back as the position that they were made of, in the partition that they were made for', () => {
+    expect(decoded(arrived({}, mark()))).toEqual({ watermark: { commit: 7n, prepare: 5n } });
+    expect(mark().partition).toBe(place.partition);
+  });
+
+  it('are refused as forged in another partition or topic, where they may not be true', () => {
+    expect(messages.decode(arrived({}, mark()), { ...place, partition: 4 })).toBe('forged');
+    expect(messages.decode(arrived({}, mark()), { ...place, topic: 'another.log' })).toBe('forged');
+  });
+
+  it('are refused as forged with another position, and from somebody with another secret', () => {
+    expect(decoded(arrived({ headers: { ce_position: '8/5' } }, mark()))).toBe('forged');
+    const theirs = new LogMessages('another secret').encodeWatermark(place, { commit: 7n, prepare: 5n });
+    expect(decoded(arrived({}, theirs))).toBe('forged');
+  });
+
+  it('are not made of a signed event that looks like one', () => {
+    const disguised = messages.encode({ ...event, type: 'parley.watermark', stream: 'parley.log/3' });
+    expect(decoded(arrived({}, disguised))).not.toHaveProperty('watermark');
   });
 });

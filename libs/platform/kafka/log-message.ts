@@ -2,10 +2,11 @@
  * The contract of the messages that carry the log: CloudEvents 1.0 in binary mode. These names are what other
  * processes read, older and newer ones among them: add to them, never rename or remove.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
 import { z } from 'zod';
 import { streamRevision } from '#libs/kernel/event.ts';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 
@@ -35,10 +36,35 @@ export const logMessageHeaders = z.object({
 /** The value. What `data` and `metadata` hold is up to the type: the stream's own codec checks it. */
 export const logMessageBody = z.object({ data: z.unknown(), metadata: z.unknown() });
 
+/** Of a watermark: a message of the relay itself, without a key. Its value is an empty object. */
+export const watermarkHeaders = z.object({
+  ce_specversion: z.literal('1.0'),
+  ce_id: z.string().min(1),
+  ce_source: z.literal('/parley/log'),
+  ce_type: z.literal('parley.watermark'),
+  /** `topic/partition`: it says nothing of any other place, so nobody gains by copying it there. */
+  ce_subject: z.string().min(1),
+  ce_time: z.iso.datetime(),
+  ce_position: logMessageHeaders.shape.ce_position,
+  ce_signature: z.string().min(1),
+  'content-type': z.literal('application/json'),
+});
+
+/** A place in Kafka where messages lie one after another. */
+export interface PartitionName {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** Says that every event up to `watermark` that belongs into its partition lies before it there. */
+export interface Watermark {
+  readonly watermark: GlobalPosition;
+}
+
 /** Why a message is not taken: another product's or a damaged one; or one that was not signed with our secret. */
 export type Refusal = 'foreign' | 'forged';
 
-/** Between events and messages. Whoever knows the secret can write and check them. */
+/** Between events or watermarks and messages. Whoever knows the secret can write and check them. */
 export class LogMessages {
   readonly #key: Buffer;
 
@@ -66,12 +92,44 @@ export class LogMessages {
     return { key: event.stream, value, headers: { ...headers, ce_signature: this.#sign(headers, value) } };
   }
 
-  /** The event of a message, checked against the contract and the secret. */
-  decode({ key, value, headers }: Pick<KafkaMessage, 'key' | 'value' | 'headers'>): StoredEvent | Refusal {
-    const parsed = logMessageHeaders.safeParse(textsOf(headers ?? {}));
-    if (!parsed.success || value === null) return 'foreign';
-    const { ce_signature: signature, ...signed } = parsed.data;
+  /** For that partition, and only once Kafka has acknowledged every event up to `position`. */
+  encodeWatermark(place: PartitionName, position: GlobalPosition): Message {
+    const value = '{}';
+    const headers = {
+      ce_specversion: '1.0',
+      ce_id: randomUUID(),
+      ce_source: '/parley/log',
+      ce_type: 'parley.watermark',
+      ce_subject: subjectOf(place),
+      ce_time: new Date().toISOString(),
+      ce_position: encodePosition(position),
+      'content-type': 'application/json',
+    };
+    return {
+      key: null,
+      value,
+      partition: place.partition,
+      headers: { ...headers, ce_signature: this.#sign(headers, value) },
+    };
+  }
+
+  /** What a message that lies in `place` says, checked against the contract and the secret. */
+  decode(
+    { key, value, headers }: Pick<KafkaMessage, 'key' | 'value' | 'headers'>,
+    place: PartitionName,
+  ): StoredEvent | Watermark | Refusal {
+    const texts = textsOf(headers ?? {});
+    if (value === null) return 'foreign';
     const body = value.toString('utf8');
+    const mark = watermarkHeaders.safeParse(texts);
+    if (mark.success) {
+      const { ce_signature: signature, ...signed } = mark.data;
+      const isOurs = isSame(signature, this.#sign(signed, body)) && signed.ce_subject === subjectOf(place);
+      return isOurs ? { watermark: decodePosition(signed.ce_position) } : 'forged';
+    }
+    const parsed = logMessageHeaders.safeParse(texts);
+    if (!parsed.success) return 'foreign';
+    const { ce_signature: signature, ...signed } = parsed.data;
     if (!isSame(signature, this.#sign(signed, body))) return 'forged';
     // Our own event under another key would come in an order that is not that of its stream.
     if (key?.toString('utf8') !== signed.ce_subject) return 'forged';
@@ -88,8 +146,7 @@ export class LogMessages {
     };
   }
 
-  #sign(headers: Omit<z.infer<typeof logMessageHeaders>, 'ce_signature'> | Record<string, string>, value: string) {
-    const texts: Record<string, string> = headers;
+  #sign(texts: Readonly<Record<string, string>>, value: string): string {
     const attributes = Object.keys(texts)
       .toSorted()
       .map((name) => [name, texts[name]]);
@@ -99,6 +156,10 @@ export class LogMessages {
       .update(value)
       .digest('base64url');
   }
+}
+
+function subjectOf({ topic, partition }: PartitionName): string {
+  return `${topic}/${partition}`;
 }
 
 /** A header that is there twice, or is no text, is none of ours. */

@@ -9,6 +9,7 @@ import type { Term } from './leadership.ts';
 import type { LogMessages } from './log-message.ts';
 import { specsOf } from './topics.ts';
 import type { LogTopics } from './topics.ts';
+import { WatermarkWriter } from './watermark-writer.ts';
 
 /** How far the relay of this process has come. */
 export interface RelayProgress {
@@ -46,6 +47,8 @@ const MAX_BATCH = 1_000;
  *
  * Omissions: an event may come again, also after later ones of its stream (a successor repeats what was not saved,
  * a relay that was paused may send once more what its successor has sent): consumers are guarded by revision.
+ *
+ * Watermarks tell every partition how far the log has come in it, also those that get no event (`WatermarkWriter`).
  *
  * While Kafka or the event store is away it waits, and goes on from what was saved.
  */
@@ -97,22 +100,23 @@ export class Relay {
     const failed = new AbortController();
     const signal = AbortSignal.any([term.signal, failed.signal]);
     const saver = new PositionSaver(from, (position) => term.save(encodePosition(position)));
-    const saving = saver.run(signal).catch((error: unknown) => {
+    const marks = new WatermarkWriter(this.#parts, from);
+    const beside = Promise.all([saver.run(signal), marks.run(signal)]).catch((error: unknown) => {
       failed.abort();
       throw error;
     });
     try {
-      await this.#carry(from, signal, saver);
+      await this.#carry(from, signal, { saver, marks });
     } finally {
       failed.abort();
-      await saving;
+      await beside;
       // Nobody repeats what was sent if the term ends in good order.
       await saver.save();
       if (this.#progress.phase === 'active') this.#report({ phase: 'standby', position: null });
     }
   }
 
-  async #carry(from: GlobalPosition | 'start', signal: AbortSignal, saver: PositionSaver): Promise<void> {
+  async #carry(from: GlobalPosition | 'start', signal: AbortSignal, after: AfterSending): Promise<void> {
     const { feed, messages } = this.#parts;
     for await (const item of feed.subscribe({ from, streamPrefixes: 'all', signal, maxBatch: MAX_BATCH })) {
       if (item.kind === 'events') {
@@ -122,7 +126,7 @@ export class Relay {
         for (const event of item.events) {
           const message = messages.encode(event);
           if (characters + message.value.length > MOST_CHARACTERS && last !== null) {
-            await this.#send(batch, last, saver);
+            await this.#send(batch, last, after);
             [batch, characters] = [[], 0];
             if (signal.aborted) return;
           }
@@ -130,18 +134,20 @@ export class Relay {
           characters += message.value.length;
           last = event;
         }
-        if (last !== null) await this.#send(batch, last, saver);
+        if (last !== null) await this.#send(batch, last, after);
       } else if (item.kind === 'checkpoint') {
-        this.#reached(item.position, saver);
+        this.#reached(item.position, after.saver);
       }
     }
   }
 
-  async #send(batch: readonly Message[], { position }: StoredEvent, saver: PositionSaver): Promise<void> {
+  async #send(batch: readonly Message[], { position }: StoredEvent, { saver, marks }: AfterSending): Promise<void> {
     await this.#parts.kafka.send(this.#parts.topics.log, batch);
     this.#parts.onSent?.(batch.length);
     this.#report({ eventsSent: this.#progress.eventsSent + batch.length });
-    if (position !== null) this.#reached(position, saver);
+    if (position === null) return;
+    this.#reached(position, saver);
+    marks.note(position);
   }
 
   #reached(position: GlobalPosition, saver: PositionSaver): void {
@@ -163,6 +169,12 @@ export class Relay {
   #report(change: Partial<RelayProgress>): void {
     this.#progress = { ...this.#progress, ...change };
   }
+}
+
+/** What is told that Kafka has acknowledged everything up to a position. */
+interface AfterSending {
+  readonly saver: PositionSaver;
+  readonly marks: WatermarkWriter;
 }
 
 /** Saves the newest position now and then, beside the work. */

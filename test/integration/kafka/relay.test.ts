@@ -2,17 +2,18 @@
 import { ConfigResourceTypes } from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { comparePositions, connectEventStore, decodePosition } from '#libs/platform/eventstore/index.ts';
 import type { EventToAppend, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
-import type { LogTopics } from '#libs/platform/kafka/index.ts';
+import type { LogTopics, Watermark } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
 import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
-import { readTopic } from '#test/support/kafka/topic-reader.ts';
+import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 
 const messages = new LogMessages('a secret of this test only');
@@ -81,6 +82,21 @@ describe('relay', { timeout: 120_000 }, () => {
     await relay.stop();
   });
 
+  it('tells every partition how far it has come, after the events', async () => {
+    const relay = startRelay();
+    const streams = Array.from({ length: 5 }, newStream);
+    for (const stream of streams) await append(stream, 0, numberedEvents(3));
+    const last = (await log.feed.head())!;
+    const marked = await eventually(async () => {
+      const newest = await newestWatermarks();
+      if (newest.some((mark) => mark === null || comparePositions(mark, last) < 0)) throw new Error('not all have one');
+      return newest;
+    }, WAIT);
+    expect(marked.length).toBeGreaterThan(1);
+    await relay.stop();
+    await expectTrueWatermarks();
+  });
+
   it('one of several is active; when it stops the next goes on where it was, and repeats nothing', async () => {
     const stream = newStream();
     const [first, second] = [startRelay(), startRelay()];
@@ -122,6 +138,7 @@ describe('relay', { timeout: 120_000 }, () => {
     }, WAIT);
     const carried = await carriedEvents();
     for (const stream of streams) expect(firstSights(revisionsOf(carried, stream))).toEqual(numbers(written));
+    await expectTrueWatermarks();
     await Promise.all([first.stop(), second.stop()]);
   });
 
@@ -208,18 +225,54 @@ function onlyActive<R extends { readonly progress: Relay['progress'] }>(relays: 
 }
 
 /** As they lie in Kafka: in the order of each stream. */
-async function carriedEvents(): Promise<readonly StoredEvent[]> {
-  const all = await readTopic(broker.brokers, topics.log);
-  return all.map((message) => {
-    const event = messages.decode(message);
-    if (typeof event === 'string') throw new Error(`a ${event} message`);
-    return event;
-  });
+function carriedEvents(): Promise<readonly StoredEvent[]> {
+  return readEvents(broker.brokers, topics.log, messages);
 }
 
 async function append(stream: string, from: number, events: readonly EventToAppend[]): Promise<void> {
   const result = await log.store.append(stream, from === 0 ? NO_EVENTS : streamRevision(from - 1), events);
   if (result.kind !== 'appended') throw new Error(`not appended to ${stream}`);
+}
+
+/** The greatest of each partition; null where there is none. */
+async function newestWatermarks(): Promise<readonly (GlobalPosition | null)[]> {
+  const { partitions } = await decodedPartitions();
+  return partitions.map((all) =>
+    all
+      .flatMap((one) => ('watermark' in one ? [one.watermark] : []))
+      .reduce<GlobalPosition | null>((a, b) => (a !== null && comparePositions(a, b) > 0 ? a : b), null),
+  );
+}
+
+/** Of no watermark is there an event up to it that lies in its partition for the first time only after it. */
+async function expectTrueWatermarks(): Promise<void> {
+  const { partitions } = await decodedPartitions();
+  const untrue = partitions.flatMap((all) => {
+    const seen = new Set<string>();
+    let marked: GlobalPosition = { commit: 0n, prepare: 0n };
+    return all.filter((one) => {
+      if ('watermark' in one) {
+        if (comparePositions(one.watermark, marked) > 0) marked = one.watermark;
+        return false;
+      }
+      const isFirstSight = !seen.has(one.id);
+      seen.add(one.id);
+      return isFirstSight && one.position !== null && comparePositions(one.position, marked) <= 0;
+    });
+  });
+  expect(untrue).toEqual([]);
+}
+
+async function decodedPartitions() {
+  const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
+  const { topics: found } = await kafka.withAdmin((admin) => admin.fetchTopicMetadata({ topics: [topics.log] }));
+  const partitions: (StoredEvent | Watermark)[][] = Array.from({ length: found[0]?.partitions.length ?? 0 }, () => []);
+  for (const message of await readTopic(broker.brokers, topics.log)) {
+    const decoded = messages.decode(message, { topic: topics.log, partition: message.partition });
+    if (typeof decoded === 'string') throw new Error(`a ${decoded} message`);
+    partitions[message.partition]?.push(decoded);
+  }
+  return { partitions };
 }
 
 const newStream = (): string => `relayed-${newId()}`;

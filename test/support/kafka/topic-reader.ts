@@ -1,11 +1,28 @@
 /** A topic as it is, through kafkajs itself and not through what is tested. */
 import { Kafka, logLevel } from 'kafkajs';
 import type { KafkaMessage } from 'kafkajs';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { LogMessages } from '#libs/platform/kafka/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '../eventually.ts';
 
+/** The events among them, in the order of each stream. @throws Error for a message that is none of ours */
+export async function readEvents(
+  brokers: readonly string[],
+  topic: string,
+  messages: LogMessages,
+): Promise<readonly StoredEvent[]> {
+  return (await readTopic(brokers, topic)).flatMap((message) => {
+    const decoded = messages.decode(message, { topic, partition: message.partition });
+    if (typeof decoded === 'string') throw new Error(`a ${decoded} message`);
+    return 'watermark' in decoded ? [] : [decoded];
+  });
+}
+
+export type TopicMessage = KafkaMessage & { readonly partition: number };
+
 /** Every message that a topic holds now, in the order of each partition. */
-export async function readTopic(brokers: readonly string[], topic: string): Promise<readonly KafkaMessage[]> {
+export async function readTopic(brokers: readonly string[], topic: string): Promise<readonly TopicMessage[]> {
   const kafka = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
@@ -13,11 +30,15 @@ export async function readTopic(brokers: readonly string[], topic: string): Prom
   const wanted = ends.reduce((sum, { low, high }) => sum + Number(high) - Number(low), 0);
   if (wanted === 0) return [];
   const consumer = kafka.consumer({ groupId: `reader-${newId()}`, maxWaitTimeInMs: 50 });
-  const found: KafkaMessage[] = [];
+  const found: TopicMessage[] = [];
   try {
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    await consumer.run({ autoCommit: false, eachBatch: async ({ batch }) => void found.push(...batch.messages) });
+    await consumer.run({
+      autoCommit: false,
+      eachBatch: async ({ batch: { messages, partition } }) =>
+        void found.push(...messages.map((message) => ({ ...message, partition }))),
+    });
     await eventually(() => found.length >= wanted, { timeoutMs: 30_000 });
   } finally {
     await consumer.disconnect();

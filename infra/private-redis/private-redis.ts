@@ -87,7 +87,9 @@ async function startOnFreePort(start: (port: number) => Promise<RedisProcess>, d
     } catch (error) {
       if (!(error instanceof RedisStartError)) throw error;
       if (error.notFound) {
-        throw new StartRefusal('redis-server is not on the PATH: install Redis 7 or newer, or set REDIS_URL');
+        throw new StartRefusal(
+          'redis-server is not on the PATH: install Redis 7 or newer (apt-get install redis-server, brew install redis, …), or set REDIS_URL',
+        );
       }
       if (attempt < 3) continue;
       const why = (await lastLine(join(dataDir, LOG_FILE))) ?? error.message;

@@ -13,8 +13,9 @@ import {
 } from '#libs/platform/lifecycle/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/platform.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
+import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import { ensureListenable, listenRefusal } from './listen-address.ts';
-import { startStores, type Stores } from './stores.ts';
+import { startStores, type Stores, type StoresOptions } from './stores.ts';
 
 export interface StandaloneParts {
   /** In the order in which they start; they stop in the reverse one. */
@@ -26,6 +27,9 @@ export interface StandaloneParts {
   /** Something without which nothing works is gone for good. Default: the error is thrown, uncaught. */
   onLost?(error: unknown): void;
   readonly log?: ReturnType<typeof createLogger>;
+  /** Default: with those of the process. */
+  readonly metrics?: Metrics;
+  readonly startEventStore?: StoresOptions['startEventStore'];
 }
 
 export interface FirstKey {
@@ -69,11 +73,16 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   await ensureListenable(config.host, config.port);
 
   // 2. Stores, and clients of them.
-  const stores = await startStores(config, folder.path, { stops, log, onLost });
+  const stores = await startStores(config, folder.path, {
+    stops,
+    log,
+    onLost,
+    startEventStore: parts.startEventStore,
+  });
   const platform = openPlatform({
     ...stores,
     log,
-    metrics: createMetrics(),
+    metrics: parts.metrics ?? createMetrics(),
     tokenSecret: config.tokenSecret ?? `of ${folder.instanceId}`,
   });
   stops.add('clients of the stores', () => platform.close());

@@ -2,29 +2,47 @@ import { join } from 'node:path';
 import { startPrivateRedis } from '#infra/private-redis/index.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import type { LifecycleLog, StopSequence } from '#libs/platform/lifecycle/index.ts';
-import { startEmbeddedEventStore } from './embedded-event-store.ts';
+import {
+  startEmbeddedEventStore,
+  type EmbeddedEventStore,
+  type EmbeddedEventStoreOptions,
+} from './embedded-event-store.ts';
 
 export interface Stores {
   readonly eventstoreUrl: string;
   readonly redisUrl: string;
 }
 
-/** Starts what the configuration does not name an address for; `stops` ends it again. */
-export async function startStores(
-  config: Config,
-  dataDir: string,
-  { stops, log, onLost }: { stops: StopSequence; log: LifecycleLog; onLost(error: unknown): void },
-): Promise<Stores> {
-  let { eventstoreUrl, redisUrl } = config;
-  if (eventstoreUrl === undefined) {
-    const eventStore = await startEmbeddedEventStore({ dataDir: join(dataDir, 'eventstore'), log, onLost });
-    stops.add('embedded event store', () => eventStore.stop());
-    eventstoreUrl = eventStore.url;
+export interface StoresOptions {
+  readonly stops: StopSequence;
+  readonly log: LifecycleLog;
+  onLost(error: unknown): void;
+  /** Default: in a thread of its own. */
+  readonly startEventStore?: ((options: EmbeddedEventStoreOptions) => Promise<EmbeddedEventStore>) | undefined;
+}
+
+/** Starts what the configuration does not name an address for, at the same time; `stops` ends it again. */
+export async function startStores(config: Config, dataDir: string, options: StoresOptions): Promise<Stores> {
+  const { stops, log, onLost, startEventStore = startEmbeddedEventStore } = options;
+  async function eventStore(): Promise<string> {
+    const store = await startEventStore({ dataDir: join(dataDir, 'eventstore'), log, onLost });
+    stops.add('embedded event store', () => store.stop());
+    return store.url;
   }
-  if (redisUrl === undefined) {
-    const redis = await startPrivateRedis({ dataDir: join(dataDir, 'redis'), log });
-    stops.add('private redis', () => redis.stop());
-    redisUrl = redis.url;
+  async function redis(): Promise<string> {
+    const store = await startPrivateRedis({ dataDir: join(dataDir, 'redis'), log });
+    stops.add('private redis', () => store.stop());
+    return store.url;
   }
-  return { eventstoreUrl, redisUrl };
+  // Both to their end: what has started when the other one fails must be known to `stops`.
+  const [eventstoreUrl, redisUrl] = await Promise.allSettled([
+    config.eventstoreUrl ?? eventStore(),
+    config.redisUrl ?? redis(),
+  ]);
+  return { eventstoreUrl: valueOf(eventstoreUrl), redisUrl: valueOf(redisUrl) };
+}
+
+function valueOf(result: PromiseSettledResult<string>): string {
+  if (result.status === 'rejected') throw result.reason;
+  return result.value;
 }

@@ -24,11 +24,11 @@ function placeOf(path: string): Place {
 /** What infrastructure may know of the libraries: how to start and stop, and what it is told. Never a client. */
 const OPEN_TO_INFRA = ['libs/kernel/', 'libs/platform/lifecycle/', 'libs/platform/config/'];
 
-/** Who may start infrastructure: the process that holds everything, and the command that operates it. */
-const STARTS_INFRA = new Set(['standalone', 'cli']);
+/** Who may start infrastructure: the process that holds everything, the command that operates it, tests of others. */
+const STARTS_INFRA = new Set(['standalone', 'cli', 'testing']);
 
 /** Who speaks to a Parley from outside. */
-const CLIENTS = new Set(['cli']);
+const CLIENTS = new Set(['cli', 'testing']);
 
 function mayImport(from: Place, to: Place, target: string): boolean {
   switch (from.layer) {

@@ -5,7 +5,9 @@
  *    stream empties that table, and an answer that arrives for an append that is no longer in it (or an
  *    answer without the fields that the client expects) throws inside a `data` listener: an uncaught
  *    exception that would end the process. The listener is wrapped here, and nothing else: the error is
- *    reported, and the append that waited for such an answer ends by its own deadline.
+ *    reported, and the append that waited for such an answer ends by its own deadline. Where a process has
+ *    several clients, the table is not emptied, for it also holds the appends of the others: whoever waits for
+ *    this client is told by `onBroken`.
  * 2. While a batch stream is congested, appends wait in a queue inside of a promise executor; when the
  *    stream breaks, their rejection is unhandled and would end the process, too. So the stream always
  *    says that there is room. The bound on unanswered appends is kept by `EventStoreDbStore` instead.
@@ -33,11 +35,20 @@ export interface GuardedClient {
   close(): Promise<void>;
 }
 
-/** Makes `client` safe to use; `onDefect` hears of answers that would have ended the process. */
-export function guardClient(client: EventStoreDBClient, onDefect: (error: unknown) => void): GuardedClient {
+export interface GuardOptions {
+  /** Hears of answers that would have ended the process. */
+  onDefect(error: unknown): void;
+  /** Whether no other client of this process has appends that wait. */
+  isAlone(): boolean;
+  /** The stream has broken on which the appends went that wait; the error is as gRPC gives it. */
+  onBroken(error: unknown): void;
+}
+
+/** Makes `client` safe to use. */
+export function guardClient(client: EventStoreDBClient, options: GuardOptions): GuardedClient {
   const createStream: StreamCreator = method(client, 'GRPCStreamCreator');
   Reflect.set(client, 'GRPCStreamCreator', (grpc: unknown, name: string, create: Creator, cache?: unknown) => {
-    const guarded: Creator = (grpcClient) => guardBatchStream(create(grpcClient), onDefect);
+    const guarded: Creator = (grpcClient) => guardBatchStream(create(grpcClient), options);
     return createStream(grpc, name, guarded, cache);
   });
   const handleError: (grpcClient: unknown, error: unknown) => Promise<void> = method(client, 'handleError');
@@ -80,7 +91,7 @@ function method<M extends (...args: never[]) => unknown>(client: EventStoreDBCli
   return found as M;
 }
 
-function guardBatchStream(stream: unknown, onDefect: (error: unknown) => void): unknown {
+function guardBatchStream(stream: unknown, { onDefect, isAlone, onBroken }: GuardOptions): unknown {
   // Only the stream of batch appends is written to; reads and subscriptions are plain Readables.
   if (!(stream instanceof Duplex)) return stream;
   for (const listener of stream.listeners('data')) {
@@ -91,6 +102,13 @@ function guardBatchStream(stream: unknown, onDefect: (error: unknown) => void): 
       } catch (error) {
         onDefect(error);
       }
+    });
+  }
+  for (const listener of stream.listeners('error')) {
+    stream.off('error', listener as (error: Error) => void);
+    stream.on('error', (error: unknown) => {
+      if (isAlone()) Reflect.apply(listener, stream, [error]);
+      else onBroken(error);
     });
   }
   const write: Duplex['write'] = stream.write.bind(stream);

@@ -17,26 +17,29 @@ export interface ConnectionOptions {
  */
 const KEEP_ALIVE = 'keepAliveInterval=10000&keepAliveTimeout=5000';
 
-let open: EventStoreConnection | undefined;
+const open = new Set<EventStoreConnection>();
 
-/** The one client of this process: its bookkeeping is shared by all clients, so there must be only one. */
+/**
+ * A process has one, unless it holds several Parleys, as tests do. Clients share the table of their unanswered
+ * appends: see {@link unanswered}.
+ */
 export class EventStoreConnection {
   readonly #options: ConnectionOptions;
+  /** What ends the wait of each append that has no answer yet. */
+  readonly #waiting = new Set<(error: unknown) => void>();
   #guarded: GuardedClient;
   #closed: Promise<void> | undefined;
 
-  /** Connects at the first call. Errors: `Error` for a bad URL, or when another connection is open. */
+  /** Connects at the first call. Errors: `Error` for a bad URL. */
   static open(options: ConnectionOptions): EventStoreConnection {
-    if (open) {
-      throw new Error('an event store connection is open in this process already: share it, or close it first');
-    }
-    open = new EventStoreConnection(options);
-    return open;
+    const connection = new EventStoreConnection(options);
+    open.add(connection);
+    return connection;
   }
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#guarded = newClient(options);
+    this.#guarded = this.#newClient();
   }
 
   /** Errors: `Fault` `stopping` once the connection is closed. */
@@ -63,24 +66,41 @@ export class EventStoreConnection {
     throw new Error('the server does not support batch appends: EventStoreDB 21.10 or newer is needed');
   }
 
+  /**
+   * An append that was just sent, which also ends when the stream breaks on which it went. The client would say so
+   * by its table, of which it knows one for all clients: it would fail the appends of every Parley of the process.
+   */
+  unanswered<T>(append: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(reject);
+      void append.then(resolve, reject).finally(() => this.#waiting.delete(reject));
+    });
+  }
+
   /** Ends all calls. Idempotent. */
   close(): Promise<void> {
-    this.#closed ??= this.#guarded.close().finally(() => {
-      if (open === this) open = undefined;
-    });
+    this.#closed ??= this.#guarded.close().finally(() => open.delete(this));
     return this.#closed;
   }
 
   #replace(broken: EventStoreDBClient): void {
     const former = this.#guarded;
     if (former.client !== broken || this.#closed) return;
-    this.#guarded = newClient(this.#options);
+    this.#guarded = this.#newClient();
     void former.close();
   }
-}
 
-function newClient({ url, onDefect }: ConnectionOptions): GuardedClient {
-  return guardClient(connect(withSettings(url)), onDefect ?? (() => undefined));
+  #newClient(): GuardedClient {
+    const { url, onDefect = () => undefined } = this.#options;
+    return guardClient(connect(withSettings(url)), {
+      onDefect,
+      isAlone: () => open.size <= 1,
+      onBroken: (error) => {
+        for (const fail of this.#waiting) fail(error);
+        this.#waiting.clear();
+      },
+    });
+  }
 }
 
 /** `throwOnAppendFailure=false` makes batch appends answer wrong revisions: whatever the URL says, it is on. */

@@ -60,7 +60,7 @@ export class EventStoreDbStore implements EventStore {
         proposed.map(({ event }) => event),
         { expectedRevision: toExpected(expectedRevision), deadline: remainingMs + CLOCK_TOLERANCE_MS },
       );
-      return toAppended(await within(remainingMs, appended, () => outcomeUnknown()));
+      return toAppended(await within(remainingMs, this.#connection.unanswered(appended), () => outcomeUnknown()));
     } catch (error) {
       if (isConflict(error)) return { kind: 'conflict' };
       throw appendError(error);

@@ -36,10 +36,9 @@ export { comparePositions, decodePosition, encodePosition } from './position.ts'
 export type EventStoreOptions = ConnectionOptions & EventStoreDbFeedOptions;
 
 /**
- * Opens the one connection of this process; the server need not be up, and may go and come back.
+ * Opens the connection of a Parley; the server need not be up, and may go and come back.
  *
- * Errors: `Error` when the URL is not valid (its password is never quoted), or when a connection is
- * open already: the official client shares state between its instances, so there may be only one.
+ * Errors: `Error` when the URL is not valid (its password is never quoted).
  */
 export function connectEventStore(options: EventStoreOptions): {
   readonly store: EventStore;

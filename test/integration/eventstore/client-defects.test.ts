@@ -55,6 +55,22 @@ test('appends that wait for a congested stream fail without an unhandled rejecti
   expect(faults).toEqual(appends.map(() => expect.objectContaining({ code: 'outcome_unknown' })));
 });
 
+test('a stream that breaks takes along only the appends of its own connection', async () => {
+  const calls: BatchCall[] = [];
+  const waits: Script = { batchStream: (call) => call.on('data', () => calls.push(call)) };
+  const broken = await against(waits);
+  const requests: [BatchCall, BatchAppendReq][] = [];
+  const other = await against({ batchStream: (call) => call.on('data', (request) => requests.push([call, request])) });
+  const lost = append(broken.store, { deadlineMs: 60_000 }).catch((error: unknown) => error);
+  const kept = append(other.store, { deadlineMs: 60_000 });
+  await eventually(() => expect([calls.length, requests.length]).toEqual([1, 1]));
+  broken.server.stop();
+  expect(await lost).toMatchObject({ code: 'outcome_unknown' });
+  for (const [call, request] of requests) call.write(succeed(request));
+  expect(await kept).toMatchObject({ kind: 'appended' });
+  expect([...broken.defects, ...other.defects]).toEqual([]);
+});
+
 test('appends beyond the bound of unanswered ones are turned away at once', async () => {
   const { store } = await against({ batchStream: () => undefined });
   const large = 'x'.repeat(900_000);

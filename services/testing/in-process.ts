@@ -1,0 +1,84 @@
+import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
+import { makeTemporaryFolder } from '#infra/data-folder/index.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
+import type { Config } from '#libs/platform/config/index.ts';
+import { createApiKey } from '#libs/platform/http/index.ts';
+import { createStopSequence, pause, silentLog, StartRefusal } from '#libs/platform/lifecycle/index.ts';
+import type { StopSequence } from '#libs/platform/lifecycle/index.ts';
+import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { startStandalone } from '#services/standalone/app.ts';
+import type { Standalone } from '#services/standalone/app.ts';
+import { parts } from '#services/standalone/parts.ts';
+
+import type { StartedParley, StartParleyOptions } from './start-parley.ts';
+import { testParley } from './test-parley.ts';
+
+/** Long enough for stores that somebody named, with what is in them. */
+const READ_MODELS_WITHIN_MS = 30_000;
+
+/** See `startParley`. */
+export async function startInProcess({ settings = {} }: StartParleyOptions): Promise<StartedParley> {
+  const apiKey = settings.PARLEY_BOOTSTRAP_KEY ?? createApiKey();
+  const stops = createStopSequence(silentLog, 60_000);
+  try {
+    const config = await configOf({ PARLEY_BOOTSTRAP_KEY: apiKey, ...settings }, stops);
+    const standalone = await startStandalone(config, {
+      ...parts,
+      log: loggerOf(config),
+      // Those of the process are the test's.
+      metrics: createMetrics({ processMetrics: false }),
+      startEventStore,
+    });
+    stops.add('Parley', async () => refuseLeftOver(await standalone.stop()));
+    await readModelsComplete(standalone);
+    const stop = (): Promise<void> => stopAll(stops);
+    return { ...(await testParley({ url: standalone.baseUrl, apiKey })), stop, [Symbol.asyncDispose]: stop };
+  } catch (error) {
+    await stops.stop();
+    throw error instanceof StartRefusal ? new Error(`Parley cannot be started: ${error.message}`) : error;
+  }
+}
+
+/** Loopback, a free port, no limits, silence: unless the test says otherwise. */
+async function configOf(settings: StartParleyOptions['settings'], stops: StopSequence): Promise<Config> {
+  const folder = await makeTemporaryFolder('parley-test-');
+  stops.add('temporary folder', () => folder.remove());
+  return parseConfig({
+    PORT: '0',
+    RATE_LIMIT_PER_KEY: '0',
+    RATE_LIMIT_PER_ADDRESS: '0',
+    LOG_LEVEL: 'silent',
+    DATA_DIR: folder.path,
+    ...settings,
+  });
+}
+
+/** In this thread: one of its own would load the same code again, which takes longer than all the rest of the start. */
+function startEventStore({ dataDir }: { readonly dataDir: string }) {
+  return startEmbeddedEventStore({ dataDir });
+}
+
+/** One that says nothing has nothing to flush when the process ends, and listens for nothing. */
+function loggerOf({ logLevel: level }: Config) {
+  return level === 'silent' ? createLogger({ level }, { write: () => undefined }) : createLogger({ level });
+}
+
+async function readModelsComplete({ platform }: Standalone): Promise<void> {
+  const { state } = composeReadModels(platform);
+  const deadline = Date.now() + READ_MODELS_WITHIN_MS;
+  const never = new AbortController().signal;
+  while (!(await state.isComplete().catch(() => false))) {
+    if (Date.now() > deadline) throw new Error('Parley did not come to the end of its log within 30 seconds');
+    await pause(5, never);
+  }
+}
+
+function refuseLeftOver(names: readonly string[]): void {
+  if (names.length > 0) throw new Error(`not stopped properly: ${names.join(', ')}`);
+}
+
+async function stopAll(stops: StopSequence): Promise<void> {
+  const failed = await stops.stop();
+  if (failed.length > 0) throw new Error(`Parley did not stop properly: ${failed.join(', ')}`);
+}

@@ -1,0 +1,14 @@
+/** Parley for the test suites of others; docs/testing.md shows how to use it. */
+export { startParley } from './start-parley.ts';
+export type { StartedParley, StartParleyOptions } from './start-parley.ts';
+export { testParley } from './test-parley.ts';
+export type {
+  ChannelFields,
+  KeyFields,
+  ParleyAccess,
+  TestCaller,
+  TestOrganization,
+  TestParley,
+  TestUser,
+  UserFields,
+} from './test-parley.ts';

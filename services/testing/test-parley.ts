@@ -1,0 +1,126 @@
+/** A Parley as a test sees it, wherever that runs: what the test makes there, it makes over the API. */
+import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
+import type { Channel, components, paths } from '#libs/client/src/index.ts';
+
+/** What one may send to a route that creates, with nothing required: what is missing gets a value that will do. */
+type Fields<Path extends '/api/v1/channels' | '/api/v1/keys' | '/api/v1/users'> = Partial<
+  NonNullable<paths[Path]['post']['requestBody']>['content']['application/json']
+>;
+
+export type ChannelFields = Fields<'/api/v1/channels'>;
+export type KeyFields = Omit<Fields<'/api/v1/keys'>, 'organization_id'>;
+export type UserFields = Omit<Fields<'/api/v1/users'>, 'organization_id'>;
+
+/** Where a Parley is, and a key of it. */
+export interface ParleyAccess {
+  /** `http://127.0.0.1:41234`, without a slash at the end. */
+  readonly url: string;
+  readonly apiKey: string;
+}
+
+/** One who calls. */
+export interface TestCaller extends ParleyAccess {
+  /** Calls with `apiKey`: REST, and channels to follow. */
+  readonly client: ParleyClient;
+}
+
+/** A user with a key of its own, which may read and write. */
+export type TestUser = components['schemas']['User'] & TestCaller;
+
+/**
+ * An organization; its `apiKey` may read, write and administrate it. Everything rejects with an `ApiError` that
+ * holds the answer when Parley refuses, and can be used as soon as it resolves.
+ */
+export interface TestOrganization extends TestCaller {
+  readonly organizationId: string;
+  /** Default: a channel named "Test channel" in which the owner of `apiKey` takes part. */
+  createChannel(fields?: ChannelFields): Promise<Channel>;
+  createUser(fields?: UserFields): Promise<TestUser>;
+  /** The secret of a new key. Default: one of the owner of `apiKey` that may read and write. */
+  createKey(fields?: KeyFields): Promise<string>;
+}
+
+export interface TestParley extends TestOrganization {
+  /** One of its own for a test: what others have made does not exist in it, and it costs no new start. */
+  createOrganization(name?: string): Promise<TestOrganization>;
+}
+
+/**
+ * A Parley that runs, by a key of it that may do everything (the scope `platform`), such as the first one.
+ *
+ * @throws ApiError (rejects) when the key is refused
+ */
+export async function testParley(access: ParleyAccess): Promise<TestParley> {
+  const first = await organizationOf(access);
+  return {
+    ...testOrganization(access, first),
+    createOrganization: (name = 'Test organization') => createOrganization(callerOf(access), name),
+  };
+}
+
+/** @param organizationId of the key */
+function testOrganization(access: ParleyAccess, organizationId: string): TestOrganization {
+  const caller = callerOf(access);
+  const { rest } = caller.client;
+  const createKey = (fields: KeyFields = {}): Promise<string> => newKey(caller, fields);
+  return {
+    ...caller,
+    organizationId,
+    createKey,
+    createChannel: async (fields = {}) =>
+      created(await rest.POST('/api/v1/channels', { body: { type: 'websocket', name: 'Test channel', ...fields } })),
+    async createUser(fields = {}) {
+      const body = { display_name: 'Test user', ...fields };
+      const user = created(await rest.POST('/api/v1/users', { body }));
+      const apiKey = await createKey({ name: 'a key of a test', principal: { type: 'user', id: user.id } });
+      return { ...user, ...callerOf({ url: caller.url, apiKey }) };
+    },
+  };
+}
+
+async function createOrganization(caller: TestCaller, name: string): Promise<TestOrganization> {
+  const { rest } = caller.client;
+  const { id } = created(await rest.POST('/api/v1/organizations', { body: { name } }));
+  const owner = created(
+    await rest.POST('/api/v1/users', { body: { display_name: `Owner of ${name}`, organization_id: id } }),
+  );
+  const apiKey = await newKey(caller, {
+    scopes: ['read', 'write', 'admin'],
+    principal: { type: 'user', id: owner.id },
+    organization_id: id,
+  });
+  return testOrganization({ url: caller.url, apiKey }, id);
+}
+
+async function newKey({ client }: TestCaller, fields: Fields<'/api/v1/keys'>): Promise<string> {
+  const body = { name: 'a key of a test', scopes: ['read' as const, 'write' as const], ...fields };
+  const { key } = created(await client.rest.POST('/api/v1/keys', { body }));
+  // Only an answer that is replayed has none, and nothing is sent twice here.
+  return key ?? '';
+}
+
+/** Every key says whose it is, also that with which it is asked. */
+async function organizationOf(access: ParleyAccess): Promise<string> {
+  const query = { size: 1 };
+  const { items } = created(await callerOf(access).client.rest.GET('/api/v1/keys', { params: { query } }));
+  const [key] = items;
+  if (key === undefined) throw new Error(`the Parley at ${access.url} does not list the key that it was asked with`);
+  return key.organization_id;
+}
+
+function callerOf({ url, apiKey }: ParleyAccess): TestCaller {
+  return { url, apiKey, client: new ParleyClient({ url, apiKey }) };
+}
+
+function created<T>({
+  data,
+  error,
+  response,
+}: {
+  readonly data?: T;
+  readonly error?: unknown;
+  readonly response: Response;
+}): T {
+  if (data === undefined) throw refusalOf(response, error);
+  return data;
+}

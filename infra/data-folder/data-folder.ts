@@ -78,6 +78,17 @@ export async function findRunning(dataDir: string): Promise<RunFile | undefined>
   return lock === undefined ? run : undefined;
 }
 
+/**
+ * Makes a folder the same installation as another one, which may be in use: the copy of its log is put there first.
+ *
+ * @throws StartRefusal when `from` is no data folder of Parley's
+ */
+export async function copyIdentity(from: string, to: string): Promise<void> {
+  const found = await readMarker(resolve(from));
+  if (found === undefined) throw new StartRefusal(`${resolve(from)} is no data folder of Parley's`);
+  await writeMarker(resolve(to), found);
+}
+
 async function makeWritable(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });

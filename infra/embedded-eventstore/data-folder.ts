@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 const LOCK_FILE = 'lock.sqlite';
-const DATA_FILE = 'events.mdb';
+export const DATA_FILE = 'events.mdb';
 
 /** A reason not to start that a person can act on; the message is one line. */
 export class CannotStartError extends Error {

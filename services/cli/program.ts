@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { backupCommand } from './backup.command.ts';
 import type { CliParts } from './command-context.ts';
 import { configCommand } from './config.command.ts';
 import { exportCommand } from './export.command.ts';
@@ -20,6 +21,7 @@ export function parleyProgram(parts: CliParts): Command {
     .addCommand(keysCommand(parts))
     .addCommand(configCommand(parts))
     .addCommand(rebuildCommand(parts))
+    .addCommand(backupCommand(parts))
     .addCommand(importCommand(parts))
     .addCommand(exportCommand(parts))
     .addCommand(tailCommand(parts));

@@ -1,0 +1,88 @@
+/* A backup that is taken while writers write is restored as what it promises to be: all that was acknowledged before. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import { eventually } from '#test/support/eventually.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+
+const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
+
+const made = z.object({ id: z.string() });
+const page = z.object({ items: z.array(made), meta: z.object({ next_cursor: z.string().nullable() }) });
+
+let folder: string;
+beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'parley-test-backup-'))));
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const backUp = async (dataDir: string, target: string, env: Record<string, string> = {}) => {
+  const options = { env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, ...env } };
+  const { stdout } = await promisify(execFile)(process.execPath, [COMMAND, 'backup', target, '--json'], options);
+  return JSON.parse(stdout);
+};
+
+it('holds what was acknowledged before it, though writers go on, and Parley starts on it', async () => {
+  const parley = await startParleyProcess();
+  try {
+    await parley.ready();
+    const channel = made.parse((await parley.api.post('/api/v1/channels', { name: 'Kept' })).json());
+    const path = `/api/v1/channels/${channel.id}/interactions`;
+    const acknowledged: string[] = [];
+    const enough = new AbortController();
+    const write = async (): Promise<void> => {
+      while (!enough.signal.aborted) {
+        const reply = await parley.api.post(path, { content: [{ type: 'text', text: 'a'.repeat(2_000) }] });
+        if (reply.status === 200) acknowledged.push(made.parse(reply.json()).id);
+      }
+    };
+    const writers = [write(), write(), write()];
+    await eventually(() => acknowledged.length >= 50, { timeoutMs: 60_000 });
+    const before = [...acknowledged];
+    const target = join(folder, 'backup');
+    expect(await backUp(parley.dataDir, target)).toMatchObject({ folder: target, bytes: expect.any(Number) });
+    enough.abort();
+    await Promise.all(writers);
+    expect(acknowledged.length).toBeGreaterThan(before.length);
+
+    // Restored in the place of what was lost.
+    await parley.kill9();
+    await rm(parley.dataDir, { recursive: true });
+    await rename(target, parley.dataDir);
+    await parley.start();
+    await parley.ready();
+    const kept = new Set<string>();
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const reply = await parley.api.get(`${path}?size=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+      const { items, meta } = page.parse(reply.json());
+      for (const { id } of items) kept.add(id);
+      cursor = meta.next_cursor;
+    }
+    expect(before.filter((id) => !kept.has(id))).toEqual([]);
+    expect([...kept].filter((id) => !acknowledged.includes(id)).length).toBeLessThanOrEqual(writers.length);
+    // And it goes on: the same key works, the next sequence follows.
+    const { status } = await parley.api.post(path, { content: [{ type: 'text', text: 'after' }] });
+    expect(status).toBe(200);
+  } finally {
+    await parley.stop();
+  }
+}, 180_000);
+
+it('refuses, in one line, what it cannot do', async () => {
+  const [source, used] = [join(folder, 'data'), join(folder, 'used')];
+  await mkdir(used);
+  await writeFile(join(used, 'a'), 'b');
+  const refusal = (...args: Parameters<typeof backUp>) =>
+    backUp(...args).then(
+      () => 'none',
+      (error: { stderr: string }) => error.stderr,
+    );
+  expect(await refusal(source, used)).toMatch(/^parley: .*used is not empty: name a new folder\n$/);
+  expect(await refusal(source, join(folder, 'new'))).toMatch(/^parley: the log could not be copied: ENOENT.*\n$/);
+  expect(await refusal(source, join(folder, 'other'), { EVENTSTORE_URL: 'esdb://localhost:1?tls=false' })).toMatch(
+    /^parley: EVENTSTORE_URL names an event store of its own.*\n$/,
+  );
+}, 120_000);

@@ -2,7 +2,7 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
-import { KafkaConnection, LOG_TOPICS, LogMessages, Relay } from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { pause, startBackgroundJob, StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
@@ -13,13 +13,14 @@ const STOP_MS = 3_000;
 /** Carries the log to Kafka, if there is one; of all processes with this role, one does it at a time. */
 export const relayRole: Role<Platform, Config> = {
   name: 'relay',
-  async start(platform, { kafkaBrokers, roles }) {
+  async start(platform, config) {
+    const { kafkaBrokers, kafkaTopicPrefix, roles } = config;
     if (kafkaBrokers.length === 0) {
       if (roles.includes('relay')) throw new StartRefusal('the role relay needs KAFKA_BROKERS=host:port,…');
       return { stop: async () => undefined };
     }
     const { feed, log, metrics, tokenSecret } = platform;
-    const kafka = new KafkaConnection({ brokers: kafkaBrokers, log });
+    const kafka = new KafkaConnection(kafkaOptionsOf(config, log));
     const sent = metrics.counter(
       'relay_events_total',
       'Events that this process has sent to Kafka, repetitions included',
@@ -29,7 +30,7 @@ export const relayRole: Role<Platform, Config> = {
       feed,
       kafka,
       messages: new LogMessages(tokenSecret),
-      topics: LOG_TOPICS,
+      topics: logTopics(kafkaTopicPrefix),
       onSent: (events) => sent.add({}, events),
       onProblem(error) {
         failures.add();

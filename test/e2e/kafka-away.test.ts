@@ -1,6 +1,6 @@
 /** A whole Parley with a relay to Kafka: the API does not notice that Kafka is away, and nothing is missing after. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LOG_TOPICS, LogMessages } from '#libs/platform/kafka/index.ts';
+import { DEFAULT_TOPIC_PREFIX, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { answerOf } from '#test/support/channel-load.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
@@ -84,6 +84,6 @@ async function relayProbe(): Promise<Record<string, unknown>> {
 
 async function revisionsInKafka(channel: string): Promise<readonly number[]> {
   const messages = new LogMessages(SECRET);
-  const events = await readEvents(kafka.brokers, LOG_TOPICS.log, messages);
+  const events = await readEvents(kafka.brokers, logTopics(DEFAULT_TOPIC_PREFIX).log, messages);
   return events.filter(({ stream }) => stream === `channel-${channel}`).map(({ revision }) => revision);
 }

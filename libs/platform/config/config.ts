@@ -3,7 +3,9 @@
  * the process' `main.ts`, before anything starts; nobody else reads `process.env`.
  */
 import { z } from 'zod';
-import { address, integer, listOf, network, oneOf, origin, text, url } from './variables.ts';
+import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
+import type { KafkaConfig } from './kafka.ts';
+import { integer, listOf, network, oneOf, origin, text, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -29,9 +31,7 @@ export const environment = z.object({
   REDIS_URL: url('redis:', 'rediss:')
     .optional()
     .describe('Redis 7 or newer to use, `redis://…`. Without it a private one runs in `DATA_DIR`.'),
-  KAFKA_BROKERS: listOf(address())
-    .prefault('')
-    .describe('Kafka brokers to carry the log to, `host:port`, separated by commas; empty for none.'),
+  ...kafkaVariables,
   ROLES: listOf(text()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .prefault('info')
@@ -67,7 +67,7 @@ export const environment = z.object({
 export type VariableName = keyof typeof environment.shape;
 
 /** What the process was told, under the names that the code uses. Times in milliseconds. */
-export interface Config {
+export interface Config extends KafkaConfig {
   readonly port: number;
   readonly host: string;
   readonly dataDir: string;
@@ -78,8 +78,6 @@ export interface Config {
   readonly eventstoreUrl: string | undefined;
   /** Absent: the private Redis. */
   readonly redisUrl: string | undefined;
-  /** `host:port`, each. Empty: no Kafka. */
-  readonly kafkaBrokers: readonly string[];
   /** Empty: all roles. */
   readonly roles: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -110,16 +108,12 @@ export class ConfigError extends Error {
  * @throws ConfigError
  */
 export function parseConfig(variables: Variables): Config {
-  const parsed = environment.safeParse(setVariables(variables));
-  if (!parsed.success) {
-    const byVariable = new Map(parsed.error.issues.toReversed().map((issue) => [String(issue.path[0]), issue.message]));
-    throw new ConfigError([...byVariable].toReversed().map(([name, message]) => `${name} ${message}`));
-  }
+  const given = setVariables(variables);
+  const parsed = environment.safeParse(given);
+  const apart = parsed.success ? [] : problemsOf(parsed.error);
+  const problems = [...apart, ...kafkaProblems(given)];
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const values = parsed.data;
-  if (values.KAFKA_BROKERS.length > 0 && values.PARLEY_TOKEN_SECRET === undefined) {
-    // Whoever reads the messages is another process, with a data folder of its own.
-    throw new ConfigError(['KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them']);
-  }
   return {
     port: values.PORT,
     host: values.HOST,
@@ -128,7 +122,7 @@ export function parseConfig(variables: Variables): Config {
     tokenSecret: values.PARLEY_TOKEN_SECRET,
     eventstoreUrl: values.EVENTSTORE_URL,
     redisUrl: values.REDIS_URL,
-    kafkaBrokers: values.KAFKA_BROKERS,
+    ...orConfigError(() => kafkaConfigOf(values)),
     roles: values.ROLES,
     logLevel: values.LOG_LEVEL,
     corsOrigins: values.CORS_ORIGINS,
@@ -139,6 +133,20 @@ export function parseConfig(variables: Variables): Config {
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,
     stopTimeoutMs: values.STOP_TIMEOUT_MS,
   };
+}
+
+/** The first problem of each variable, in the order of the list. */
+function problemsOf({ issues }: z.ZodError): string[] {
+  const byVariable = new Map(issues.toReversed().map((issue) => [String(issue.path[0]), issue.message]));
+  return [...byVariable].toReversed().map(([name, message]) => `${name} ${message}`);
+}
+
+function orConfigError<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error)]);
+  }
 }
 
 export type Variables = Readonly<Record<string, string | undefined>>;

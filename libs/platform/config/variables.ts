@@ -2,6 +2,7 @@
  * The kinds of values that an environment variable may hold. Every message is the second half of a
  * sentence that starts with the variable's name, and repeats the value unless that may be a secret.
  */
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 
 import { z } from 'zod';
@@ -23,6 +24,25 @@ export function integer(min: number, max: number) {
 export function oneOf<const Options extends readonly [string, ...string[]]>(options: Options) {
   return z.enum(options, {
     error: ({ input }) => `must be one of ${options.join(', ')}; it is ${JSON.stringify(input)}`,
+  });
+}
+
+/** `true` or `false`, and nothing that looks like one. */
+export function boolean() {
+  return oneOf(['true', 'false']).transform((value) => value === 'true');
+}
+
+/** The path of a PEM file; its text is read at once. @param holds what such a file holds: `CERTIFICATE` */
+export function pemFile(holds: string) {
+  return z.string().transform((path, context) => {
+    try {
+      const pem = readFileSync(path, 'utf8');
+      if (pem.includes(`${holds}-----`)) return pem;
+      context.addIssue(`must name a PEM file with a ${holds}; ${JSON.stringify(path)} has none`);
+    } catch (error) {
+      context.addIssue(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return z.NEVER;
   });
 }
 

@@ -1,5 +1,6 @@
 import { Kafka, logLevel, Partitioners } from 'kafkajs';
-import type { Admin, Consumer, ConsumerConfig, logCreator, Message, Producer } from 'kafkajs';
+import type { Admin, Consumer, ConsumerConfig, KafkaConfig, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
+import type { KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { kafkaFault } from './kafka-errors.ts';
 import { mendTimers } from './kafkajs-timer.ts';
@@ -7,6 +8,10 @@ import { mendTimers } from './kafkajs-timer.ts';
 export interface KafkaOptions {
   /** `host:port`, each; one that answers is enough. */
   readonly brokers: readonly string[];
+  /** Null, the default: in clear. */
+  readonly tls?: KafkaTls | null;
+  /** Null, the default: brokers do not ask who it is. */
+  readonly sasl?: KafkaSasl | null;
   readonly log: LifecycleLog;
   /** How long a broker may take for one answer; each question is repeated a few times. Default 10,000. */
   readonly requestTimeoutMs?: number;
@@ -44,11 +49,13 @@ export class KafkaConnection {
   readonly #requestTimeoutMs: number;
   #producer: Promise<Producer> | null = null;
 
-  constructor({ brokers, log, requestTimeoutMs = REQUEST_TIMEOUT_MS }: KafkaOptions) {
+  constructor(options: KafkaOptions) {
+    const { brokers, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
     mendTimers();
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#kafka = new Kafka({
       brokers: [...brokers],
+      ...securityOf(options),
       clientId: 'parley',
       requestTimeout: requestTimeoutMs,
       connectionTimeout: CONNECTION_TIMEOUT_MS,
@@ -135,6 +142,20 @@ export class KafkaConnection {
     await producer.connect();
     return producer;
   }
+}
+
+function securityOf({ tls = null, sasl = null }: KafkaOptions): Partial<KafkaConfig> {
+  return {
+    ...(tls !== null && {
+      ssl: {
+        ...(tls.ca !== null && { ca: [tls.ca] }),
+        ...(tls.cert !== null && { cert: tls.cert }),
+        ...(tls.key !== null && { key: tls.key }),
+      },
+    }),
+    // Its types know each mechanism with its options apart, though all three take the same.
+    ...(sasl !== null && { sasl: sasl as SASLOptions }),
+  };
 }
 
 /** Gives up on answers that do not come; the socket is closed with the last reference to it. */

@@ -1,5 +1,6 @@
 import type { Message } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import { comparePositions, decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
@@ -83,10 +84,12 @@ export class Relay {
       } catch (error) {
         if (signal.aborted) return;
         failures++;
-        const problem = error instanceof Error ? error.message : String(error);
-        this.#report({ phase: 'away', position: null, problem });
+        this.#report({ phase: 'away', position: null, problem: inWords(error) });
         onProblem(error);
-        await pause(backoffMs(failures, { maxMs: 2_000 }), signal);
+        // Who is away may come back at any time. What was refused, such as a password, waits for a person: it is
+        // not to be asked so often that an account is locked for it.
+        const maxMs = error instanceof Fault ? 2_000 : 30_000;
+        await pause(backoffMs(failures, { maxMs }), signal);
       }
     }
   }
@@ -175,6 +178,13 @@ export class Relay {
 interface AfterSending {
   readonly saver: PositionSaver;
   readonly marks: WatermarkWriter;
+}
+
+/** With what is behind it: that Kafka is away says nothing of a certificate that is not trusted. */
+function inWords(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
+  return cause instanceof Error && cause.message !== message ? `${message}: ${inWords(cause)}` : message;
 }
 
 /** Saves the newest position now and then, beside the work. */

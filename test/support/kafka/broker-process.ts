@@ -13,8 +13,26 @@ export interface BrokerPlace {
   readonly dataDir: string;
   readonly port: number;
   readonly controllerPort: number;
+  /** One of several brokers, each of which is a controller as well. Default: the only one. */
+  readonly member?: ClusterMember;
+  /** Besides the one in clear on `port`. */
+  readonly listeners?: readonly Listener[];
   /** Of the broker's jars, for `java -cp`. */
   readonly classPath: string;
+}
+
+export interface ClusterMember {
+  /** From 1. */
+  readonly id: number;
+  /** Of all members, in the order of their ids. */
+  readonly controllerPorts: readonly number[];
+}
+
+export interface Listener {
+  readonly protocol: 'SASL_SSL' | 'SSL';
+  readonly port: number;
+  /** Settings of this listener, by Kafka's names without its prefix. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 export interface BrokerProcess {
@@ -29,16 +47,21 @@ const READY_MS = 60_000;
 const STARTED = 'Kafka Server started';
 
 /** What `kafka-storage format` would write: without it a broker takes its folder for that of another one. */
-export async function formatStorage(dataDir: string): Promise<void> {
-  const id = (): string => randomBytes(16).toString('base64url');
-  const lines = ['version=1', `cluster.id=${id()}`, 'node.id=1', `directory.id=${id()}`, ''];
+export async function formatStorage(dataDir: string, { nodeId = 1, clusterId = newClusterId() } = {}): Promise<void> {
+  const lines = ['version=1', `cluster.id=${clusterId}`, `node.id=${nodeId}`, `directory.id=${newClusterId()}`, ''];
   await writeFile(join(dataDir, 'meta.properties'), lines.join('\n'));
 }
 
+/** A UUID, as Kafka writes them. */
+export function newClusterId(): string {
+  return randomBytes(16).toString('base64url');
+}
+
 /** @throws Error when it ends or does not serve in time, with the last that it logged */
-export async function startBrokerProcess({ dataDir, port, controllerPort, classPath }: BrokerPlace) {
+export async function startBrokerProcess(place: BrokerPlace) {
+  const { dataDir, classPath } = place;
   const properties = join(dataDir, '..', 'server.properties');
-  await writeFile(properties, settings({ dataDir, port, controllerPort }));
+  await writeFile(properties, settings(place));
   const child = spawn('java', [...FLAGS, '-cp', classPath, 'kafka.Kafka', properties], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: Ctrl-C in a terminal must reach us, not the broker, which we stop last.
@@ -65,18 +88,32 @@ const FLAGS = [
   '-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info',
 ];
 
-function settings({ dataDir, port, controllerPort }: Omit<BrokerPlace, 'classPath'>): string {
+function settings({ dataDir, port, controllerPort, member, listeners = [] }: BrokerPlace): string {
+  const { id, controllerPorts } = member ?? { id: 1, controllerPorts: [controllerPort] };
+  const voters = controllerPorts.map((at, index) => `${index + 1}@127.0.0.1:${at}`);
+  const addresses = [['PLAINTEXT', port] as const, ...listeners.map((one) => [one.protocol, one.port] as const)].map(
+    ([protocol, at]) => `${protocol}://127.0.0.1:${at}`,
+  );
+  const replicas = controllerPorts.length;
   return [
     'process.roles=broker,controller',
-    'node.id=1',
-    `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
-    `listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    `advertised.listeners=PLAINTEXT://127.0.0.1:${port}`,
+    `node.id=${id}`,
+    `controller.quorum.voters=${voters.join(',')}`,
+    `listeners=${addresses.join(',')},CONTROLLER://127.0.0.1:${controllerPort}`,
+    `advertised.listeners=${addresses.join(',')}`,
     'controller.listener.names=CONTROLLER',
+    'listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL',
+    'inter.broker.listener.name=PLAINTEXT',
+    ...listeners.flatMap(({ protocol, settings: own }) =>
+      Object.entries(own).map(([name, value]) => `listener.name.${protocol.toLowerCase()}.${name}=${value}`),
+    ),
+    `default.replication.factor=${replicas}`,
+    // What is acknowledged is on two of three: one may die at any time.
+    `min.insync.replicas=${replicas > 1 ? 2 : 1}`,
     `log.dirs=${dataDir}`,
     // A topic that nobody made is a mistake.
     'auto.create.topics.enable=false',
-    'offsets.topic.replication.factor=1',
+    `offsets.topic.replication.factor=${replicas}`,
     'offsets.topic.num.partitions=1',
     'group.initial.rebalance.delay.ms=0',
     'num.network.threads=2',

@@ -1,0 +1,126 @@
+/** What is said of Kafka: the variables, how they belong together, and what they come to. */
+import { createSecureContext } from 'node:tls';
+import type { z } from 'zod';
+import { address, boolean, listOf, oneOf, pemFile, text } from './variables.ts';
+
+const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
+
+/** Longer names of topics are refused by Kafka; what follows the prefix has its place as well. */
+const PREFIX = /^[a-zA-Z0-9._-]{1,200}$/;
+
+export const kafkaVariables = {
+  KAFKA_BROKERS: listOf(address())
+    .prefault('')
+    .describe('Kafka brokers to carry the log to, `host:port`, separated by commas; empty for none.'),
+  KAFKA_TOPIC_PREFIX: text()
+    .refine((value) => PREFIX.test(value), 'must be 1 to 200 letters, digits, dots, dashes and underscores')
+    .prefault('parley')
+    .describe('What the names of the topics and consumer groups begin with; one for each Parley of a Kafka.'),
+  KAFKA_PUBLIC_EVENTS: boolean()
+    .prefault('true')
+    .describe('Whether what happens in channels is written to the topic for other teams (docs/kafka.md), too.'),
+  KAFKA_TLS: boolean().prefault('false').describe('Whether the brokers are spoken to through TLS.'),
+  KAFKA_TLS_CA_FILE: pemFile('CERTIFICATE')
+    .optional()
+    .describe('Certificates (PEM) that the brokers are trusted by. Default: those that come with Node.'),
+  KAFKA_TLS_CERT_FILE: pemFile('CERTIFICATE')
+    .optional()
+    .describe('Certificate (PEM) that Parley shows to brokers which ask for one; with `KAFKA_TLS_KEY_FILE`.'),
+  KAFKA_TLS_KEY_FILE: pemFile('PRIVATE KEY').optional().describe('Key (PEM) of `KAFKA_TLS_CERT_FILE`.'),
+  KAFKA_SASL_MECHANISM: oneOf(MECHANISMS)
+    .optional()
+    .describe(`How to authenticate: ${MECHANISMS.join(', ')}. Without it, not at all.`),
+  KAFKA_SASL_USERNAME: text().optional().describe('With `KAFKA_SASL_MECHANISM`.'),
+  KAFKA_SASL_PASSWORD: text().optional().meta({ description: 'With `KAFKA_SASL_MECHANISM`.', secret: true }),
+};
+
+/** How brokers are trusted, and what is shown to them; PEM texts. Null: what comes with Node; nothing. */
+export interface KafkaTls {
+  readonly ca: string | null;
+  readonly cert: string | null;
+  readonly key: string | null;
+}
+
+export interface KafkaSasl {
+  readonly mechanism: (typeof MECHANISMS)[number];
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface KafkaConfig {
+  /** `host:port`, each. Empty: no Kafka. */
+  readonly kafkaBrokers: readonly string[];
+  readonly kafkaTopicPrefix: string;
+  readonly kafkaPublicEvents: boolean;
+  /** Null: in clear. */
+  readonly kafkaTls: KafkaTls | null;
+  /** Null: brokers do not ask who it is. */
+  readonly kafkaSasl: KafkaSasl | null;
+}
+
+const TLS_FILES = ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE', 'KAFKA_TLS_KEY_FILE'] as const;
+const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
+
+/** What is missing beside what is there. @param given the variables that are set, right or wrong */
+export function kafkaProblems(given: Readonly<Record<string, string>>): string[] {
+  const problems: string[] = [];
+  const isSet = (name: string): boolean => given[name] !== undefined;
+  if (isSet('KAFKA_BROKERS') && !isSet('PARLEY_TOKEN_SECRET')) {
+    // Whoever reads the messages is another process, with a data folder of its own.
+    problems.push('KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them');
+  }
+  const files = TLS_FILES.filter(isSet);
+  if (files.length > 0 && given['KAFKA_TLS'] !== 'true') {
+    problems.push(`${files.join(', ')} ${files.length === 1 ? 'needs' : 'need'} KAFKA_TLS=true`);
+  }
+  for (const [one, other] of [
+    ['KAFKA_TLS_CERT_FILE', 'KAFKA_TLS_KEY_FILE'],
+    ['KAFKA_TLS_KEY_FILE', 'KAFKA_TLS_CERT_FILE'],
+  ] as const) {
+    if (isSet(one) && !isSet(other)) problems.push(`${one} needs ${other} as well`);
+  }
+  const [there, missing] = [SASL.filter(isSet), SASL.filter((name) => !isSet(name))];
+  if (there.length > 0 && missing.length > 0) {
+    problems.push(`${there.join(', ')} ${there.length === 1 ? 'needs' : 'need'} ${missing.join(' and ')} as well`);
+  }
+  return problems;
+}
+
+type KafkaValues = z.infer<z.ZodObject<typeof kafkaVariables>>;
+
+/** The variables as the code uses them, once there are no problems. @throws Error for TLS files that do not fit each other */
+export function kafkaConfigOf(values: KafkaValues): KafkaConfig {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = values;
+  return {
+    kafkaBrokers: values.KAFKA_BROKERS,
+    kafkaTopicPrefix: values.KAFKA_TOPIC_PREFIX,
+    kafkaPublicEvents: values.KAFKA_PUBLIC_EVENTS,
+    kafkaTls: values.KAFKA_TLS ? tlsOf(values) : null,
+    kafkaSasl:
+      mechanism === undefined || username === undefined || password === undefined
+        ? null
+        : { mechanism, username, password },
+  };
+}
+
+function tlsOf(values: KafkaValues): KafkaTls {
+  const tls = {
+    ca: values.KAFKA_TLS_CA_FILE ?? null,
+    cert: values.KAFKA_TLS_CERT_FILE ?? null,
+    key: values.KAFKA_TLS_KEY_FILE ?? null,
+  };
+  try {
+    // Now, and not at the first connection: a key of another certificate is a mistake of whoever configures.
+    createSecureContext({
+      ...(tls.ca !== null && { ca: tls.ca }),
+      ...(tls.cert !== null && { cert: tls.cert }),
+      ...(tls.key !== null && { key: tls.key }),
+    });
+  } catch (error) {
+    const files = TLS_FILES.filter((name) => values[name] !== undefined);
+    throw new Error(`${files.join(', ')} cannot be used: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+  return tls;
+}

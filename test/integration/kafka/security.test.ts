@@ -1,0 +1,104 @@
+/** Brokers behind TLS that ask who it is, as the configuration names them. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '#libs/kernel/ids.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
+import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { KAFKA_START_MS } from '#test/support/kafka/broker.ts';
+import { startSecureTestKafka } from '#test/support/kafka/secure-broker.ts';
+import type { SecureTestKafka } from '#test/support/kafka/secure-broker.ts';
+import { readTopic } from '#test/support/kafka/topic-reader.ts';
+
+const SECRET = 'a secret of this test only';
+const WAIT = { timeoutMs: 60_000, everyMs: 100 };
+
+let broker: SecureTestKafka;
+let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
+let log: ReturnType<typeof connectEventStore>;
+
+beforeAll(async () => {
+  [broker, eventStore] = await Promise.all([startSecureTestKafka(), startTestEventStore()]);
+  log = connectEventStore({ url: eventStore.url });
+}, KAFKA_START_MS);
+
+afterAll(async () => {
+  await log?.close();
+  await Promise.all([broker?.stop(), eventStore?.stop()]);
+});
+
+describe('Kafka behind TLS', { timeout: 120_000 }, () => {
+  it.each(['plain', 'scram-sha-256', 'scram-sha-512'])('takes a user and a password: %s', async (mechanism) => {
+    expect(await sentThrough(configOf(mechanism))).toEqual(['sent']);
+  });
+
+  it('takes a certificate', async () => {
+    const { withCertificate, files } = broker;
+    const variables = { KAFKA_TLS_CERT_FILE: files.cert, KAFKA_TLS_KEY_FILE: files.key };
+    expect(await sentThrough({ KAFKA_BROKERS: withCertificate, ...trusted(), ...variables })).toEqual(['sent']);
+  });
+
+  it.each([
+    ['another password', () => ({ ...configOf('plain'), KAFKA_SASL_PASSWORD: 'hunter2' }), /authentication failed/i],
+    [
+      'another password, hashed',
+      () => ({ ...configOf('scram-sha-512'), KAFKA_SASL_PASSWORD: 'hunter2' }),
+      /authentic/i,
+    ],
+    [
+      'a broker that nobody vouches for',
+      () => ({ ...configOf('plain'), KAFKA_TLS_CA_FILE: '' }),
+      /verify|self-signed|certificate/,
+    ],
+    ['no password', () => ({ KAFKA_BROKERS: broker.withPassword, ...trusted() }), /unavailable|sasl|authentic/i],
+  ])('says what it is that it waits for: %s', async (_, variables, problem) => {
+    const kafka = connect(variables());
+    const problems: unknown[] = [];
+    const relay = new Relay({
+      feed: log.feed,
+      kafka,
+      messages: new LogMessages(SECRET),
+      topics: logTopics(`test-${newId()}`),
+      onProblem: (error) => problems.push(error),
+    });
+    const abort = new AbortController();
+    const ended = relay.run(abort.signal);
+    await eventually(() => relay.progress.problem !== null, WAIT);
+    expect(relay.progress).toMatchObject({ phase: 'away', problem: expect.stringMatching(problem) });
+    expect(relay.progress.problem).not.toContain('hunter2');
+    // It goes on trying, and a stop does not wait for it.
+    await eventually(() => problems.length >= 2, WAIT);
+    abort.abort();
+    await ended;
+    await kafka.close();
+  });
+});
+
+const trusted = () => ({ KAFKA_TLS: 'true', KAFKA_TLS_CA_FILE: broker.files.ca });
+
+function configOf(mechanism: string) {
+  const { username, password } = broker;
+  return {
+    KAFKA_BROKERS: broker.withPassword,
+    ...trusted(),
+    KAFKA_SASL_MECHANISM: mechanism,
+    KAFKA_SASL_USERNAME: username,
+    KAFKA_SASL_PASSWORD: password,
+  };
+}
+
+function connect(variables: Readonly<Record<string, string>>): KafkaConnection {
+  const config = parseConfig({ ...variables, PARLEY_TOKEN_SECRET: SECRET });
+  return new KafkaConnection({ ...kafkaOptionsOf(config, silentLog), requestTimeoutMs: 3_000 });
+}
+
+async function sentThrough(variables: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const topic = `test-${newId()}`;
+  const kafka = connect(variables);
+  await kafka.ensureTopics([{ topic, partitions: 1 }]);
+  await kafka.send(topic, [{ key: 'a', value: 'sent' }]);
+  await kafka.close();
+  return (await readTopic([broker.inClear], topic)).map(({ value }) => String(value));
+}

@@ -1,0 +1,125 @@
+/** A Kafka broker that is spoken to through TLS, and asks who it is: by a password, or by a certificate. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { ensureKafkaBroker } from '#infra/set-up/kafka-broker.mjs';
+import { formatStorage, startBrokerProcess } from './broker-process.ts';
+import { makeCertificateAuthority } from './certificates.ts';
+
+export interface SecureTestKafka {
+  /** `host:port`, in clear and for everybody: how a test looks at it. */
+  readonly inClear: string;
+  /** TLS and a password, by any of the mechanisms. */
+  readonly withPassword: string;
+  /** TLS, and a certificate of the client. */
+  readonly withCertificate: string;
+  readonly username: string;
+  readonly password: string;
+  /** PEM files. */
+  readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+  stop(): Promise<void>;
+}
+
+const USERNAME = 'parley';
+const PASSWORD = 'a password of this test only';
+
+/** Always one of its own. Takes a while longer than one without passwords. */
+export async function startSecureTestKafka(): Promise<SecureTestKafka> {
+  const version = process.env['KAFKA_TEST_VERSION'];
+  const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
+  const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-secure-'));
+  const dataDir = join(folder, 'data');
+  await mkdir(dataDir);
+  await formatStorage(dataDir);
+  const { files, tls } = await writeCertificates(folder);
+  const [port, controllerPort, passwordPort, certificatePort] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ];
+  const broker = await startBrokerProcess({
+    dataDir,
+    classPath,
+    port,
+    controllerPort,
+    listeners: [
+      { protocol: 'SASL_SSL', port: passwordPort, settings: { ...tls, ...PASSWORD_SETTINGS } },
+      { protocol: 'SSL', port: certificatePort, settings: { ...tls, 'ssl.client.auth': 'required' } },
+    ],
+  });
+  const stop = async (): Promise<void> => {
+    broker.kill('SIGKILL');
+    await broker.exited;
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await addScramUser(classPath, `127.0.0.1:${port}`);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    inClear: `127.0.0.1:${port}`,
+    withPassword: `127.0.0.1:${passwordPort}`,
+    withCertificate: `127.0.0.1:${certificatePort}`,
+    username: USERNAME,
+    password: PASSWORD,
+    files,
+    stop,
+  };
+}
+
+async function writeCertificates(folder: string) {
+  const authority = makeCertificateAuthority('a test of Parley');
+  const [broker, client] = [authority.issue('broker'), authority.issue('parley')];
+  const write = async (name: string, text: string): Promise<string> => {
+    const path = join(folder, name);
+    await writeFile(path, text);
+    return path;
+  };
+  const files = {
+    ca: await write('ca.pem', authority.cert),
+    cert: await write('client.pem', client.cert),
+    key: await write('client.key', client.key),
+  };
+  const tls = {
+    'ssl.keystore.type': 'PEM',
+    'ssl.keystore.location': await write('broker.pem', `${broker.key}${broker.cert}`),
+    'ssl.truststore.type': 'PEM',
+    'ssl.truststore.location': files.ca,
+  };
+  return { files, tls };
+}
+
+const MODULES = 'org.apache.kafka.common.security';
+const SCRAM = `${MODULES}.scram.ScramLoginModule required;`;
+
+const PASSWORD_SETTINGS = {
+  'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+  'plain.sasl.jaas.config': `${MODULES}.plain.PlainLoginModule required user_${USERNAME}="${PASSWORD}";`,
+  'scram-sha-256.sasl.jaas.config': SCRAM,
+  'scram-sha-512.sasl.jaas.config': SCRAM,
+};
+
+/** By Kafka's own command: kafkajs cannot. It takes one mechanism of a user at a time. */
+async function addScramUser(classPath: string, broker: string): Promise<void> {
+  const command = ['--bootstrap-server', broker, '--alter', '--entity-type', 'users', '--entity-name', USERNAME];
+  const flags = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'];
+  await Promise.all(
+    ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((mechanism) => {
+      const added = ['--add-config', `${mechanism}=[password=${PASSWORD}]`];
+      return promisify(execFile)('java', [
+        ...flags,
+        '-cp',
+        classPath,
+        'kafka.admin.ConfigCommand',
+        ...command,
+        ...added,
+      ]);
+    }),
+  );
+}

@@ -1,0 +1,100 @@
+/**
+ * Node runs TypeScript as it is, except below node_modules: who installs Parley gets JavaScript, with declarations.
+ * The source is copied, its specifiers made such that they also hold outside of the repository, and compiled.
+ */
+import { existsSync } from 'node:fs';
+import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, extname, join, relative } from 'node:path';
+import { portableSpecifiers, referencedFiles } from './specifiers.ts';
+import { run } from './run.ts';
+
+const FOLDERS = ['libs', 'services', 'infra'];
+/** What programs run; the package builds itself nowhere else. */
+const LEFT_OUT = /\.test\.ts$|\/(dist|node_modules)$|^infra\/(package|set-up)$/;
+/** What is read at run time besides code. */
+const ASSETS = new Set(['.lua']);
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+/**
+ * @param workshop an empty folder
+ * @returns the folder of the package, below `workshop`, ready to be packed
+ * @throws Error with what the compiler says, or the name of a file that the package would miss
+ */
+export async function buildPackage(root: string, workshop: string): Promise<string> {
+  const [source, folder] = [join(workshop, 'source'), join(workshop, 'package')];
+  await mkdir(source);
+  await mkdir(folder);
+  for (const name of FOLDERS) await copy(root, source, folder, name);
+  await cp(join(root, 'tsconfig.json'), join(source, 'tsconfig.base.json'));
+  await cp(join(root, 'infra/package/tsconfig.json'), join(source, 'tsconfig.json'));
+  await writeFile(join(source, 'package.json'), '{"type":"module"}');
+  await symlink(join(root, 'node_modules'), join(source, 'node_modules'));
+  await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], source);
+  await writeManifest(root, folder);
+  await chmod(join(folder, 'services/cli/main.js'), 0o755);
+  await refuseMissing(folder);
+  return folder;
+}
+
+/** Code to be compiled goes to `source`, what is read at run time straight to the package. */
+async function copy(root: string, source: string, folder: string, path: string): Promise<void> {
+  if (LEFT_OUT.test(path)) return;
+  for (const entry of await readdir(join(root, path), { withFileTypes: true })) {
+    const inside = `${path}/${entry.name}`;
+    if (LEFT_OUT.test(inside)) continue;
+    if (entry.isDirectory()) await copy(root, source, folder, inside);
+    else if (extname(inside) === '.ts') {
+      const text = await readFile(join(root, inside), 'utf8');
+      await write(join(source, inside), portableSpecifiers(inside, text));
+    } else if (ASSETS.has(extname(inside))) {
+      await write(join(folder, inside), await readFile(join(root, inside), 'utf8'));
+    }
+  }
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+}
+
+async function writeManifest(root: string, folder: string): Promise<void> {
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+  const { name, version, description, license, dependencies } = manifest;
+  const from = (module: string) => ({ types: `./${module}.d.ts`, default: `./${module}.js` });
+  const own = {
+    name,
+    version,
+    description,
+    license,
+    type: 'module',
+    // As `startParley` says it.
+    engines: { node: '>=22.13' },
+    bin: { parley: 'services/cli/main.js' },
+    exports: {
+      './testing': from('services/testing/index'),
+      './package.json': './package.json',
+    },
+    dependencies,
+  };
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(own, null, 2)}\n`);
+  await cp(join(root, 'docs/testing.md'), join(folder, 'README.md'));
+}
+
+/** A thread's script or a Lua file is found at run time only: look for each of them now. */
+async function refuseMissing(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !entry.name.endsWith('.js')) continue;
+    const file = join(entry.parentPath, entry.name);
+    for (const name of referencedFiles(await readFile(file, 'utf8'))) {
+      if (existsSync(join(dirname(file), name))) continue;
+      throw new Error(`${relative(folder, file)} needs ${name}, which would not be in the package`);
+    }
+  }
+}

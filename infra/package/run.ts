@@ -1,0 +1,16 @@
+import { execFile } from 'node:child_process';
+
+/**
+ * Runs a program to its end.
+ *
+ * @returns what it wrote to standard output
+ * @throws Error with everything that it wrote when it fails
+ */
+export function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`${program} failed: ${error.message}\n${stdout}\n${stderr}`));
+    });
+  });
+}

@@ -1,0 +1,104 @@
+/** Parley, packed and installed in a project of somebody else, whose tests and commands use it. */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { installParley } from '#test/support/parley-package.ts';
+import type { InstalledParley } from '#test/support/parley-package.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const GENEROUS = { timeout: 300_000 };
+
+const CONSUMER = `
+import { startParley } from 'parley/testing';
+const parley = await startParley({ settings: { LOG_LEVEL: 'debug' } });
+parley.url satisfies string;
+const channel = await parley.createChannel({ name: 'Typed' });
+channel.participants satisfies unknown[];
+// @ts-expect-error a channel has no weather
+channel.weather;
+// @ts-expect-error there is no such setting
+await startParley({ settings: { WEATHER: 'fine' } });
+// @ts-expect-error there is no such scope
+await parley.createKey({ scopes: ['all'] });
+const { data } = await (await parley.createUser()).client.rest.GET('/api/v1/channels', {});
+data?.items satisfies unknown[] | undefined;
+await using other = await startParley();
+await other.stop();
+`;
+
+/** The files that the text shows, by the names that it gives them. */
+async function filesIn(document: string): Promise<Map<string, string>> {
+  const text = await readFile(join(root, document), 'utf8');
+  return new Map([...text.matchAll(/^```ts (\S+\.ts)\n([^]*?)^```/gm)].map(([, name = '', code = '']) => [name, code]));
+}
+
+describe('the packed Parley', GENEROUS, () => {
+  let project: InstalledParley;
+  let shown: Map<string, string>;
+
+  beforeAll(async () => {
+    project = await installParley(['@types/node', 'undici-types', 'vitest']);
+    shown = await filesIn('docs/testing.md');
+    await mkdir(join(project.folder, 'node-test'));
+    await mkdir(join(project.folder, 'vitest'));
+    for (const [name, code] of shown) {
+      await writeFile(join(project.folder, 'node-test', name), code);
+      await writeFile(join(project.folder, 'vitest', name), withVitest(code));
+    }
+  }, GENEROUS.timeout);
+  afterAll(() => project?.remove());
+
+  it('holds no TypeScript to run, no tests, and none of the set-up', async () => {
+    const files = await readdir(join(project.folder, 'node_modules/parley'), { recursive: true });
+    expect(files.filter((name) => /(?<!\.d)\.ts$|\.test\.|set-up/.test(name))).toEqual([]);
+    expect(files).toContain('services/testing/index.d.ts');
+    expect(files).toContain('README.md');
+  });
+
+  it('has types that its user can check with, and that are not loose', async () => {
+    await writeFile(join(project.folder, 'consumer.ts'), CONSUMER);
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      exactOptionalPropertyTypes: true,
+      allowImportingTsExtensions: true,
+      target: 'es2022',
+      module: 'nodenext',
+      types: ['node'],
+    };
+    const include = ['consumer.ts', 'node-test', 'vitest'];
+    await writeFile(join(project.folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));
+    expect(await project.run(join(root, 'node_modules/.bin/tsc'), '-p', '.')).toBe('');
+  });
+
+  it('is what docs/testing.md shows, with the test runner of Node', async () => {
+    expect([...shown.keys()]).toEqual(['bot.ts', 'bot.test.ts']);
+    const output = await project.run(process.execPath, '--test', '--test-reporter=tap', 'node-test/bot.test.ts');
+    expect(output).toMatch(/^# pass 1$/m);
+    expect(output).toMatch(/^# fail 0$/m);
+  });
+
+  it('is what docs/testing.md shows, with Vitest', async () => {
+    const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+    const args = ['run', '--root', 'vitest', '--testTimeout=120000', '--hookTimeout=120000', '--reporter=json'];
+    expect(JSON.parse(await project.run(process.execPath, vitest, ...args))).toMatchObject({
+      success: true,
+      numPassedTests: 1,
+      numTotalTests: 1,
+    });
+  });
+
+  it('brings the command', async () => {
+    const variables: unknown = JSON.parse(await project.run('npx', '--no-install', 'parley', 'config', '--json'));
+    expect(variables).toContainEqual(expect.objectContaining({ name: 'PORT', value: '8080' }));
+  });
+});
+
+/** As the text says it. */
+function withVitest(code: string): string {
+  return code.replace(
+    "import { after, before, test } from 'node:test';",
+    "import { afterAll as after, beforeAll as before, test } from 'vitest';",
+  );
+}

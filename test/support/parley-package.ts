@@ -1,0 +1,69 @@
+/** Parley as other projects get it: built, packed, and unpacked in a folder where there is nothing else of Parley's. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { installClient } from './client-package.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+export interface InstalledParley {
+  /** With a `node_modules` that holds Parley, its client, and what these depend on. */
+  readonly folder: string;
+  /** Runs a program there, to its end. Rejects, with its output, when it fails. */
+  run(program: string, ...args: readonly string[]): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/** @param tools packages that the project has besides, such as its test runner; linked to ours */
+export async function installParley(tools: readonly string[]): Promise<InstalledParley> {
+  const { folder, remove } = await installClient();
+  try {
+    const packed = join(folder, '..', 'packed');
+    await mkdir(packed);
+    const tarball = await execute(process.execPath, [join(root, 'infra/package/main.ts'), packed], folder);
+    const modules = join(folder, 'node_modules');
+    await mkdir(join(modules, 'parley'));
+    await execute('tar', ['-xzf', tarball.trim(), '--strip-components=1', '-C', join(modules, 'parley')], folder);
+    // No registry: what Parley depends on is there already. Nothing that only its own tests need.
+    for (const name of [...(await runtimePackages()), ...tools]) await link(modules, name);
+    await mkdir(join(modules, '.bin'), { recursive: true });
+    await symlink('../parley/services/cli/main.js', join(modules, '.bin/parley'));
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { folder, remove, run: (program, ...args) => execute(program, args, folder) };
+}
+
+/** By the lock file, with what they depend on in turn. */
+async function runtimePackages(): Promise<string[]> {
+  const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([path, { dev }]) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && dev !== true)
+    .map(([path]) => path.slice('node_modules/'.length));
+}
+
+async function link(modules: string, name: string): Promise<void> {
+  const [ours, theirs] = [join(root, 'node_modules', name), join(modules, name)];
+  // Those of other platforms are not installed; those of the client are.
+  if (!existsSync(ours) || existsSync(theirs)) return;
+  await mkdir(dirname(theirs), { recursive: true });
+  await symlink(ours, theirs);
+}
+
+async function execute(program: string, args: readonly string[], cwd: string): Promise<string> {
+  const { PATH = '', HOME = '' } = process.env;
+  // The Node that runs the tests, for whatever asks for one by its name.
+  const env = { PATH: `${dirname(process.execPath)}:${PATH}`, HOME };
+  try {
+    return (await promisify(execFile)(program, [...args], { cwd, env, maxBuffer: 64 * 1024 * 1024 })).stdout;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${program} ${args.join(' ')} failed:\n${stdout}\n${stderr}`, { cause: error });
+  }
+}

@@ -71,13 +71,21 @@ export class InteractionQueries {
    *
    * @returns what `read` does, or null if there was no such channel of the organization then
    */
-  async at<T>(
+  at<T>(
     organizationId: EntityId,
     channelId: EntityId,
     point: HistoryPoint | undefined,
     read: (view: InteractionView) => Promise<T | null>,
   ): Promise<T | null> {
-    if (point === undefined) return read(this.#present);
+    return point === undefined ? read(this.#present) : this.#then(organizationId, channelId, point, read);
+  }
+
+  async #then<T>(
+    organizationId: EntityId,
+    channelId: EntityId,
+    point: HistoryPoint,
+    read: (view: InteractionView) => Promise<T | null>,
+  ): Promise<T | null> {
     if ((await this.#entities.document(CHANNEL, organizationId, channelId)) === null) return null;
     const channel = { noun: CHANNEL, organizationId, id: channelId };
     return this.#history.at(channel, point, (revision) =>

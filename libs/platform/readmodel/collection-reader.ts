@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 
+import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
 import { guarded } from '#libs/platform/redis/redis.ts';
 
 import { LargeReplies } from './large-replies.ts';
@@ -52,7 +53,6 @@ export class CollectionReader {
   #turnOf(hash: string, count: number): Turn {
     let turn = this.#turns.get(hash);
     if (turn !== undefined && turn.fields.length + count <= MAX_FIELDS) return turn;
-    if (this.#turns.size === 0) setImmediate(() => this.#turns.clear());
     turn = this.#newTurn(hash);
     this.#turns.set(hash, turn);
     return turn;
@@ -62,7 +62,10 @@ export class CollectionReader {
     const fields: string[] = [];
     const read = (some: readonly string[]) => guarded(this.#redis.hmgetBuffer(hash, ...some));
     const values = new Promise<readonly (Buffer | null)[]>((resolve, reject) => {
-      setImmediate(() => this.#large.read(hash, fields, read).then(resolve, reject));
+      atEndOfTurn(this.#redis, () => {
+        if (this.#turns.get(hash)?.fields === fields) this.#turns.delete(hash);
+        this.#large.read(hash, fields, read).then(resolve, reject);
+      });
     });
     return { fields, values };
   }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 
+import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
 import { guarded } from '#libs/platform/redis/redis.ts';
 
 import { decodeDocument } from './document.ts';
@@ -20,6 +21,7 @@ interface Waiting {
 
 /** Reads of one turn of the event loop. */
 interface Turn {
+  isComplete?: Promise<boolean>;
   /** Begins with the mark of completeness. */
   readonly keys: string[];
   readonly waiting: Waiting[];
@@ -53,6 +55,18 @@ export class DocumentReader {
     });
   }
 
+  /**
+   * Whether the read models hold the whole log, asked once for all who ask in one turn of the event loop, and before
+   * anything else that is sent in it by `atEndOfTurn`.
+   */
+  isComplete(): Promise<boolean> {
+    const turn = this.#turnFor(0);
+    turn.isComplete ??= new Promise((resolve, reject) => {
+      turn.waiting.push({ settle: ([complete]) => resolve(Boolean(complete)), reject });
+    });
+    return turn.isComplete;
+  }
+
   /** Documents in the order of `keys`, null for those that are not there. */
   async many(keys: readonly string[]): Promise<(Document | null)[]> {
     if (keys.length === 0) return [];
@@ -69,7 +83,7 @@ export class DocumentReader {
     if (this.#turn !== null && this.#turn.keys.length + count > MAX_KEYS) this.#flush();
     if (this.#turn === null) {
       this.#turn = { keys: [PROJECTION_KEYS.complete], waiting: [] };
-      setImmediate(() => this.#flush());
+      atEndOfTurn(this.#redis, () => this.#flush(), { first: true });
     }
     return this.#turn;
   }

@@ -50,8 +50,6 @@ export class EntityReader {
   readonly #state: ProjectionState;
   /** Entities that are being brought up to date, by their revision keys. */
   readonly #catchingUp = new Map<string, Promise<boolean>>();
-  /** Asked once for all who ask in one turn of the event loop. */
-  #completeness: Promise<boolean> | null = null;
 
   constructor(redis: Redis, readModel: ReadModel, projector: Projector) {
     this.#redis = redis;
@@ -88,13 +86,12 @@ export class EntityReader {
     return caughtUp?.state ?? null;
   }
 
-  /** Whether the read models hold the whole log. To be asked before, or with, a read of parts of an entity. */
+  /**
+   * Whether the read models hold the whole log. To be asked before, or with, a read of parts of an entity: what is
+   * read by a `CollectionReader` in the same turn of the event loop is read after it.
+   */
   isComplete(): Promise<boolean> {
-    if (this.#completeness === null) {
-      this.#completeness = this.#state.isComplete();
-      setImmediate(() => (this.#completeness = null));
-    }
-    return this.#completeness;
+    return this.#documents.isComplete();
   }
 
   /**

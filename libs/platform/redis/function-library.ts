@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Redis } from 'ioredis';
 
+import { atEndOfTurn } from './end-of-turn.ts';
 import { isReplyError, redisFault } from './redis.ts';
 
 /** Arguments of a call that is worth a write of its own. */
@@ -63,7 +64,7 @@ export class FunctionLibrary {
     return new Promise((resolve, reject) => {
       if (this.#turn === null) {
         this.#turn = [];
-        setImmediate(() => this.#flush());
+        atEndOfTurn(this.#redis, () => this.#flush());
       }
       this.#turn.push({ calls, resolve, reject });
       // A large one goes at once: callers with two in flight would otherwise end up sending both together,

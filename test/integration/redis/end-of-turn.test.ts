@@ -1,0 +1,65 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/redis.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
+
+describe('what is sent at the end of a turn of the event loop', () => {
+  let server: TestRedis;
+  let redis: Redis;
+
+  beforeAll(async () => {
+    server = await startTestRedis();
+    redis = connectRedis(server.url);
+    await waitForRedis(redis, 10_000);
+  });
+
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+
+  it('goes in the order of asking, but first what is to go first', async () => {
+    const replies: Promise<string | number | null>[] = [];
+    await new Promise<void>((resolve) => {
+      atEndOfTurn(redis, () => void replies.push(redis.incr('turns')));
+      atEndOfTurn(redis, () => void replies.push(redis.incrby('turns', 10)));
+      atEndOfTurn(redis, () => void replies.push(redis.get('turns')), { first: true });
+      atEndOfTurn(redis, resolve);
+    });
+    expect(await Promise.all(replies)).toEqual([null, 1, 11]);
+  });
+
+  it('goes out together, and not before', async () => {
+    const written: { during: number; corked: number }[] = [];
+    const note = () => written.push({ during: redis.stream.bytesWritten, corked: redis.stream.writableCorked });
+    const before = redis.stream.bytesWritten;
+    await new Promise<void>((resolve) => {
+      const ping = () => void redis.ping().then(() => resolve(), resolve);
+      atEndOfTurn(redis, ping);
+      atEndOfTurn(redis, ping);
+      atEndOfTurn(redis, note);
+      note();
+    });
+    expect(written.map(({ corked }) => corked)).toEqual([0, 1]);
+    expect(written[0]?.during).toBe(before);
+    expect(redis.stream.writableCorked).toBe(0);
+  });
+
+  it('is another turn when it is asked for while it is sent', async () => {
+    const order: string[] = [];
+    await new Promise<void>((resolve) => {
+      atEndOfTurn(redis, () => {
+        order.push('first');
+        atEndOfTurn(redis, () => {
+          order.push('second');
+          resolve();
+        });
+      });
+      setImmediate(() => order.push('between'));
+    });
+    expect(order).toEqual(['first', 'between', 'second']);
+  });
+});

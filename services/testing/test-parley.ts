@@ -1,4 +1,7 @@
 /** A Parley as a test sees it, wherever that runs: what the test makes there, it makes over the API. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
 import type { Channel, components, paths } from '#libs/client/src/index.ts';
 
@@ -29,7 +32,8 @@ export type TestUser = components['schemas']['User'] & TestCaller;
 
 /**
  * An organization; its `apiKey` may read, write and administrate it. Everything rejects with an `ApiError` that
- * holds the answer when Parley refuses, and can be used as soon as it resolves.
+ * holds the answer when Parley refuses, and can be used as soon as it resolves. A store that is away for a moment, or
+ * slow because the machine is busy, is waited for; nothing is made twice.
  */
 export interface TestOrganization extends TestCaller {
   readonly organizationId: string;
@@ -67,11 +71,13 @@ function testOrganization(access: ParleyAccess, organizationId: string): TestOrg
     ...caller,
     organizationId,
     createKey,
-    createChannel: async (fields = {}) =>
-      created(await rest.POST('/api/v1/channels', { body: { type: 'websocket', name: 'Test channel', ...fields } })),
+    async createChannel(fields = {}) {
+      const body = { type: 'websocket' as const, name: 'Test channel', ...fields };
+      return answered((headers) => rest.POST('/api/v1/channels', { body, headers }));
+    },
     async createUser(fields = {}) {
       const body = { display_name: 'Test user', ...fields };
-      const user = created(await rest.POST('/api/v1/users', { body }));
+      const user = await answered((headers) => rest.POST('/api/v1/users', { body, headers }));
       const apiKey = await createKey({ name: 'a key of a test', principal: { type: 'user', id: user.id } });
       return { ...user, ...callerOf({ url: caller.url, apiKey }) };
     },
@@ -80,10 +86,9 @@ function testOrganization(access: ParleyAccess, organizationId: string): TestOrg
 
 async function createOrganization(caller: TestCaller, name: string): Promise<TestOrganization> {
   const { rest } = caller.client;
-  const { id } = created(await rest.POST('/api/v1/organizations', { body: { name } }));
-  const owner = created(
-    await rest.POST('/api/v1/users', { body: { display_name: `Owner of ${name}`, organization_id: id } }),
-  );
+  const { id } = await answered((headers) => rest.POST('/api/v1/organizations', { body: { name }, headers }));
+  const body = { display_name: `Owner of ${name}`, organization_id: id };
+  const owner = await answered((headers) => rest.POST('/api/v1/users', { body, headers }));
   const apiKey = await newKey(caller, {
     scopes: ['read', 'write', 'admin'],
     principal: { type: 'user', id: owner.id },
@@ -94,16 +99,16 @@ async function createOrganization(caller: TestCaller, name: string): Promise<Tes
 
 async function newKey({ client }: TestCaller, fields: Fields<'/api/v1/keys'>): Promise<string> {
   const body = { name: 'a key of a test', scopes: ['read' as const, 'write' as const], ...fields };
-  const { key } = created(await client.rest.POST('/api/v1/keys', { body }));
-  // Only an answer that is replayed has none, and nothing is sent twice here.
-  return key ?? '';
+  // Without the headers: an answer that is replayed has no secret. At worst, there is one more key that nobody knows.
+  const { key } = await answered(() => client.rest.POST('/api/v1/keys', { body }));
+  if (key === null) throw new Error('Parley answered without the secret of the new key');
+  return key;
 }
 
 /** Every key says whose it is, also that with which it is asked. */
 async function organizationOf(access: ParleyAccess): Promise<string> {
-  const query = { size: 1 };
-  const { items } = created(await callerOf(access).client.rest.GET('/api/v1/keys', { params: { query } }));
-  const [key] = items;
+  const { rest } = callerOf(access).client;
+  const [key] = (await answered(() => rest.GET('/api/v1/keys', { params: { query: { size: 1 } } }))).items;
   if (key === undefined) throw new Error(`the Parley at ${access.url} does not list the key that it was asked with`);
   return key.organization_id;
 }
@@ -112,15 +117,22 @@ function callerOf({ url, apiKey }: ParleyAccess): TestCaller {
   return { url, apiKey, client: new ParleyClient({ url, apiKey }) };
 }
 
-function created<T>({
-  data,
-  error,
-  response,
-}: {
+interface Answer<T> {
   readonly data?: T;
   readonly error?: unknown;
   readonly response: Response;
-}): T {
-  if (data === undefined) throw refusalOf(response, error);
-  return data;
+}
+
+const ATTEMPTS = 10;
+
+/** @param call is made again, with the same headers, while Parley says that the same may succeed later */
+async function answered<T>(call: (headers: Record<string, string>) => Promise<Answer<T>>): Promise<T> {
+  const headers = { 'Idempotency-Key': randomUUID() };
+  for (let attempt = 1; ; attempt++) {
+    const { data, error, response } = await call(headers);
+    if (data !== undefined) return data;
+    const refusal = refusalOf(response, error);
+    if (!refusal.passing || attempt === ATTEMPTS) throw refusal;
+    await delay(50 * attempt);
+  }
 }

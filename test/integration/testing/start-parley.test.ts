@@ -16,7 +16,9 @@ import { eventually } from '#test/support/eventually.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 const PROGRAM = join(import.meta.dirname, 'in-a-process.process.ts');
-const GENEROUS = { timeout: 120_000 };
+/** Of all processes of tests: what one has made of the source, the next need not make again. */
+const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
+const GENEROUS = { timeout: 240_000 };
 
 describe('a Parley in the process of its test', GENEROUS, () => {
   let parley: StartedParley;
@@ -116,6 +118,21 @@ describe('starting and stopping', GENEROUS, () => {
     expect(data).toMatchObject({ name: 'Kept' });
   });
 
+  it('waits for a store that is away for a moment, and makes nothing twice', async () => {
+    const eventStore = await startTestEventStore({ mode: 'process' });
+    cleanUps.push(eventStore.stop);
+    const parley = await startParley({ settings: { EVENTSTORE_URL: eventStore.url } });
+    cleanUps.push(parley.stop);
+    eventStore.pause();
+    const channel = parley.createChannel();
+    const refused = await parley.client.rest.POST('/api/v1/users', { body: { display_name: 'Nobody waits' } });
+    eventStore.resume();
+    expect(refused.response.status).toBe(503);
+    const { id } = await channel;
+    const { data } = await parley.client.rest.GET('/api/v1/channels', {});
+    expect(data?.items.map((one) => one.id)).toEqual([id]);
+  });
+
   it('stops once, however often it is told to', async () => {
     const parley = await startParley();
     await Promise.all([parley.stop(), parley.stop(), parley[Symbol.asyncDispose]()]);
@@ -171,7 +188,7 @@ describe('starting and stopping', GENEROUS, () => {
     cleanUps.push(() => rm(temporary, { recursive: true, force: true }));
     const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...args], {
       cwd: temporary,
-      env: { PATH: process.env['PATH'], ...env, TMPDIR: temporary },
+      env: { PATH: process.env['PATH'], ...env, TMPDIR: temporary, NODE_COMPILE_CACHE: COMPILE_CACHE },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     cleanUps.push(() => child.kill('SIGKILL'));

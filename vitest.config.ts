@@ -1,9 +1,15 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     include: ['{libs,services,infra}/**/*.test.ts', 'test/**/*.test.ts'],
+    // Those of images and containers: `npm run test:containers`.
+    exclude: [
+      ...configDefaults.exclude,
+      ...(process.env['PARLEY_TEST_STORES'] === 'containers' ? [] : ['test/containers/**']),
+    ],
     globals: false,
+    globalSetup: 'test/support/stores/global-setup.ts',
     // Processes, not threads: tests start and kill stores, and one file must not see another's signals.
     pool: 'forks',
     maxWorkers: 2,

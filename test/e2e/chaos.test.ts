@@ -89,7 +89,7 @@ describe('under load, with everything killed in turn', () => {
       const victims: [Victim, ...Victim[]] = [
         { name: 'the event store', kill: () => eventStore.kill9(), revive: () => eventStore.restart() },
         { name: 'Redis', kill: () => redis.kill9(), revive: () => redis.restart() },
-        { name: 'the silent event store', kill: () => silence(eventStore), revive: async () => eventStore.resume() },
+        { name: 'the silent event store', kill: () => silence(eventStore), revive: () => eventStore.resume() },
         { name: 'Parley', kill: () => parley.kill9(), revive: () => parley.start() },
         { name: 'the memory of Redis', kill: () => redis.command('FLUSHALL'), revive: async () => undefined },
       ];
@@ -147,7 +147,7 @@ describe('under load, with everything killed in turn', () => {
 
 /** Long enough that appends which it has in hand are given up by their callers, and are written all the same. */
 async function silence(store: { pause(): void }): Promise<void> {
-  store.pause();
+  await store.pause();
   await delay(4_500);
 }
 

@@ -35,8 +35,8 @@ afterAll(async () => {
 }, 40_000);
 
 afterEach(async () => {
-  eventStore.resume();
-  redis.resume();
+  await eventStore.resume();
+  await redis.resume();
   if (!one.alive()) await one.start();
   await one.ready();
 });
@@ -87,18 +87,18 @@ async function dieBeforeAnswering({ send, isAppending, isInLog }: Doomed): Promi
   let last = '';
   // On a slow machine the request may be answered 503 before this test has seen it; then it is sent again.
   for (let attempt = 0; attempt < 5; attempt++) {
-    eventStore.pause();
+    await eventStore.pause();
     let answer: string | undefined;
     const answered = send(one.api).then(
       ({ status, text }) => (answer = `${status} ${text}`),
       () => (answer = 'no answer'),
     );
     await eventually(async () => answer !== undefined || (await isAppending()));
-    redis.pause();
-    eventStore.resume();
+    await redis.pause();
+    await eventStore.resume();
     await eventually(async () => answer !== undefined || (await isInLog()));
     if (answer === undefined) await one.kill9();
-    redis.resume();
+    await redis.resume();
     last = await answered;
     if (!last.startsWith('503')) return last;
     await endLeases();

@@ -54,9 +54,9 @@ describe('Kafka away', { timeout: 180_000 }, () => {
     await renamed(channel, 3);
     await kafka.restart();
     await eventually(async () => expect(new Set(await revisionsInKafka(channel)).size).toBe(4), WAIT);
-    kafka.pause();
+    await kafka.pause();
     expect(await parley.stop()).toBe(0);
-    kafka.resume();
+    await kafka.resume();
   });
 });
 

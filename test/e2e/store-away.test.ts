@@ -84,7 +84,7 @@ async function namesInLog(id: string): Promise<unknown[]> {
 
 describe.each([
   { state: 'down', fail: () => eventStore.kill9(), mend: () => eventStore.restart() },
-  { state: 'silent', fail: async () => eventStore.pause(), mend: async () => eventStore.resume() },
+  { state: 'silent', fail: () => eventStore.pause(), mend: () => eventStore.resume() },
 ])('while the event store is $state', ({ fail, mend }) => {
   let warm: string;
   let cold: string;
@@ -139,7 +139,7 @@ describe.each([
 
 describe.each([
   { state: 'down', fail: () => redis.kill9(), mend: () => redis.restart() },
-  { state: 'silent', fail: async () => redis.pause(), mend: async () => redis.resume() },
+  { state: 'silent', fail: () => redis.pause(), mend: () => redis.resume() },
 ])('while Redis is $state', ({ fail, mend }) => {
   let id: string;
   let acknowledged: string[];
@@ -236,12 +236,12 @@ describe('while both stores are silent', () => {
     await parley.ready();
     const name = newName();
     expect((await rename(warm, name)).status).toBe(200);
-    eventStore.pause();
-    redis.pause();
+    await eventStore.pause();
+    await redis.pause();
     const replies = await Promise.all([rename(warm, newName()), rename(cold, newName()), read(warm)]);
     expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
-    eventStore.resume();
-    redis.resume();
+    await eventStore.resume();
+    await redis.resume();
     await expectRecovery(warm);
     await expectRecovery(cold);
     expect(await namesInLog(warm)).toContain(name);

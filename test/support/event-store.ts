@@ -1,14 +1,19 @@
-/** An embedded event store of its own for a test, and the ways in which an event store can fail. */
+/**
+ * An event store of its own for a test, with an empty log, and the ways in which an event store can fail: a
+ * container, or the embedded one natively.
+ */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { startEventStoreWorker } from '#infra/embedded-eventstore/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
+import { chooseStore } from './stores/choice.ts';
 
 export interface TestEventStore {
-  /** `esdb://127.0.0.1:PORT?tls=false`, the same after a restart. */
+  /** `esdb://HOST:PORT?tls=false`, the same after a restart. */
   readonly url: string;
   readonly port: number;
   /** Ends it and removes its data. */
@@ -18,28 +23,59 @@ export interface TestEventStore {
 }
 
 export interface TestEventStoreProcess extends TestEventStore {
-  readonly pid: number;
   /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
   kill9(): Promise<void>;
-  /** SIGSTOP: connections stay open, nothing answers. */
-  pause(): void;
-  /** SIGCONT. */
-  resume(): void;
+  /** It is frozen: connections stay open, nothing answers. */
+  pause(): Promise<void>;
+  /** Lets it go on; nothing if it was not paused. */
+  resume(): Promise<void>;
 }
 
 /**
- * `inline` runs in a worker thread of the test (quick to start); `process` in a process of its own,
- * which alone can be killed and paused.
+ * Natively, `inline` runs in a worker thread of the test (quick to start); `process` in a process of its own,
+ * which alone can be killed and paused. In a container there is no difference.
  */
 export async function startTestEventStore(options: { mode: 'process' }): Promise<TestEventStoreProcess>;
 export async function startTestEventStore(options?: { mode: 'inline' }): Promise<TestEventStore>;
 export async function startTestEventStore(
   options: { mode: 'inline' | 'process' } = { mode: 'inline' },
 ): Promise<TestEventStore> {
+  const choice = await chooseStore('eventstore');
+  if (choice.from === 'container') return startInContainer(choice.image);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-eventstore-'));
   const port = await freePort();
   const url = `esdb://127.0.0.1:${port}?tls=false`;
   return options.mode === 'process' ? inProcess({ url, port, dataDir }) : inline({ url, port, dataDir });
+}
+
+async function startInContainer(image: string): Promise<TestEventStoreProcess> {
+  // It takes a second to load, and native runs do without.
+  const { startStoreContainer } = await import('./stores/container.ts');
+  const urlOf = (host: string, port: number): string => `esdb://${host}:${port}?tls=false`;
+  const container = await startStoreContainer({
+    image,
+    innerPort: 2113,
+    environment: () => SETTINGS,
+    probe: ({ host, port }) => readSomething(urlOf(host, port)),
+  });
+  return { ...container, url: urlOf(container.host, container.port) };
+}
+
+/** Of one node without TLS, as EventStoreDB and as KurrentDB call them; the embedded one needs none. */
+const SETTINGS = Object.fromEntries(
+  Object.entries({ INSECURE: 'true', CLUSTER_SIZE: '1', RUN_PROJECTIONS: 'None' }).flatMap(([name, value]) =>
+    ['EVENTSTORE', 'KURRENTDB'].map((prefix) => [`${prefix}_${name}`, value]),
+  ),
+);
+
+/** Rejects until it answers reads. */
+async function readSomething(url: string): Promise<void> {
+  const client = EventStoreDBClient.connectionString(`${url}&maxDiscoverAttempts=1&defaultDeadline=2000`);
+  try {
+    for await (const _event of client.readAll({ maxCount: 1 })) break;
+  } finally {
+    await client.dispose();
+  }
 }
 
 interface Place {
@@ -70,16 +106,13 @@ async function inProcess({ url, port, dataDir }: Place): Promise<TestEventStoreP
   return {
     url,
     port,
-    get pid() {
-      return child.pid ?? 0;
-    },
     async stop() {
       await end(child, 'SIGKILL');
       await rm(dataDir, { recursive: true, force: true });
     },
     kill9: () => end(child, 'SIGKILL'),
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
+    pause: async () => void child.kill('SIGSTOP'),
+    resume: async () => void child.kill('SIGCONT'),
     async restart() {
       child.kill('SIGCONT');
       await end(child, 'SIGTERM');

@@ -1,4 +1,7 @@
-/** A Redis of its own for a test: free port, temporary folder, and the ways in which a Redis can fail. */
+/**
+ * A Redis of its own for a test, and the ways in which a Redis can fail: a container or a native process, on a port
+ * and with data that it keeps over restarts. Where `REDIS_URL` is set: an empty database of that one.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,39 +9,64 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess, type RedisProcess, type RedisProcessOptions } from '#infra/private-redis/redis-process.ts';
+import { chooseStore } from './stores/choice.ts';
 
 export interface TestRedis {
-  /** With a password, so that no test mistakes another Redis on a reused port for its own. */
+  /** One that runs here has a password, so that no test mistakes another Redis on a reused port for its own. */
   readonly url: string;
-  readonly port: number;
-  readonly pid: number;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
   /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
   kill9(): Promise<void>;
-  /** SIGSTOP: connections stay open, nothing answers. */
-  pause(): void;
-  /** SIGCONT. */
-  resume(): void;
+  /** It is frozen: connections stay open, nothing answers. */
+  pause(): Promise<void>;
+  /** Lets it go on; nothing if it was not paused. */
+  resume(): Promise<void>;
   /** One command on a connection of its own, e.g. `['CONFIG', 'SET', 'maxmemory', '1']`. */
   command(...words: readonly [string, ...string[]]): Promise<unknown>;
   /** Starts it again on the same port and data, after it was killed, or after stopping it. */
   restart(): Promise<void>;
 }
 
-/** @param options.config further lines of redis.conf, e.g. `['maxmemory 8mb']` */
-export async function startTestRedis(options: { config?: readonly string[] } = {}): Promise<TestRedis> {
+export interface TestRedisOptions {
+  /** Further lines of redis.conf, e.g. `['maxmemory 8mb']`. */
+  readonly config?: readonly string[];
+}
+
+export async function startTestRedis({ config = [] }: TestRedisOptions = {}): Promise<TestRedis> {
+  const choice = await chooseStore('redis');
+  return choice.from === 'container' ? startInContainer(choice.image, config) : startNative(config);
+}
+
+async function startInContainer(image: string, config: readonly string[]): Promise<TestRedis> {
+  // It takes a second to load, and native runs do without.
+  const { startStoreContainer } = await import('./stores/container.ts');
+  const password = randomBytes(12).toString('hex');
+  const urlOf = (host: string, port: number): string => `redis://:${password}@${host}:${port}`;
+  const lines = ['appendonly yes', 'save ""', `requirepass ${password}`, 'dir /data', ...config];
+  const container = await startStoreContainer({
+    image,
+    innerPort: 6379,
+    command: ['redis-server', ...lines.flatMap(asOption)],
+    probe: ({ host, port }) => ping(urlOf(host, port)),
+  });
+  const url = urlOf(container.host, container.port);
+  return { ...container, url, command: (name, ...words) => once(url, (client) => client.call(name, ...words)) };
+}
+
+/** `maxmemory 8mb` as `--maxmemory 8mb`. */
+function asOption(line: string): string[] {
+  const [name = '', ...values] = line.split(' ');
+  return [`--${name}`, ...values.map((value) => (value === '""' ? '' : value))];
+}
+
+async function startNative(extraConfig: readonly string[]): Promise<TestRedis> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-redis-'));
-  const extraConfig = options.config ?? [];
   const password = randomBytes(12).toString('hex');
   let redis = await startOnFreePort({ dataDir, password, extraConfig });
   const { url, port } = redis;
   return {
     url,
-    port,
-    get pid() {
-      return redis.pid;
-    },
     async stop() {
       redis.kill('SIGKILL');
       await redis.exited;
@@ -48,8 +76,8 @@ export async function startTestRedis(options: { config?: readonly string[] } = {
       redis.kill('SIGKILL');
       await redis.exited;
     },
-    pause: () => redis.kill('SIGSTOP'),
-    resume: () => redis.kill('SIGCONT'),
+    pause: async () => redis.kill('SIGSTOP'),
+    resume: async () => redis.kill('SIGCONT'),
     command: (name, ...words) => once(url, (client) => client.call(name, ...words)),
     async restart() {
       await redis.stop();
@@ -58,8 +86,14 @@ export async function startTestRedis(options: { config?: readonly string[] } = {
   };
 }
 
+async function ping(url: string): Promise<void> {
+  await once(url, (client) => client.ping());
+}
+
 async function once<T>(url: string, call: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(url, { maxRetriesPerRequest: 1 });
+  // What goes wrong, the call says.
+  client.on('error', () => undefined);
   try {
     return await call(client);
   } finally {

@@ -1,11 +1,8 @@
 // Set-up of the contract suite. With EVENTSTORE_URL the tests run against that
 // server, which other programs may be using at the same time: so every test has
 // its own stream names, and nobody may count all events of the server. Without
-// it each test file starts the embedded event store in a temp folder.
+// it each test file starts one of its own.
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   EventStoreDBClient,
@@ -18,24 +15,15 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import { afterAll, beforeAll } from 'vitest';
-import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 export type TestServer = { url: string; stop(): Promise<void> };
 
-/** The server that EVENTSTORE_URL names, else an embedded one with an empty log of its own. */
+/** The server that EVENTSTORE_URL names, else one of its own with an empty log. */
 async function testServer(): Promise<TestServer> {
   const url = process.env['EVENTSTORE_URL'];
-  if (url) return { url, stop: async () => {} };
-  const dataDir = await mkdtemp(join(tmpdir(), 'event-store-contract-'));
-  const server = await startEmbeddedEventStore({ dataDir, port: 0 });
-  return {
-    url: server.url,
-    async stop() {
-      await server.stop();
-      await rm(dataDir, { recursive: true, force: true });
-    },
-  };
+  return url ? { url, stop: async () => {} } : startTestEventStore();
 }
 
 /**

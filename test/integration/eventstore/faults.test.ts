@@ -57,14 +57,14 @@ test('a silent server is a fault within the time promised, and everything goes o
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
   const late = numberedEvents(1, 3);
-  server.pause();
+  await server.pause();
   const faults = await Promise.all([
     faultOf(store.append(stream, streamRevision(2), late)),
     faultOf(revisions(store, stream)),
     faultOf(store.ping()),
   ]);
   expect(faults.map(({ code }) => code)).toEqual(['outcome_unknown', 'store_unavailable', 'store_unavailable']);
-  server.resume();
+  await server.resume();
   await eventually(() => store.ping());
   expect(await store.append(stream, streamRevision(2), late)).toMatchObject({ kind: 'appended', revision: 3 });
   expect(await revisions(store, stream)).toEqual([0, 1, 2, 3]);
@@ -72,9 +72,9 @@ test('a silent server is a fault within the time promised, and everything goes o
 
 test('a server that is silent from the start is a fault within the time promised', async () => {
   const { server, store } = await setUp();
-  server.pause();
+  await server.pause();
   expect((await faultOf(store.append(newStream(), NO_EVENTS, numberedEvents(1)))).code).toBe('store_unavailable');
-  server.resume();
+  await server.resume();
   await eventually(() => store.ping());
   expect(await store.append(newStream(), NO_EVENTS, numberedEvents(1))).toMatchObject({ kind: 'appended' });
 });
@@ -89,9 +89,9 @@ test('a feed notices a silent server, and misses nothing once it speaks again', 
   await store.append(stream, NO_EVENTS, numberedEvents(3));
   const seen = follow(feed, stream);
   await eventually(() => expect(seen).toEqual([0, 1, 2]));
-  server.pause();
+  await server.pause();
   await eventually(() => expect(interruptions).toContainEqual(expect.any(Fault)));
-  server.resume();
+  await server.resume();
   await eventually(() => store.ping());
   await store.append(stream, streamRevision(2), numberedEvents(3, 3));
   await eventually(() => expect([...new Set(seen)]).toEqual([0, 1, 2, 3, 4, 5]));

@@ -32,9 +32,9 @@ beforeAll(async () => {
   parley = await startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
   await parley.ready();
 }, 60_000);
-afterEach(() => {
-  eventStore.resume();
-  redis.resume();
+afterEach(async () => {
+  await eventStore.resume();
+  await redis.resume();
 });
 afterAll(async () => {
   await parley?.stop();
@@ -102,12 +102,12 @@ describe('an import, when a store goes away and comes back', () => {
     },
     {
       what: 'the event store falls silent',
-      away: async () => eventStore.pause(),
-      back: async () => eventStore.resume(),
+      away: () => eventStore.pause(),
+      back: () => eventStore.resume(),
       says: 'event store',
     },
     { what: 'Redis dies', away: () => redis.kill9(), back: () => redis.restart(), says: 'redis' },
-    { what: 'Redis falls silent', away: async () => redis.pause(), back: async () => redis.resume(), says: 'redis' },
+    { what: 'Redis falls silent', away: () => redis.pause(), back: () => redis.resume(), says: 'redis' },
   ];
 
   it.each(failures)(
@@ -151,7 +151,7 @@ describe('an import, when a store stays away', () => {
 
   it('says at once that there is none to begin with', { timeout: 60_000 }, async () => {
     const { path } = await writeSource();
-    redis.pause();
+    await redis.pause();
     expect(await startImport(path, 1).exit).toEqual({
       code: 1,
       stdout: '',

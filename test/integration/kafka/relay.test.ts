@@ -178,10 +178,10 @@ describe('relay', { timeout: 120_000 }, () => {
     const stream = newStream();
     await append(stream, 0, numberedEvents(5));
     await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
-    broker.pause();
+    await broker.pause();
     await append(stream, 5, numberedEvents(5, 5));
     await eventually(() => relay.progress.problem !== null, WAIT);
-    broker.resume();
+    await broker.resume();
     await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
     expect(firstSights(revisionsOf(await carriedEvents(), stream))).toEqual(numbers(10));
     await relay.stop();

@@ -146,9 +146,9 @@ describe('subscriptions to topics', () => {
   it('notice a Redis that hangs without closing anything', async () => {
     const one = listen('topic{a}');
     await listening(one);
-    server.pause();
+    await server.pause();
     await eventually(() => one.told.at(-1) === '(deaf)');
-    server.resume();
+    await server.resume();
     await listening(one);
     expect(one.told).toEqual(['(listening)', '(deaf)', '(listening)']);
   }, 30_000);

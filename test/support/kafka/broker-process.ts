@@ -88,6 +88,19 @@ const FLAGS = [
   '-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info',
 ];
 
+/** Of a broker of tests, wherever it runs. */
+export const COMMON_SETTINGS = [
+  // A topic that nobody made is a mistake.
+  ['auto.create.topics.enable', 'false'],
+  ['offsets.topic.num.partitions', '1'],
+  ['group.initial.rebalance.delay.ms', '0'],
+  ['num.network.threads', '2'],
+  ['num.io.threads', '2'],
+  // One that was killed is registered still when it comes back: it is not to be waited for longer than that.
+  ['broker.session.timeout.ms', '2000'],
+  ['broker.heartbeat.interval.ms', '500'],
+] as const;
+
 function settings({ dataDir, port, controllerPort, member, listeners = [] }: BrokerPlace): string {
   const { id, controllerPorts } = member ?? { id: 1, controllerPorts: [controllerPort] };
   const voters = controllerPorts.map((at, index) => `${index + 1}@127.0.0.1:${at}`);
@@ -111,16 +124,8 @@ function settings({ dataDir, port, controllerPort, member, listeners = [] }: Bro
     // What is acknowledged is on two of three: one may die at any time.
     `min.insync.replicas=${replicas > 1 ? 2 : 1}`,
     `log.dirs=${dataDir}`,
-    // A topic that nobody made is a mistake.
-    'auto.create.topics.enable=false',
     `offsets.topic.replication.factor=${replicas}`,
-    'offsets.topic.num.partitions=1',
-    'group.initial.rebalance.delay.ms=0',
-    'num.network.threads=2',
-    'num.io.threads=2',
-    // One that was killed is registered still when it comes back: it is not to be waited for longer than that.
-    'broker.session.timeout.ms=2000',
-    'broker.heartbeat.interval.ms=500',
+    ...COMMON_SETTINGS.map((setting) => setting.join('=')),
     '',
   ].join('\n');
 }

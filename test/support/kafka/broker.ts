@@ -1,10 +1,12 @@
-/** A Kafka broker for a test, and the ways in which a broker can fail. */
+/** A Kafka broker for a test, and the ways in which a broker can fail: a container, or a native process. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Kafka, logLevel } from 'kafkajs';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { ensureKafkaBroker } from '#infra/set-up/kafka-broker.mjs';
-import { formatStorage, startBrokerProcess } from './broker-process.ts';
+import { chooseStore } from '../stores/choice.ts';
+import { COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
 import type { BrokerProcess } from './broker-process.ts';
 
 /** For the hook that starts one: the first time its jars have to be fetched, and Java may have to be installed. */
@@ -18,13 +20,12 @@ export interface TestKafka {
 }
 
 export interface TestKafkaProcess extends TestKafka {
-  readonly pid: number;
   /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
   kill9(): Promise<void>;
-  /** SIGSTOP: connections stay open, nothing answers. */
-  pause(): void;
-  /** SIGCONT. */
-  resume(): void;
+  /** It is frozen: connections stay open, nothing answers. */
+  pause(): Promise<void>;
+  /** Lets it go on; nothing if it was not paused. */
+  resume(): Promise<void>;
   /** Starts it again on the same ports and data, after it was killed, or after killing it. */
   restart(): Promise<void>;
 }
@@ -40,9 +41,48 @@ export async function startTestKafka(): Promise<TestKafka> {
 /**
  * One of its own, whatever `KAFKA_BROKERS` says: it is killed and paused.
  *
- * `KAFKA_TEST_VERSION` in the environment chooses another version than that of the pom.
+ * `KAFKA_TEST_VERSION` in the environment chooses another version than that of the pom, for a native one.
  */
 export async function startTestKafkaProcess(): Promise<TestKafkaProcess> {
+  const choice = await chooseStore('kafka');
+  return choice.from === 'container' ? startInContainer(choice.image) : startNative();
+}
+
+async function startInContainer(image: string): Promise<TestKafkaProcess> {
+  // It takes a second to load, and native runs do without.
+  const { startStoreContainer } = await import('../stores/container.ts');
+  const container = await startStoreContainer({
+    image,
+    innerPort: 9092,
+    environment: ({ host, port }) => containerSettings(`${host}:${port}`),
+    probe: async ({ host, port }) => {
+      const kafka = new Kafka({ brokers: [`${host}:${port}`], logLevel: logLevel.NOTHING, retry: { retries: 0 } });
+      const admin = kafka.admin();
+      await admin.connect();
+      await admin.describeCluster().finally(() => admin.disconnect());
+    },
+  });
+  return { ...container, brokers: [`${container.host}:${container.port}`] };
+}
+
+/** As the native one is set, by the names that the image of Apache Kafka takes. */
+function containerSettings(reachedAt: string): Record<string, string> {
+  return {
+    KAFKA_PROCESS_ROLES: 'broker,controller',
+    KAFKA_NODE_ID: '1',
+    KAFKA_CONTROLLER_QUORUM_VOTERS: '1@127.0.0.1:9093',
+    KAFKA_LISTENERS: 'PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093',
+    KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://${reachedAt}`,
+    KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
+    KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
+    ...Object.fromEntries(
+      COMMON_SETTINGS.map(([name, value]) => [`KAFKA_${name.toUpperCase().replaceAll('.', '_')}`, value]),
+    ),
+  };
+}
+
+async function startNative(): Promise<TestKafkaProcess> {
   const version = process.env['KAFKA_TEST_VERSION'];
   const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-'));
@@ -58,16 +98,13 @@ export async function startTestKafkaProcess(): Promise<TestKafkaProcess> {
   };
   return {
     brokers: [`127.0.0.1:${place.port}`],
-    get pid() {
-      return broker.pid;
-    },
     async stop() {
       await kill9();
       await rm(folder, { recursive: true, force: true });
     },
     kill9,
-    pause: () => broker.kill('SIGSTOP'),
-    resume: () => broker.kill('SIGCONT'),
+    pause: async () => broker.kill('SIGSTOP'),
+    resume: async () => broker.kill('SIGCONT'),
     async restart() {
       await kill9();
       broker = await startBrokerProcess(place);

@@ -1,0 +1,56 @@
+// `npm run test:containers`: the tests that use stores, with every store in a container, and those of the image.
+// Images come from a registry, or are built here of packages where none answers. Arguments choose other tests.
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { buildImages } from './build-images.mjs';
+import { candidatesOf, REAPER_IMAGE, STORE_IMAGES } from './images.mjs';
+import { ensureDocker, imageExists, pullImage, removeContainers } from './docker.mjs';
+import { root, setUp } from './run.mjs';
+import { say, SetUpError, tellErrors } from './say.mjs';
+
+/** What talks to stores through the harness, the stores' own ways to fail included. */
+const TESTS = [
+  'test/contract',
+  'test/integration/eventstore',
+  'test/integration/redis',
+  'test/integration/kafka',
+  'test/integration/readmodel',
+  'test/integration/projector',
+  'test/integration/channels',
+  'test/integration/interactions',
+  'test/integration/keys',
+  'test/containers',
+];
+
+await tellErrors(async () => {
+  const node = await setUp({ redis: true });
+  ensureDocker();
+  const missing = Object.keys(STORE_IMAGES).filter((kind) => !candidatesOf(kind).some(imageExists));
+  const notPulled = missing.filter((kind) => !pull(candidatesOf(kind)[0]));
+  for (const kind of notPulled) {
+    const { variable } = STORE_IMAGES[kind];
+    if (process.env[variable])
+      throw new SetUpError(`${variable} names an image that cannot be had: ${process.env[variable]}`);
+  }
+  if (notPulled.length > 0) await buildImages(notPulled);
+  if (!imageExists(REAPER_IMAGE)) pull(REAPER_IMAGE);
+
+  const asked = process.argv.slice(2);
+  const runId = randomUUID();
+  const { status } = spawnSync(
+    node,
+    [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', root, ...(asked.length === 0 ? TESTS : asked)],
+    { stdio: 'inherit', env: { ...process.env, PARLEY_TEST_STORES: 'containers', PARLEY_TEST_RUN: runId } },
+  );
+  // Where no reaper could be had, a run that was killed has left its own.
+  removeContainers(`parley.test=${runId}`);
+  process.exitCode = status ?? 1;
+});
+
+function pull(image) {
+  say(`pulling ${image} …`);
+  const pulled = pullImage(image);
+  if (!pulled) say(`${image} cannot be had: no registry answers, or it does not have it`);
+  return pulled;
+}

@@ -1,26 +1,27 @@
 #!/usr/bin/env node
-/** The `parley` command: administration of an installation, from the machine that holds it. */
-import { parseConfig } from '#libs/platform/config/index.ts';
-import { errorLines } from './errors.ts';
-import { parleyProgram } from './program.ts';
-import { openSession } from './session.ts';
+/** The `parley` command: runs Parley, and administers an installation from the machine that holds it. */
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 
-const program = parleyProgram({
-  environment: process.env,
-  openSession: () => openSession(parseConfig(process.env)),
-  print: (text) => void process.stdout.write(text),
-  screen: process.stdout.isTTY === true && !process.env['NO_COLOR'] ? process.stdout : undefined,
-  terminal: process.stderr.isTTY === true ? process.stderr : undefined,
-});
+import { DEFAULT_NODE_FLAGS } from '#libs/platform/config/node-flags.ts';
+import { ROLE_NAMES } from '#services/role-process/role-names.ts';
 
-// `parley list … | head`: whoever reads has enough.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+withFlags();
+// Half of what a start costs is to compile the same files again. Where it cannot be written, what is there is read.
+enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compiled'));
+// Only now: to load all of it takes longer than to begin again.
+const { runCli } = await import('./run.ts');
+await runCli(process.argv, process.env);
 
-try {
-  await program.parseAsync(process.argv);
-} catch (error) {
-  for (const line of errorLines(error)) process.stderr.write(`parley: ${line}\n`);
-  process.exitCode = 1;
+/**
+ * A process that serves wants other flags of Node than a command: then this one begins again as a Node that has
+ * them, with the same id, terminal and signals. Flags that somebody has given by hand are left as they are.
+ */
+function withFlags(): void {
+  const [, main = '', name = ''] = process.argv;
+  const serves = name === 'standalone' || ROLE_NAMES.some((role) => role === name);
+  const flags = (process.env['PARLEY_NODE_FLAGS'] || DEFAULT_NODE_FLAGS).split(/\s+/).filter(Boolean);
+  if (!serves || process.execArgv.length > 0 || flags.length === 0) return;
+  // Not known to every system that Node runs on.
+  process.execve?.(process.execPath, [process.execPath, ...flags, main, ...process.argv.slice(2)], process.env);
 }

@@ -7,15 +7,17 @@ import { importCommand } from './import.command.ts';
 import { keysCommand } from './keys.command.ts';
 import { organizationsCommand } from './organizations.command.ts';
 import { rebuildCommand } from './rebuild.command.ts';
+import { runCommands } from './run.command.ts';
 import { tailCommand } from './tail.command.ts';
 import { usersCommand } from './users.command.ts';
 
 /** All commands. Nothing is opened before one of them runs. */
 export function parleyProgram(parts: CliParts): Command {
-  return new Command('parley')
+  const program = new Command('parley')
     .description(
-      'Administers a Parley: the one that runs on DATA_DIR, the stores that EVENTSTORE_URL and REDIS_URL name, or, when nothing runs, the data folder itself.',
+      'Runs Parley, and administers it: the one that runs on DATA_DIR, the stores that EVENTSTORE_URL and REDIS_URL name, or, when nothing runs, the data folder itself.',
     )
+    .commandsGroup('Administration:')
     .addCommand(organizationsCommand(parts))
     .addCommand(usersCommand(parts))
     .addCommand(keysCommand(parts))
@@ -24,5 +26,8 @@ export function parleyProgram(parts: CliParts): Command {
     .addCommand(backupCommand(parts))
     .addCommand(importCommand(parts))
     .addCommand(exportCommand(parts))
-    .addCommand(tailCommand(parts));
+    .addCommand(tailCommand(parts))
+    .commandsGroup('Processes, until they are told to stop:');
+  for (const command of runCommands(parts)) program.addCommand(command);
+  return program;
 }

@@ -15,6 +15,7 @@ export function serverOptions(
     probes: platform.probes,
     metrics: platform.metrics,
     logger: platform.log,
+    stopping: platform.stopping,
     upgrades: platform.upgrades,
     info: {
       title: 'Parley',

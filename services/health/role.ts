@@ -13,6 +13,7 @@ export const healthRole: Role<Platform, Config> = {
       tokenSecret: platform.tokenSecret,
       probes: platform.probes,
       metrics: platform.metrics,
+      stopping: platform.stopping,
       logger: platform.log,
       info: { title: 'Parley', version: '0.1.0', description: 'Health and metrics of a process without a gateway.' },
     });

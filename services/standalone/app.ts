@@ -83,6 +83,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     ...stores,
     log,
     metrics: parts.metrics ?? createMetrics(),
+    stopping: stops.stopping,
     tokenSecret: config.tokenSecret ?? `of ${folder.instanceId}`,
   });
   stops.add('clients of the stores', () => platform.close());
@@ -103,7 +104,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   const baseUrl = url ?? `http://${config.host}:${config.port}`;
   await folder.publish({ ...stores, baseUrl });
 
-  return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop() };
+  return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop(config.stopDelayMs) };
 }
 
 /** An event store of somebody else may still be starting, or be away for a moment. */

@@ -5,9 +5,10 @@ import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
  * Finds out before anything is started whether the address can be listened on, and tells what to do if
  * not. Somebody may still take it in between: then the role that listens gets the error.
  *
+ * @param command what the operator types, for the line that says how
  * @throws StartRefusal
  */
-export async function ensureListenable(host: string, port: number): Promise<void> {
+export async function ensureListenable(host: string, port: number, command = 'npm start'): Promise<void> {
   const server = createServer();
   try {
     await new Promise<void>((resolve, reject) => {
@@ -15,20 +16,25 @@ export async function ensureListenable(host: string, port: number): Promise<void
       server.listen(port, host, resolve);
     });
   } catch (error) {
-    throw listenRefusal(error, host, port) ?? error;
+    throw listenRefusal(error, host, port, command) ?? error;
   }
   await new Promise((resolve) => server.close(resolve));
 }
 
 /** The refusal for an error of `listen`; undefined for any other error. */
-export function listenRefusal(error: unknown, host: string, port: number): StartRefusal | undefined {
+export function listenRefusal(
+  error: unknown,
+  host: string,
+  port: number,
+  command = 'npm start',
+): StartRefusal | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'EADDRINUSE':
-      return new StartRefusal(`port ${port} of ${host} is in use; choose another: PORT=${nextPort(port)} npm start`);
+      return new StartRefusal(`port ${port} of ${host} is in use; choose another: PORT=${nextPort(port)} ${command}`);
     case 'EACCES':
       return new StartRefusal(
-        `port ${port} may not be opened by this user; choose one above 1023: PORT=8080 npm start`,
+        `port ${port} may not be opened by this user; choose one above 1023: PORT=8080 ${command}`,
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':

@@ -1,5 +1,4 @@
-import { bootstrap } from '#libs/features/keys/index.ts';
-import { composeFeatures } from '#services/features.ts';
+import { bootstrapOn } from '#services/bootstrap.ts';
 import { gatewayRole } from '#services/gateway/role.ts';
 import { healthRole } from '#services/health/role.ts';
 import { projectorRole } from '#services/projector/role.ts';
@@ -13,15 +12,5 @@ export const parts: StandaloneParts = {
   // Realtime stops first: while it sends away its sockets, the gateway still answers.
   roles: [projectorRole, relayRole, gatewayRole, realtimeRole],
   withoutGateway: healthRole,
-  bootstrap(platform, { bootstrapKey, dataDir }) {
-    const { organizations, users, keys } = composeFeatures(platform);
-    return bootstrap({
-      store: platform.store,
-      organizations: organizations.commands,
-      users: users.commands,
-      keys: keys.commands,
-      dataDir,
-      bootstrapKey,
-    });
-  },
+  bootstrap: (platform, { bootstrapKey, dataDir }) => bootstrapOn(platform, { bootstrapKey, dataDir }),
 };

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
+import type { RoleName } from '#services/role-process/role-names.ts';
 import { eventually } from './eventually.ts';
 import { ApiClient } from './api-client.ts';
 
@@ -15,6 +16,7 @@ export interface ParleyProcess {
   readonly port: number;
   /** Key of the first organization. */
   readonly apiKey: string;
+  /** A role of its own runs in it, and is to leave it empty. */
   readonly dataDir: string;
   readonly pid: number;
   /** Everything that it has printed and logged, over all restarts. */
@@ -35,11 +37,17 @@ export interface ParleyProcess {
   restart(): Promise<void>;
   /** Resolves when `/health/ready` says so. */
   ready(): Promise<void>;
+  /** Sends a signal and does not wait. */
+  signal(name: NodeJS.Signals): void;
+  /** Resolves when the process is gone. @returns its exit code, null if a signal has ended it */
+  ended(): Promise<number | null>;
   /** SIGTERM; removes its data. @returns the exit code, null if it had to be killed */
   stop(): Promise<number | null>;
 }
 
 export interface ParleyProcessOptions {
+  /** Runs `parley <role>`, which needs the addresses of both stores, instead of the whole. */
+  readonly role?: RoleName;
   readonly eventstoreUrl?: string;
   readonly redisUrl?: string;
   readonly apiKey?: string;
@@ -50,6 +58,7 @@ export interface ParleyProcessOptions {
 }
 
 const MAIN = resolve(import.meta.dirname, '../../services/standalone/main.ts');
+const COMMAND = resolve(import.meta.dirname, '../../services/cli/main.ts');
 /** Most of the start of a process is reading TypeScript: with what an earlier one has made of it, it takes a third. */
 const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
 const STOP_MS = 15_000;
@@ -63,12 +72,14 @@ export async function startParleyProcess(options: ParleyProcessOptions = {}): Pr
   const baseUrl = `http://127.0.0.1:${port}`;
   const apiKey = options.apiKey ?? createApiKey();
   const api = new ApiClient(baseUrl, apiKey);
-  const env = environmentOf(options, { PORT: String(port), DATA_DIR: dataDir, PARLEY_BOOTSTRAP_KEY: apiKey });
+  const place = options.role === undefined ? { DATA_DIR: dataDir } : {};
+  const env = environmentOf(options, { PORT: String(port), ...place, PARLEY_BOOTSTRAP_KEY: apiKey });
+  const command = options.role === undefined ? [MAIN] : [COMMAND, options.role];
   let output = '';
   let child: ChildProcess;
 
   function launch(): void {
-    child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    child = spawn(process.execPath, command, { cwd: dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
     child.stdout?.on('data', (chunk) => (output += String(chunk)));
     child.stderr?.on('data', (chunk) => (output += String(chunk)));
   }
@@ -76,10 +87,12 @@ export async function startParleyProcess(options: ParleyProcessOptions = {}): Pr
 
   async function start({ wait = true }: { readonly wait?: boolean } = {}): Promise<void> {
     launch();
-    if (wait) await eventually(listening, { timeoutMs: START_MS, everyMs: 50 });
+    if (wait) await eventually(async () => !alive() || (await listening()), { timeoutMs: START_MS, everyMs: 50 });
+    if (wait && !alive()) {
+      throw new Error(`Parley ended (${child.exitCode ?? child.signalCode}):\n${output.slice(-3_000)}`);
+    }
   }
   async function listening(): Promise<boolean> {
-    if (!alive()) throw new Error(`Parley ended (${child.exitCode ?? child.signalCode}):\n${output.slice(-3_000)}`);
     return (await api.get('/health/live', { timeoutMs: 1_000 })).status === 200;
   }
 
@@ -101,6 +114,11 @@ export async function startParleyProcess(options: ParleyProcessOptions = {}): Pr
     async restart() {
       await terminate(child);
       await start();
+    },
+    signal: (name) => void child.kill(name),
+    async ended() {
+      if (alive()) await once(child, 'exit');
+      return child.exitCode;
     },
     async ready() {
       await eventually(

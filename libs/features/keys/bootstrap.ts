@@ -3,7 +3,7 @@ import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { systemClock } from '#libs/kernel/clock.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { ORGANIZATION } from '#libs/features/organizations/index.ts';
 import type { OrganizationCommands } from '#libs/features/organizations/index.ts';
@@ -22,8 +22,11 @@ export interface BootstrapParts {
   readonly organizations: OrganizationCommands;
   readonly users: UserCommands;
   readonly keys: KeyCommands;
-  /** A folder of ours that survives a crash. Holds the first key until it was shown. */
-  readonly dataDir: string;
+  /**
+   * A folder of ours that survives a crash. Holds the first key until it was shown. Null where there is none: then
+   * no random key is made, for nobody could be sure to see it.
+   */
+  readonly dataDir: string | null;
   /** `PARLEY_BOOTSTRAP_KEY`: a key to install instead of a random one. */
   readonly bootstrapKey?: string | undefined;
 }
@@ -43,31 +46,27 @@ export const FIRST_ORGANIZATION: EntityId = derivedId(NAMESPACE, 'organization')
 const OWNER: EntityId = derivedId(NAMESPACE, 'owner');
 
 /**
- * Safe to call at every start, and to be killed at any moment. A `bootstrapKey` is installed at each start;
+ * Safe to call at every start, by any number of processes at once, and to be killed at any moment. A `bootstrapKey` is installed at each start;
  * once revoked, it stays revoked. What it does not ask for: whether the read models are complete.
  *
  * @throws StartRefusal for a `bootstrapKey` that cannot be a key; `Fault` while the event store is away
  */
 export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
   const { bootstrapKey, dataDir, organizations, users } = parts;
-  if (bootstrapKey !== undefined && !canBeKey(bootstrapKey)) {
-    throw new StartRefusal(
-      `PARLEY_BOOTSTRAP_KEY must have ${OWN_KEY_FORM}; one that begins with parley_live_ must be one of ours`,
-    );
-  }
+  refuseUnusableKey(bootstrapKey);
 
   // 1. A random key is on the disk before it is in the log: from here on, no crash can lose it.
-  const file = join(dataDir, 'first-key');
-  let apiKey = await savedSecret(file);
-  if (apiKey === null && bootstrapKey === undefined && !(await isBootstrapped(parts.store))) {
+  const file = dataDir === null ? null : join(dataDir, 'first-key');
+  let apiKey = file === null ? null : await savedSecret(file);
+  if (file !== null && apiKey === null && bootstrapKey === undefined && !(await isBootstrapped(parts.store))) {
     apiKey = newKey().secret;
     await saveSecret(file, apiKey);
   }
 
   // 2. Keys first, the organization last: once it exists, all of this has been done.
   for (const secret of [bootstrapKey, apiKey]) if (typeof secret === 'string') await install(parts, secret);
-  await users.create(step('owner'), { id: OWNER, displayName: 'Owner', email: null, imageUrl: null });
-  await organizations.create(step('organization'), {
+  await users.create(step(), { id: OWNER, displayName: 'Owner', email: null, imageUrl: null });
+  await organizations.create(step(), {
     id: FIRST_ORGANIZATION,
     name: 'Default organization',
     application: null,
@@ -78,8 +77,18 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
     organizationId: FIRST_ORGANIZATION,
     userId: OWNER,
     apiKey,
-    shown: () => rm(file, { force: true }),
+    async shown() {
+      if (file !== null) await rm(file, { force: true });
+    },
   };
+}
+
+/** @throws StartRefusal for a `PARLEY_BOOTSTRAP_KEY` that cannot be a key: known before any store is asked */
+export function refuseUnusableKey(bootstrapKey: string | undefined): void {
+  if (bootstrapKey === undefined || canBeKey(bootstrapKey)) return;
+  throw new StartRefusal(
+    `PARLEY_BOOTSTRAP_KEY must have ${OWN_KEY_FORM}; one that begins with parley_live_ must be one of ours`,
+  );
 }
 
 async function install({ keys }: BootstrapParts, secret: string): Promise<void> {
@@ -90,7 +99,7 @@ async function install({ keys }: BootstrapParts, secret: string): Promise<void> 
     expiresAt: null,
   };
   const key = newKey(secret);
-  const result = await keys.issue(step(`key ${key.id}`), description, 'operator', key);
+  const result = await keys.issue(step(), description, 'operator', key);
   if (!result.ok || result.key.organizationId !== FIRST_ORGANIZATION) {
     throw new StartRefusal('PARLEY_BOOTSTRAP_KEY is a key of another organization; choose another one');
   }
@@ -101,9 +110,13 @@ async function isBootstrapped(store: EventStore): Promise<boolean> {
   return false;
 }
 
-function step(name: string): CommandContext {
+/**
+ * A command of its own in each process. Under one id for all of them the log would take what the slower ones append
+ * for a repetition, and they would believe in events of their own, with times of their own, that are in no log.
+ */
+function step(): CommandContext {
   return {
-    commandId: derivedId(NAMESPACE, `command ${name}`),
+    commandId: newId(),
     organizationId: FIRST_ORGANIZATION,
     actor: { type: 'system', id: 'bootstrap' },
     at: systemClock.now(),

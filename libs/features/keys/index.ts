@@ -9,7 +9,7 @@
  *     const authenticator = new KeyAuthenticator(new KeyDirectory(platform));
  *     const stop = changes.inform(authenticator);
  */
-export { bootstrap, FIRST_ORGANIZATION } from './bootstrap.ts';
+export { bootstrap, FIRST_ORGANIZATION, refuseUnusableKey } from './bootstrap.ts';
 export type { Bootstrapped, BootstrapParts } from './bootstrap.ts';
 export { KeyAuthenticator } from './key-authenticator.ts';
 export { KeyChanges } from './key-changes.ts';

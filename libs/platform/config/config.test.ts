@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, parseConfig, type Variables } from './config.ts';
+import { ConfigError, parseConfig, type Needs, type Variables } from './config.ts';
 import { describeConfig } from './describe-config.ts';
 
 describe('configuration', () => {
@@ -25,6 +25,7 @@ describe('configuration', () => {
       rateLimitPerAddress: 120_000,
       requestTimeoutMs: 15_000,
       stopTimeoutMs: 10_000,
+      stopDelayMs: 0,
     });
   });
 
@@ -64,6 +65,16 @@ describe('configuration', () => {
       'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud"',
       'CORS_ORIGINS must hold origins like https://app.example.com; "example.com/x" is none',
     ]);
+  });
+
+  it('names what is missing together with what is wrong', () => {
+    const needs = { by: 'the role relay', variables: ['REDIS_URL', 'KAFKA_BROKERS'] } as const;
+    expect(problemsOf({ PORT: 'x', REDIS_URL: ' ' }, needs)).toEqual([
+      'PORT must be a whole number from 0 to 65535; it is "x"',
+      'REDIS_URL is missing; the role relay needs it',
+      'KAFKA_BROKERS is missing; the role relay needs it',
+    ]);
+    expect(problemsOf({ REDIS_URL: 'redis://cache' }, { ...needs, variables: ['REDIS_URL'] })).toEqual([]);
   });
 
   it.each(['-1', '1.5', '65536', '0x10', '1e3', '999999999999999999999'])('refuses %s as a port', (PORT) => {
@@ -128,9 +139,9 @@ describe('description of the configuration', () => {
   });
 });
 
-function problemsOf(variables: Variables): readonly string[] {
+function problemsOf(variables: Variables, needs?: Needs): readonly string[] {
   try {
-    parseConfig(variables);
+    parseConfig(variables, needs);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
 import type { KafkaConfig } from './kafka.ts';
+import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
 import { integer, listOf, network, oneOf, origin, text, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -57,11 +58,14 @@ export const environment = z.object({
   STOP_TIMEOUT_MS: integer(100, 600_000)
     .prefault('10000')
     .describe('Milliseconds that each part gets to finish its work when Parley stops; all together get 30 seconds.'),
+  STOP_DELAY_MS: integer(0, 120_000)
+    .prefault('0')
+    .describe('Milliseconds to go on serving after being told to stop, while `/health/ready` says 503 already.'),
   // Read by the set-up before this schema exists; it stands here to be listed with the others.
   PARLEY_NODE_FLAGS: z
     .string()
-    .prefault('--max-semi-space-size=64 --single-threaded-gc')
-    .describe('Flags of the Node process that `npm start` runs Parley in.'),
+    .prefault(DEFAULT_NODE_FLAGS)
+    .describe('Flags of the Node process that `npm start` or `npx parley <role>` runs Parley in.'),
 });
 
 export type VariableName = keyof typeof environment.shape;
@@ -90,6 +94,14 @@ export interface Config extends KafkaConfig {
   readonly rateLimitPerAddress: number;
   readonly requestTimeoutMs: number;
   readonly stopTimeoutMs: number;
+  readonly stopDelayMs: number;
+}
+
+/** What somebody cannot do without. */
+export interface Needs {
+  /** For the message: `the role relay`. */
+  readonly by: string;
+  readonly variables: readonly VariableName[];
 }
 
 /** All that is wrong with the environment, one line per problem, each naming its variable. */
@@ -107,11 +119,11 @@ export class ConfigError extends Error {
  * @param variables usually `process.env`; an empty variable counts as unset
  * @throws ConfigError
  */
-export function parseConfig(variables: Variables): Config {
+export function parseConfig(variables: Variables, needs?: Needs): Config {
   const given = setVariables(variables);
   const parsed = environment.safeParse(given);
   const apart = parsed.success ? [] : problemsOf(parsed.error);
-  const problems = [...apart, ...kafkaProblems(given)];
+  const problems = [...apart, ...missingOf(given, needs), ...kafkaProblems(given)];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const values = parsed.data;
   return {
@@ -132,6 +144,7 @@ export function parseConfig(variables: Variables): Config {
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,
     stopTimeoutMs: values.STOP_TIMEOUT_MS,
+    stopDelayMs: values.STOP_DELAY_MS,
   };
 }
 
@@ -147,6 +160,11 @@ function orConfigError<T>(work: () => T): T {
   } catch (error) {
     throw new ConfigError([error instanceof Error ? error.message : String(error)]);
   }
+}
+
+function missingOf(given: Variables, needs: Needs | undefined): readonly string[] {
+  const missing = (needs?.variables ?? []).filter((name) => given[name] === undefined);
+  return missing.map((name) => `${name} is missing; ${needs?.by} needs it`);
 }
 
 export type Variables = Readonly<Record<string, string | undefined>>;

@@ -21,7 +21,7 @@ interface ProbeResult {
 interface Operations {
   readonly probes: readonly ReadinessProbe[];
   readonly metrics: Metrics;
-  readonly isClosing: () => boolean;
+  readonly isStopping: () => boolean;
 }
 
 const PROBE_MS = 2_000;
@@ -29,7 +29,7 @@ const PROBE_MS = 2_000;
 const REUSE_MS = 250;
 
 /** `/health/live`, `/health/ready` and `/metrics`: for orchestrators, without authentication. */
-export function operationRoutes(app: HttpApp, { probes, metrics, isClosing }: Operations): void {
+export function operationRoutes(app: HttpApp, { probes, metrics, isStopping }: Operations): void {
   const config = { public: true };
   const schema = { hide: true };
   const alive = Buffer.from('{"status":"ok"}');
@@ -43,10 +43,10 @@ export function operationRoutes(app: HttpApp, { probes, metrics, isClosing }: Op
       latest = { at: performance.now(), results: runProbes(probes) };
     }
     const checks = await latest.results;
-    const ready = !isClosing() && Object.values(checks).every(({ status }) => status === 'ok');
+    const ready = !isStopping() && Object.values(checks).every(({ status }) => status === 'ok');
     void reply.header('cache-control', 'no-store').code(ready ? 200 : 503);
     if (!ready) void reply.header('retry-after', '2');
-    return { status: ready ? 'ok' : isClosing() ? 'stopping' : 'down', checks };
+    return { status: ready ? 'ok' : isStopping() ? 'stopping' : 'down', checks };
   });
 
   app.get('/metrics', { config, schema }, async (_request, reply) =>

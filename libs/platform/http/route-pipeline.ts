@@ -24,6 +24,9 @@ export interface Pipeline {
   readonly idempotency: IdempotencyStore | undefined;
   readonly positions: PositionWaiter | undefined;
   readonly handlerTimeoutMs: number;
+  /** Nothing new is to come here. */
+  readonly isStopping: () => boolean;
+  /** What comes all the same is refused. */
   readonly isClosing: () => boolean;
 }
 
@@ -59,7 +62,7 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
       logger.debug({ request_id, method, route: route.url, status, duration_ms }, 'answered');
     }
     // Or the connection would stay open after the last answer, and the stop would wait for it.
-    if (pipeline.isClosing()) void reply.header('connection', 'close');
+    if (pipeline.isStopping()) void reply.header('connection', 'close');
     done();
   };
   route.onSend = [...listed(route.onSend), measure];

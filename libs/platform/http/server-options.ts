@@ -46,6 +46,8 @@ export interface HttpServerOptions {
   /** What `/health/ready` asks. */
   readonly probes?: readonly ReadinessProbe[];
   readonly metrics: Metrics;
+  /** Once it aborts, `/health/ready` says 503 and answers end their connections; else all goes on until `close`. */
+  readonly stopping?: AbortSignal;
   /** Where requests for websockets go. Without it they are answered as if they asked for none. */
   readonly upgrades?: Upgrades;
   readonly logger?: Logger;

@@ -25,6 +25,7 @@ const GRACE_MS = 10_000;
 export async function buildHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   let closing = false;
   const isClosing = (): boolean => closing;
+  const isStopping = (): boolean => closing || options.stopping?.aborted === true;
   const app = createApp(options);
   const allowed = createAllowedMethods();
 
@@ -59,13 +60,14 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
       idempotency: options.idempotency,
       positions: options.positions,
       handlerTimeoutMs: options.handlerTimeoutMs ?? 30_000,
+      isStopping,
       isClosing,
     });
   });
   setNotFound(app, allowed, limiters);
 
   // 3. The routes
-  operationRoutes(app, { probes: options.probes ?? [], metrics: options.metrics, isClosing });
+  operationRoutes(app, { probes: options.probes ?? [], metrics: options.metrics, isStopping });
   options.routes(app);
   openApiRoute(app);
   await app.ready();

@@ -8,21 +8,24 @@ export interface ProcessOptions {
   readonly log: LifecycleLog;
   /** Writes a line for the operator. Default: standard error. */
   readonly print?: (line: string) => void;
-  /** The whole stop takes no longer than this, else the process ends hard. Default 30,000. */
-  readonly stopLimitMs?: number;
+  /** Milliseconds that the parts go on when the process was told to stop, known once they have been started. */
+  readonly stopDelayMs?: () => number;
 }
 
 /** One press of Ctrl-C arrives several times: from the terminal, from npm, from the set-up in front of us. */
 const SAME_SIGNAL_MS = 1_500;
+/** The whole stop takes no longer than this, besides its delay; else the process ends hard. */
+const STOP_LIMIT_MS = 30_000;
 
 /**
  * Runs until SIGINT, SIGTERM or SIGHUP, or until the process in front of us is gone; a second signal ends
- * it at once. An error that nobody caught is logged and ends the process: its state is unknown.
+ * it at once. An error that nobody caught is logged and ends the process: its state is unknown. A refusal that
+ * comes to light only after the start is told like one at the start.
  *
  * Exit codes: 0 after a clean stop, 1 when it could not start or stop properly or an error was left over,
  * 130 when it was told twice.
  */
-export function runProcess({ start, log, print = printError, stopLimitMs = 30_000 }: ProcessOptions): void {
+export function runProcess({ start, log, print = printError, stopDelayMs = () => 0 }: ProcessOptions): void {
   let firstSignalAt: number | undefined;
   const started = Promise.withResolvers<{ stop(): Promise<readonly string[] | void> }>();
 
@@ -36,7 +39,7 @@ export function runProcess({ start, log, print = printError, stopLimitMs = 30_00
     setTimeout(() => {
       print('parley: the stop took too long; ended without finishing it');
       process.exit(1);
-    }, stopLimitMs).unref();
+    }, STOP_LIMIT_MS + stopDelayMs()).unref();
     const failed = await (await started.promise).stop();
     process.exit(failed === undefined || failed.length === 0 ? 0 : 1);
   }
@@ -66,6 +69,9 @@ export function refusalLines(error: unknown): readonly string[] | undefined {
 
 function exitOnLeftOverErrors(log: LifecycleLog, print: (line: string) => void): void {
   const exit = (error: unknown): void => {
+    const refusal = refusalLines(error);
+    for (const line of refusal ?? []) print(`parley: ${line}`);
+    if (refusal !== undefined) process.exit(1);
     log.error({ err: error }, 'an error was left over; ending the process');
     print(`parley: an error was left over: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
     process.exit(1);

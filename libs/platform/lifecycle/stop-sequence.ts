@@ -1,3 +1,4 @@
+import { pause } from './backoff.ts';
 import type { LifecycleLog } from './log.ts';
 
 /**
@@ -6,15 +7,24 @@ import type { LifecycleLog } from './log.ts';
  */
 export interface StopSequence {
   add(name: string, stop: () => Promise<void> | void, limitMs?: number): void;
-  /** Later calls wait for the first. Resolves with the names of the parts that did not stop properly. */
-  stop(): Promise<readonly string[]>;
+  /** Aborts as soon as the stop begins: from then on nothing new is to be sent here. */
+  readonly stopping: AbortSignal;
+  /**
+   * Later calls wait for the first. Resolves with the names of the parts that did not stop properly.
+   *
+   * @param afterMs how long all of them go on first, so that load balancers see in time what `stopping` says
+   */
+  stop(afterMs?: number): Promise<readonly string[]>;
 }
 
 export function createStopSequence(log: LifecycleLog, defaultLimitMs: number): StopSequence {
   const parts: { name: string; stop: () => Promise<void> | void; limitMs: number }[] = [];
-  let stopping: Promise<readonly string[]> | undefined;
+  const begun = new AbortController();
+  let stopped: Promise<readonly string[]> | undefined;
 
-  async function stopAll(): Promise<readonly string[]> {
+  async function stopAll(afterMs: number): Promise<readonly string[]> {
+    begun.abort();
+    if (afterMs > 0) await pause(afterMs, new AbortController().signal);
     const failed: string[] = [];
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
       try {
@@ -31,7 +41,8 @@ export function createStopSequence(log: LifecycleLog, defaultLimitMs: number): S
     add(name, stop, limitMs = defaultLimitMs) {
       parts.push({ name, stop, limitMs });
     },
-    stop: () => (stopping ??= stopAll()),
+    stopping: begun.signal,
+    stop: (afterMs = 0) => (stopped ??= stopAll(afterMs)),
   };
 }
 

@@ -23,6 +23,8 @@ export interface Platform {
   readonly tokenSecret: string;
   /** What `/health/ready` of this process asks; roles add theirs when they start. */
   readonly probes: ReadinessProbe[];
+  /** Aborts when this process is told to stop: before anything of it stops. */
+  readonly stopping: AbortSignal;
   /** Where whoever has an HTTP server meets whoever serves websockets. */
   readonly upgrades: Upgrades;
   close(): Promise<void>;
@@ -34,6 +36,8 @@ export interface PlatformOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tokenSecret: string;
+  /** Absent: whoever opens it never says so. */
+  readonly stopping?: AbortSignal;
 }
 
 /**
@@ -61,6 +65,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     metrics,
     tokenSecret,
     probes: [eventStoreProbe(store), redisProbe(redis)],
+    stopping: options.stopping ?? new AbortController().signal,
     upgrades: new Upgrades(),
     async close() {
       topics.close();

@@ -1,0 +1,29 @@
+import { parseConfig } from '#libs/platform/config/index.ts';
+import type { Variables } from '#libs/platform/config/index.ts';
+
+import { errorLines } from './errors.ts';
+import { parleyProgram } from './program.ts';
+import { openSession } from './session.ts';
+
+/** Runs the command that the arguments name. A failure is told on standard error, and is exit code 1. */
+export async function runCli(argv: readonly string[], environment: Variables): Promise<void> {
+  const program = parleyProgram({
+    environment,
+    openSession: () => openSession(parseConfig(environment)),
+    print: (text) => void process.stdout.write(text),
+    screen: process.stdout.isTTY === true && !environment['NO_COLOR'] ? process.stdout : undefined,
+    terminal: process.stderr.isTTY === true ? process.stderr : undefined,
+  });
+
+  // `parley list … | head`: whoever reads has enough.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    for (const line of errorLines(error)) process.stderr.write(`parley: ${line}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Config } from '#libs/platform/config/index.ts';
+import { startBackgroundJob, StartRefusal, type Role } from '#libs/platform/lifecycle/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+import { bootstrapOn } from '#services/bootstrap.ts';
+
+/**
+ * Makes the first organization as soon as the log can be reached; until then the process is not ready. Any number of
+ * processes may do it at once: the log takes the events of one, and the others find them there.
+ */
+export const bootstrapJob: Role<Platform, Config> = {
+  name: 'bootstrap',
+  async start(platform, { bootstrapKey }) {
+    const { log } = platform;
+    let ok = false;
+    platform.probes.push({ name: 'bootstrap', check: async () => ({ ok }) });
+    const job = startBackgroundJob({
+      name: 'bootstrap',
+      log,
+      backoff: { maxMs: 3_000 },
+      async run() {
+        await bootstrapOn(platform, { bootstrapKey, dataDir: null });
+        ok = true;
+      },
+      // A key that belongs to somebody else stays so.
+      isFatal: (error) => error instanceof StartRefusal,
+      onFatal: throwUncaught,
+    });
+    return job;
+  },
+};
+
+/** Nobody waits for the job: what it cannot mend ends the process, which says why. */
+function throwUncaught(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
+}

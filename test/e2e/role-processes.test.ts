@@ -1,0 +1,201 @@
+/** `parley <role>`: each role in a process of its own, on stores that all of them share. The tests build on each other. */
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FIRST_ORGANIZATION } from '#libs/features/keys/index.ts';
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { createApiKey } from '#libs/platform/http/index.ts';
+import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { asRecord, readLog } from '#test/support/log-reader.ts';
+import { startParleyProcess, type ParleyProcess, type ParleyProcessOptions } from '#test/support/parley-process.ts';
+import { newChannel, post } from '#test/support/realtime/nodes.ts';
+import { openRaw } from '#test/support/realtime/raw-session.ts';
+import type { RawWebsocket } from '#test/support/realtime/raw-websocket.ts';
+import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
+
+/** Ends what hangs: many processes start at once, and others may want the same cores. */
+const HANGS_MS = 240_000;
+const WAIT = { timeoutMs: 120_000, everyMs: 50 };
+
+interface Processes {
+  readonly gateways: readonly [ParleyProcess, ParleyProcess];
+  /** Is to be stopped while it has a request in flight. */
+  readonly busyGateway: ParleyProcess;
+  /** Goes on serving when it is told to stop. */
+  readonly slowGateway: ParleyProcess;
+  readonly realtime: readonly [ParleyProcess, ParleyProcess];
+  readonly projector: ParleyProcess;
+  readonly relay: ParleyProcess;
+}
+
+const apiKey = createApiKey();
+const running: ParleyProcess[] = [];
+let eventStore: TestEventStoreProcess;
+let redis: TestRedis;
+let processes: Processes;
+
+beforeAll(async () => {
+  [eventStore, redis] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestRedis()]);
+  await Promise.all([eventStore.kill9(), redis.kill9()]);
+  const [one, other, busyGateway, slowGateway, left, right, projector, relay] = await Promise.all([
+    start({ role: 'gateway' }),
+    start({ role: 'gateway' }),
+    start({ role: 'gateway', env: { REQUEST_TIMEOUT_MS: '120000' } }),
+    start({ role: 'gateway', env: { STOP_DELAY_MS: '120000' } }),
+    start({ role: 'realtime' }),
+    start({ role: 'realtime' }),
+    start({ role: 'projector' }),
+    // Nobody is at this address: a relay stands by all the same.
+    start({ role: 'relay', env: { KAFKA_BROKERS: `127.0.0.1:${await freePort()}` } }),
+  ]);
+  processes = { gateways: [one, other], busyGateway, slowGateway, realtime: [left, right], projector, relay };
+}, HANGS_MS);
+
+afterAll(async () => {
+  await Promise.all(running.map((parley) => parley.stop()));
+  await Promise.all([eventStore?.stop(), redis?.stop()]);
+}, HANGS_MS);
+
+async function start({ env, ...options }: ParleyProcessOptions): Promise<ParleyProcess> {
+  const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey };
+  const parley = await startParleyProcess({ ...stores, env: { STOP_TIMEOUT_MS: '25000', ...env }, ...options });
+  running.push(parley);
+  return parley;
+}
+
+async function health({ api }: ParleyProcess): Promise<{ status: number; state: unknown; down: readonly string[] }> {
+  const reply = await api.get('/health/ready');
+  const { status: state, checks } = asRecord(reply.json());
+  const down = Object.entries(asRecord(checks)).filter(([, check]) => asRecord(check)['status'] !== 'ok');
+  return { status: reply.status, state, down: down.map(([name]) => name) };
+}
+
+describe('role processes', { timeout: HANGS_MS }, () => {
+  it('wait for stores that are away, and say so', async () => {
+    for (const parley of running) {
+      expect(await parley.api.get('/health/live')).toMatchObject({ status: 200 });
+      const { status, state, down } = await health(parley);
+      expect({ status, state }).toEqual({ status: 503, state: 'down' });
+      expect(down).toEqual(expect.arrayContaining(['event_store', 'redis']));
+    }
+    expect((await health(processes.slowGateway)).down).toContain('bootstrap');
+    await Promise.all([eventStore.restart(), redis.restart()]);
+    await Promise.all(running.map((parley) => eventually(() => parley.ready(), WAIT)));
+  });
+
+  it('make one first organization with one key, however many gateways start at once', async () => {
+    const events = (await readLog(eventStore.url, '')).filter(({ stream }) => !stream.startsWith('$'));
+    expect(events.map(({ type }) => type).toSorted()).toEqual([
+      'KeyIssued.v1',
+      'OrganizationCreated.v1',
+      'UserCreated.v1',
+    ]);
+    for (const { api } of [...processes.gateways, processes.busyGateway, processes.slowGateway]) {
+      const { items } = asRecord((await api.get('/api/v1/organizations')).json());
+      expect(items).toMatchObject([{ id: FIRST_ORGANIZATION }]);
+    }
+  });
+
+  let sockets: readonly RawWebsocket[] = [];
+
+  it('serve together what one process serves, each its part', async () => {
+    const { gateways, realtime, projector, relay } = processes;
+    const channel = await newChannel(gateways[0].api);
+    sockets = await Promise.all(
+      realtime.map(({ port }) => openRaw({ port, api: gateways[1].api }, channel, { resume: { after: 0 } })),
+    );
+    expect(await post(gateways[1].api, channel, 'said at the other gateway')).toBe(2);
+    for (const socket of sockets) {
+      await socket.until(({ texts }) => texts.some((text) => text.includes('said at the other gateway')), 60_000);
+    }
+    await eventually(async () => {
+      const { checks } = asRecord((await projector.api.get('/health/ready')).json());
+      return asRecord(asRecord(asRecord(checks)['projection'])['detail'])['caught_up'] === true;
+    }, WAIT);
+    for (const { api } of [...realtime, projector, relay]) {
+      expect((await api.get('/api/v1/channels')).status).toBe(404);
+      expect((await api.get('/metrics')).status).toBe(200);
+    }
+  });
+
+  it('finish the request that is in flight before they end', async () => {
+    const { busyGateway } = processes;
+    const body = JSON.stringify({ type: 'websocket', name: 'half-way' });
+    const request = await beginRequest(busyGateway.port, body.length);
+    let answer = '';
+    request.on('data', (chunk) => (answer += String(chunk)));
+    busyGateway.signal('SIGTERM');
+    // It listens no more: whoever comes now is refused, and the one before is still being heard.
+    await eventually(() => isRefused(busyGateway.port), WAIT);
+    const ended = once(request, 'close');
+    request.write(body);
+    await ended;
+    expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*"half-way"/);
+    expect(await busyGateway.ended()).toBe(0);
+  });
+
+  it('say that they stop while they go on serving, and end at once when they are told again', async () => {
+    const { slowGateway } = processes;
+    slowGateway.signal('SIGTERM');
+    await eventually(async () => (await health(slowGateway)).state === 'stopping', WAIT);
+    expect(await slowGateway.api.get('/health/ready')).toMatchObject({ status: 503 });
+    expect(await slowGateway.api.get('/api/v1/channels')).toMatchObject({
+      status: 200,
+      headers: { connection: 'close' },
+    });
+    await eventually(() => {
+      slowGateway.signal('SIGTERM');
+      return !slowGateway.alive();
+    }, WAIT);
+    expect(await slowGateway.ended()).toBe(130);
+  });
+
+  it('send their sockets elsewhere when they stop, end well, and leave nothing on the disk', async () => {
+    const left = running.filter((parley) => parley.alive());
+    expect(left).toHaveLength(6);
+    for (const [at, parley] of left.entries()) parley.signal(at % 2 === 0 ? 'SIGTERM' : 'SIGINT');
+    for (const socket of sockets) expect(await socket.closed({ timeoutMs: 60_000 })).toBe(1012);
+    expect(await Promise.all(left.map((parley) => parley.ended()))).toEqual([0, 0, 0, 0, 0, 0]);
+    for (const { dataDir } of running) expect(await readdir(dataDir)).toEqual([]);
+  });
+
+  it('that cannot start say why, all of it, and end', async () => {
+    const env = { PARLEY_TOKEN_SECRET: 'short', LOG_LEVEL: 'loud' };
+    const refused = start({ role: 'relay', redisUrl: '', env });
+    await expect(refused).rejects.toThrow(/^Parley ended \(1\):/);
+    const lines = String(await refused.catch((error: unknown) => error)).split('\n');
+    expect(lines.filter((line) => line.startsWith('parley: '))).toEqual([
+      'parley: PARLEY_TOKEN_SECRET needs at least 16 characters',
+      expect.stringMatching(/^parley: LOG_LEVEL must be one of /),
+      'parley: REDIS_URL is missing; the role relay needs it',
+      'parley: KAFKA_BROKERS is missing; the role relay needs it',
+    ]);
+  });
+});
+
+/** A request of which all but the body was sent, and has arrived. */
+async function beginRequest(port: number, length: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  const continued = once(socket, 'data');
+  socket.write(
+    `POST /api/v1/channels HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${apiKey}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${length}\r\nexpect: 100-continue\r\n\r\n`,
+  );
+  const [answer] = await continued;
+  expect(String(answer)).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+  return socket;
+}
+
+async function isRefused(port: number): Promise<boolean> {
+  const socket = connect({ host: '127.0.0.1', port });
+  try {
+    await once(socket, 'connect');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    socket.destroy();
+  }
+}

@@ -14,13 +14,32 @@ const LEFT_OUT = /\.test\.ts$|\/(dist|node_modules)$|^infra\/(package|set-up)$/;
 /** What is read at run time besides code. */
 const ASSETS = new Set(['.lua']);
 
+/** As in the repository, with something written. */
+const COMPILATION = {
+  extends: './tsconfig.base.json',
+  compilerOptions: {
+    rootDir: '.',
+    outDir: '../package',
+    noEmit: false,
+    declaration: true,
+    rewriteRelativeImportExtensions: true,
+  },
+  include: FOLDERS,
+};
+
 interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly description: string;
   readonly license: string;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
 }
+
+/** What may be imported, by the name of its module. */
+const ENTRIES = { './testing': 'services/testing/index', './testing/container': 'services/testing/parley-container' };
+/** Only who imports the entry that needs it has to install it. */
+const OPTIONAL = 'testcontainers';
 
 /**
  * @param workshop an empty folder
@@ -33,7 +52,7 @@ export async function buildPackage(root: string, workshop: string): Promise<stri
   await mkdir(folder);
   for (const name of FOLDERS) await copy(root, source, folder, name);
   await cp(join(root, 'tsconfig.json'), join(source, 'tsconfig.base.json'));
-  await cp(join(root, 'infra/package/tsconfig.json'), join(source, 'tsconfig.json'));
+  await writeFile(join(source, 'tsconfig.json'), JSON.stringify(COMPILATION));
   await writeFile(join(source, 'package.json'), '{"type":"module"}');
   await symlink(join(root, 'node_modules'), join(source, 'node_modules'));
   await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], source);
@@ -66,8 +85,10 @@ async function write(file: string, text: string): Promise<void> {
 
 async function writeManifest(root: string, folder: string): Promise<void> {
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
-  const { name, version, description, license, dependencies } = manifest;
-  const from = (module: string) => ({ types: `./${module}.d.ts`, default: `./${module}.js` });
+  const { name, version, description, license, dependencies, devDependencies } = manifest;
+  const entries = Object.entries(ENTRIES)
+    .filter(([, module]) => existsSync(join(folder, `${module}.js`)))
+    .map(([entry, module]) => [entry, { types: `./${module}.d.ts`, default: `./${module}.js` }]);
   const own = {
     name,
     version,
@@ -77,11 +98,10 @@ async function writeManifest(root: string, folder: string): Promise<void> {
     // As `startParley` says it.
     engines: { node: '>=22.13' },
     bin: { parley: 'services/cli/main.js' },
-    exports: {
-      './testing': from('services/testing/index'),
-      './package.json': './package.json',
-    },
+    exports: { ...Object.fromEntries(entries), './package.json': './package.json' },
     dependencies,
+    peerDependencies: { [OPTIONAL]: `>=${devDependencies[OPTIONAL]}` },
+    peerDependenciesMeta: { [OPTIONAL]: { optional: true } },
   };
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(own, null, 2)}\n`);
   await cp(join(root, 'docs/testing.md'), join(folder, 'README.md'));

@@ -1,13 +1,16 @@
 /** Parley, packed and installed in a project of somebody else, whose tests and commands use it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { eventually } from '#test/support/eventually.ts';
 import { installParley } from '#test/support/parley-package.ts';
 import type { InstalledParley } from '#test/support/parley-package.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const GENEROUS = { timeout: 300_000 };
+const GENEROUS = { timeout: 600_000 };
 
 const CONSUMER = `
 import { startParley } from 'parley/testing';
@@ -92,6 +95,31 @@ describe('the packed Parley', GENEROUS, () => {
   it('brings the command', async () => {
     const variables: unknown = JSON.parse(await project.run('npx', '--no-install', 'parley', 'config', '--json'));
     expect(variables).toContainEqual(expect.objectContaining({ name: 'PORT', value: '8080' }));
+  });
+
+  it('runs Parley by the command', async () => {
+    const { PATH = '', HOME = '' } = process.env;
+    const env = { PATH, HOME, PORT: '0', DATA_DIR: join(project.folder, 'data'), LOG_LEVEL: 'warn' };
+    const command = join(project.folder, 'node_modules/.bin/parley');
+    const running = spawn(process.execPath, [command, 'standalone'], { cwd: project.folder, env });
+    try {
+      let output = '';
+      for (const stream of [running.stdout, running.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+      const url = await eventually(
+        () => {
+          const found = /http:\/\/127\.0\.0\.1:\d+(?=\/api)/.exec(output)?.[0];
+          if (found === undefined) throw new Error(`not started: ${output}`);
+          return found;
+        },
+        { timeoutMs: GENEROUS.timeout },
+      );
+      expect((await fetch(`${url}/openapi.json`)).status).toBe(200);
+      const ended = once(running, 'exit');
+      running.kill('SIGTERM');
+      expect(await ended).toEqual([0, null]);
+    } finally {
+      running.kill('SIGKILL');
+    }
   });
 });
 

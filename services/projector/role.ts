@@ -34,9 +34,9 @@ export const projectorRole: Role<Platform, Config> = {
       skippedEvents,
     );
     platform.probes.push(projectionProbe(loop, feed));
-    // A Redis that comes back may have lost its newest writes: go back to what it says it has.
+    // A Redis (or a node of it) that comes back may have lost its newest writes: go back to what it says it has.
     const restart = (): void => loop.restart();
-    redis.on('ready', restart);
+    const stopRestarting = redis.onReady(restart);
     const job = startBackgroundJob({ name: 'projection', log, run: (signal) => loop.run(signal) });
     const old = new OldReadModels(redis);
     const cleaning = startBackgroundJob({
@@ -46,7 +46,7 @@ export const projectorRole: Role<Platform, Config> = {
     });
     return {
       async stop() {
-        redis.off('ready', restart);
+        stopRestarting();
         await Promise.all([job.stop(), cleaning.stop()]);
       },
     };

@@ -5,7 +5,7 @@ import { createReadStream } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 
 import { dumpReadModels, digestOfDump } from '#test/support/read-model-dump.ts';
 import { startTestRedis } from '#test/support/redis.ts';
@@ -110,9 +110,10 @@ async function recordFinalKeys(task: Omit<ApplyTask, 'redisUrl'>, file: string):
   const redis = await startTestRedis();
   try {
     await askOnce<ApplyAnswer>('sides/parley-apply.process.ts', { ...task, redisUrl: redis.url });
-    const client = new Redis(redis.url);
+    const client = connectRedis(redis.url);
+    await waitForRedis(client, 5_000);
     const dump = await dumpReadModels(client);
-    client.disconnect();
+    client.close();
     if (Object.keys(dump).length === 0) throw new Error('nothing was applied');
     await writeFile(
       file,
@@ -127,11 +128,12 @@ async function recordFinalKeys(task: Omit<ApplyTask, 'redisUrl'>, file: string):
 }
 
 async function digestAt(url: string): Promise<string> {
-  const client = new Redis(url);
+  const client = connectRedis(url);
   try {
+    await waitForRedis(client, 5_000);
     return digestOfDump(await dumpReadModels(client));
   } finally {
-    client.disconnect();
+    client.close();
   }
 }
 

@@ -116,7 +116,7 @@ async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance
     ...instance,
     async stop() {
       await instance.stop();
-      redis.disconnect();
+      redis.close();
     },
   };
 }

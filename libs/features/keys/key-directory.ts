@@ -5,7 +5,6 @@ import { userProjection } from '#libs/features/users/index.ts';
 import type { User } from '#libs/features/users/index.ts';
 import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
 import type { Projection } from '#libs/platform/readmodel/index.ts';
-import { guarded } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { keyIdOf } from './key-form.ts';
@@ -115,7 +114,8 @@ export class KeyDirectory {
   /** @returns null if it does not have all that is needed */
   async #inReadModel(id: EntityId): Promise<FoundKey | null> {
     const { redis } = this.#platform;
-    const [organizationId] = await guarded(redis.hkeys(keyOwnerKeys(id).members));
+    const { members } = keyOwnerKeys(id);
+    const [organizationId] = await redis.send(members, (node) => node.hkeys(members));
     if (organizationId === undefined) return null;
     const key = await this.#snapshot(keyProjection, organizationId, id);
     if (key === null || key === 'withdrawn') return null;

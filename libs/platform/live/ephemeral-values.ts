@@ -1,8 +1,8 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { FRAME_FLAG } from './event-frame.ts';
 import { encodeValue } from './live-message.ts';
@@ -44,7 +44,7 @@ export class EphemeralValues {
   readonly #functions: FunctionLibrary;
   readonly #kind: EphemeralKind;
 
-  constructor(redis: Redis, kind: EphemeralKind) {
+  constructor(redis: RedisClient, kind: EphemeralKind) {
     this.#functions = new FunctionLibrary(redis, new URL('./lua/ephemeral-values.lua', import.meta.url));
     this.#kind = kind;
   }

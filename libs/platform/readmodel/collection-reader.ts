@@ -1,7 +1,5 @@
-import type { Redis } from 'ioredis';
-
 import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
-import { guarded } from '#libs/platform/redis/redis.ts';
+import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 
 import { LargeReplies } from './large-replies.ts';
 
@@ -32,12 +30,12 @@ const MAX_FIELDS = 512;
  * All methods throw `Fault` `store_unavailable`.
  */
 export class CollectionReader {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #large = new LargeReplies();
   /** By hash, what is asked for in this turn of the event loop. */
   readonly #turns = new Map<string, Turn>();
 
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     this.#redis = redis;
   }
 
@@ -60,7 +58,7 @@ export class CollectionReader {
 
   #newTurn(hash: string): Turn {
     const fields: string[] = [];
-    const read = (some: readonly string[]) => guarded(this.#redis.hmgetBuffer(hash, ...some));
+    const read = (some: readonly string[]) => this.#redis.send(hash, (node) => node.hmgetBuffer(hash, ...some));
     const values = new Promise<readonly (Buffer | null)[]>((resolve, reject) => {
       atEndOfTurn(this.#redis, () => {
         if (this.#turns.get(hash)?.fields === fields) this.#turns.delete(hash);
@@ -79,8 +77,8 @@ export class CollectionReader {
     const high = before === undefined ? '+inf' : `(${before}`;
     const members =
       order === 'asc'
-        ? await guarded(this.#redis.zrangebyscore(set, low, high, 'LIMIT', offset, limit))
-        : await guarded(this.#redis.zrevrangebyscore(set, high, low, 'LIMIT', offset, limit));
+        ? await this.#redis.send(set, (node) => node.zrangebyscore(set, low, high, 'LIMIT', offset, limit))
+        : await this.#redis.send(set, (node) => node.zrevrangebyscore(set, high, low, 'LIMIT', offset, limit));
     return members.map(Number);
   }
 
@@ -89,22 +87,24 @@ export class CollectionReader {
     const last = limit < 0 ? -1 : offset + limit - 1;
     const members =
       order === 'asc'
-        ? await guarded(this.#redis.zrange(set, String(offset), String(last)))
-        : await guarded(this.#redis.zrevrange(set, offset, last));
+        ? await this.#redis.send(set, (node) => node.zrange(set, String(offset), String(last)))
+        : await this.#redis.send(set, (node) => node.zrevrange(set, offset, last));
     return members.map(Number).filter((number) => number > (after ?? -Infinity) && number < (before ?? Infinity));
   }
 
   async count(set: string, { after, before }: Pick<NumberRange, 'after' | 'before'>): Promise<number> {
     const low = after === undefined ? '-inf' : `(${after}`;
     const high = before === undefined ? '+inf' : `(${before}`;
-    return guarded(this.#redis.zcount(set, low, high));
+    return this.#redis.send(set, (node) => node.zcount(set, low, high));
   }
 
   /** The members of a sorted set that have one of the scores, by their score. */
   async withScores(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
     const wanted = new Map(scores.map((score) => [score, [] as string[]]));
-    const found = await guarded(
-      Promise.all(rangesOver(scores).map(([low, high]) => this.#redis.zrangebyscore(set, low, high, 'WITHSCORES'))),
+    const found = await Promise.all(
+      rangesOver(scores).map(([low, high]) =>
+        this.#redis.send(set, (node) => node.zrangebyscore(set, low, high, 'WITHSCORES')),
+      ),
     );
     for (const flat of found) {
       for (let at = 0; at + 1 < flat.length; at += 2) wanted.get(Number(flat[at + 1]))?.push(flat[at] ?? '');
@@ -116,24 +116,24 @@ export class CollectionReader {
   /** The scores of members of a sorted set, null for those that are not in it. */
   async scores(set: string, members: readonly string[]): Promise<(number | null)[]> {
     if (members.length === 0) return [];
-    const scores = await guarded(this.#redis.zmscore(set, ...members));
+    const scores = await this.#redis.send(set, (node) => node.zmscore(set, ...members));
     return scores.map((score) => (score === null ? null : Number(score)));
   }
 
   /** Length of a string in bytes; 0 if it is not there. */
   async byteLength(key: string): Promise<number> {
-    return guarded(this.#redis.strlen(key));
+    return this.#redis.send(key, (node) => node.strlen(key));
   }
 
   /** The bytes of a string from one place to another, both inclusive. */
   async bytes(key: string, from: number, to: number): Promise<Buffer> {
-    return guarded(this.#redis.getrangeBuffer(key, from, to));
+    return this.#redis.send(key, (node) => node.getrangeBuffer(key, from, to));
   }
 
   /** Which of the numbers are in a sorted set. */
   async contained(set: string, numbers: readonly number[]): Promise<boolean[]> {
     if (numbers.length === 0) return [];
-    const scores = await guarded(this.#redis.zmscore(set, ...numbers.map(String)));
+    const scores = await this.#redis.send(set, (node) => node.zmscore(set, ...numbers.map(String)));
     return scores.map((score) => score !== null);
   }
 }

@@ -1,10 +1,12 @@
 import type { Redis } from 'ioredis';
 
 import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
-import { guarded } from '#libs/platform/redis/redis.ts';
+import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
+import { bytesOf } from '#libs/platform/redis/values.ts';
 
 import { decodeDocument } from './document.ts';
 import type { Document } from './document.ts';
+import { MarkedReads } from './marked-reads.ts';
 import { PROJECTION_KEYS } from './read-model.keys.ts';
 
 /** What is stored of an entity, and whether the read models held the whole log at that very moment. */
@@ -13,17 +15,20 @@ export interface FoundDocument {
   readonly isComplete: boolean;
 }
 
+type Values = readonly (Buffer | null | Error)[];
+
 /** A read that waits for the values of its turn; it knows which of them are its own. */
 interface Waiting {
-  settle(values: readonly (Buffer | null)[]): void;
+  settle(values: Values): void;
   reject(error: unknown): void;
 }
 
-/** Reads of one turn of the event loop. */
+/** Reads of one turn of the event loop, from one node. */
 interface Turn {
   isComplete?: Promise<boolean>;
+  readonly node: Redis | null;
   /** Begins with the mark of completeness. */
-  readonly keys: string[];
+  readonly keys: [string, ...string[]];
   readonly waiting: Waiting[];
 }
 
@@ -32,22 +37,25 @@ const MAX_KEYS = 512;
 
 /**
  * Reads stored documents as bytes. Reads that are asked for in one turn of the event loop go to Redis
- * as one `MGET`, which is what makes many small reads cheap.
+ * as one `MGET` (in a cluster, together to each node), which is what makes many small reads cheap.
  *
  * @throws `Fault` `store_unavailable`
  */
 export class DocumentReader {
-  readonly #redis: Redis;
-  #turn: Turn | null = null;
+  readonly #redis: RedisClient;
+  readonly #marked: MarkedReads;
+  /** By node: one that is slow holds up nobody else. On one server there is one, which need not be looked for. */
+  readonly #turns = new Map<Redis | null, Turn>();
 
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     this.#redis = redis;
+    this.#marked = new MarkedReads(redis);
   }
 
   // Written without intermediate promises and arrays: this is what every read of an entity runs through.
   one(key: string): Promise<FoundDocument> {
     return new Promise((resolve, reject) => {
-      const { keys, waiting } = this.#turnFor(1);
+      const { keys, waiting } = this.#turnFor(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
       const from = keys.push(key) - 1;
       const settle: Waiting['settle'] = (values) =>
         resolve({ document: decoded(values[from]), isComplete: Boolean(values[0]) });
@@ -60,7 +68,8 @@ export class DocumentReader {
    * anything else that is sent in it by `atEndOfTurn`.
    */
   isComplete(): Promise<boolean> {
-    const turn = this.#turnFor(0);
+    // Apart from all values: in a cluster, looking at them again is no help to who reads other things meanwhile.
+    const turn = this.#turnFor(null, 0);
     turn.isComplete ??= new Promise((resolve, reject) => {
       turn.waiting.push({ settle: ([complete]) => resolve(Boolean(complete)), reject });
     });
@@ -70,8 +79,9 @@ export class DocumentReader {
   /** Documents in the order of `keys`, null for those that are not there. */
   async many(keys: readonly string[]): Promise<(Document | null)[]> {
     if (keys.length === 0) return [];
+    if (!this.#redis.isOneServer) return bytesOf(await this.#redis.values(keys)).map(decoded);
     return new Promise((resolve, reject) => {
-      const turn = this.#turnFor(keys.length);
+      const turn = this.#turnFor(null, keys.length);
       const from = turn.keys.length;
       turn.keys.push(...keys);
       const settle: Waiting['settle'] = (values) => resolve(values.slice(from, from + keys.length).map(decoded));
@@ -79,20 +89,26 @@ export class DocumentReader {
     });
   }
 
-  #turnFor(count: number): Turn {
-    if (this.#turn !== null && this.#turn.keys.length + count > MAX_KEYS) this.#flush();
-    if (this.#turn === null) {
-      this.#turn = { keys: [PROJECTION_KEYS.complete], waiting: [] };
-      atEndOfTurn(this.#redis, () => this.#flush(), { first: true });
+  #turnFor(node: Redis | null, count: number): Turn {
+    let turn = this.#turns.get(node);
+    if (turn !== undefined && turn.keys.length + count > MAX_KEYS) {
+      this.#flush(turn);
+      turn = undefined;
     }
-    return this.#turn;
+    if (turn === undefined) {
+      const begun: Turn = { node, keys: [PROJECTION_KEYS.complete], waiting: [] };
+      this.#turns.set(node, begun);
+      atEndOfTurn(this.#redis, () => this.#flush(begun), { first: true });
+      return begun;
+    }
+    return turn;
   }
 
-  #flush(): void {
-    const turn = this.#turn;
-    if (turn === null) return;
-    this.#turn = null;
-    guarded(this.#redis.mgetBuffer(turn.keys)).then(
+  #flush(turn: Turn): void {
+    // A full one has gone before the end of its turn.
+    if (this.#turns.get(turn.node) !== turn) return;
+    this.#turns.delete(turn.node);
+    this.#marked.read(turn.keys).then(
       (values) => {
         for (const one of turn.waiting) settle(one, values);
       },
@@ -104,7 +120,7 @@ export class DocumentReader {
 }
 
 /** A document that cannot be decoded is the fault of its reader alone, not of those in the same turn. */
-function settle(one: Waiting, values: readonly (Buffer | null)[]): void {
+function settle(one: Waiting, values: Values): void {
   try {
     one.settle(values);
   } catch (error) {
@@ -112,6 +128,7 @@ function settle(one: Waiting, values: readonly (Buffer | null)[]): void {
   }
 }
 
-function decoded(value: Buffer | null | undefined): Document | null {
+function decoded(value: Buffer | Error | null | undefined): Document | null {
+  if (value instanceof Error) throw value;
   return value ? decodeDocument(value) : null;
 }

@@ -1,6 +1,4 @@
-import type { Redis } from 'ioredis';
-
-import { guarded } from '#libs/platform/redis/redis.ts';
+import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 
 import type { ListKeys } from './read-model.keys.ts';
 
@@ -41,7 +39,7 @@ export function idOfMember(member: string): string {
  * @throws `Fault` `store_unavailable`
  */
 export async function readList(
-  redis: Redis,
+  redis: RedisClient,
   list: ListKeys,
   facets: readonly [string, ...string[]],
   page: ListPage,
@@ -49,30 +47,33 @@ export async function readList(
   const keys = facets.map((facet) => `${list.indexPrefix}${facet}`);
   // The intersection of one set with nothing is counted member by member; its own count is known.
   const [only, ...more] = keys;
-  const total = await guarded(more.length === 0 ? redis.zcard(only ?? '') : redis.zintercard(keys.length, ...keys));
+  const total = await redis.send(keys[0] ?? '', (node) =>
+    more.length === 0 ? node.zcard(only ?? '') : node.zintercard(keys.length, ...keys),
+  );
   if (total === 0) return { members: [], total, hasNext: false };
   const [first, ...others] = await rarestFirst(redis, keys);
   const members =
     others.length === 0 && page.after === null
-      ? await guarded(redis.zrevrange(first ?? '', page.offset, page.offset + page.size))
+      ? await redis.send(first ?? '', (node) => node.zrevrange(first ?? '', page.offset, page.offset + page.size))
       : await scan(redis, first ?? '', others, page);
   return { members: members.slice(0, page.size), total, hasNext: members.length > page.size };
 }
 
-async function rarestFirst(redis: Redis, keys: readonly string[]): Promise<string[]> {
+async function rarestFirst(redis: RedisClient, keys: readonly string[]): Promise<string[]> {
   if (keys.length === 1) return [...keys];
-  const counts = await guarded(Promise.all(keys.map((key) => redis.zcard(key))));
+  const counts = await Promise.all(keys.map((key) => redis.send(key, (node) => node.zcard(key))));
   return [...keys].sort((a, b) => (counts[keys.indexOf(a)] ?? 0) - (counts[keys.indexOf(b)] ?? 0));
 }
 
 /** Walks `key` downwards from the cursor, keeping what is in all of `others`, until the page is full. */
-async function scan(redis: Redis, key: string, others: readonly string[], page: ListPage): Promise<string[]> {
+async function scan(redis: RedisClient, key: string, others: readonly string[], page: ListPage): Promise<string[]> {
   const wanted = page.size + 1;
   let toSkip = page.after === null ? page.offset : 0;
   let max = page.after === null ? '+' : `(${page.after}`;
   const kept: string[] = [];
   while (kept.length < wanted) {
-    const step = await guarded(redis.zrange(key, max, '-', 'BYLEX', 'REV', 'LIMIT', 0, STEP));
+    const from = max;
+    const step = await redis.send(key, (node) => node.zrange(key, from, '-', 'BYLEX', 'REV', 'LIMIT', 0, STEP));
     const matching = await keepMembersOf(redis, step, others);
     kept.push(...matching.slice(toSkip));
     toSkip = Math.max(0, toSkip - matching.length);
@@ -83,8 +84,12 @@ async function scan(redis: Redis, key: string, others: readonly string[], page: 
   return kept.slice(0, wanted);
 }
 
-async function keepMembersOf(redis: Redis, members: readonly string[], others: readonly string[]): Promise<string[]> {
+async function keepMembersOf(
+  redis: RedisClient,
+  members: readonly string[],
+  others: readonly string[],
+): Promise<string[]> {
   if (members.length === 0 || others.length === 0) return [...members];
-  const scores = await guarded(Promise.all(others.map((other) => redis.zmscore(other, ...members))));
+  const scores = await Promise.all(others.map((other) => redis.send(other, (node) => node.zmscore(other, ...members))));
   return members.filter((_, index) => scores.every((ofOne) => ofOne[index] !== null));
 }

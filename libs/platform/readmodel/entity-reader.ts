@@ -1,8 +1,7 @@
-import type { Redis } from 'ioredis';
-
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 
 import type { Document } from './document.ts';
 import { DocumentReader } from './document-reader.ts';
@@ -43,7 +42,7 @@ export interface EntityPlace {
  * rather than lack entries.
  */
 export class EntityReader {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #readModel: ReadModel;
   readonly #projector: Projector;
   readonly #documents: DocumentReader;
@@ -51,7 +50,7 @@ export class EntityReader {
   /** Entities that are being brought up to date, by their revision keys. */
   readonly #catchingUp = new Map<string, Promise<boolean>>();
 
-  constructor(redis: Redis, readModel: ReadModel, projector: Projector) {
+  constructor(redis: RedisClient, readModel: ReadModel, projector: Projector) {
     this.#redis = redis;
     this.#readModel = readModel;
     this.#projector = projector;

@@ -1,6 +1,5 @@
-import type { Redis } from 'ioredis';
-
-import { guarded } from '#libs/platform/redis/redis.ts';
+import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
+import { textsOf } from '#libs/platform/redis/values.ts';
 
 import { projectionKeys, PROJECTION_KEYS, READ_MODEL_VERSION, readModelPrefix } from './read-model.keys.ts';
 
@@ -20,10 +19,10 @@ const STEP = 1_000;
  * Omissions: read models of newer versions are left alone, for whoever goes back to an older one.
  */
 export class OldReadModels {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #sightings = new Map<number, Sighting>();
 
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     this.#redis = redis;
   }
 
@@ -36,7 +35,7 @@ export class OldReadModels {
   async look(): Promise<number[]> {
     const older = Array.from({ length: READ_MODEL_VERSION - 1 }, (_, index) => index + 1);
     const keys = older.flatMap((version) => [projectionKeys(version).build, projectionKeys(version).checkpoint]);
-    const [ours, ...found] = await guarded(this.#redis.mget(PROJECTION_KEYS.checkpoint, ...keys));
+    const [ours, ...found] = textsOf(await this.#redis.values([PROJECTION_KEYS.checkpoint, ...keys]));
     const removed: number[] = [];
     for (const [index, version] of older.entries()) {
       const [build = null, checkpoint = null] = found.slice(2 * index, 2 * index + 2);
@@ -55,16 +54,11 @@ export class OldReadModels {
   /** What names the version goes last: an end that was cut short is seen, and made up for, at a later look. */
   async #remove(version: number): Promise<void> {
     const { build, checkpoint, complete } = projectionKeys(version);
-    await guarded(this.#redis.del(complete));
-    let cursor = '0';
-    do {
-      const match = `${readModelPrefix(version)}*`;
-      const [next, keys] = await guarded(this.#redis.scan(cursor, 'MATCH', match, 'COUNT', STEP));
-      const others = keys.filter((key) => key !== build && key !== checkpoint);
-      if (others.length > 0) await guarded(this.#redis.unlink(...others));
-      cursor = next;
-    } while (cursor !== '0');
-    await guarded(this.#redis.del(build, checkpoint));
+    await this.#redis.remove([complete]);
+    for await (const keys of this.#redis.scan(`${readModelPrefix(version)}*`, STEP)) {
+      await this.#redis.remove(keys.filter((key) => key !== build && key !== checkpoint));
+    }
+    await this.#redis.remove([build, checkpoint]);
     this.#sightings.delete(version);
   }
 }

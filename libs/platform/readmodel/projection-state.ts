@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 
-import type { Redis } from 'ioredis';
-
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
-import { guarded } from '#libs/platform/redis/redis.ts';
+import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
+import { bytesOf, textsOf } from '#libs/platform/redis/values.ts';
 
+import { MarkedReads } from './marked-reads.ts';
 import { ownerOf, PROJECTION_KEYS, READ_MODEL_PREFIX } from './read-model.keys.ts';
 import { READ_MODEL_FUNCTIONS } from './read-model.ts';
 
@@ -26,18 +26,20 @@ const CLEAR_STEP = 1_000;
  * All methods throw `Fault` `store_unavailable`.
  */
 export class ProjectionState {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
+  readonly #marked: MarkedReads;
   readonly #functions: FunctionLibrary;
 
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     this.#redis = redis;
+    this.#marked = new MarkedReads(redis);
     this.#functions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
   }
 
   /** Joins the current building of the read models, or begins one if they were emptied. */
   async begin(): Promise<ProjectionStart> {
-    await guarded(this.#redis.set(PROJECTION_KEYS.build, randomUUID(), 'NX'));
-    const [build, checkpoint] = await guarded(this.#redis.mget(PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
+    await this.#redis.send(PROJECTION_KEYS.build, (node) => node.set(PROJECTION_KEYS.build, randomUUID(), 'NX'));
+    const [build, checkpoint] = textsOf(await this.#redis.values([PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint]));
     if (typeof build !== 'string') throw new Fault('not_caught_up', 'The read models were emptied just now');
     return { build, from: typeof checkpoint === 'string' ? decodePosition(checkpoint) : 'start' };
   }
@@ -56,7 +58,7 @@ export class ProjectionState {
 
   /** Whether the read models are still those of `build`. */
   async isCurrent(build: string): Promise<boolean> {
-    return (await guarded(this.#redis.get(PROJECTION_KEYS.build))) === build;
+    return (await this.#redis.send(PROJECTION_KEYS.build, (node) => node.get(PROJECTION_KEYS.build))) === build;
   }
 
   /**
@@ -64,7 +66,8 @@ export class ProjectionState {
    * Redis, a rebuild), "not there" may mean "not yet", and a list may lack entries.
    */
   async isComplete(): Promise<boolean> {
-    return (await guarded(this.#redis.exists(PROJECTION_KEYS.complete))) === 1;
+    const [complete] = await this.#marked.read([PROJECTION_KEYS.complete]);
+    return Boolean(complete);
   }
 
   /**
@@ -72,7 +75,7 @@ export class ProjectionState {
    * completeness last, would seem not to exist.
    */
   async valueOf(key: string): Promise<{ readonly value: Buffer | null; readonly isComplete: boolean }> {
-    const [value = null, complete = null] = await guarded(this.#redis.mgetBuffer(key, PROJECTION_KEYS.complete));
+    const [complete = null, value = null] = bytesOf(await this.#marked.read([PROJECTION_KEYS.complete, key]));
     return { value, isComplete: complete !== null };
   }
 
@@ -89,7 +92,9 @@ export class ProjectionState {
   }
 
   async #completeBuild(): Promise<string | null> {
-    const [build = null, complete] = await guarded(this.#redis.mget(PROJECTION_KEYS.build, PROJECTION_KEYS.complete));
+    const [build = null, complete] = textsOf(
+      await this.#redis.values([PROJECTION_KEYS.build, PROJECTION_KEYS.complete]),
+    );
     if (typeof complete !== 'string') throw beingBuilt();
     return build;
   }
@@ -103,18 +108,13 @@ export class ProjectionState {
    * @returns how many keys were removed
    */
   async clear(): Promise<number> {
-    await guarded(this.#redis.del(PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
+    await this.#redis.remove([PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint]);
     let removed = 0;
-    let cursor = '0';
-    do {
-      const [next, keys] = await guarded(
-        this.#redis.scan(cursor, 'MATCH', `${READ_MODEL_PREFIX}*`, 'COUNT', CLEAR_STEP),
-      );
+    for await (const keys of this.#redis.scan(`${READ_MODEL_PREFIX}*`, CLEAR_STEP)) {
       removed += await this.#remove(keys);
-      cursor = next;
-    } while (cursor !== '0');
+    }
     // Once more: a projector may have begun a building of its own while keys were still being removed.
-    await guarded(this.#redis.del(PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint));
+    await this.#redis.remove([PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint]);
     return removed;
   }
 
@@ -130,7 +130,7 @@ export class ProjectionState {
       lists.set(members, list);
       if (key !== members) list.found.push(key);
     }
-    const removed = entityKeys.size === 0 ? 0 : await guarded(this.#redis.unlink(...entityKeys));
+    const removed = await this.#redis.remove([...entityKeys]);
     const removals = [...lists].map(([members, { indexPrefix, found }]) => ({
       name: 'parley_remove_list_v4',
       keys: [members],

@@ -1,12 +1,11 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
-import type { FunctionCall } from '#libs/platform/redis/function-library.ts';
-import { guarded } from '#libs/platform/redis/redis.ts';
+import type { FunctionCall, RedisClient } from '#libs/platform/redis/redis-client.ts';
+import { textsOf } from '#libs/platform/redis/values.ts';
 
 import type { News } from './news.ts';
 import type { EntityKeys, ListKeys } from './read-model.keys.ts';
@@ -86,10 +85,10 @@ const OUTCOMES = new Map([
  * Omissions: does not read the log; a gap is reported, not filled.
  */
 export class ReadModel {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #functions: FunctionLibrary;
 
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     this.#redis = redis;
     this.#functions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
   }
@@ -102,8 +101,15 @@ export class ReadModel {
   async apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
     const calls: FunctionCall[] = [];
     const positions: number[] = [];
+    // Lists come first, for their entities' revisions say that they have been written. On one server what is sent
+    // first is done first, or nothing is; on several, one may be away that the other knows nothing of.
+    if (!this.#redis.isOneServer) {
+      await this.#functions.callAll(
+        writes.flatMap((write) => write.lists.map((entry) => indexCall(entry, write.last))),
+      );
+    }
     for (const write of writes) {
-      for (const entry of write.lists) calls.push(indexCall(entry, write.last));
+      if (this.#redis.isOneServer) for (const entry of write.lists) calls.push(indexCall(entry, write.last));
       positions.push(calls.push(applyCall(write)) - 1);
     }
     const replies = await this.#functions.callAll(calls);
@@ -113,7 +119,7 @@ export class ReadModel {
   /** The revisions that the read model reflects, `-1` for entities it does not have. */
   async revisions(revisionKeys: readonly string[]): Promise<StreamRevision[]> {
     if (revisionKeys.length === 0) return [];
-    const stored = await guarded(this.#redis.mget([...revisionKeys]));
+    const stored = textsOf(await this.#redis.values(revisionKeys));
     return stored.map((value) => (value === null ? NO_EVENTS : streamRevision(Number(value))));
   }
 
@@ -140,7 +146,7 @@ export class ReadModel {
   /** The states that entities were last projected with, null for those that are not there, in one round trip. */
   async snapshots(entities: readonly EntityKeys[]): Promise<(Snapshot | null)[]> {
     if (entities.length === 0) return [];
-    const stored = await guarded(this.#redis.mget(entities.flatMap((keys) => [keys.revision, keys.state])));
+    const stored = textsOf(await this.#redis.values(entities.flatMap((keys) => [keys.revision, keys.state])));
     return entities.map((_, index) => {
       const [revision, state] = [stored[2 * index], stored[2 * index + 1]];
       if (typeof revision !== 'string' || typeof state !== 'string') return null;

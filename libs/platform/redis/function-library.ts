@@ -3,25 +3,17 @@ import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 
 import { atEndOfTurn } from './end-of-turn.ts';
-import { isReplyError, redisFault } from './redis.ts';
+import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
+import { isReplyError } from './redis-faults.ts';
 
 /** Arguments of a call that is worth a write of its own. */
 const LARGE_CALL = 100;
 const NOT_LOADED = /^ERR Function not found/;
 
-/** One call of a Redis function: keys first, then arguments. */
-export interface FunctionCall {
-  readonly name: string;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | Buffer | number)[];
-}
-
-type Reply = readonly [Error | null, unknown];
-
 /** Calls of one caller that wait for the end of the turn. */
 interface Sending {
   readonly calls: readonly FunctionCall[];
-  resolve(replies: readonly Reply[]): void;
+  resolve(replies: readonly Reply<unknown>[]): void;
   reject(error: unknown): void;
 }
 
@@ -31,17 +23,18 @@ interface Sending {
  * functions' names, so that two versions of Parley on one Redis do not replace each other's.
  */
 export class FunctionLibrary {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #source: string;
-  #turn: Sending[] | null = null;
+  /** By the node that they go to: one that is slow holds up nobody else. */
+  readonly #turns = new Map<Redis | null, Sending[]>();
 
-  constructor(redis: Redis, file: URL) {
+  constructor(redis: RedisClient, file: URL) {
     this.#redis = redis;
     this.#source = readFileSync(file, 'utf8');
   }
 
   /**
-   * Sends the calls in order; replies come in the same order.
+   * Sends the calls, those of one slot in order; replies come in the order of the calls.
    *
    * @throws `Fault` `store_unavailable`; a script error as it is. Of several failures the first is thrown,
    * and calls behind it may have been executed: calls must be repeatable.
@@ -49,58 +42,70 @@ export class FunctionLibrary {
   async callAll(calls: readonly FunctionCall[]): Promise<unknown[]> {
     if (calls.length === 0) return [];
     let replies = await this.#send(calls);
-    if (replies.some(([error]) => isNotLoaded(error))) {
-      await this.#load();
+    if (replies.some(isNotLoaded)) {
+      await this.#redis.loadFunctions(this.#source);
       replies = await this.#send(calls);
     }
-    return replies.map(([error, reply]) => {
-      if (error !== null) throw redisFault(error);
-      return reply;
+    return replies.map((reply) => {
+      if (!reply.ok) throw reply.error;
+      return reply.value;
     });
   }
 
-  /** What is sent in one turn of the event loop, by however many callers, goes as one pipeline: one write for all. */
-  #send(calls: readonly FunctionCall[]): Promise<readonly Reply[]> {
+  async #send(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
+    if (this.#redis.isOneServer) return this.#sendTo(null, calls);
+    const places = new Map<Redis | null, number[]>();
+    for (const [place, { keys }] of calls.entries()) {
+      const node = this.#redis.nodeOf(keys[0] ?? '');
+      const known = places.get(node);
+      if (known === undefined) places.set(node, [place]);
+      else known.push(place);
+    }
+    const replies: Reply<unknown>[] = [];
+    await Promise.all(
+      [...places].map(async ([node, some]) => {
+        const found = await this.#sendTo(
+          node,
+          some.flatMap((place) => calls[place] ?? []),
+        );
+        for (const [index, reply] of found.entries()) replies[some[index] ?? 0] = reply;
+      }),
+    );
+    return replies;
+  }
+
+  /** What is sent in one turn of the event loop, by however many callers, goes together: one write for all. */
+  #sendTo(node: Redis | null, calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
     return new Promise((resolve, reject) => {
-      if (this.#turn === null) {
-        this.#turn = [];
-        atEndOfTurn(this.#redis, () => this.#flush());
+      let turn = this.#turns.get(node);
+      if (turn === undefined) {
+        turn = [];
+        this.#turns.set(node, turn);
+        atEndOfTurn(this.#redis, () => this.#flush(node));
       }
-      this.#turn.push({ calls, resolve, reject });
+      turn.push({ calls, resolve, reject });
       // A large one goes at once: callers with two in flight would otherwise end up sending both together,
       // and Redis would be idle while they are prepared.
-      if (calls.some(({ args }) => args.length > LARGE_CALL)) this.#flush();
+      if (calls.some(({ args }) => args.length > LARGE_CALL)) this.#flush(node);
     });
   }
 
-  #flush(): void {
-    const turn = this.#turn;
-    if (turn === null) return;
-    this.#turn = null;
-    const pipeline = this.#redis.pipeline();
-    for (const { calls } of turn) {
-      for (const { name, keys, args } of calls) pipeline.fcall(name, keys.length, ...keys, ...args);
-    }
-    pipeline.exec().then(
+  #flush(node: Redis | null): void {
+    const turn = this.#turns.get(node);
+    if (turn === undefined) return;
+    this.#turns.delete(node);
+    this.#redis.call(turn.flatMap(({ calls }) => calls)).then(
       (replies) => {
         let at = 0;
-        for (const { calls, resolve } of turn) resolve((replies ?? []).slice(at, (at += calls.length)));
+        for (const { calls, resolve } of turn) resolve(replies.slice(at, (at += calls.length)));
       },
       (error: unknown) => {
-        for (const { reject } of turn) reject(redisFault(error));
+        for (const { reject } of turn) reject(error);
       },
     );
   }
-
-  async #load(): Promise<void> {
-    try {
-      await this.#redis.function('LOAD', 'REPLACE', this.#source);
-    } catch (error) {
-      throw redisFault(error);
-    }
-  }
 }
 
-function isNotLoaded(error: Error | null): boolean {
-  return isReplyError(error) && NOT_LOADED.test(error.message);
+function isNotLoaded(reply: Reply<unknown>): boolean {
+  return !reply.ok && isReplyError(reply.error) && NOT_LOADED.test(reply.error.message);
 }

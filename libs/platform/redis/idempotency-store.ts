@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 
 import type {
@@ -11,6 +10,7 @@ import type {
 } from '#libs/platform/http/index.ts';
 
 import { FunctionLibrary } from './function-library.ts';
+import type { RedisClient } from './redis-client.ts';
 import { idempotencyKey } from './redis.keys.ts';
 
 const startReply = z.union([
@@ -24,7 +24,7 @@ const headersJson = z.record(z.string(), z.string());
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #functions: FunctionLibrary;
 
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     this.#functions = new FunctionLibrary(redis, new URL('./lua/idempotency.lua', import.meta.url));
   }
 

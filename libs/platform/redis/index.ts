@@ -1,7 +1,10 @@
 /** Redis: a connection that fails fast and never sends a command twice, and what is kept beside read models. */
 export { FunctionLibrary } from './function-library.ts';
+export { hashSlot } from './hash-slot.ts';
 export { RedisIdempotencyStore } from './idempotency-store.ts';
-export { guarded, connectRedis, redisFault, waitForRedis } from './redis.ts';
+export { connectRedis, redisAddresses, waitForRedis } from './redis.ts';
+export type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
+export { guarded, redisFault } from './redis-faults.ts';
 export type { RedisConnectionOptions } from './redis.ts';
 export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription, SubscriptionHandlers } from './subscription.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-import { guarded } from './redis.ts';
+import type { RedisClient } from './redis-client.ts';
 
 export interface SubscriptionHandlers {
   onMessage(text: string): void;
@@ -20,25 +20,51 @@ export interface Subscription {
 const PING_EVERY_MS = 3_000;
 
 /**
- * Subscribes to a pub/sub channel on a connection of its own, and again whenever that was lost.
+ * Subscribes to a pub/sub channel on a connection of its own, and again whenever that was lost. In a cluster it listens
+ * on the node that has the channel's slot, where {@link publishToRedis} publishes: nothing depends on what nodes tell
+ * each other, except while the slot moves.
  *
  * Guarantees: between `onListening` and `onDeaf` no message was lost, except those of the last seconds of a
  * connection that died silently (`onDeaf` then comes within about 5 s).
  * Omits: what was published while nobody listened. Pub/sub keeps nothing: on `onListening`, catch up.
  */
-export function subscribeToRedis(redis: Redis, channel: string, handlers: SubscriptionHandlers): Subscription {
-  const connection = redis.duplicate({ autoResubscribe: false });
+export function subscribeToRedis(redis: RedisClient, channel: string, handlers: SubscriptionHandlers): Subscription {
+  let node = redis.nodeOf(channel);
+  let subscription = node && subscribeToNode(node, channel, handlers);
+  const stopFollowing = redis.onMoved(() => {
+    if (redis.nodeOf(channel) === node) return;
+    const wasListening = subscription?.listening ?? false;
+    subscription?.stop();
+    node = redis.nodeOf(channel);
+    subscription = node && subscribeToNode(node, channel, handlers);
+    if (wasListening) handlers.onDeaf();
+  });
+  return {
+    get listening() {
+      return subscription?.listening ?? false;
+    },
+    stop() {
+      stopFollowing();
+      subscription?.stop();
+    },
+  };
+}
+
+function subscribeToNode(node: Redis, channel: string, handlers: SubscriptionHandlers): Subscription {
+  const connection = node.duplicate({ autoResubscribe: false });
   let listening = false;
+  let stopped = false;
 
   const reconnect = (): void => connection.disconnect(true);
   const deaf = (): void => {
     if (!listening) return;
     listening = false;
-    handlers.onDeaf();
+    if (!stopped) handlers.onDeaf();
   };
   const listen = async (): Promise<void> => {
     try {
       await connection.subscribe(channel);
+      if (stopped) return;
       listening = true;
       handlers.onListening();
     } catch {
@@ -62,6 +88,7 @@ export function subscribeToRedis(redis: Redis, channel: string, handlers: Subscr
       return listening;
     },
     stop() {
+      stopped = true;
       clearInterval(pings);
       connection.disconnect();
     },
@@ -69,6 +96,6 @@ export function subscribeToRedis(redis: Redis, channel: string, handlers: Subscr
 }
 
 /** @throws `Fault` `store_unavailable`; the message may have been published all the same */
-export async function publishToRedis(redis: Redis, channel: string, text: string): Promise<void> {
-  await guarded(redis.publish(channel, text));
+export async function publishToRedis(redis: RedisClient, channel: string, text: string): Promise<void> {
+  await redis.send(channel, (node) => node.publish(channel, text));
 }

@@ -1,5 +1,8 @@
 import type { Redis } from 'ioredis';
 
+import { NodeTopics } from './node-topics.ts';
+import type { RedisClient } from './redis-client.ts';
+
 export interface TopicHandlers {
   /**
    * The memory of a message is that of all that came in with it: copy what is to be kept for long.
@@ -19,171 +22,95 @@ export interface TopicSubscription {
   stop(): void;
 }
 
-/** A topic that somebody listens to, or did a moment ago. */
-interface Topic {
+/** A subscription, and the node that it is on at present. */
+interface Placed {
   readonly name: string;
-  readonly subscribers: Set<Subscriber>;
-  listening: boolean;
-}
-
-interface Subscriber {
   readonly handlers: TopicHandlers;
-  listening: boolean;
+  node: Redis | null;
+  subscription: TopicSubscription | null;
 }
-
-/** A connection over which nothing comes may be dead, or its Redis may hang: asked every so often. */
-const PING_EVERY_MS = 3_000;
-/** Topics in one command: so many that they cost little, so few that the others of Redis hardly wait. */
-const MAX_TOPICS = 500;
 
 /**
- * Subscriptions to any number of topics (sharded publish and subscribe) over one connection, which is opened
- * with the first of them. What is begun and ended in one turn of the event loop is sent together.
+ * Subscriptions to any number of topics (sharded publish and subscribe), over one connection to each node of Redis
+ * that has some of them. What is begun and ended in one turn of the event loop is sent together.
  *
  * Guarantees: between `onListening` and `onDeaf` no message of the topic is lost, and they come in the order
- * of publication, except those of the last seconds of a connection that died silently (`onDeaf` then comes
- * within about 5 s). A lost connection is opened again by itself; `onListening` is then called again.
- * Subscriptions to one topic share it in Redis.
+ * of publication, except those of the last seconds of a connection that died silently, or of a topic that moved to
+ * another node (`onDeaf` then comes within about 5 s). A lost connection is opened again by itself, a topic is
+ * followed to where it is now; `onListening` is then called again. Subscriptions to one topic share it in Redis.
  *
  * Omits: what was published while nobody listened. Publish and subscribe keeps nothing: on `onListening`,
  * catch up. Errors are not told: whoever cannot listen stays deaf.
  */
 export class TopicSubscriptions {
-  readonly #redis: Redis;
-  readonly #topics = new Map<string, Topic>();
-  /** Names that the present connection has subscribed to, or is about to. */
-  readonly #asked = new Set<string>();
-  /** Names whose subscription has begun or ended in this turn. */
-  readonly #changed = new Set<string>();
-  #connection: Redis | null = null;
-  /** Counts the connections that were lost: what belongs to an earlier one says nothing of this one. */
-  #lost = 0;
-  #pings: NodeJS.Timeout | undefined;
+  readonly #redis: RedisClient;
+  readonly #nodes = new Map<Redis, NodeTopics>();
+  readonly #placed = new Set<Placed>();
+  readonly #stopFollowing: () => void;
 
-  /** @param redis whose Redis it is; the connection for subscriptions is made like it */
-  constructor(redis: Redis) {
+  /** @param redis whose Redis it is; the connections for subscriptions are made like it */
+  constructor(redis: RedisClient) {
     this.#redis = redis;
+    this.#stopFollowing = redis.onMoved(() => this.#follow());
   }
 
   /** `onListening` is never called before this returns. */
   subscribe(name: string, handlers: TopicHandlers): TopicSubscription {
-    let topic = this.#topics.get(name);
-    if (topic === undefined) {
-      topic = { name, subscribers: new Set(), listening: false };
-      this.#topics.set(name, topic);
-      this.#noteChange(name);
-    }
-    const { subscribers } = topic;
-    const subscriber: Subscriber = { handlers, listening: false };
-    subscribers.add(subscriber);
-    const known = topic;
-    // Others listen to it already, so nothing of Redis will tell.
-    if (known.listening) queueMicrotask(() => known.listening && heard(known, subscriber));
+    // Nothing moves on one server, so there is nothing to remember.
+    if (this.#redis.isOneServer) return this.#subscribeAt(this.#redis.nodeOf(name), name, handlers);
+    const placed: Placed = { name, handlers, node: null, subscription: null };
+    this.#placed.add(placed);
+    this.#place(placed);
     return {
       get listening() {
-        return subscriber.listening && subscribers.has(subscriber);
+        return placed.subscription?.listening ?? false;
       },
       stop: () => {
-        if (subscribers.delete(subscriber) && subscribers.size === 0) this.#noteChange(name);
+        this.#placed.delete(placed);
+        placed.subscription?.stop();
+        placed.subscription = null;
       },
     };
   }
 
   /** Ends all subscriptions; no handler is called any more. */
   close(): void {
-    clearInterval(this.#pings);
-    for (const { subscribers } of this.#topics.values()) subscribers.clear();
-    this.#topics.clear();
-    this.#connection?.disconnect();
+    this.#stopFollowing();
+    this.#placed.clear();
+    for (const node of this.#nodes.values()) node.close();
+    this.#nodes.clear();
   }
 
-  #noteChange(name: string): void {
-    if (this.#changed.size === 0) setImmediate(() => this.#flush());
-    this.#changed.add(name);
+  #place(placed: Placed): void {
+    placed.node = this.#redis.nodeOf(placed.name);
+    placed.subscription = this.#subscribeAt(placed.node, placed.name, placed.handlers);
   }
 
-  /** Only now does it matter who listens: one who has stopped may be back, and nothing is to be sent. */
-  #flush(): void {
-    const begun: Topic[] = [];
-    const ended: string[] = [];
-    for (const name of this.#changed) {
-      const topic = this.#topics.get(name);
-      if (topic === undefined) continue;
-      if (topic.subscribers.size > 0) begun.push(topic);
-      else if (this.#topics.delete(name) && this.#asked.delete(name)) ended.push(name);
+  #subscribeAt(node: Redis | null, name: string, handlers: TopicHandlers): TopicSubscription {
+    if (node === null) return { listening: false, stop: () => undefined };
+    let topics = this.#nodes.get(node);
+    if (topics === undefined) {
+      const onMoved = (): void => this.#redis.refresh();
+      topics = new NodeTopics(node, { isOfCluster: !this.#redis.isOneServer, onMoved });
+      this.#nodes.set(node, topics);
     }
-    this.#changed.clear();
-    if (begun.length > 0) this.#connection ??= this.#connect();
-    if (this.#connection?.status !== 'ready') return;
-    for (const names of chunks(ended)) this.#connection.sunsubscribe(...names).catch(this.#reconnectOf(this.#lost));
-    this.#listenTo(this.#connection, begun);
+    return topics.subscribe(name, handlers);
   }
 
-  #listenTo(connection: Redis, topics: readonly Topic[]): void {
-    const lost = this.#lost;
-    const wanted = topics.filter(({ name }) => !this.#asked.has(name));
-    for (const some of chunks(wanted)) {
-      for (const { name } of some) this.#asked.add(name);
-      connection.ssubscribe(...some.map(({ name }) => name)).then(() => {
-        if (lost === this.#lost) for (const topic of some) this.#heard(topic);
-      }, this.#reconnectOf(lost));
+  /** Those whose node is another now are deaf until they are heard there. */
+  #follow(): void {
+    for (const placed of this.#placed) {
+      if (this.#redis.nodeOf(placed.name) === placed.node) continue;
+      const wasListening = placed.subscription?.listening ?? false;
+      placed.subscription?.stop();
+      this.#place(placed);
+      if (wasListening) placed.handlers.onDeaf();
     }
-  }
-
-  #heard(topic: Topic): void {
-    // One that ended meanwhile is another's now, with a subscription of its own behind this one.
-    if (this.#topics.get(topic.name) !== topic) return;
-    topic.listening = true;
-    for (const subscriber of topic.subscribers) heard(topic, subscriber);
-  }
-
-  #connect(): Redis {
-    const connection = this.#redis.duplicate({ autoResubscribe: false });
-    // The loss of the connection is the message; who needs to know why looks at the other connection's errors.
-    connection.on('error', () => undefined);
-    connection.on('ready', () => this.#listenTo(connection, [...this.#topics.values()]));
-    connection.on('close', () => this.#deaf());
-    connection.on('smessageBuffer', (name: Buffer, message: Buffer) => {
-      const topic = this.#topics.get(name.toString());
-      if (topic === undefined) return;
-      for (const { listening, handlers } of topic.subscribers) if (listening) handlers.onMessage(message);
-    });
-    this.#pings = setInterval(() => {
-      if (connection.status === 'ready') connection.ping().catch(this.#reconnectOf(this.#lost));
-    }, PING_EVERY_MS);
-    this.#pings.unref();
-    return connection;
-  }
-
-  #deaf(): void {
-    this.#lost++;
-    this.#asked.clear();
-    for (const topic of this.#topics.values()) {
-      topic.listening = false;
-      for (const subscriber of topic.subscribers) {
-        if (!subscriber.listening) continue;
-        subscriber.listening = false;
-        subscriber.handlers.onDeaf();
-      }
+    const used = new Set([...this.#placed].map(({ node }) => node));
+    for (const [node, topics] of this.#nodes) {
+      if (used.has(node)) continue;
+      topics.close();
+      this.#nodes.delete(node);
     }
   }
-
-  /** What to do when a command fails on the connection that there was after `lost` others. */
-  #reconnectOf(lost: number): () => void {
-    return () => {
-      if (lost === this.#lost) this.#connection?.disconnect(true);
-    };
-  }
-}
-
-function heard(topic: Topic, subscriber: Subscriber): void {
-  if (subscriber.listening || !topic.subscribers.has(subscriber)) return;
-  subscriber.listening = true;
-  subscriber.handlers.onListening();
-}
-
-function chunks<T>(all: readonly T[]): T[][] {
-  const parts: T[][] = [];
-  for (let from = 0; from < all.length; from += MAX_TOPICS) parts.push(all.slice(from, from + MAX_TOPICS));
-  return parts;
 }

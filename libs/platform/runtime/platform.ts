@@ -1,11 +1,11 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
-import { connectRedis, guarded, TopicSubscriptions } from '#libs/platform/redis/index.ts';
+import { connectRedis, TopicSubscriptions } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 
@@ -13,9 +13,9 @@ import { Upgrades } from '#libs/platform/websocket/index.ts';
 export interface Platform {
   readonly store: EventStore;
   readonly feed: EventFeed;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly readModel: ReadModel;
-  /** What is published in Redis, on one connection for the whole process. */
+  /** What is published in Redis, on one connection (to each node) for the whole process. */
   readonly topics: TopicSubscriptions;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -69,7 +69,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     upgrades: new Upgrades(),
     async close() {
       topics.close();
-      redis.disconnect();
+      redis.close();
       await close();
     },
   };
@@ -85,12 +85,14 @@ function eventStoreProbe(store: EventStore): ReadinessProbe {
   };
 }
 
-function redisProbe(redis: Redis): ReadinessProbe {
+function redisProbe(redis: RedisClient): ReadinessProbe {
   return {
     name: 'redis',
     async check() {
-      await guarded(redis.ping());
-      return { ok: true };
+      const nodes = await redis.ping();
+      const away = nodes.filter(({ answers }) => !answers).map(({ node }) => node);
+      // What lives on the others can be had, and no other process can have more.
+      return away.length === 0 ? { ok: true } : { ok: true, detail: { nodes_away: away } };
     },
   };
 }

@@ -13,6 +13,7 @@ import { composeReadModels } from '#services/features.ts';
 import type { ApplyAnswer, ApplyTask } from '../apply.benchmark.ts';
 import { storedEvents } from '../channel-log.ts';
 import { answerTasks } from '../child-process.ts';
+import { flush, keysIn } from '#test/support/redis-commands.ts';
 
 const BATCH = 500;
 const BATCHES_PER_CHANNEL = 20;
@@ -31,7 +32,7 @@ async function applyDocuments(redisUrl: string, events: number): Promise<ApplyAn
   await waitForRedis(redis, 5_000);
   const readModel = new ReadModel(redis);
   await readModel.apply([documentBatch(-1, 0)]);
-  await redis.del(...(await redis.keys('*')));
+  await redis.remove(await keysIn(redis, '*'));
 
   // The other side has its commands ready in a file.
   const batches = Array.from({ length: Math.ceil(events / BATCH) }, (_, batch) =>
@@ -82,7 +83,7 @@ async function applyChannels(redisUrl: string, count: number): Promise<ApplyAnsw
     for (let at = 0; at < events.length; at += BATCH) await projector.applyStored(events.slice(at, at + BATCH));
   };
   await apply(storedEvents({ ...shape, events: Math.min(count, 5_000) }));
-  await platform.redis.flushall();
+  await flush(platform.redis);
   const events = storedEvents({ ...shape, events: count });
   const started = performance.now();
   await apply(events);

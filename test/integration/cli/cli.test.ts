@@ -10,6 +10,7 @@ import type { DataFolder } from '#infra/data-folder/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi } from '#test/support/test-api.ts';
+import { keysIn } from '#test/support/redis-commands.ts';
 
 const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
 
@@ -111,7 +112,8 @@ describe('parley beside a running system', () => {
   });
 
   it('rebuilds the read models under the running system', async () => {
-    await api.stores.platform.redis.del(...(await api.stores.platform.redis.keys('parley:rm:*user*')));
+    const { redis } = api.stores.platform;
+    await redis.remove(await keysIn(redis, 'parley:rm:*user*'));
     expect((await json('rebuild')).events).toBeGreaterThan(0);
     const users = await api.call({ method: 'GET', url: '/api/v1/users', key: api.rootKey });
     expect(users.json.items).toMatchObject([{ id: api.userId }]);

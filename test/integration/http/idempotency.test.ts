@@ -1,6 +1,6 @@
-import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
+import { connectRedis, RedisIdempotencyStore, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 import { startEdge } from './edge.ts';
@@ -8,13 +8,14 @@ import type { Edge } from './edge.ts';
 
 let edge: Edge;
 let store: TestRedis;
-let client: Redis;
+let client: RedisClient;
 let held: Promise<void> | undefined;
 let entered: () => void = () => undefined;
 
 beforeAll(async () => {
   store = await startTestRedis();
-  client = new Redis(store.url, { enableAutoPipelining: true });
+  client = connectRedis(store.url);
+  await waitForRedis(client, 5_000);
   edge = await startEdge({ idempotency: new RedisIdempotencyStore(client) }, (app) => {
     app.post('/held', { config: { scope: 'write' } }, async () => {
       entered();
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await edge.server.close();
-  client.disconnect();
+  client.close();
   await store.stop();
 });
 

@@ -11,6 +11,7 @@ import type { Features } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import { interactionKeys } from '#libs/features/interactions/interactions.keys.ts';
 
 const POSTS = 30;
 const FILTER = { order: 'asc', includeIncomplete: false, includeToolCallUpdates: false } as const;
@@ -104,16 +105,18 @@ describe('while read models are being built', () => {
   it('a list whose channel is thrown away meanwhile is not taken for what there is', async () => {
     const { queries } = features.interactions;
     await features.projector.catchUp('channel', organizationId, channelId);
-    const zcount = test.platform.redis.zcount.bind(test.platform.redis) as (...args: unknown[]) => Promise<number>;
-    test.platform.redis.zcount = (async (...args: unknown[]) => {
-      await features.state.clear();
-      return zcount(...args);
-    }) as typeof test.platform.redis.zcount;
+    const { redis } = test.platform;
+    const all = interactionKeys(organizationId, channelId).index('all');
+    const send = redis.send.bind(redis);
+    redis.send = async (key, command) => {
+      if (key === all) await features.state.clear();
+      return send(key, command);
+    };
     try {
       const list = queries.list(organizationId, channelId, FILTER, FIRST_PAGE, null);
       await expect(list).rejects.toMatchObject({ code: 'not_caught_up' });
     } finally {
-      test.platform.redis.zcount = zcount as typeof test.platform.redis.zcount;
+      redis.send = send;
     }
   });
 });

@@ -190,6 +190,6 @@ const NARROWED_BY_NOTHING: Query = {
 };
 
 async function commandsProcessed(): Promise<number> {
-  const info = await test.platform.redis.info('stats');
-  return Number(/total_commands_processed:(\d+)/.exec(info)?.[1]);
+  const infos = await Promise.all(test.platform.redis.nodes().map((node) => node.info('stats')));
+  return infos.reduce((sum, info) => sum + Number(/total_commands_processed:(\d+)/.exec(info)?.[1]), 0);
 }

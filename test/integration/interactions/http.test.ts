@@ -5,6 +5,7 @@ import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 
 import { CONTENT, INVOCATION_CONFIG, PARTICIPANTS, REQUIRED, ROLES } from './interaction-shapes.ts';
+import { keysIn } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
 let channel: string;
@@ -159,8 +160,8 @@ describe('a request that is sent again', () => {
   /** What happens when the answer was lost: Redis does not remember it, and the log has the events. */
   async function forgetAnswers(): Promise<void> {
     const { redis } = api.stores.platform;
-    const keys = await redis.keys('parley:idempotency:*');
-    if (keys.length > 0) await redis.del(...keys);
+    const keys = await keysIn(redis, 'parley:idempotency:*');
+    await redis.remove(keys);
   }
 
   it('gets the first answer and does nothing, remembered or not', async () => {

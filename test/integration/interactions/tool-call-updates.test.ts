@@ -7,6 +7,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
 
@@ -53,12 +54,12 @@ describe('an update of a tool call', () => {
     expect((await call('GET', `/api/v1/interactions/${answer.json.id}`)).status).toBe(404);
     expect(await readLog(api.stores.eventStore.url, 'channel-')).toEqual(before);
     const { redis } = api.stores.platform;
-    const keys = (await redis.keys('*tool-call-updates*')).filter((key) => key.includes(at));
+    const keys = (await keysIn(redis, '*tool-call-updates*')).filter((key) => key.includes(at));
     expect(keys).toHaveLength(2);
     for (const key of keys) {
       expect(key.startsWith(READ_MODEL_PREFIX)).toBe(false);
-      expect(await redis.pttl(key)).toBeGreaterThan(0);
-      expect(await redis.pttl(key)).toBeLessThanOrEqual(300_000);
+      expect(await nodeWith(redis, key).pttl(key)).toBeGreaterThan(0);
+      expect(await nodeWith(redis, key).pttl(key)).toBeLessThanOrEqual(300_000);
     }
   });
 
@@ -151,25 +152,27 @@ describe('an update of a tool call', () => {
     const { values: documents, expiry } = ephemeralKeys('tool-call-updates', api.organizationId, at);
     const old = (await update(at, 'old', 7)).json;
     const young = (await update(at, 'young', 1)).json;
-    const now = Number((await redis.time())[0]) * 1_000;
+    const now = Number((await nodeWith(redis, expiry).time())[0]) * 1_000;
     for (const key of [documents, expiry]) {
-      expect(await redis.pttl(key)).toBeGreaterThan(UPDATE_TTL_MS - 60_000);
-      expect(await redis.pttl(key)).toBeLessThanOrEqual(UPDATE_TTL_MS);
+      expect(await nodeWith(redis, key).pttl(key)).toBeGreaterThan(UPDATE_TTL_MS - 60_000);
+      expect(await nodeWith(redis, key).pttl(key)).toBeLessThanOrEqual(UPDATE_TTL_MS);
     }
-    for (const until of (await redis.zrange(expiry, '0', '-1', 'WITHSCORES')).filter((_, index) => index % 2 === 1)) {
+    for (const until of (await nodeWith(redis, expiry).zrange(expiry, '0', '-1', 'WITHSCORES')).filter(
+      (_, index) => index % 2 === 1,
+    )) {
       expect(Number(until)).toBeGreaterThan(now + UPDATE_TTL_MS - 60_000);
       expect(Number(until)).toBeLessThanOrEqual(now + UPDATE_TTL_MS + 60_000);
     }
     expect((await list(at)).items).toEqual([old, young]);
     // As if it had been sent five minutes ago.
-    await redis.zadd(expiry, now - 1, 'old');
+    await nodeWith(redis, expiry).zadd(expiry, now - 1, 'old');
     expect((await list(at)).items).toEqual([young]);
     const again = (await update(at, 'old', 1)).json;
     expect(again).toMatchObject({ content: [item('old', 1)] });
     expect((await list(at)).items).toEqual([young, again]);
     // What keeps the channel's updates together goes as a whole, and nothing is left of them.
-    for (const key of [documents, expiry]) await redis.pexpire(key, 1);
-    await eventually(async () => (await redis.exists(documents, expiry)) === 0);
+    for (const key of [documents, expiry]) await nodeWith(redis, key).pexpire(key, 1);
+    await eventually(async () => (await nodeWith(redis, expiry).exists(documents, expiry)) === 0);
     expect((await list(at)).items).toEqual([]);
   });
 
@@ -180,13 +183,16 @@ describe('an update of a tool call', () => {
     const names = Array.from({ length: MAX_TOOL_CALLS }, (_, n) => `call-${String(n).padStart(3, '0')}`);
     for (const name of names) await update(at, name, 1);
     // The first one gets another five minutes, so that the second is the next to go.
-    const until = Number((await redis.zrange(expiry, '-1', '-1', 'WITHSCORES'))[1]);
-    await redis.zadd(expiry, until + 1, 'call-000');
+    const until = Number((await nodeWith(redis, expiry).zrange(expiry, '-1', '-1', 'WITHSCORES'))[1]);
+    await nodeWith(redis, expiry).zadd(expiry, until + 1, 'call-000');
     expect((await list(at)).items).toHaveLength(MAX_TOOL_CALLS);
     await update(at, 'one more', 1);
     const shown = (await list(at)).items.map(({ content }: Answer['json']) => content[0].tool_call_id);
     expect(shown.toSorted()).toEqual([...names.filter((name) => name !== 'call-001'), 'one more'].toSorted());
-    expect([await redis.hlen(documents), await redis.zcard(expiry)]).toEqual([MAX_TOOL_CALLS, MAX_TOOL_CALLS]);
+    expect([await nodeWith(redis, documents).hlen(documents), await nodeWith(redis, expiry).zcard(expiry)]).toEqual([
+      MAX_TOOL_CALLS,
+      MAX_TOOL_CALLS,
+    ]);
   });
 
   it('is refused where it is not alone, and where nothing may be posted', async () => {

@@ -175,7 +175,7 @@ describe('a revoked key', () => {
       expect(await statusWith(other, made.key)).toBe(200);
       return made.key;
     });
-    await platform.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    for (const node of platform.redis.nodes()) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await eventually(async () => (await statusWith(other, key)) === 401, { timeoutMs: 5_000 });
   });
 

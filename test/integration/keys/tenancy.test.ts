@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
 /** Another organization, with a key that may do everything in it. */
@@ -141,7 +142,8 @@ describe('the secret of a new key', () => {
 
     const { redis, store } = api.stores.platform;
     const held: string[] = [];
-    for (const key of await redis.keys('*')) held.push(key, (await redis.dumpBuffer(key))?.toString('latin1') ?? '');
+    for (const key of await keysIn(redis, '*'))
+      held.push(key, (await nodeWith(redis, key).dumpBuffer(key))?.toString('latin1') ?? '');
     for await (const event of store.readStream(`key-${first.json.id}`)) held.push(JSON.stringify(event.data));
     const all = held.join('\n');
     // That the search finds what is there: the name of the key, which is no secret.

@@ -14,6 +14,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import { nodeWith } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;
 let models: ReadModels;
@@ -64,7 +65,8 @@ async function plant(
 }
 
 async function reflected(organizationId: string, channelId: string): Promise<number> {
-  const stored = await test.platform.redis.get(entityKeys('channel', organizationId, channelId).revision);
+  const { revision } = entityKeys('channel', organizationId, channelId);
+  const stored = await nodeWith(test.platform.redis, revision).get(revision);
   return stored === null ? -1 : Number(stored);
 }
 

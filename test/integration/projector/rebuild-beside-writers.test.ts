@@ -13,6 +13,7 @@ import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
+import { flush, keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 /** So many that their keys do not come in one step of the removal. */
 const CHANNELS = 600;
@@ -45,21 +46,23 @@ const foldAgain = (): Promise<number> =>
 it('what is written between two steps of the removal is whole afterwards', async () => {
   const redis = connectRedis(test.redis.url);
   await waitForRedis(redis, 5_000);
-  const scan = redis.scan.bind(redis) as (...args: unknown[]) => Promise<[string, string[]]>;
+  const scan = redis.scan.bind(redis);
   let steps = 0;
-  redis.scan = (async (...args: unknown[]) => {
-    if (++steps === 2) await Promise.all(ids.map((id) => commands.update(context(), id, { name: 'between' })));
-    return scan(...args);
-  }) as typeof redis.scan;
+  redis.scan = async function* (match, step) {
+    for await (const keys of scan(match, step)) {
+      if (++steps === 2) await Promise.all(ids.map((id) => commands.update(context(), id, { name: 'between' })));
+      yield keys;
+    }
+  };
   await rebuild(
     { feed: test.platform.feed, ...models, state: new ProjectionState(redis) },
     { signal: AbortSignal.timeout(60_000) },
   );
-  redis.disconnect();
+  redis.close();
   expect(steps).toBeGreaterThan(1);
 
   const afterwards = await dumpReadModels(test.platform.redis);
-  await test.platform.redis.flushall();
+  await flush(test.platform.redis);
   await foldAgain();
   expect(afterwards).toEqual(await dumpReadModels(test.platform.redis));
 }, 60_000);
@@ -67,10 +70,12 @@ it('what is written between two steps of the removal is whole afterwards', async
 it('whatever an entity keeps besides its state and its document is thrown away as well', async () => {
   const { redis } = test.platform;
   await foldAgain();
-  const revision = (await redis.keys('parley:rm:*')).find((key) => key.endsWith('}:revision'));
+  const revision = (await keysIn(redis, 'parley:rm:*')).find((key) => key.endsWith('}:revision'));
   expect(revision).toBeDefined();
-  await redis.hset(String(revision).replace(/revision$/, 'of-a-later-version'), { field: 'value' });
+  await nodeWith(redis, String(revision)).hset(String(revision).replace(/revision$/, 'of-a-later-version'), {
+    field: 'value',
+  });
   await models.state.clear();
-  expect(await redis.keys('parley:rm:*')).toEqual([]);
+  expect(await keysIn(redis, 'parley:rm:*')).toEqual([]);
   await foldAgain();
 }, 60_000);

@@ -16,6 +16,7 @@ import { commandHistories, playHistory } from '#test/support/command-history.ts'
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { digestOfDump, dumpReadModels } from '#test/support/read-model-dump.ts';
+import { flush, keysIn } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;
 let models: ReadModels;
@@ -91,7 +92,7 @@ describe('a rebuild of the read models', () => {
   it('repairs list entries that were lost while their channels survived', async () => {
     const lists = Object.keys(live).filter((key) => key.includes('-list:'));
     expect(lists.length).toBeGreaterThan(2);
-    await test.platform.redis.del(...lists, ...Object.values(PROJECTION_KEYS));
+    await test.platform.redis.remove([...lists, ...Object.values(PROJECTION_KEYS)]);
     const { loop, stop } = runLoop();
     await eventually(() => loop.progress.phase === 'live');
     await stop();
@@ -103,7 +104,7 @@ describe('a projector', () => {
   it('brings a Redis that was emptied back without a restart', async () => {
     const { loop, stop } = runLoop(7);
     await eventually(() => loop.progress.phase === 'live');
-    await test.platform.redis.flushall();
+    await flush(test.platform.redis);
     await eventually(() => models.state.isComplete());
     expect(await dumpReadModels(test.platform.redis)).toEqual(live);
     await stop();
@@ -111,7 +112,7 @@ describe('a projector', () => {
 
   it('does not save how far it had come once Redis is back with less than that', async () => {
     const { feed, redis } = test.platform;
-    await redis.flushall();
+    await flush(redis);
     const { build } = await models.state.begin();
     const half = await applyHalf();
     await models.state.save(build, half, false);
@@ -123,7 +124,7 @@ describe('a projector', () => {
         // The connection breaks while a batch is being applied, and the new Redis lacks the newest writes.
         hasFailedOver = true;
         const kept = new Set<string>([PROJECTION_KEYS.build]);
-        await redis.del(...(await redis.keys('parley:rm:*')).filter((key) => !kept.has(key)));
+        await redis.remove((await keysIn(redis, 'parley:rm:*')).filter((key) => !kept.has(key)));
         loop.restart();
       }
       await models.projector.applyStored(events, options);

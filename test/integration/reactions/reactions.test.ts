@@ -9,6 +9,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { nodeWith } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
 let ada: string;
@@ -303,13 +304,13 @@ describe('an interaction', () => {
       return encodeWithdrawn({ ...reaction, target }, { addedAt: 1e6 + n, withdrawnAt: 2e6 + n });
     });
     const { redis } = api.stores.platform;
-    await redis.zadd(withdrawn, ...members.flatMap((member) => [sequence, member]));
+    await nodeWith(redis, withdrawn).zadd(withdrawn, ...members.flatMap((member) => [sequence, member]));
     expect((await react(ada, id, '👍')).status).toBe(200);
     expect((await withdraw(ada, id, '👍')).status).toBe(200);
     const refused = await react(ada, id, '👍');
     expect([refused.status, refused.json.code]).toEqual([409, 'too_many_reactions']);
     expect((await react(ada, await post(), '👍')).status).toBe(200);
-    await redis.zrem(withdrawn, ...members);
+    await nodeWith(redis, withdrawn).zrem(withdrawn, ...members);
   });
 });
 

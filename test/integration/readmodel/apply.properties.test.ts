@@ -5,7 +5,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';
@@ -26,6 +25,8 @@ import type { LogEvent } from '#test/support/log-reader.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
+import { flush, keysIn, nodeWith } from '#test/support/redis-commands.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 let test: TestPlatform;
 let gateways: readonly [Features, Features];
@@ -41,16 +42,16 @@ beforeAll(async () => {
   projectors = [composeReadModels(test.platform), composeReadModels(test.platform)];
 });
 afterAll(async () => {
-  late.redis.disconnect();
+  late.redis.close();
   await test.stop();
 });
 
 /** That of a gateway that takes its time between append and apply, so that others apply what comes after it. */
 class LateReadModel extends ReadModel {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   byMs = 0;
 
-  constructor(redis: Redis) {
+  constructor(redis: RedisClient) {
     super(redis);
     this.redis = redis;
   }
@@ -71,7 +72,7 @@ const TIMEOUT_MS = 120_000;
 /** Plays a history on an empty Redis; the log of earlier histories is other channels'. */
 async function play(history: CommandHistory) {
   late.byMs = 0;
-  await test.platform.redis.flushall();
+  await flush(test.platform.redis);
   const { channels } = await playHistory(gateways, history);
   const live = await dumpReadModels(test.platform.redis);
   return { channels, live };
@@ -195,7 +196,7 @@ describe('applying the events of a random history', () => {
           async (history, deliveries, size) => {
             const { channels, live } = await play(history);
             const log = await logOf(channels);
-            await test.platform.redis.flushall();
+            await flush(test.platform.redis);
             for (const { start, length, repairLists } of deliveries) {
               const from = start % log.length;
               await projectors[0].projector.applyStored(log.slice(from, from + length), { repairLists });
@@ -217,7 +218,7 @@ describe('applying the events of a random history', () => {
         fc.asyncProperty(commandHistories(), batch, batch, fc.boolean(), async (history, mine, theirs, isEmpty) => {
           const { channels, live } = await play(history);
           const log = await logOf(channels);
-          if (isEmpty) await test.platform.redis.flushall();
+          if (isEmpty) await flush(test.platform.redis);
           await Promise.all([
             apply(projectors[0], log, { batch: mine }),
             apply(projectors[1], log, { batch: theirs, repairLists: true }),
@@ -262,7 +263,7 @@ describe('what gateways have appended', () => {
             const shuffled = runs
               .map((run) => ({ run, place: places.next().value ?? 0 }))
               .sort((one, other) => one.place - other.place);
-            await test.platform.redis.flushall();
+            await flush(test.platform.redis);
             const applying: Promise<void>[] = [];
             for (const { run, place } of shuffled) {
               const { projector } = projectors[place % 2] ?? projectors[0];
@@ -285,8 +286,8 @@ type Kept = ReadonlyMap<string, Buffer>;
 
 async function keep(): Promise<Kept> {
   const { redis } = test.platform;
-  const keys = await redis.keys(`${READ_MODEL_PREFIX}*`);
-  const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
+  const keys = await keysIn(redis, `${READ_MODEL_PREFIX}*`);
+  const dumps = await Promise.all(keys.map((key) => nodeWith(redis, key).dumpBuffer(key)));
   return new Map(keys.map((key, index) => [key, dumps[index] ?? Buffer.alloc(0)]));
 }
 
@@ -296,10 +297,10 @@ const ownerOf = (key: string): string => /^.*\}:/.exec(key)?.[0] ?? key;
 async function setBack(moments: readonly Kept[], picks: readonly number[]): Promise<void> {
   const { redis } = test.platform;
   const owners = [...new Set(moments.flatMap((moment) => [...moment.keys()].map(ownerOf)))].sort();
-  await redis.flushall();
+  await flush(redis);
   for (const [index, owner] of owners.entries()) {
     const moment = moments[(picks[index % picks.length] ?? 0) % moments.length] ?? new Map<string, Buffer>();
-    for (const [key, dump] of moment) if (ownerOf(key) === owner) await redis.restore(key, 0, dump);
+    for (const [key, dump] of moment) if (ownerOf(key) === owner) await nodeWith(redis, key).restore(key, 0, dump);
   }
 }
 
@@ -313,7 +314,7 @@ describe('a Redis that has lost its newest writes', () => {
         fc.asyncProperty(commandHistories(), picks, batch, batch, async (history, lost, mine, theirs) => {
           const { channels, live } = await play(history);
           const log = await logOf(channels);
-          await test.platform.redis.flushall();
+          await flush(test.platform.redis);
           const moments = [await keep()];
           for (const part of [0, 1, 2]) {
             const third = Math.ceil(log.length / 3);
@@ -340,7 +341,7 @@ describe('a Redis that has lost its newest writes', () => {
         fc.asyncProperty(commandHistories(), fc.double({ min: 0, max: 1, noNaN: true }), async (history, part) => {
           const { channels, live } = await play(history);
           const log = await logOf(channels);
-          await test.platform.redis.flushall();
+          await flush(test.platform.redis);
           await apply(projectors[0], log.slice(0, Math.floor(log.length * part)), { batch: 20 });
           const newest = new Map(log.map((event) => [event.stream, event]));
           await projectors[0].projector.applyStored([...newest.values()]);

@@ -34,20 +34,22 @@ beforeAll(async () => {
   await commands.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL, name: 'here' });
   redis = connectRedis(test.redis.url);
   await waitForRedis(redis, 5_000);
-  const sendCommand = redis.sendCommand.bind(redis);
-  redis.sendCommand = (command, stream) => {
-    const now = meanwhile;
-    if (now?.before([command.name, ...command.args]) !== true) return sendCommand(command, stream);
-    meanwhile = undefined;
-    void now.work().then(() => sendCommand(command, stream));
-    return command.promise;
-  };
+  for (const node of redis.nodes()) {
+    const sendCommand = node.sendCommand.bind(node);
+    node.sendCommand = (command, stream) => {
+      const now = meanwhile;
+      if (now?.before([command.name, ...command.args]) !== true) return sendCommand(command, stream);
+      meanwhile = undefined;
+      void now.work().then(() => sendCommand(command, stream));
+      return command.promise;
+    };
+  }
   const readModel = new ReadModel(redis);
   const history = new HistoryReader({ ...test.platform, readModel }, models.projector, new CollectionReader(redis));
   queries = new ChannelQueries(new EntityReader(redis, readModel, models.projector), history);
 });
 afterAll(async () => {
-  redis.disconnect();
+  redis.close();
   await test.stop();
 });
 

@@ -9,6 +9,7 @@ import {
 } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { startTestRedis } from '#test/support/redis.ts';
+import { flush, keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 let server: Awaited<ReturnType<typeof startTestRedis>>;
 let redis: ReturnType<typeof connectRedis>;
@@ -24,40 +25,46 @@ beforeAll(async () => {
   await waitForRedis(redis, 5_000);
 });
 afterAll(async () => {
-  redis.disconnect();
+  redis.close();
   await server.stop();
 });
 
 /** Three versions beside each other, of which ours is the second. */
 beforeEach(async () => {
-  await redis.flushall();
+  await flush(redis);
   old = new OldReadModels(redis);
   for (const version of [BEFORE, READ_MODEL_VERSION, READ_MODEL_VERSION + 1]) {
-    await redis.mset(ofVersion(version, '{projection}:build'), `build ${version}`, checkpointOf(version), '5');
-    await redis.set(ofVersion(version, '{projection}:complete'), '1');
-    for (let n = 0; n < 1_500; n++) await redis.hset(ofVersion(version, `channel:{o:${n}}:interactions`), '2', '{}');
+    await set(ofVersion(version, '{projection}:build'), `build ${version}`);
+    await set(checkpointOf(version), '5');
+    await set(ofVersion(version, '{projection}:complete'), '1');
+    for (let n = 0; n < 1_500; n++) {
+      const key = ofVersion(version, `channel:{o:${n}}:interactions`);
+      await nodeWith(redis, key).hset(key, '2', '{}');
+    }
   }
-  await redis.set('parley:something-else', 'stays');
+  await set('parley:something-else', 'stays');
 });
 
-const keysOf = (version: number): Promise<string[]> => redis.keys(ofVersion(version, '*'));
+const set = (key: string, value: string): Promise<unknown> => nodeWith(redis, key).set(key, value);
+const keysOf = (version: number): Promise<string[]> => keysIn(redis, ofVersion(version, '*'));
 
 it('those of an older version go when ours have moved on and they have not', async () => {
   expect(await old.look()).toEqual([]);
   expect(await old.look()).toEqual([]);
-  await redis.set(PROJECTION_KEYS.checkpoint, '6');
+  await set(PROJECTION_KEYS.checkpoint, '6');
   expect(await old.look()).toEqual([BEFORE]);
   expect(await keysOf(BEFORE)).toEqual([]);
-  expect(await redis.keys(`${READ_MODEL_PREFIX}*`)).toHaveLength(1_503);
+  expect(await keysIn(redis, `${READ_MODEL_PREFIX}*`)).toHaveLength(1_503);
   expect(await keysOf(READ_MODEL_VERSION + 1)).toHaveLength(1_503);
-  expect(await redis.get('parley:something-else')).toBe('stays');
+  expect(await nodeWith(redis, 'parley:something-else').get('parley:something-else')).toBe('stays');
   expect(await old.look()).toEqual([]);
 });
 
 it('those of an older version that is still at work stay', async () => {
   await old.look();
   for (const position of ['6', '7', '8']) {
-    await redis.mset(PROJECTION_KEYS.checkpoint, position, checkpointOf(BEFORE), position);
+    await set(PROJECTION_KEYS.checkpoint, position);
+    await set(checkpointOf(BEFORE), position);
     expect(await old.look()).toEqual([]);
   }
   expect(await keysOf(BEFORE)).toHaveLength(1_503);
@@ -65,11 +72,13 @@ it('those of an older version that is still at work stay', async () => {
 
 it('a removal that was cut short is made up for', async () => {
   await old.look();
-  await redis.set(PROJECTION_KEYS.checkpoint, '6');
-  const unlink = redis.unlink.bind(redis);
-  redis.unlink = () => Promise.reject(new Error('cut short'));
+  await set(PROJECTION_KEYS.checkpoint, '6');
+  const remove = redis.remove.bind(redis);
+  let removals = 0;
+  // The first takes away what says that the old ones are complete.
+  redis.remove = (keys) => (++removals > 1 ? Promise.reject(new Error('cut short')) : remove(keys));
   await expect(old.look()).rejects.toThrow();
-  redis.unlink = unlink;
+  redis.remove = remove;
   expect(await new OldReadModels(redis).look()).toEqual([]);
   expect(await old.look()).toEqual([BEFORE]);
   expect(await keysOf(BEFORE)).toEqual([]);

@@ -7,6 +7,7 @@ import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import { flush } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;
 let positions: ReadModelPositions;
@@ -36,7 +37,7 @@ it('what read models hold is visible without a look at the log', async () => {
 });
 
 it('what nobody has applied is brought from the log', async () => {
-  await test.platform.redis.flushall();
+  await flush(test.platform.redis);
   expect(await positions.waitUntilVisible(at(0), 5_000)).toBe(true);
 });
 

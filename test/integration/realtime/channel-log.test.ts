@@ -16,6 +16,7 @@ import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { contextOf, createChannel, hear, live, newChannel } from '#test/support/realtime/channel-life.ts';
 import type { Heard, LiveChannel } from '#test/support/realtime/channel-life.ts';
+import { flush } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;
 let features: Features;
@@ -246,7 +247,7 @@ describe('the publication of frames', () => {
     await live([features], channel, { seed: 4, commands: 30 });
     const head = (await headOf(channel)) ?? 0;
     const heard = await hear(test.platform.topics, channel);
-    await test.platform.redis.flushall();
+    await flush(test.platform.redis);
     await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
     await eventually(() => heard.heads.length > 0);
     // Known already: there is nothing to tell.
@@ -329,7 +330,7 @@ describe('the log of a channel', () => {
     expect(frames.length).toBeGreaterThan(BLOCK);
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: frames.length }), async (after) => {
-        await test.platform.redis.flushall();
+        await flush(test.platform.redis);
         expect(await framesAfter(channel, after, composeFeatures(test.platform))).toEqual(frames.slice(after));
       }),
       { numRuns: 12 },

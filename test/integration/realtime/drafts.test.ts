@@ -8,6 +8,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { listenToTopic } from '#test/support/realtime/live-topic.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 const INCOMPLETE = FRAME_FLAG.incomplete;
 const NESTED = FRAME_FLAG.incomplete | FRAME_FLAG.nested;
@@ -138,7 +139,7 @@ describe('the text of an interaction that is being written', () => {
       expect([answer.status, answer.json.code]).toEqual([409, 'complete_already']);
       expect((await current(channelId)).map(({ key }) => key)).toEqual([`draft:${other}`]);
       await end(other, how);
-      expect(await api.stores.platform.redis.keys(`parley:drafts:*${channelId}*`)).toEqual([]);
+      expect(await keysIn(api.stores.platform.redis, `parley:drafts:*${channelId}*`)).toEqual([]);
     },
   );
 
@@ -149,13 +150,13 @@ describe('the text of an interaction that is being written', () => {
     const read = await call('GET', `/api/v1/interactions/${id}?include_incomplete=true`);
     expect(read.bytes).not.toContain('secret thought');
     const { redis } = api.stores.platform;
-    const keys = await redis.keys(`parley:drafts:*${channelId}*`);
+    const keys = await keysIn(redis, `parley:drafts:*${channelId}*`);
     expect(keys).toHaveLength(2);
     for (const key of keys) {
-      expect(await redis.pttl(key)).toBeGreaterThan(0);
-      expect(await redis.pttl(key)).toBeLessThanOrEqual(300_000);
+      expect(await nodeWith(redis, key).pttl(key)).toBeGreaterThan(0);
+      expect(await nodeWith(redis, key).pttl(key)).toBeLessThanOrEqual(300_000);
     }
-    await redis.del(...keys.filter((key) => key.includes(':text:')));
+    await redis.remove(keys.filter((key) => key.includes(':text:')));
     expect(await current(channelId)).toEqual([]);
     expect((await write(id, 'x', 14)).json).toMatchObject({ code: 'wrong_offset', length: 0 });
     expect((await write(id, 'anew', 0)).json.length).toBe(4);

@@ -6,6 +6,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { listenToTopic } from '#test/support/realtime/live-topic.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, TestApi } from '#test/support/test-api.ts';
+import { keysIn } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
 
@@ -88,7 +89,7 @@ describe('a value of the moment', () => {
     expect(await values.current(...there)).toMatchObject([{ key: 'test:b' }, { key: 'test:c' }, { key: 'test:d' }]);
     await eventually(async () => expect(await values.current(...there)).toEqual([]));
     await eventually(async () => {
-      expect(await api.stores.platform.redis.keys('parley:live:{organization:another}*')).toEqual([]);
+      expect(await keysIn(api.stores.platform.redis, 'parley:live:{organization:another}*')).toEqual([]);
     });
   });
 });

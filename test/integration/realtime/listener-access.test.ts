@@ -7,6 +7,7 @@ import type { Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { keysIn } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
 /** Those of another process than the one that answers requests: they share the stores only. */
@@ -122,8 +123,8 @@ describe('who may go on listening', () => {
     const { redis } = api.stores.platform;
     const some = grants.slice(0, 2);
     const calls = async (): Promise<number> => {
-      const stats = String(await redis.info('commandstats'));
-      return Number(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+      const stats = await Promise.all(redis.nodes().map((node) => node.info('commandstats')));
+      return stats.reduce((sum, text) => sum + Number(/cmdstat_mget:calls=(\d+)/.exec(text)?.[1] ?? 0), 0);
     };
     const before = await calls();
     expect(await isAllowed(grants)).toEqual(grants.map((_, n) => n < 2));
@@ -136,9 +137,9 @@ describe('who may go on listening', () => {
   it('is known from the log where the read model has nothing', async () => {
     const listener = await newListener();
     const { redis } = api.stores.platform;
-    const keys = await redis.keys(`*${listener.keyId}*`);
+    const keys = await keysIn(redis, `*${listener.keyId}*`);
     expect(keys.length).toBeGreaterThan(0);
-    await redis.del(...keys);
+    await redis.remove(keys);
     expect(await check(listener)).toEqual([true]);
   });
 

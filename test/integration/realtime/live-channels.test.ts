@@ -26,6 +26,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
+import { nodeWith } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;
 let features: Features;
@@ -160,7 +161,10 @@ async function append({ organizationId, channelId }: Place, count: number): Prom
 }
 
 const publish = ({ organizationId, channelId }: Place, message: string): Promise<unknown> =>
-  test.platform.redis.spublish(liveTopic(organizationId, channelId), message);
+  nodeWith(test.platform.redis, liveTopic(organizationId, channelId)).spublish(
+    liveTopic(organizationId, channelId),
+    message,
+  );
 
 /** What is published of the events behind a sequence. */
 async function messagesOf({ organizationId, channelId }: Place, after: number): Promise<string[]> {

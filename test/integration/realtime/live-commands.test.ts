@@ -38,7 +38,7 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  second.disconnect();
+  second.close();
   await api.stop();
 });
 

@@ -8,6 +8,7 @@ import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
 let channelId: string;
@@ -56,19 +57,19 @@ describe('a ticket for a websocket', () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect(new Set(answers.map(({ json }) => json.value)).size).toBe(answers.length);
     const { redis } = api.stores.platform;
-    expect(await redis.keys('parley:idempotency:*')).toEqual([]);
+    expect(await keysIn(redis, 'parley:idempotency:*')).toEqual([]);
   });
 
   it("is kept as a hash, until the minute is over by Redis' own clock", async () => {
     const { value, expires_at: expiresAt } = (await ticketOf(channelId)).json;
     const { redis } = api.stores.platform;
     const key = redisKeyOf(value);
-    expect(await redis.pexpiretime(key)).toBe(Date.parse(expiresAt));
-    for (const name of await redis.keys('*')) {
+    expect(await nodeWith(redis, key).pexpiretime(key)).toBe(Date.parse(expiresAt));
+    for (const name of await keysIn(redis, '*')) {
       expect(name).not.toContain(value);
       expect(name).not.toContain(value.slice('parley_ticket_'.length));
     }
-    const stored = await redis.get(key);
+    const stored = await nodeWith(redis, key).get(key);
     expect(stored).not.toContain(value.slice('parley_ticket_'.length));
     expect(JSON.parse(stored ?? '')).toEqual({
       organizationId: api.organizationId,
@@ -90,7 +91,7 @@ describe('a ticket for a websocket', () => {
     const grants = redeemed.filter((grant) => grant !== null);
     expect(grants).toMatchObject([{ organizationId: api.organizationId, channelId, principalId: api.userId }]);
     expect(await processes[0].redeem(value)).toBeNull();
-    other.disconnect();
+    other.close();
   });
 
   it('stands for exactly what it was made for', async () => {
@@ -114,8 +115,9 @@ describe('a ticket for a websocket', () => {
     const last = value.at(-1) === 'A' ? 'B' : 'A';
     const madeUp = [`${value.slice(0, -1)}${last}`, value.slice(0, -1), `${value}A`, value.toUpperCase(), '', '*'];
     for (const other of madeUp) expect(await tickets.redeem(other)).toBeNull();
-    await api.stores.platform.redis.pexpire(redisKeyOf(value), 1);
-    await eventually(async () => (await api.stores.platform.redis.exists(redisKeyOf(value))) === 0);
+    const redis = nodeWith(api.stores.platform.redis, redisKeyOf(value));
+    await redis.pexpire(redisKeyOf(value), 1);
+    await eventually(async () => (await redis.exists(redisKeyOf(value))) === 0);
     expect(await tickets.redeem(value)).toBeNull();
   });
 });

@@ -2,31 +2,35 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
+import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/redis.ts';
+import { nodeWith } from '#test/support/redis-commands.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 describe('what is sent at the end of a turn of the event loop', () => {
   let server: TestRedis;
-  let redis: Redis;
+  let redis: RedisClient;
+  let node: Redis;
 
   beforeAll(async () => {
     server = await startTestRedis();
     redis = connectRedis(server.url);
     await waitForRedis(redis, 10_000);
+    node = nodeWith(redis, 'turns');
   });
 
   afterAll(async () => {
-    redis.disconnect();
+    redis.close();
     await server.stop();
   });
 
   it('goes in the order of asking, but first what is to go first', async () => {
     const replies: Promise<string | number | null>[] = [];
     await new Promise<void>((resolve) => {
-      atEndOfTurn(redis, () => void replies.push(redis.incr('turns')));
-      atEndOfTurn(redis, () => void replies.push(redis.incrby('turns', 10)));
-      atEndOfTurn(redis, () => void replies.push(redis.get('turns')), { first: true });
+      atEndOfTurn(redis, () => void replies.push(node.incr('turns')));
+      atEndOfTurn(redis, () => void replies.push(node.incrby('turns', 10)));
+      atEndOfTurn(redis, () => void replies.push(node.get('turns')), { first: true });
       atEndOfTurn(redis, resolve);
     });
     expect(await Promise.all(replies)).toEqual([null, 1, 11]);
@@ -34,10 +38,10 @@ describe('what is sent at the end of a turn of the event loop', () => {
 
   it('goes out together, and not before', async () => {
     const written: { during: number; corked: number }[] = [];
-    const note = () => written.push({ during: redis.stream.bytesWritten, corked: redis.stream.writableCorked });
-    const before = redis.stream.bytesWritten;
+    const note = () => written.push({ during: node.stream.bytesWritten, corked: node.stream.writableCorked });
+    const before = node.stream.bytesWritten;
     await new Promise<void>((resolve) => {
-      const ping = () => void redis.ping().then(() => resolve(), resolve);
+      const ping = () => void node.ping().then(() => resolve(), resolve);
       atEndOfTurn(redis, ping);
       atEndOfTurn(redis, ping);
       atEndOfTurn(redis, note);
@@ -45,7 +49,7 @@ describe('what is sent at the end of a turn of the event loop', () => {
     });
     expect(written.map(({ corked }) => corked)).toEqual([0, 1]);
     expect(written[0]?.during).toBe(before);
-    expect(redis.stream.writableCorked).toBe(0);
+    expect(node.stream.writableCorked).toBe(0);
   });
 
   it('is another turn when it is asked for while it is sent', async () => {

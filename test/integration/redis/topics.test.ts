@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Redis } from 'ioredis';
 
 import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { TopicSubscription } from '#libs/platform/redis/index.ts';
+import type { RedisClient, TopicSubscription } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 let server: TestRedis;
-let redis: Redis;
+let redis: RedisClient;
 let topics: TopicSubscriptions;
 
 beforeEach(async () => {
@@ -19,9 +18,12 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   topics.close();
-  redis.disconnect();
+  redis.close();
   await server.stop();
 });
+
+const publish = (topic: string, message: string): Promise<unknown> =>
+  redis.send(topic, (node) => node.spublish(topic, message));
 
 interface Listener extends TopicSubscription {
   /** All that it was told, in order. */
@@ -60,7 +62,7 @@ describe('subscriptions to topics', () => {
     expect([one.listening, one.told]).toEqual([false, []]);
     await listening(one);
     const messages = Array.from({ length: 100 }, (_, n) => `${n} – ü 🎈\nsecond line`);
-    await Promise.all(messages.map((message) => redis.spublish('topic{a}', message)));
+    await Promise.all(messages.map((message) => publish('topic{a}', message)));
     await eventually(() => one.told.length === 101);
     expect(one.told).toEqual(['(listening)', ...messages]);
   });
@@ -68,8 +70,8 @@ describe('subscriptions to topics', () => {
   it('hear only their own topics', async () => {
     const [a, b] = [listen('topic{a}'), listen('topic{b}')];
     await listening(a, b);
-    await redis.spublish('topic{a}', 'to a');
-    await redis.spublish('topic{b}', 'to b');
+    await publish('topic{a}', 'to a');
+    await publish('topic{b}', 'to b');
     await eventually(() => b.told.length === 2);
     expect([a.told, b.told]).toEqual([
       ['(listening)', 'to a'],
@@ -83,11 +85,11 @@ describe('subscriptions to topics', () => {
     const second = listen('topic{a}');
     expect(second.listening).toBe(false);
     await listening(second);
-    expect(await redis.spublish('topic{a}', 'for both')).toBe(1);
+    expect(await publish('topic{a}', 'for both')).toBe(1);
     await eventually(() => first.told.includes('for both') && second.told.includes('for both'));
     first.stop();
     expect(first.listening).toBe(false);
-    await redis.spublish('topic{a}', 'for one');
+    await publish('topic{a}', 'for one');
     await eventually(() => second.told.includes('for one'));
     expect(first.told).toEqual(['(listening)', 'for both']);
     second.stop();
@@ -108,7 +110,7 @@ describe('subscriptions to topics', () => {
     await new Promise((resolve) => setImmediate(resolve));
     const third = listen('topic{a}');
     await listening(third);
-    expect(await redis.spublish('topic{a}', 'hello')).toBe(1);
+    expect(await publish('topic{a}', 'hello')).toBe(1);
     await eventually(() => third.told.includes('hello'));
     expect([first.told, second.told]).toEqual([['(listening)'], ['(listening)']]);
   });
@@ -118,8 +120,8 @@ describe('subscriptions to topics', () => {
     stopped.stop();
     const other = listen('topic{b}');
     await listening(other);
-    await redis.spublish('topic{a}', 'to nobody');
-    await redis.spublish('topic{b}', 'to b');
+    await publish('topic{a}', 'to nobody');
+    await publish('topic{b}', 'to b');
     await eventually(() => other.told.length === 2);
     expect(stopped.told).toEqual([]);
   });
@@ -133,8 +135,8 @@ describe('subscriptions to topics', () => {
     await server.restart();
     await listening(...both, late);
     await waitForRedis(redis, 5_000);
-    await redis.spublish('topic{a}', 'again');
-    await redis.spublish('topic{c}', 'late');
+    await publish('topic{a}', 'again');
+    await publish('topic{c}', 'late');
     await eventually(() => both[0].told.includes('again') && late.told.includes('late'));
     expect(both.map(({ told }) => told)).toEqual([
       ['(listening)', '(deaf)', '(listening)', 'again'],
@@ -171,7 +173,7 @@ describe('subscriptions to topics', () => {
     ).toHaveLength(1);
     await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await eventually(() => many.every(({ told }) => told.length === 3));
-    await Promise.all(many.map((_, n) => redis.spublish(`topic{${n}}`, `to ${n}`)));
+    await Promise.all(many.map((_, n) => publish(`topic{${n}}`, `to ${n}`)));
     await eventually(() => many.every(({ told }, n) => told.at(-1) === `to ${n}`));
     for (const one of many) one.stop();
     await eventually(async () => (await shardChannels()).length === 0);

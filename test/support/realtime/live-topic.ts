@@ -47,7 +47,7 @@ export async function listenToTopic(
       // Messages of a topic come in order: once this one is here, all before it are.
       const mark = `mark-${++marks}`;
       const reached = new Promise<void>((resolve) => waiting.set(mark, resolve));
-      await redis.spublish(topic, `X 0 ${mark} {}`);
+      await redis.send(topic, (node) => node.spublish(topic, `X 0 ${mark} {}`));
       await reached;
       waiting.delete(mark);
       const taken = heard;

@@ -1,0 +1,280 @@
+import type { ChainableCommander, Redis } from 'ioredis';
+
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+
+import { ClusterNodes } from './cluster-nodes.ts';
+import type { ClusterNodesOptions } from './cluster-nodes.ts';
+import type { NodeAddress } from './cluster-map.ts';
+import { hashSlot } from './hash-slot.ts';
+import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
+import { guarded, isReplyError, redisFault } from './redis-faults.ts';
+import { scanNode } from './single-redis.ts';
+
+/** One command on keys of one slot, to be sent together with others. */
+interface SlotCommand {
+  readonly slot: number;
+  addTo(pipeline: ChainableCommander): void;
+}
+
+/** Where to send what a node has refused. `ask`: this once only, the slot is on its way there. */
+interface Redirection {
+  readonly kind: 'moved' | 'ask';
+  readonly to: NodeAddress;
+}
+
+interface Target {
+  readonly node: Redis;
+  readonly asking: boolean;
+}
+
+type RawReply = readonly [Error | null, unknown];
+
+/** A slot may move on while it is followed. */
+const MAX_REDIRECTIONS = 5;
+/** A node that one is sent to may be one that is not connected yet. */
+const CONNECT_WAIT_MS = 1_500;
+
+const REDIRECTION = /^(MOVED|ASK) \d+ (\S+)$/;
+
+/**
+ * The masters of a Redis Cluster, a connection each; replicas are not read, for they are behind.
+ *
+ * See docs/decisions/0018 for why this routes by itself. What a node refuses with MOVED or ASK had no effect, so it
+ * is sent to whom the answer names; nothing else is sent twice.
+ */
+export class RedisCluster implements RedisClient {
+  readonly isOneServer = false;
+  readonly #nodes: ClusterNodes;
+
+  constructor(options: ClusterNodesOptions) {
+    this.#nodes = new ClusterNodes(options);
+  }
+
+  get isReady(): boolean {
+    return this.#nodes.isReady;
+  }
+
+  async send<T>(key: string, command: (node: Redis) => Promise<T>): Promise<T> {
+    let target = this.#targetOf(hashSlot(key));
+    for (let redirections = 0; ; redirections++) {
+      if (target === null) throw storeUnavailable('redis');
+      try {
+        // In one turn, so that nobody else's command comes between.
+        if (target.asking) target.node.asking().catch(() => undefined);
+        return await command(target.node);
+      } catch (error) {
+        const redirection = redirectionOf(error);
+        if (redirection === null || redirections === MAX_REDIRECTIONS) throw this.#fault(error);
+        target = await this.#follow(redirection);
+      }
+    }
+  }
+
+  async values(keys: readonly string[]): Promise<(Buffer | null | Error)[]> {
+    const groups = [...groupBySlot(keys)];
+    const replies = await this.#run(
+      groups.map(([slot, places]) => ({
+        slot,
+        addTo: (pipeline) => void pipeline.mgetBuffer(places.map((place) => keys[place] ?? '')),
+      })),
+    );
+    const values: (Buffer | null | Error)[] = Array.from({ length: keys.length }, () => null);
+    for (const [index, [, places]] of groups.entries()) {
+      const [error, found] = replies[index] ?? [null, null];
+      for (const [at, place] of places.entries()) {
+        // What `MGET` of the commands above answers.
+        values[place] = error ?? (found as (Buffer | null)[])[at] ?? null;
+      }
+    }
+    const failed = replies.map(([error]) => error).filter((error) => error !== null);
+    if (failed.length > 0 && failed.length === replies.length) throw failed[0];
+    return values;
+  }
+
+  async call(calls: readonly FunctionCall[]): Promise<Reply<unknown>[]> {
+    const replies = await this.#run(
+      calls.map(({ name, keys, args }) => ({
+        slot: hashSlot(keys[0] ?? ''),
+        addTo: (pipeline) => void pipeline.fcall(name, keys.length, ...keys, ...args),
+      })),
+    );
+    return replies.map(([error, value]) => (error === null ? { ok: true, value } : { ok: false, error }));
+  }
+
+  async loadFunctions(source: string): Promise<void> {
+    const loads = await Promise.allSettled(
+      this.#nodes.masters().map((node) => guarded(node.function('LOAD', 'REPLACE', source))),
+    );
+    const failed = loads.filter((load) => load.status === 'rejected');
+    if (failed.length === loads.length) throw failed[0]?.reason ?? storeUnavailable('redis');
+  }
+
+  async remove(keys: readonly string[]): Promise<number> {
+    const replies = await this.#run(
+      [...groupBySlot(keys)].map(([slot, places]) => ({
+        slot,
+        addTo: (pipeline) => void pipeline.unlink(...places.map((place) => keys[place] ?? '')),
+      })),
+    );
+    return replies.reduce((sum, [error, removed]) => {
+      if (error !== null) throw error;
+      return sum + Number(removed);
+    }, 0);
+  }
+
+  async *scan(match: string, step: number): AsyncGenerator<readonly string[]> {
+    const masters = this.#nodes.masters();
+    if (masters.length === 0) throw storeUnavailable('redis');
+    for (const node of masters) yield* scanNode(node, match, step);
+  }
+
+  async ping(): Promise<{ readonly node: string; readonly answers: boolean }[]> {
+    const answers = await Promise.all(
+      this.#nodes.addresses().map(async (node) => ({
+        node,
+        answers: await this.#nodes
+          .connectionTo(node)
+          .ping()
+          .then(
+            () => true,
+            () => false,
+          ),
+      })),
+    );
+    if (!answers.some(({ answers }) => answers)) throw storeUnavailable('redis');
+    return answers;
+  }
+
+  nodes(): Redis[] {
+    return this.#nodes.masters();
+  }
+
+  onReady(listener: () => void): () => void {
+    return this.#nodes.onReady(listener);
+  }
+
+  nodeOf(key: string): Redis | null {
+    return this.#targetOf(hashSlot(key))?.node ?? null;
+  }
+
+  onMoved(listener: () => void): () => void {
+    return this.#nodes.onMoved(listener);
+  }
+
+  refresh(): void {
+    this.#nodes.refresh();
+  }
+
+  close(): void {
+    this.#nodes.close();
+  }
+
+  /** What goes to one node goes as one pipeline. Errors are mapped by `redisFault`. */
+  async #run(commands: readonly SlotCommand[]): Promise<RawReply[]> {
+    const replies: RawReply[] = Array.from({ length: commands.length }, () => [storeUnavailable('redis'), null]);
+    const targets = commands.map(({ slot }) => this.#targetOf(slot));
+    let waiting = commands.map((_, index) => index);
+    for (let redirections = 0; waiting.length > 0; redirections++) {
+      await this.#runOnce(commands, { waiting, targets, replies });
+      const redirected = waiting.flatMap((index) => {
+        const redirection = redirectionOf(replies[index]?.[0]);
+        return redirection === null ? [] : [[index, redirection] as const];
+      });
+      if (redirections === MAX_REDIRECTIONS) break;
+      await Promise.all(
+        redirected.map(async ([index, redirection]) => {
+          targets[index] = await this.#follow(redirection);
+        }),
+      );
+      waiting = redirected.map(([index]) => index);
+    }
+    return replies.map(([error, value]) => [error === null ? null : this.#fault(error), value]);
+  }
+
+  async #runOnce(
+    commands: readonly SlotCommand[],
+    to: {
+      readonly waiting: readonly number[];
+      readonly targets: readonly (Target | null)[];
+      readonly replies: RawReply[];
+    },
+  ): Promise<void> {
+    const byNode = new Map<Redis, number[]>();
+    for (const index of to.waiting) {
+      const node = to.targets[index]?.node;
+      if (node === undefined) {
+        to.replies[index] = [storeUnavailable('redis'), null];
+        continue;
+      }
+      const some = byNode.get(node);
+      if (some === undefined) byNode.set(node, [index]);
+      else some.push(index);
+    }
+    await Promise.all(
+      [...byNode].map(async ([node, indexes]) => {
+        const pipeline = node.pipeline();
+        const places: number[] = [];
+        for (const index of indexes) {
+          if (to.targets[index]?.asking === true) pipeline.asking();
+          commands[index]?.addTo(pipeline);
+          places.push(pipeline.length - 1);
+        }
+        const answers = (await pipeline.exec()) ?? [];
+        for (const [at, index] of indexes.entries()) {
+          to.replies[index] = answers[places[at] ?? -1] ?? [storeUnavailable('redis'), null];
+        }
+      }),
+    );
+  }
+
+  #targetOf(slot: number): Target | null {
+    const owner = this.#nodes.ownerOf(slot);
+    return owner === null ? null : { node: this.#nodes.connectionTo(owner), asking: false };
+  }
+
+  async #follow({ kind, to }: Redirection): Promise<Target> {
+    if (kind === 'moved') this.#nodes.refresh();
+    const node = this.#nodes.connectionTo(to);
+    await connected(node);
+    return { node, asking: kind === 'ask' };
+  }
+
+  #fault(error: unknown): Error {
+    // A cluster that is being mended says so through whoever is asked: who has what now is soon to be seen.
+    if (isReplyError(error) && /^(CLUSTERDOWN|MOVED|READONLY)\b/.test(error.message)) this.#nodes.refresh();
+    const fault = redisFault(error);
+    return fault instanceof Error ? fault : new Error(String(fault));
+  }
+}
+
+function groupBySlot(keys: readonly string[]): Map<number, number[]> {
+  const groups = new Map<number, number[]>();
+  for (const [place, key] of keys.entries()) {
+    const slot = hashSlot(key);
+    const group = groups.get(slot);
+    if (group === undefined) groups.set(slot, [place]);
+    else group.push(place);
+  }
+  return groups;
+}
+
+function redirectionOf(error: unknown): Redirection | null {
+  const [, kind, to] = (isReplyError(error) && REDIRECTION.exec(error.message)) || [];
+  return to === undefined ? null : { kind: kind === 'ASK' ? 'ask' : 'moved', to };
+}
+
+/** Resolves when the node is connected, or it is time to find out that it is not. */
+async function connected(node: Redis): Promise<void> {
+  if (node.status === 'ready') return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      node.off('ready', done);
+      node.off('close', done);
+      resolve();
+    };
+    const timer = setTimeout(done, CONNECT_WAIT_MS);
+    node.on('ready', done);
+    node.on('close', done);
+  });
+}

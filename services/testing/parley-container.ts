@@ -1,0 +1,142 @@
+/**
+ * Parley in a container for the test suites of others, by testcontainers, which only this file needs. Whatever the
+ * language and the Node of what is tested, it is the Parley of the image; docs/testing.md shows how to use it.
+ */
+import { randomBytes } from 'node:crypto';
+import { AbstractStartedContainer, GenericContainer, Network, Wait } from 'testcontainers';
+import type { StartedNetwork, StartedTestContainer, StopOptions, StoppedTestContainer } from 'testcontainers';
+
+import { testParley } from './test-parley.ts';
+import type { ChannelFields, KeyFields, TestOrganization, TestParley, TestUser, UserFields } from './test-parley.ts';
+
+const PORT = 8080;
+const START_MS = 120_000;
+
+/** What has to go when a Parley stops: the Redis that it came with, and the network between them. */
+interface Beside {
+  readonly network: StartedNetwork;
+  readonly redis: StartedTestContainer;
+}
+
+/**
+ * A whole Parley in a container, with an empty embedded event store inside and a Redis beside it. Settings are
+ * variables of the environment: `withEnvironment({ RATE_LIMIT_PER_KEY: '10' })`; there are no rate limits otherwise.
+ * With `EVENTSTORE_URL` or `REDIS_URL` among them it uses those stores, with what is in them; the addresses are as
+ * the container sees them.
+ */
+export class ParleyContainer extends GenericContainer {
+  #redisImage = 'redis:7.4-bookworm';
+
+  /** @param image made of infra/Dockerfile, such as `parley:0.1.0` */
+  constructor(image: string) {
+    super(image);
+    this.withExposedPorts(PORT);
+    this.withEnvironment({ LOG_LEVEL: 'warn', RATE_LIMIT_PER_KEY: '0', RATE_LIMIT_PER_ADDRESS: '0' });
+    this.withWaitStrategy(Wait.forHttp('/health/ready', PORT).forStatusCode(200));
+    this.withStartupTimeout(START_MS);
+  }
+
+  /** Redis 7 or newer. */
+  withRedisImage(image: string): this {
+    this.#redisImage = image;
+    return this;
+  }
+
+  /**
+   * Resolves when everything can be called.
+   *
+   * @throws Error (rejects) when Docker does not answer, an image cannot be had, or Parley is not ready in time; then
+   *   nothing is left
+   */
+  override async start(): Promise<StartedParleyContainer> {
+    const apiKey = this.environment['PARLEY_BOOTSTRAP_KEY'] ?? randomBytes(32).toString('hex');
+    this.withEnvironment({ PARLEY_BOOTSTRAP_KEY: apiKey });
+    const beside = this.environment['REDIS_URL'] === undefined ? await this.#startBeside() : undefined;
+    let started: StartedTestContainer | undefined;
+    try {
+      started = await super.start();
+      const url = `http://${started.getHost()}:${started.getMappedPort(PORT)}`;
+      return new StartedParleyContainer(started, await testParley({ url, apiKey }), beside);
+    } catch (error) {
+      await started?.stop();
+      await end(beside);
+      throw error;
+    }
+  }
+
+  async #startBeside(): Promise<Beside> {
+    const network = await new Network().start();
+    const password = randomBytes(12).toString('hex');
+    try {
+      const redis = await new GenericContainer(this.#redisImage)
+        .withNetwork(network)
+        .withNetworkAliases('redis')
+        .withCommand(['redis-server', '--requirepass', password, '--save', '', '--maxmemory-policy', 'noeviction'])
+        .withWaitStrategy(Wait.forLogMessage('Ready to accept connections'))
+        .start();
+      this.withNetwork(network).withEnvironment({ REDIS_URL: `redis://:${password}@redis:6379` });
+      return { network, redis };
+    } catch (error) {
+      await network.stop();
+      throw error;
+    }
+  }
+}
+
+/** A Parley that runs in a container. Its `apiKey` may do everything. */
+export class StartedParleyContainer extends AbstractStartedContainer implements TestParley {
+  readonly #parley: TestParley;
+  readonly #beside: Beside | undefined;
+
+  constructor(started: StartedTestContainer, parley: TestParley, beside: Beside | undefined) {
+    super(started);
+    this.#parley = parley;
+    this.#beside = beside;
+  }
+
+  /** As the test reaches it; another container reaches it by a network of both. */
+  get url(): string {
+    return this.#parley.url;
+  }
+
+  get apiKey(): string {
+    return this.#parley.apiKey;
+  }
+
+  get organizationId(): string {
+    return this.#parley.organizationId;
+  }
+
+  get client(): TestParley['client'] {
+    return this.#parley.client;
+  }
+
+  createChannel(fields?: ChannelFields): ReturnType<TestParley['createChannel']> {
+    return this.#parley.createChannel(fields);
+  }
+
+  createUser(fields?: UserFields): Promise<TestUser> {
+    return this.#parley.createUser(fields);
+  }
+
+  createKey(fields?: KeyFields): Promise<string> {
+    return this.#parley.createKey(fields);
+  }
+
+  createOrganization(name?: string): Promise<TestOrganization> {
+    return this.#parley.createOrganization(name);
+  }
+
+  /** Ends it, and the Redis that came with it; nothing of them is left. */
+  override async stop(options?: Partial<StopOptions>): Promise<StoppedTestContainer> {
+    const stopped = await super.stop(options);
+    await end(this.#beside);
+    return stopped;
+  }
+}
+
+async function end(beside: Beside | undefined): Promise<void> {
+  if (beside === undefined) return;
+  await beside.redis.stop();
+  await beside.network.stop();
+}

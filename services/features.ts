@@ -90,6 +90,8 @@ import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
+import { publicEventTypes } from './public-events.ts';
+
 /**
  * Channels, interactions and reactions write in the same streams: one revision orders all that happens in a channel.
  * What is kept of the past is what `ChannelQueries` and `InteractionQueries` start from.
@@ -271,10 +273,10 @@ function commandOptions({ metrics, log }: Platform): CommandHandlerOptions {
   };
 }
 
-/** All that travels over sockets, as the features describe it. */
+/** All that travels over sockets, and what is in Kafka for other teams, as the features describe it. */
 export function describedProtocol({ realtime }: Features): DescribedProtocol {
   const events = [...channelEventTypes, ...interactionEventTypes, ...reactionEventTypes];
-  return { events, commands: realtime.commands.types };
+  return { events, commands: realtime.commands.types, publicEvents: publicEventTypes };
 }
 
 /** Declares every route of the API. */

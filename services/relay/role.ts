@@ -6,6 +6,7 @@ import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '
 import { pause, startBackgroundJob, StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { composePublicMessages } from '#services/public-events.ts';
 
 /** A silent broker is not waited for when the process stops: nothing depends on its answers. */
 const STOP_MS = 3_000;
@@ -14,7 +15,7 @@ const STOP_MS = 3_000;
 export const relayRole: Role<Platform, Config> = {
   name: 'relay',
   async start(platform, config) {
-    const { kafkaBrokers, kafkaTopicPrefix, roles } = config;
+    const { kafkaBrokers, kafkaTopicPrefix, kafkaPublicEvents, roles } = config;
     if (kafkaBrokers.length === 0) {
       if (roles.includes('relay')) throw new StartRefusal('the role relay needs KAFKA_BROKERS=host:port,…');
       return { stop: async () => undefined };
@@ -30,6 +31,9 @@ export const relayRole: Role<Platform, Config> = {
       feed,
       kafka,
       messages: new LogMessages(tokenSecret),
+      publicMessages: kafkaPublicEvents
+        ? composePublicMessages((error) => log.error({ err: error }, 'other teams are told nothing of an event'))
+        : undefined,
       topics: logTopics(kafkaTopicPrefix),
       onSent: (events) => sent.add({}, events),
       onProblem(error) {

@@ -10,6 +10,7 @@ export { channelFrame } from './channels.frames.ts';
 export { channelProjection } from './channels.projection.ts';
 export { channelBefore, ChannelQueries } from './channels.queries.ts';
 export { channelEventTypes } from './channels.live.ts';
+export { publicChannelEvents } from './channels.public.ts';
 export { channelRoutes } from './channels.routes.ts';
 export { createChannelBody } from './channels.schemas.ts';
 export type { CreateChannelBody } from './channels.schemas.ts';

@@ -13,6 +13,7 @@ export type { InteractionDirectory } from './interaction-directory.ts';
 export { interactionToPost, requirePlace } from './interactions.inputs.ts';
 export { interactionEventTypes, interactionLiveCommands } from './interactions.live.ts';
 export { interactionKeys } from './interactions.keys.ts';
+export { publicInteractionEvents } from './interactions.public.ts';
 export { interactionsProjection } from './interactions.projection.ts';
 export { InteractionTreeIndex } from './interactions.tree-index.ts';
 export { InteractionQueries } from './interactions.queries.ts';

@@ -12,7 +12,7 @@ import { receiptResource } from './reactions.queries.ts';
 
 /** What listeners are told of what is added to interactions. */
 export function reactionFrame({ id: channelId, event }: ProjectedEvent<null, ReactionEvent>): EventFrame {
-  const { type, data } = told(event, interactionId({ channelId, sequence: event.data.sequence as ChannelSequence }));
+  const { type, data } = toldOfReaction(event, channelId);
   return eventFrame({
     sequence: sequenceOf(event.revision),
     type,
@@ -22,7 +22,12 @@ export function reactionFrame({ id: channelId, event }: ProjectedEvent<null, Rea
   });
 }
 
-function told(event: StreamEvent<ReactionEvent>, id: EntityId): { readonly type: string; readonly data: object } {
+/** The type and the data of an event, as everybody is told of it. */
+export function toldOfReaction(
+  event: StreamEvent<ReactionEvent>,
+  channelId: EntityId,
+): { readonly type: string; readonly data: object } {
+  const id = interactionId({ channelId, sequence: event.data.sequence as ChannelSequence });
   switch (event.type) {
     case 'ReactionAdded.v1':
       return { type: 'reaction.added', data: reactionOf(id, event.data) };

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { JSON_TYPE } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
-import type { LiveCommandType, LiveEventType } from '#libs/platform/live/index.ts';
+import type { LiveCommandType, LiveEventType, PublicEventType } from '#libs/platform/live/index.ts';
 
+import { kafkaParts } from './asyncapi.kafka.ts';
 import { ComponentSchemas } from './asyncapi.schemas.ts';
 import type { Reference } from './asyncapi.schemas.ts';
 import * as frames from './frames.schemas.ts';
@@ -13,6 +14,8 @@ import { CLOSE, MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, 
 export interface DescribedProtocol {
   readonly events: readonly LiveEventType[];
   readonly commands: readonly LiveCommandType[];
+  /** What other teams read from Kafka. */
+  readonly publicEvents: readonly PublicEventType[];
 }
 
 interface Message {
@@ -44,15 +47,16 @@ const SENT = [['resume', frames.resumeFrame]] as const;
 const BOTH = ['ping', 'pong'];
 
 /**
- * The websocket protocol and the event streams as an AsyncAPI 3 document, made of the very schemas by which
+ * The websocket protocol, the event streams and what is in Kafka for other teams as an AsyncAPI 3 document, made of the very schemas by which
  * frames are judged and written. `send` and `receive` are the server's.
  */
-export function asyncApiDocument({ events, commands }: DescribedProtocol): object {
+export function asyncApiDocument({ events, commands, publicEvents }: DescribedProtocol): object {
   const schemas = new ComponentSchemas();
   const eventMessages = messagesOf(events.map((event) => eventMessage(event, schemas)));
   const told = messagesOf(TOLD.map(([frame, schema]) => frameMessage(frame, schema, schemas, 'received')));
   const sent = messagesOf(SENT.map(([frame, schema]) => frameMessage(frame, schema, schemas, 'sent')));
   const commandMessages = messagesOf(commands.map((command) => commandMessage(command, schemas)));
+  const kafka = kafkaParts(publicEvents, schemas);
   const inbound = [...Object.keys(sent), ...BOTH];
   const all = { ...told, ...eventMessages, ...sent, ...commandMessages };
   const refs = (names: readonly string[], channel = WEBSOCKET): Reference[] =>
@@ -61,19 +65,11 @@ export function asyncApiDocument({ events, commands }: DescribedProtocol): objec
     asyncapi: '3.0.0',
     info: { title: 'Parley realtime', version: '1.0.0', description: DESCRIPTION },
     defaultContentType: 'application/json',
-    servers: SERVERS,
+    servers: { ...SERVERS, kafka: kafka.server },
     channels: {
       websocket: websocketChannel(Object.keys(all)),
-      events: {
-        address: '/api/v1/channels/{id}/events',
-        title: 'The events of a channel as server-sent events',
-        description:
-          'The same frames as `data`, their sequence as `id`. `Last-Event-ID`, or `?after=`, is the last sequence seen.',
-        servers: [{ $ref: '#/servers/http' }],
-        parameters: { id: CHANNEL_ID },
-        messages: inComponents(Object.keys(eventMessages)),
-        bindings: {},
-      },
+      events: eventStreamChannel(Object.keys(eventMessages)),
+      kafka: kafka.channel,
     },
     operations: {
       tell: {
@@ -101,8 +97,9 @@ export function asyncApiDocument({ events, commands }: DescribedProtocol): objec
         summary: 'The events of a channel, without a websocket',
         messages: refs(Object.keys(eventMessages), EVENTS),
       },
+      publish: kafka.operation,
     },
-    components: { messages: all, schemas: schemas.all(), securitySchemes: SECURITY_SCHEMES },
+    components: { messages: { ...all, ...kafka.messages }, schemas: schemas.all(), securitySchemes: SECURITY_SCHEMES },
   };
 }
 
@@ -141,6 +138,19 @@ function websocketChannel(messages: readonly string[]): object {
         bindingVersion: '0.1.0',
       },
     },
+  };
+}
+
+function eventStreamChannel(messages: readonly string[]): object {
+  return {
+    address: '/api/v1/channels/{id}/events',
+    title: 'The events of a channel as server-sent events',
+    description:
+      'The same frames as `data`, their sequence as `id`. `Last-Event-ID`, or `?after=`, is the last sequence seen.',
+    servers: [{ $ref: '#/servers/http' }],
+    parameters: { id: CHANNEL_ID },
+    messages: inComponents(messages),
+    bindings: {},
   };
 }
 

@@ -65,12 +65,18 @@ export class KafkaConnection {
     });
   }
 
-  async send(topic: string, messages: readonly Message[]): Promise<void> {
+  send(topic: string, messages: readonly Message[]): Promise<void> {
+    return this.sendTo([{ topic, messages }]);
+  }
+
+  /** As `send`, to several topics in one request: all of it is acknowledged, or it is not known what is. */
+  async sendTo(topics: readonly { readonly topic: string; readonly messages: readonly Message[] }[]): Promise<void> {
     const connecting = (this.#producer ??= this.#connectProducer());
     try {
       const producer = await connecting;
       // The broker gives up a little before we do, so that it is the one to say what it lacks.
-      await producer.send({ topic, messages: [...messages], acks: -1, timeout: this.#requestTimeoutMs * 0.8 });
+      const topicMessages = topics.map(({ topic, messages }) => ({ topic, messages: [...messages] }));
+      await producer.sendBatch({ topicMessages, acks: -1, timeout: this.#requestTimeoutMs * 0.8 });
     } catch (error) {
       // A request that timed out leaves its connection in use, even one that is dead: the next call takes a new one.
       if (this.#producer === connecting) this.#producer = null;

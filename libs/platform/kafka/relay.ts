@@ -4,6 +4,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { comparePositions, decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
+import type { PublicMessages } from '#libs/platform/live/index.ts';
 import type { KafkaConnection } from './connection.ts';
 import { leadInTurns } from './leadership.ts';
 import type { Term } from './leadership.ts';
@@ -27,6 +28,8 @@ export interface RelayParts {
   readonly feed: EventFeed;
   readonly kafka: KafkaConnection;
   readonly messages: LogMessages;
+  /** Makes what other teams are told; absent where they are told nothing. */
+  readonly publicMessages?: PublicMessages | undefined;
   readonly topics: LogTopics;
   /** Told each time it has to begin again. */
   readonly onProblem: (error: unknown) => void;
@@ -40,7 +43,8 @@ const MOST_CHARACTERS = 512 * 1024;
 const MAX_BATCH = 1_000;
 
 /**
- * EventStoreDB's `$all` -> Kafka: every event of every stream but the system's, keyed by its stream.
+ * EventStoreDB's `$all` -> Kafka: every event of every stream but the system's, keyed by its stream; and, in a topic
+ * of its own, what other teams are told of those of channels, by the same guarantees.
  *
  * Guarantees: at least once, and in the order of each stream: an event comes to lie in Kafka for the first time
  * only after all events before it in its stream. Its position is saved after Kafka has acknowledged it, so whoever
@@ -67,10 +71,10 @@ export class Relay {
 
   /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { kafka, topics, onProblem } = this.#parts;
+    const { kafka, topics, publicMessages, onProblem } = this.#parts;
     for (let failures = 0; !signal.aborted;) {
       try {
-        await kafka.ensureTopics(specsOf(topics));
+        await kafka.ensureTopics(specsOf(topics, publicMessages !== undefined));
         this.#report({ phase: 'standby', problem: null });
         await leadInTurns(kafka, {
           groupId: topics.relayGroup,
@@ -101,17 +105,18 @@ export class Relay {
     await this.#refuseShorterLog(from);
     this.#report({ phase: 'active', position: from === 'start' ? null : from });
     const failed = new AbortController();
+    const fail = (): void => failed.abort();
     const signal = AbortSignal.any([term.signal, failed.signal]);
     const saver = new PositionSaver(from, (position) => term.save(encodePosition(position)));
     const marks = new WatermarkWriter(this.#parts, from);
     const beside = Promise.all([saver.run(signal), marks.run(signal)]).catch((error: unknown) => {
-      failed.abort();
+      fail();
       throw error;
     });
     try {
-      await this.#carry(from, signal, { saver, marks });
+      await this.#carry(from, { signal, fail }, { saver, marks });
     } finally {
-      failed.abort();
+      fail();
       await beside;
       // Nobody repeats what was sent if the term ends in good order.
       await saver.save();
@@ -119,38 +124,61 @@ export class Relay {
     }
   }
 
-  async #carry(from: GlobalPosition | 'start', signal: AbortSignal, after: AfterSending): Promise<void> {
-    const { feed, messages } = this.#parts;
-    for await (const item of feed.subscribe({ from, streamPrefixes: 'all', signal, maxBatch: MAX_BATCH })) {
-      if (item.kind === 'events') {
-        let batch: Message[] = [];
-        let characters = 0;
-        let last: StoredEvent | null = null;
-        for (const event of item.events) {
-          const message = messages.encode(event);
-          if (characters + message.value.length > MOST_CHARACTERS && last !== null) {
-            await this.#send(batch, last, after);
-            [batch, characters] = [[], 0];
+  /** While one request is on its way, the next one is read and put together. */
+  async #carry(from: GlobalPosition | 'start', { signal, fail }: Until, after: AfterSending): Promise<void> {
+    let sending = Promise.resolve();
+    const next = (work: () => Promise<void> | void): void => {
+      sending = sending.then(work);
+      // Nobody may be waiting for it: the feed has nothing to tell, for instance.
+      sending.catch(fail);
+    };
+    try {
+      const items = this.#parts.feed.subscribe({ from, streamPrefixes: 'all', signal, maxBatch: MAX_BATCH });
+      for await (const item of items) {
+        if (item.kind === 'events') {
+          for (const request of this.#requestsOf(item.events)) {
+            // One at a time: what comes after a request that failed must not lie in Kafka before it.
+            await sending;
             if (signal.aborted) return;
+            next(() => this.#send(request, after));
           }
-          batch.push(message);
-          characters += message.value.length;
-          last = event;
+        } else if (item.kind === 'checkpoint') {
+          next(() => this.#reached(item.position, after.saver));
         }
-        if (last !== null) await this.#send(batch, last, after);
-      } else if (item.kind === 'checkpoint') {
-        this.#reached(item.position, after.saver);
       }
+    } finally {
+      await sending;
     }
   }
 
-  async #send(batch: readonly Message[], { position }: StoredEvent, { saver, marks }: AfterSending): Promise<void> {
-    await this.#parts.kafka.send(this.#parts.topics.log, batch);
-    this.#parts.onSent?.(batch.length);
-    this.#report({ eventsSent: this.#progress.eventsSent + batch.length });
-    if (position === null) return;
-    this.#reached(position, saver);
-    marks.note(position);
+  *#requestsOf(events: readonly StoredEvent[]): Generator<Request> {
+    const { messages, publicMessages } = this.#parts;
+    let request = newRequest();
+    for (const event of events) {
+      const message = messages.encode(event);
+      const told = publicMessages?.encode(event) ?? null;
+      const characters = message.value.length + (told?.value.length ?? 0);
+      if (request.characters + characters > MOST_CHARACTERS && request.log.length > 0) {
+        yield request;
+        request = newRequest();
+      }
+      request.log.push(message);
+      if (told !== null) request.events.push(told);
+      request.characters += characters;
+      request.last = event.position;
+    }
+    if (request.log.length > 0) yield request;
+  }
+
+  async #send({ log, events, last }: Request, { saver, marks }: AfterSending): Promise<void> {
+    const { kafka, topics, onSent } = this.#parts;
+    const toLog = { topic: topics.log, messages: log };
+    await kafka.sendTo(events.length === 0 ? [toLog] : [toLog, { topic: topics.events, messages: events }]);
+    onSent?.(log.length);
+    this.#report({ eventsSent: this.#progress.eventsSent + log.length });
+    if (last === null) return;
+    this.#reached(last, saver);
+    marks.note(last);
   }
 
   #reached(position: GlobalPosition, saver: PositionSaver): void {
@@ -173,6 +201,23 @@ export class Relay {
     this.#progress = { ...this.#progress, ...change };
   }
 }
+
+/** How long a term lasts, and what ends it. */
+interface Until {
+  readonly signal: AbortSignal;
+  fail(): void;
+}
+
+/** What goes to Kafka at once. */
+interface Request {
+  readonly log: Message[];
+  readonly events: Message[];
+  characters: number;
+  /** Position of the last event. */
+  last: GlobalPosition | null;
+}
+
+const newRequest = (): Request => ({ log: [], events: [], characters: 0, last: null });
 
 /** What is told that Kafka has acknowledged everything up to a position. */
 interface AfterSending {

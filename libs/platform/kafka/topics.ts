@@ -4,6 +4,8 @@ import type { TopicSpec } from './connection.ts';
 export interface LogTopics {
   /** Every event of the log, as {@link LogMessages} writes it. */
   readonly log: string;
+  /** What other teams may read of it, as `PublicMessages` writes it. */
+  readonly events: string;
   /** Without messages: the relay that is assigned its one partition is the active one. */
   readonly relayLock: string;
   /** The consumer group of the relays; the position that they have reached is kept with its offset. */
@@ -14,7 +16,12 @@ export interface LogTopics {
 export const DEFAULT_TOPIC_PREFIX = 'parley';
 
 export function logTopics(prefix: string): LogTopics {
-  return { log: `${prefix}.log`, relayLock: `${prefix}.relay`, relayGroup: `${prefix}.relay` };
+  return {
+    log: `${prefix}.log`,
+    events: `${prefix}.events`,
+    relayLock: `${prefix}.relay`,
+    relayGroup: `${prefix}.relay`,
+  };
 }
 
 /** The most consumers that may share the work; more of them later would move streams between partitions. */
@@ -22,9 +29,12 @@ const LOG_PARTITIONS = 12;
 /** An event is 1 MiB at most where it is stored, and a message is little more than its event. */
 const LARGEST_BATCH = 4 * 1024 * 1024;
 
-export function specsOf({ log, relayLock }: LogTopics): readonly TopicSpec[] {
+/** @param isPublic whether other teams are told of events as well */
+export function specsOf({ log, events, relayLock }: LogTopics, isPublic: boolean): readonly TopicSpec[] {
+  const settings = { 'max.message.bytes': `${LARGEST_BATCH}` };
   return [
-    { topic: log, partitions: LOG_PARTITIONS, settings: { 'max.message.bytes': `${LARGEST_BATCH}` } },
+    { topic: log, partitions: LOG_PARTITIONS, settings },
+    ...(isPublic ? [{ topic: events, partitions: LOG_PARTITIONS, settings }] : []),
     { topic: relayLock, partitions: 1 },
   ];
 }

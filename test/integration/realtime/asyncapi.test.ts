@@ -35,7 +35,7 @@ async function faultsOf(document: string): Promise<string[]> {
 const kindsOf = (union: typeof clientFrame | typeof serverFrame): string[] =>
   union.options.map((option) => String([...option.shape.frame.values][0]));
 
-describe('the AsyncAPI document', () => {
+describe('the AsyncAPI document', { timeout: 180_000 }, () => {
   it('is served to everybody, and the public parser finds nothing wrong with it', async () => {
     expect(served.status).toBe(200);
     expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -53,7 +53,7 @@ describe('the AsyncAPI document', () => {
 
   it('tells every frame, every event and every command, by whoever sends it', () => {
     const { operations, components } = served.json;
-    const { events, commands } = describedProtocol(features);
+    const { events, commands, publicEvents } = describedProtocol(features);
     const named = ({ messages }: { messages: { $ref: string }[] }): string[] =>
       messages.map(({ $ref }) => $ref.slice($ref.lastIndexOf('/') + 1));
     const types = events.map(({ type }) => type);
@@ -64,8 +64,12 @@ describe('the AsyncAPI document', () => {
     expect(named(operations.hear).toSorted()).toEqual(sent.toSorted());
     expect(named(operations.command)).toEqual(commands.map(({ type }) => type));
     expect(named(operations.command.reply)).toEqual(['ack', 'error']);
+    // What other teams read has names of its own: it is not the same as what sockets are told.
+    const published = [...publicEvents.map(({ type }) => `kafka.${type}`), 'kafka.unknown'];
+    const kafkaNames = operations.publish.messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1));
+    expect(kafkaNames).toEqual(published);
     expect(Object.keys(components.messages).toSorted()).toEqual(
-      [...new Set([...told, ...types, ...sent, ...named(operations.command)])].toSorted(),
+      [...new Set([...told, ...types, ...sent, ...named(operations.command), ...published])].toSorted(),
     );
   });
 
@@ -90,6 +94,20 @@ describe('the AsyncAPI document', () => {
       seq: { type: 'integer', minimum: 1 },
     });
     expect(JSON.stringify(schemas)).not.toContain('#/definitions/');
+  });
+
+  it('shows what another team must know: the topic, the key, the headers', () => {
+    const { channels, components, servers } = served.json;
+    expect(channels.kafka).toMatchObject({ address: '{prefix}.events', servers: [{ $ref: '#/servers/kafka' }] });
+    expect(servers.kafka.protocol).toBe('kafka');
+    const posted = components.messages['kafka.interaction.posted'];
+    expect(posted).toMatchObject({
+      name: 'parley.interaction.posted',
+      bindings: { kafka: { key: { type: 'string' } } },
+    });
+    expect(components.schemas['Kafka.headers'].required).toEqual(
+      expect.arrayContaining(['ce_id', 'ce_source', 'ce_specversion', 'ce_type', 'ce_subject', 'ce_sequence']),
+    );
   });
 
   it('is linked from the reference of the HTTP API', async () => {

@@ -1,0 +1,72 @@
+/*
+ * WARNING: what other teams read from Kafka. Members may be added; what is there keeps its name and its meaning.
+ */
+import { z } from 'zod';
+
+import { unreachable } from '#libs/kernel/decider.ts';
+import type { StreamEvent } from '#libs/kernel/event.ts';
+import { publicEvents } from '#libs/platform/live/index.ts';
+import type { PublicEvent, PublicEventType } from '#libs/platform/live/index.ts';
+
+import { channelFold } from './channel.decider.ts';
+import { channelCodec } from './channel.events.ts';
+import type { ChannelEvent } from './channel.events.ts';
+import { channelResource, participantResource } from './channels.projection.ts';
+import { channelSchema, participantSchema } from './channels.schemas.ts';
+
+const participantId = z.string().describe('Id of the participant record');
+const changedChannel = channelSchema
+  .pick({ name: true, meta_data: true, agent_invocation_behavior: true })
+  .partial()
+  .extend({ id: z.string() })
+  .meta({ id: 'ChangedChannel' });
+const joined = z
+  .object({ channel_id: z.string(), participant_id: participantId, participant: participantSchema })
+  .meta({ id: 'JoinedParticipant' });
+const left = z.object({ channel_id: z.string(), participant_id: participantId }).meta({ id: 'LeftParticipant' });
+const archived = z.object({ id: z.string() }).meta({ id: 'ArchivedChannel' });
+
+const described: readonly PublicEventType[] = [
+  { type: 'channel.created', summary: 'A channel was created: its first event', data: channelSchema },
+  { type: 'channel.updated', summary: 'Some of it was changed: the members that are there', data: changedChannel },
+  { type: 'channel.archived', summary: 'The channel was archived: its last event', data: archived },
+  { type: 'participant.joined', summary: 'Somebody takes part from now on', data: joined },
+  { type: 'participant.left', summary: 'Somebody no longer takes part', data: left },
+];
+
+/** What other teams are told of a channel's own events: of what each says alone, without what came before it. */
+export const publicChannelEvents = publicEvents({ codec: channelCodec, described, tell });
+
+function tell(event: StreamEvent<ChannelEvent>, id: string): PublicEvent {
+  const { type, data } = told(event, id);
+  return { type, json: JSON.stringify(data) };
+}
+
+function told(event: StreamEvent<ChannelEvent>, id: string): { readonly type: string; readonly data: object | null } {
+  switch (event.type) {
+    case 'ChannelCreated.v1': {
+      const channel = channelFold.evolve(null, event);
+      return { type: 'channel.created', data: channel && channelResource(channel) };
+    }
+    case 'ChannelRenamed.v1':
+      return { type: 'channel.updated', data: { id, name: event.data.name } };
+    case 'ChannelMetaDataChanged.v1':
+      return { type: 'channel.updated', data: { id, meta_data: event.data.metaData } };
+    case 'AgentInvocationBehaviorChanged.v1': {
+      const { agentInvocationBehavior } = event.data;
+      return { type: 'channel.updated', data: { id, agent_invocation_behavior: agentInvocationBehavior } };
+    }
+    case 'ChannelArchived.v1':
+      return { type: 'channel.archived', data: { id } };
+    case 'ParticipantAdded.v1': {
+      const { participant } = event.data;
+      const { participantId: joinedAs } = participant;
+      const data = { channel_id: id, participant_id: joinedAs, participant: participantResource(participant) };
+      return { type: 'participant.joined', data };
+    }
+    case 'ParticipantRemoved.v1':
+      return { type: 'participant.left', data: { channel_id: id, participant_id: event.data.participantId } };
+    default:
+      return unreachable(event);
+  }
+}

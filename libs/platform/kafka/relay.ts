@@ -109,10 +109,9 @@ export class Relay {
     const signal = AbortSignal.any([term.signal, failed.signal]);
     const saver = new PositionSaver(from, (position) => term.save(encodePosition(position)));
     const marks = new WatermarkWriter(this.#parts, from);
-    const beside = Promise.all([saver.run(signal), marks.run(signal)]).catch((error: unknown) => {
-      fail();
-      throw error;
-    });
+    const beside = Promise.all([saver.run(signal), marks.run(signal)]);
+    // Heard at once, though it is awaited last: a rejection that nobody hears of ends the process.
+    beside.catch(fail);
     try {
       await this.#carry(from, { signal, fail }, { saver, marks });
     } finally {

@@ -34,6 +34,10 @@ export interface TestRedisOptions {
 }
 
 export async function startTestRedis({ config = [] }: TestRedisOptions = {}): Promise<TestRedis> {
+  if (process.env['PARLEY_TEST_REDIS'] === 'cluster') {
+    const { clusterAsOne, startTestRedisCluster } = await import('./redis-cluster.ts');
+    return clusterAsOne(await startTestRedisCluster());
+  }
   const choice = await chooseStore('redis');
   return choice.from === 'container' ? startInContainer(choice.image, config) : startNative(config);
 }

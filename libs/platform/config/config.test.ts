@@ -85,9 +85,21 @@ describe('configuration', () => {
     const problems = problemsOf({ REDIS_URL: 'http://:hunter2@cache', EVENTSTORE_URL: 'admin:hunter2@db' });
     expect(problems).toEqual([
       'EVENTSTORE_URL must be a URL like esdb://… or esdb+discover://…',
-      'REDIS_URL must be a URL like redis://… or rediss://…',
+      'REDIS_URL must be a URL like redis://… or rediss://…, or several of one kind, separated by commas',
     ]);
   });
+
+  it('takes the nodes of a Redis Cluster', () => {
+    const REDIS_URL = 'rediss://me:pw@a:7001, rediss://b:7002/0,rediss://[::1]:7003/';
+    expect(parseConfig({ REDIS_URL }).redisUrl).toBe(REDIS_URL);
+  });
+
+  it.each(['redis://a:1,rediss://b:2', 'redis://a:1,', 'redis://a:1,b:2', 'redis://a:1,redis://b:2/3'])(
+    'refuses %s as the nodes of a cluster',
+    (REDIS_URL) => {
+      expect(problemsOf({ REDIS_URL })).toHaveLength(1);
+    },
+  );
 
   it('takes the addresses of Kafka brokers', () => {
     const variables = { KAFKA_BROKERS: 'broker-1:9092, 10.0.0.2:9093,[::1]:9094', PARLEY_TOKEN_SECRET: 'x'.repeat(16) };

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
 import type { KafkaConfig } from './kafka.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
-import { integer, listOf, network, oneOf, origin, text, url } from './variables.ts';
+import { integer, listOf, network, oneOf, origin, redisUrls, text, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -29,9 +29,11 @@ export const environment = z.object({
   EVENTSTORE_URL: url('esdb:', 'esdb+discover:')
     .optional()
     .describe('EventStoreDB to use, `esdb://…`. Without it an embedded one keeps its events in `DATA_DIR`.'),
-  REDIS_URL: url('redis:', 'rediss:')
+  REDIS_URL: redisUrls()
     .optional()
-    .describe('Redis 7 or newer to use, `redis://…`. Without it a private one runs in `DATA_DIR`.'),
+    .describe(
+      'Redis 7 or newer to use, `redis://…`; several addresses with commas between are nodes of one cluster. Without it a private one runs in `DATA_DIR`.',
+    ),
   ...kafkaVariables,
   ROLES: listOf(text()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
   LOG_LEVEL: oneOf(LOG_LEVELS)

@@ -52,6 +52,16 @@ export function url(...protocols: readonly string[]) {
   return z.string().refine((value) => hasProtocol(value, protocols), { error: () => `must be a URL like ${forms}` });
 }
 
+/**
+ * A Redis, or several nodes of a cluster, separated by commas. They may hold passwords, so the message does not repeat
+ * them.
+ */
+export function redisUrls() {
+  return z.string().refine((value) => areRedisUrls(value), {
+    error: () => 'must be a URL like redis://… or rediss://…, or several of one kind, separated by commas',
+  });
+}
+
 /** A web origin: scheme, host and port, nothing behind them. */
 export function origin() {
   return z.string().refine((value) => isOrigin(value), {
@@ -83,6 +93,16 @@ function hasProtocol(value: string, protocols: readonly string[]): boolean {
   // Cluster addresses of EventStoreDB name several hosts, which `URL` does not take: look at the scheme only.
   const scheme = /^([a-z+]+:)\/\/[^\s]+$/.exec(value)?.[1];
   return scheme !== undefined && protocols.includes(scheme);
+}
+
+function areRedisUrls(value: string): boolean {
+  const urls = value.split(',').map((part) => part.trim());
+  // A path is the number of a database, of which a cluster has one.
+  const canBeNodes = urls.every((url) => URL.canParse(url) && /^\/?0?$/.test(new URL(url).pathname));
+  return (
+    urls.every((url) => hasProtocol(url, ['redis:', 'rediss:'])) &&
+    (urls.length === 1 || (canBeNodes && new Set(urls.map((url) => new URL(url).protocol)).size === 1))
+  );
 }
 
 function isOrigin(value: string): boolean {

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { hashSlot } from '#libs/platform/redis/hash-slot.ts';
+import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
+import { MarkedReads } from '#libs/platform/readmodel/marked-reads.ts';
+import { PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
+import { READ_MODEL_FUNCTIONS } from '#libs/platform/readmodel/read-model.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
+import type { TestRedisCluster, TestRedisNode } from '#test/support/redis-cluster.ts';
+
+let cluster: TestRedisCluster;
+let redis: RedisClient;
+
+beforeAll(async () => {
+  cluster = await startTestRedisCluster();
+  redis = connectRedis(cluster.url);
+  await waitForRedis(redis, 30_000);
+}, 120_000);
+afterAll(async () => {
+  redis.close();
+  await cluster.stop();
+});
+
+/** A key that lives on a node, other than those that were asked for before. */
+let made = 0;
+function keyOn(node: TestRedisNode): string {
+  for (;;) {
+    const key = `test:{${++made}}`;
+    if (cluster.masterOf(key) === node) return key;
+  }
+}
+const set = (key: string, value: string): Promise<unknown> => redis.send(key, (node) => node.set(key, value));
+const texts = async (keys: readonly string[]): Promise<(string | undefined)[]> =>
+  (await redis.values(keys)).map((value) => (value instanceof Error ? value.name : value?.toString()));
+
+describe('a Redis Cluster', () => {
+  it('is read, scanned and emptied over all of its nodes', async () => {
+    const keys = cluster.masters.flatMap((node) => [keyOn(node), keyOn(node)]);
+    await Promise.all(keys.map((key, n) => set(key, `${n}`)));
+    expect(await texts([...keys, 'test:none'])).toEqual(['0', '1', '2', '3', '4', '5', undefined]);
+    const found: string[] = [];
+    for await (const some of redis.scan('test:{*', 2)) found.push(...some);
+    expect(found.sort()).toEqual([...keys].sort());
+    expect(await redis.remove([...keys, 'test:none'])).toBe(6);
+    expect((await redis.ping()).map(({ answers }) => answers)).toEqual([true, true, true]);
+  });
+
+  it('runs functions on the node of each call, and answers in the order of asking', async () => {
+    const keys = [...cluster.masters, ...cluster.masters].map((node) => `${keyOn(node)}:revision`);
+    const readModel = new ReadModel(redis);
+    const [first, last] = [streamRevision(0), streamRevision(0)];
+    const writes = keys.map((revisionKey) => ({ revisionKey, first, last, operations: [], lists: [] }));
+    expect((await readModel.apply(writes)).map(({ kind }) => kind)).toEqual(Array(6).fill('applied'));
+    expect(await readModel.revisions([...keys, 'test:{none}'])).toEqual([0, 0, 0, 0, 0, 0, NO_EVENTS]);
+    await redis.remove(keys);
+  });
+
+  it('hears a topic where it is published, and follows it to another node', async () => {
+    const [from, to] = cluster.masters;
+    const topic = keyOn(from);
+    const key = `${topic}:key`;
+    await set(key, 'before');
+    const told: string[] = [];
+    const topics = new TopicSubscriptions(redis);
+    topics.subscribe(topic, {
+      onMessage: (message) => told.push(message.toString()),
+      onListening: () => told.push('(listening)'),
+      onDeaf: () => told.push('(deaf)'),
+    });
+    const tell = (text: string) => redis.send(topic, (node) => node.spublish(topic, text));
+    await eventually(() => told.length === 1);
+    await tell('first');
+    await eventually(() => told.includes('first'));
+
+    await cluster.moveSlot(hashSlot(topic), from, to);
+    expect(await texts([key])).toEqual(['before']);
+    await set(key, 'after');
+    expect(await to.command('GET', key)).toBe('after');
+    await eventually(() => told.at(-1) === '(listening)' && told.includes('(deaf)'), { timeoutMs: 30_000 });
+    await tell('second');
+    await eventually(() => told.includes('second'));
+    expect(told.filter((text) => !text.startsWith('('))).toEqual(['first', 'second']);
+    topics.close();
+    await cluster.moveSlot(hashSlot(topic), to, from);
+    await eventually(async () => (await texts([key]))[0] === 'after');
+    await redis.remove([key]);
+  });
+
+  it('knows read models to be complete only if they were before it looked', async () => {
+    const marked = new MarkedReads(redis);
+    const key = 'test:{value}';
+    const read = async () => (await marked.read([PROJECTION_KEYS.complete, key])).map(String);
+    expect(await read()).toEqual(['null', 'null']);
+    await set(PROJECTION_KEYS.build, 'one');
+    await set(PROJECTION_KEYS.complete, '1');
+    await set(key, 'value');
+    expect(await read()).toEqual(['1', 'value']);
+    // Another building was emptied and completed between the two looks.
+    const values = redis.values.bind(redis);
+    redis.values = async (keys) => {
+      const found = await values(keys);
+      if (keys.includes(key)) await set(PROJECTION_KEYS.build, `of ${keys.length} at ${++made}`);
+      return found;
+    };
+    expect((await read())[0]).toBe('null');
+    redis.values = values;
+    await redis.remove([...Object.values(PROJECTION_KEYS), key]);
+  });
+
+  it('misses what lives on a node that is away, and nothing else, until it is back', async () => {
+    const [, away, there] = cluster.masters;
+    const [lost, kept] = [keyOn(away), keyOn(there)];
+    await set(lost, 'lost');
+    await set(kept, 'kept');
+    const library = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
+    const lookUp = (key: string) => library.callAll([{ name: 'parley_lookup_v4', keys: [key], args: [] }]);
+    await lookUp(kept);
+    await away.kill9();
+    await eventually(async () => expect(await texts([lost, kept])).toEqual(['Fault', 'kept']));
+    await expect(lookUp(lost)).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await lookUp(kept)).toEqual([['kept']]);
+    await expect(set(lost, 'x')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect((await redis.ping()).filter(({ answers }) => !answers)).toHaveLength(1);
+    await away.restart();
+    await eventually(async () => expect(await texts([lost, kept])).toEqual(['lost', 'kept']), { timeoutMs: 30_000 });
+  });
+});

@@ -1,0 +1,59 @@
+/** What one script touches is in one slot of a Redis Cluster, whatever is in the ids. */
+import { describe, expect, it } from 'vitest';
+
+import { channelListKeys } from '#libs/features/channels/channels.keys.ts';
+import { draftKeys, interactionKeys } from '#libs/features/interactions/interactions.keys.ts';
+import { keyListKeys, keyOwnerKeys } from '#libs/features/keys/keys.keys.ts';
+import { ORGANIZATION_LIST, organizationKeys } from '#libs/features/organizations/organizations.keys.ts';
+import { reactionKeys } from '#libs/features/reactions/reactions.keys.ts';
+import { userListKeys } from '#libs/features/users/users.keys.ts';
+import { ephemeralKeys, liveTopic } from '#libs/platform/live/live.keys.ts';
+import { historyKeys } from '#libs/platform/readmodel/history.ts';
+import { entityKeys } from '#libs/platform/readmodel/index.ts';
+import { projectionKeys, PROJECTION_KEYS } from '#libs/platform/readmodel/read-model.keys.ts';
+import { hashSlot } from '#libs/platform/redis/index.ts';
+
+const slots = (keys: readonly string[]): number => new Set(keys.map(hashSlot)).size;
+const strings = (keys: object): string[] => Object.values(keys).filter((key): key is string => typeof key === 'string');
+
+describe.each([
+  ['0198c0de-0000-7000-8000-000000000001', '0198c0de-0000-7000-8000-000000000002'],
+  ['organization', 'ключ'],
+])('of the organization %s', (organizationId, id) => {
+  it('all that is kept and told of a channel is in one slot', () => {
+    const channel = entityKeys('channel', organizationId, id);
+    const interactions = interactionKeys(organizationId, id);
+    const drafts = draftKeys(organizationId, id);
+    const keys = [
+      ...strings(channel),
+      ...strings(interactions),
+      interactions.index('all'),
+      interactions.index('turn=a'),
+      ...strings(reactionKeys(organizationId, id)),
+      ...strings(historyKeys(channel)),
+      historyKeys(channel).values('participants'),
+      historyKeys(channel).blocks('participants'),
+      drafts.lengths,
+      `${drafts.textPrefix}1`,
+      ...strings(ephemeralKeys('typing', organizationId, id)),
+      liveTopic(organizationId, id),
+    ];
+    expect(keys.length).toBeGreaterThan(20);
+    expect(slots(keys)).toBe(1);
+  });
+
+  it('a list is in one slot with its indexes', () => {
+    const lists = [channelListKeys, userListKeys, keyListKeys].map((list) => list(organizationId));
+    for (const { members, indexPrefix } of [...lists, keyOwnerKeys(id), ORGANIZATION_LIST]) {
+      expect(slots([members, `${indexPrefix}all`, `${indexPrefix}type={x}`])).toBe(1);
+    }
+  });
+
+  it('different entities are spread', () => {
+    expect(slots([...strings(organizationKeys(organizationId)), ...strings(organizationKeys(id))])).toBe(2);
+  });
+});
+
+it('what is known of read models as a whole is in one slot, for each of their versions', () => {
+  for (const keys of [PROJECTION_KEYS, projectionKeys(1)]) expect(slots(strings(keys))).toBe(1);
+});

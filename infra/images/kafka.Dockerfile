@@ -2,7 +2,9 @@
 # apache/kafka is: KAFKA_SOME_SETTING becomes some.setting.
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
-RUN apt-get update \
+# Java's package links its manual pages, and fails where their folder is not.
+RUN mkdir -p /usr/share/man/man1 \
+  && apt-get update \
   && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
   && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
 COPY jars /opt/kafka/libs

@@ -2,24 +2,45 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
+import {
+  KafkaConnection,
+  kafkaOptionsOf,
+  KafkaSharedFeed,
+  LogMessages,
+  logTopics,
+} from '#libs/platform/kafka/index.ts';
+import type { LogTopics } from '#libs/platform/kafka/index.ts';
 import { pause, startBackgroundJob } from '#libs/platform/lifecycle/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
-import { OldReadModels } from '#libs/platform/readmodel/index.ts';
+import { OldReadModels, ProjectionShares } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
+import type { ProjectionProgress, SharedSource } from './projection-loop.ts';
 
-/** Brings every event of the log into the read models, as far as nobody else has done so already. */
+/** Silent brokers are not waited for when the process stops: nothing depends on their answers. */
+const STOP_MS = 3_000;
+
+/**
+ * Brings every event of the log into the read models, as far as nobody else has done so already. Where the log is
+ * carried to Kafka, the projectors of all processes share it.
+ */
 export const projectorRole: Role<Platform, Config> = {
   name: 'projector',
-  async start(platform) {
+  async start(platform, config) {
     const { feed, redis, log, metrics } = platform;
     const { projector, state } = composeReadModels(platform);
+    const kafka =
+      config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka'
+        ? new KafkaConnection(kafkaOptionsOf(config, log))
+        : null;
     const loop = new ProjectionLoop({
       feed,
+      ...(kafka !== null && { shared: sharedSource(platform, kafka, logTopics(config.kafkaTopicPrefix)) }),
       state,
       projector,
+      onLost: (reason) => log.warn({ reason }, 'the projector goes on from the log, as Kafka has not got what follows'),
       onProblem: (error, { phase }) =>
         phase === 'halted'
           ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
@@ -47,11 +68,34 @@ export const projectorRole: Role<Platform, Config> = {
     return {
       async stop() {
         stopRestarting();
-        await Promise.all([job.stop(), cleaning.stop()]);
+        const patience = new AbortController();
+        await Promise.all([Promise.race([job.stop(), pause(STOP_MS, patience.signal)]), cleaning.stop()]);
+        patience.abort();
+        await kafka?.close();
       },
     };
   },
 };
+
+function sharedSource(
+  { log, metrics, redis, tokenSecret }: Platform,
+  kafka: KafkaConnection,
+  { log: topic, projectorGroup: groupId }: LogTopics,
+): SharedSource {
+  const refused = metrics.counter(
+    'projector_messages_refused_total',
+    'Messages in the topic of the log that are none of ours, or not signed with our secret',
+  );
+  const feed = new KafkaSharedFeed({
+    kafka,
+    messages: new LogMessages(tokenSecret),
+    topic,
+    groupId,
+    onRefused: (reason) => refused.add({ reason }),
+    onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'kafka: the feed broke off'),
+  });
+  return { feed, shares: new ProjectionShares(redis) };
+}
 
 /** Longer than it takes to replace the processes of an older version, one after another. */
 const LOOK_EVERY_MS = 10 * 60_000;
@@ -75,7 +119,7 @@ function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe 
   return {
     name: 'projection',
     async check() {
-      const { phase, position, problem, eventsSeen } = loop.progress;
+      const { phase, position, problem, eventsSeen, source } = loop.progress;
       const head = await feed.head();
       const caughtUp = head === null || (position !== null && comparePositions(position, head) >= 0);
       return {
@@ -84,6 +128,7 @@ function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe 
           phase,
           problem,
           events_seen: eventsSeen,
+          ...sourceDetail(source),
           position: position && encodePosition(position),
           head: head && encodePosition(head),
           caught_up: caughtUp,
@@ -91,4 +136,14 @@ function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe 
       };
     },
   };
+}
+
+/** `behind`: messages of a partition that were there, and not applied, when the last one was; null before the first. */
+function sourceDetail(source: ProjectionProgress['source']): Record<string, unknown> {
+  if (source === 'log') return { feed: 'log' };
+  const partitions = source.map(({ share, position, behind }) => [
+    share,
+    { position: encodePosition(position), behind },
+  ]);
+  return { feed: 'kafka', partitions: Object.fromEntries(partitions) };
 }

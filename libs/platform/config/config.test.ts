@@ -16,6 +16,7 @@ describe('configuration', () => {
       kafkaPublicEvents: true,
       kafkaTls: null,
       kafkaSasl: null,
+      projectorFeed: 'kafka',
       roles: [],
       logLevel: 'info',
       corsOrigins: [],

@@ -35,6 +35,9 @@ export const environment = z.object({
       'Redis 7 or newer to use, `redis://…`; several addresses with commas between are nodes of one cluster. Without it a private one runs in `DATA_DIR`.',
     ),
   ...kafkaVariables,
+  PROJECTOR_FEED: oneOf(['kafka', 'log'])
+    .prefault('kafka')
+    .describe('What projectors follow: `kafka` shares the work among them where there are brokers, `log` never does.'),
   ROLES: listOf(text()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .prefault('info')
@@ -84,6 +87,8 @@ export interface Config extends KafkaConfig {
   readonly eventstoreUrl: string | undefined;
   /** Absent: the private Redis. */
   readonly redisUrl: string | undefined;
+  /** `kafka` has no effect without brokers. */
+  readonly projectorFeed: 'kafka' | 'log';
   /** Empty: all roles. */
   readonly roles: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -137,6 +142,7 @@ export function parseConfig(variables: Variables, needs?: Needs): Config {
     eventstoreUrl: values.EVENTSTORE_URL,
     redisUrl: values.REDIS_URL,
     ...orConfigError(() => kafkaConfigOf(values)),
+    projectorFeed: values.PROJECTOR_FEED,
     roles: values.ROLES,
     logLevel: values.LOG_LEVEL,
     corsOrigins: values.CORS_ORIGINS,

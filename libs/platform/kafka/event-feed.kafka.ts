@@ -8,7 +8,7 @@ import type { KafkaConnection } from './connection.ts';
 import { Handover } from './handover.ts';
 import { kafkaFault } from './kafka-errors.ts';
 import type { LogMessages, PartitionName, Refusal } from './log-message.ts';
-import { groupMember, HEARTBEAT_MS } from './membership.ts';
+import { groupMember } from './membership.ts';
 
 export interface KafkaFeedParts {
   readonly kafka: KafkaConnection;
@@ -85,7 +85,7 @@ class Membership {
   readonly #groupId: string;
   readonly #options: FeedOptions;
   readonly #consumer: Consumer;
-  readonly #handover = new Handover();
+  readonly #handover: Handover<FeedItem>;
   readonly #onAbort: () => void;
   /** By partition, the offset up to which there was something to catch up with; null until that is known. */
   #ends: Map<number, bigint> | null = null;
@@ -96,6 +96,7 @@ class Membership {
     this.#parts = parts;
     this.#groupId = groupId;
     this.#options = options;
+    this.#handover = new Handover(options.maxBatch ?? DEFAULT_MAX_BATCH);
     this.#consumer = groupMember(parts.kafka, { groupId, fetchMs: FETCH_MS });
     this.#onAbort = () => this.#handover.close();
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
@@ -127,21 +128,9 @@ class Membership {
   }
 
   async #deliver({ batch, heartbeat }: EachBatchPayload): Promise<void> {
-    const { maxBatch = DEFAULT_MAX_BATCH } = this.#options;
     const wanted = batch.messages.map((message) => this.#wanted(message, batch)).filter((event) => event !== null);
-    for (let start = 0; start < wanted.length; start += maxBatch) {
-      const [first, ...rest] = wanted.slice(start, start + maxBatch);
-      if (first === undefined) break;
-      const offer = this.#handover.offer([first, ...rest]);
-      try {
-        // A slow consumer is a member all the same. Throws when the group is being rebalanced.
-        while (!(await offer.isDone(HEARTBEAT_MS))) await heartbeat();
-      } finally {
-        offer.withdraw();
-      }
-      // Not an error, which kafkajs would repeat: what was not acknowledged is not committed, and comes again.
-      if (this.#handover.isClosed) return;
-    }
+    // Not an error, which kafkajs would repeat: what was not acknowledged is not committed, and comes again.
+    if (!(await this.#handover.deliver(wanted, heartbeat))) return;
     const offset = String(BigInt(batch.lastOffset()) + 1n);
     await this.#consumer.commitOffsets([{ topic: batch.topic, partition: batch.partition, offset }]);
   }
@@ -188,7 +177,7 @@ class Membership {
       if ((this.#delivered.get(partition) ?? 0n) < end) return;
     }
     this.#ends = null;
-    this.#handover.tellCaughtUp();
+    this.#handover.tell({ kind: 'caught-up' });
   }
 }
 

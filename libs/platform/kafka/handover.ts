@@ -1,57 +1,69 @@
-import type { FeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { HEARTBEAT_MS } from './membership.ts';
 
 type Events = readonly [StoredEvent, ...StoredEvent[]];
 
-/** Events that wait to be taken, and then for the next item to be asked for. */
-export interface Offer {
-  /** Whether they were acknowledged, or nobody will any more; waits for it, but not longer than `ms`. */
-  isDone(ms: number): Promise<boolean>;
-  /** Takes them back if nobody has taken them yet. */
-  withdraw(): void;
+/** What a feed makes of events: the other items are its own. */
+interface EventsItem {
+  readonly kind: 'events';
+  readonly events: Events;
 }
 
 interface Waiting {
-  readonly events: Events;
+  readonly events: readonly StoredEvent[];
   readonly done: PromiseWithResolvers<void>;
 }
 
-/** Between kafkajs, which pushes, and a feed, which is pulled: asking for the next item acknowledges the one before. */
-export class Handover {
+/**
+ * Between kafkajs, which pushes, and a feed, which is pulled: asking for the next item acknowledges the one before.
+ *
+ * Several batches may wait at once, those of different partitions; together they make one item, up to `maxBatch`.
+ */
+export class Handover<Item> {
+  readonly #maxBatch: number;
   readonly #offers: Waiting[] = [];
-  #taken: Waiting | null = null;
-  #caughtUp = false;
+  readonly #told: Item[] = [];
+  #taken: readonly Waiting[] = [];
   #closed = false;
   #failure: { readonly error: unknown } | null = null;
   #change = Promise.withResolvers<void>();
+
+  constructor(maxBatch: number) {
+    this.#maxBatch = maxBatch;
+  }
 
   get isClosed(): boolean {
     return this.#closed;
   }
 
-  offer(events: Events): Offer {
-    const waiting: Waiting = { events, done: Promise.withResolvers<void>() };
-    let isDone = this.#closed;
-    void waiting.done.promise.then(() => (isDone = true));
-    if (!this.#closed) this.#offers.push(waiting);
-    this.#changed();
-    return {
-      async isDone(ms) {
-        if (isDone) return true;
-        const { promise: late, resolve } = Promise.withResolvers<void>();
-        const timer = setTimeout(resolve, ms);
-        await Promise.race([waiting.done.promise, late]);
-        clearTimeout(timer);
-        return isDone;
-      },
-      withdraw: () => {
+  /**
+   * Waits until the events are acknowledged, in pieces if they are too many, and calls `heartbeat` meanwhile: a slow
+   * consumer is a member all the same.
+   *
+   * @returns false if nobody will acknowledge them any more
+   * @throws what `heartbeat` throws, which is how it tells of a rebalance
+   */
+  async deliver(events: readonly StoredEvent[], heartbeat: () => Promise<void>): Promise<boolean> {
+    for (let start = 0; start < events.length && !this.#closed; start += this.#maxBatch) {
+      const waiting: Waiting = {
+        events: events.slice(start, start + this.#maxBatch),
+        done: Promise.withResolvers<void>(),
+      };
+      this.#offers.push(waiting);
+      this.#changed();
+      try {
+        await settled(waiting.done.promise, heartbeat);
+      } finally {
         const at = this.#offers.indexOf(waiting);
         if (at >= 0) this.#offers.splice(at, 1);
-      },
-    };
+      }
+    }
+    return !this.#closed;
   }
 
-  tellCaughtUp(): void {
-    this.#caughtUp = true;
+  /** An item of the feed's own. It comes after what was acknowledged, and before what is waiting. */
+  tell(item: Item): void {
+    this.#told.push(item);
     this.#changed();
   }
 
@@ -62,29 +74,35 @@ export class Handover {
 
   close(): void {
     this.#closed = true;
-    for (const { done } of this.#offers.splice(0)) done.resolve();
-    this.#taken?.done.resolve();
+    for (const { done } of [...this.#offers, ...this.#taken]) done.resolve();
     this.#changed();
   }
 
   /** Null when closed. @throws what it was failed with */
-  async next(): Promise<FeedItem | null> {
-    this.#taken?.done.resolve();
-    this.#taken = null;
+  async next(): Promise<Item | EventsItem | null> {
+    for (const { done } of this.#taken) done.resolve();
+    this.#taken = [];
     for (;;) {
       if (this.#closed) return null;
       if (this.#failure !== null) throw this.#failure.error;
-      const offer = this.#offers.shift();
-      if (offer !== undefined) {
-        this.#taken = offer;
-        return { kind: 'events', events: offer.events };
-      }
-      if (this.#caughtUp) {
-        this.#caughtUp = false;
-        return { kind: 'caught-up' };
-      }
+      const told = this.#told.shift();
+      if (told !== undefined) return told;
+      const events = this.#take();
+      if (events !== null) return { kind: 'events', events };
       await this.#change.promise;
     }
+  }
+
+  #take(): Events | null {
+    const taken: Waiting[] = [];
+    for (let size = 0; this.#offers.length > 0;) {
+      size += this.#offers[0]?.events.length ?? 0;
+      if (taken.length > 0 && size > this.#maxBatch) break;
+      taken.push(...this.#offers.splice(0, 1));
+    }
+    this.#taken = taken;
+    const [first, ...rest] = taken.flatMap(({ events }) => events);
+    return first === undefined ? null : [first, ...rest];
   }
 
   #changed(): void {
@@ -92,3 +110,16 @@ export class Handover {
     this.#change = Promise.withResolvers<void>();
   }
 }
+
+/** Waits for `promise` and calls `heartbeat` as often as a member has to. */
+export async function settled<T>(promise: Promise<T>, heartbeat: () => Promise<void>): Promise<T> {
+  for (;;) {
+    const { promise: late, resolve } = Promise.withResolvers<typeof LATE>();
+    const timer = setTimeout(resolve, HEARTBEAT_MS, LATE);
+    const first = await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+    if (first !== LATE) return first;
+    await heartbeat();
+  }
+}
+
+const LATE = Symbol('late');

@@ -10,6 +10,8 @@ export interface LogTopics {
   readonly relayLock: string;
   /** The consumer group of the relays; the position that they have reached is kept with its offset. */
   readonly relayGroup: string;
+  /** The consumer group of the projectors. How far they are is kept with the read models, and here for who watches. */
+  readonly projectorGroup: string;
 }
 
 /** What `KAFKA_TOPIC_PREFIX` is by default. */
@@ -21,6 +23,7 @@ export function logTopics(prefix: string): LogTopics {
     events: `${prefix}.events`,
     relayLock: `${prefix}.relay`,
     relayGroup: `${prefix}.relay`,
+    projectorGroup: `${prefix}.projector`,
   };
 }
 

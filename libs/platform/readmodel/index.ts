@@ -20,6 +20,8 @@ export { OldReadModels } from './old-read-models.ts';
 export { ReadModelPositions } from './position-waiter.ts';
 export { parseStreamName, streamName, withFrames } from './projection.ts';
 export type { ProjectedEvent, ProjectedRun, ProjectedWrites, Projection } from './projection.ts';
+export { ProjectionShares } from './projection-shares.ts';
+export type { SavedShares } from './projection-shares.ts';
 export { ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
 export { organizationOf, Projector } from './projector.ts';

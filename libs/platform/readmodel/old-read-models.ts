@@ -53,8 +53,8 @@ export class OldReadModels {
 
   /** What names the version goes last: an end that was cut short is seen, and made up for, at a later look. */
   async #remove(version: number): Promise<void> {
-    const { build, checkpoint, complete } = projectionKeys(version);
-    await this.#redis.remove([complete]);
+    const { build, checkpoint, complete, shares } = projectionKeys(version);
+    await this.#redis.remove([complete, shares]);
     for await (const keys of this.#redis.scan(`${readModelPrefix(version)}*`, STEP)) {
       await this.#redis.remove(keys.filter((key) => key !== build && key !== checkpoint));
     }

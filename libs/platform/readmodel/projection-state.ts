@@ -108,13 +108,13 @@ export class ProjectionState {
    * @returns how many keys were removed
    */
   async clear(): Promise<number> {
-    await this.#redis.remove([PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint]);
+    await this.#redis.remove(Object.values(PROJECTION_KEYS));
     let removed = 0;
     for await (const keys of this.#redis.scan(`${READ_MODEL_PREFIX}*`, CLEAR_STEP)) {
       removed += await this.#remove(keys);
     }
     // Once more: a projector may have begun a building of its own while keys were still being removed.
-    await this.#redis.remove([PROJECTION_KEYS.complete, PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint]);
+    await this.#redis.remove(Object.values(PROJECTION_KEYS));
     return removed;
   }
 

@@ -38,6 +38,8 @@ interface StoredRun {
   readonly id: EntityId;
   readonly keys: EntityKeys;
   readonly events: StoredEvent[];
+  /** Events between these are missing. */
+  hasHole?: boolean;
 }
 
 /**
@@ -84,7 +86,8 @@ export class Projector {
   }
 
   /**
-   * Applies events as a feed delivers them: any streams, in order per stream, perhaps known already.
+   * Applies events as a feed delivers them: any streams, each event for the first time only after those before it in
+   * its stream. It may be known already, or come again after later ones.
    *
    * @param options.repairLists also writes the list entries of entities that are known already. While read
    *   models are thrown away under a running system, an entity may survive whose list entry did not.
@@ -94,7 +97,7 @@ export class Projector {
     const runs = this.#groupByEntity(events);
     const wanted = options.repairLists === true ? runs : await this.#unknownOf(runs);
     const snapshots = await this.#snapshotsBefore(wanted);
-    const folded = wanted.map((run, index) => foldRun(run, snapshots[index] ?? null));
+    const folded = wanted.map((run, index) => (run.hasHole === true ? GAP : foldRun(run, snapshots[index] ?? null)));
     const writes = folded.filter((result) => result.kind !== 'gap').map((result) => result.write);
     const outcomes = await this.#readModel.apply(writes);
     const gaps = new Set(
@@ -180,7 +183,10 @@ export class Projector {
     for (const event of events) {
       const known = runs.get(event.stream);
       if (known !== undefined) {
-        known.events.push(event);
+        const last = lastRevision(known);
+        // What comes again would be folded twice.
+        if (event.revision > last) known.events.push(event);
+        if (event.revision > last + 1) known.hasHole = true;
         continue;
       }
       const { noun, id } = parseStreamName(event.stream);
@@ -201,6 +207,8 @@ function lastRevision(run: StoredRun): StreamRevision {
 type FoldedRun =
   { readonly kind: 'new' | 'known'; readonly write: EntityWrite; readonly after: unknown } | { readonly kind: 'gap' };
 
+const GAP: FoldedRun = { kind: 'gap' };
+
 /** Folds the part of the run that the snapshot does not have; `gap` if events between are missing. */
 function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   const { projection, organizationId, id, keys } = run;
@@ -208,7 +216,7 @@ function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   const next = (snapshot?.revision ?? NO_EVENTS) + 1;
   const stored = run.events.filter((event) => event.revision >= next);
   const [oldest] = stored;
-  if (oldest !== undefined && oldest.revision > next) return { kind: 'gap' };
+  if (oldest !== undefined && oldest.revision > next) return GAP;
   const events = stored.map((event) => projection.codec.decode(event)).filter((event) => event !== null);
   const after: unknown = foldEvents(projection.fold, before, events);
   const writes = projectRun(projection, { organizationId, id, before, after, events }, keys);

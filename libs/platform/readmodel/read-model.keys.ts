@@ -18,11 +18,18 @@ export interface ProjectionKeys {
   readonly checkpoint: string;
   /** Set once the read models hold the whole log; until then "not there" means "not yet". */
   readonly complete: string;
+  /** Hash: how far each share of a shared feed has come, see `ProjectionShares`. */
+  readonly shares: string;
 }
 
 export function projectionKeys(version: number): ProjectionKeys {
   const prefix = `${readModelPrefix(version)}{projection}:`;
-  return { build: `${prefix}build`, checkpoint: `${prefix}checkpoint`, complete: `${prefix}complete` };
+  return {
+    build: `${prefix}build`,
+    checkpoint: `${prefix}checkpoint`,
+    complete: `${prefix}complete`,
+    shares: `${prefix}shares`,
+  };
 }
 
 export const PROJECTION_KEYS = projectionKeys(READ_MODEL_VERSION);

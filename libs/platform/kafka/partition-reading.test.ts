@@ -1,0 +1,67 @@
+import type { KafkaMessage } from 'kafkajs';
+import { describe, expect, it } from 'vitest';
+import { LostError, PartitionReading } from './partition-reading.ts';
+
+const position = { commit: 7n, prepare: 7n };
+const reading = (mark: string): PartitionReading => new PartitionReading({ mark, position });
+const offsets = (messages: readonly KafkaMessage[]): string[] => messages.map(({ offset }) => offset);
+
+/** Messages as they lie in a partition; the one at offset n was sent at `from + n`. */
+function messages(first: number, count: number, from = 1_000): KafkaMessage[] {
+  return Array.from({ length: count }, (_, index) => ({
+    key: null,
+    value: null,
+    attributes: 0,
+    timestamp: `${from + first + index}`,
+    offset: `${first + index}`,
+    headers: {},
+  }));
+}
+
+describe('reading of a partition', () => {
+  it('begins one message before its mark, and passes that over', () => {
+    const one = reading('5:1004');
+    expect(one.seekTo).toBe(4n);
+    const fresh = one.fresh(messages(4, 3));
+    expect(offsets(fresh)).toEqual(['5', '6']);
+    expect(one.passed(6n, { last: fresh.at(-1), position })).toEqual({ mark: '7:1006', position });
+    expect(one.seekTo).toBe(7n);
+  });
+
+  it('begins at the first message where nothing was passed yet', () => {
+    const one = reading('0:');
+    expect(one.seekTo).toBe(0n);
+    expect(offsets(one.fresh(messages(0, 2)))).toEqual(['0', '1']);
+  });
+
+  it('says where it is although nothing follows its mark', () => {
+    const one = reading('5:');
+    const fresh = one.fresh(messages(4, 1));
+    expect(one.passed(4n, { last: fresh.at(-1), position })).toEqual({ mark: '5:1004', position });
+  });
+
+  it('is lost where the message before its mark is another one, or gone', () => {
+    expect(() => reading('5:1004').fresh(messages(4, 3, 2_000))).toThrow(LostError);
+    expect(() => reading('5:').fresh(messages(6, 3))).toThrow(LostError);
+  });
+
+  it('is lost where Kafka has deleted what follows, or has not got so far', () => {
+    expect(() => reading('5:1004').checkBounds(5n, 9n)).toThrow(LostError);
+    expect(() => reading('5:1004').checkBounds(0n, 4n)).toThrow(LostError);
+    expect(() => reading('5:1004').checkBounds(4n, 5n)).not.toThrow();
+  });
+
+  it('passes over what comes again, and waits for the message before its mark', () => {
+    const one = reading('5:1004');
+    expect(offsets(one.fresh(messages(0, 3)))).toEqual([]);
+    expect(one.passed(2n, { last: undefined, position })).toBeNull();
+    expect(offsets(one.fresh(messages(2, 4)))).toEqual(['5']);
+  });
+
+  it('asks again for what lies before a batch that does not follow, and gives up in the end', () => {
+    const one = reading('5:1004');
+    expect(one.holeBefore(4n)).toBeNull();
+    for (let time = 0; time < 3; time++) expect(one.holeBefore(8n)).toBe(4n);
+    expect(() => one.holeBefore(8n)).toThrow(LostError);
+  });
+});

@@ -1,0 +1,101 @@
+import type { KafkaMessage } from 'kafkajs';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
+import type { ShareMark } from '#libs/platform/eventstore/index.ts';
+
+/** What follows a mark is not in Kafka any more. */
+export class LostError extends Error {
+  override readonly name = 'LostError';
+}
+
+/** A batch is asked for again so often when it does not follow on the one before. */
+const MOST_HOLES = 3;
+
+/**
+ * Where a member is in one partition: it goes on without a hole from a mark, `offset:time`, of which the message
+ * before the offset is read again. That has to be the same message, told by the time that Kafka has for it; without a
+ * time, any is taken for it, and gives its own to the next mark.
+ */
+export class PartitionReading {
+  #next: bigint;
+  /** Of the message before `next`, in milliseconds as a text; empty while that is not known. */
+  #time: string;
+  #isKnown: boolean;
+  #position: GlobalPosition;
+  #holes = 0;
+
+  constructor({ mark, position }: Omit<ShareMark, 'share'>) {
+    const [offset = '0', time = ''] = mark.split(':');
+    this.#next = BigInt(offset);
+    this.#time = time;
+    this.#isKnown = this.#next === 0n;
+    this.#position = position;
+  }
+
+  /** The offset behind everything that was passed. */
+  get next(): bigint {
+    return this.#next;
+  }
+
+  get position(): GlobalPosition {
+    return this.#position;
+  }
+
+  /** Where to read from: while the topic is not known to be the same, one message before. */
+  get seekTo(): bigint {
+    return this.#isKnown ? this.#next : this.#next - 1n;
+  }
+
+  /** @throws LostError where Kafka has deleted what follows, or has not got so far */
+  checkBounds(low: bigint, high: bigint): void {
+    if (this.seekTo >= low && this.#next <= high) return;
+    throw new LostError(`offset ${this.seekTo} is not within ${low} and ${high}, which is what there is`);
+  }
+
+  /**
+   * Null where a batch that was fetched from `offset` follows on what was passed; else where to fetch it from.
+   *
+   * @throws LostError when that has not helped
+   */
+  holeBefore(offset: bigint): bigint | null {
+    if (offset <= this.seekTo) return null;
+    if (++this.#holes > MOST_HOLES) throw new LostError(`what lies before offset ${offset} is gone`);
+    return this.seekTo;
+  }
+
+  /**
+   * Those of a batch that were not passed yet.
+   *
+   * @throws LostError where the message before the mark is not the one that it was
+   */
+  fresh(messages: readonly KafkaMessage[]): readonly KafkaMessage[] {
+    const following = messages.filter(({ offset }) => BigInt(offset) >= this.seekTo);
+    const [first, ...rest] = following;
+    if (this.#isKnown || first === undefined) return following;
+    if (BigInt(first.offset) !== this.seekTo || (this.#time !== '' && first.timestamp !== this.#time)) {
+      throw new LostError(`the message at offset ${this.seekTo} is not the one that it was: the topic is another one`);
+    }
+    this.#isKnown = true;
+    this.#time = first.timestamp;
+    return rest;
+  }
+
+  /**
+   * A batch up to `lastOffset` was dealt with.
+   *
+   * @returns the mark behind it; null where there is none yet
+   */
+  passed(
+    lastOffset: bigint,
+    { last, position }: { readonly last: KafkaMessage | undefined; readonly position: GlobalPosition },
+  ): { readonly mark: string; readonly position: GlobalPosition } | null {
+    if (!this.#isKnown) return null;
+    this.#holes = 0;
+    if (lastOffset >= this.#next) this.#next = lastOffset + 1n;
+    this.#position = position;
+    if (last !== undefined) {
+      this.#time = last.timestamp;
+      return { mark: `${BigInt(last.offset) + 1n}:${last.timestamp}`, position };
+    }
+    return { mark: `${this.#next}:${this.#time}`, position };
+  }
+}

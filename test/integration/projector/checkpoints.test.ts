@@ -1,0 +1,205 @@
+/** What projectors that share the log save, in any interleaving: planted ones, on a real Redis. */
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { decodePosition } from '#libs/platform/eventstore/index.ts';
+import type { ShareMark } from '#libs/platform/eventstore/index.ts';
+import { PROJECTION_KEYS, ProjectionShares, ProjectionState } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { SharesBookmark } from '#services/projector/bookmarks.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let client: RedisClient;
+let shares: ProjectionShares;
+let state: ProjectionState;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = new Redis(server.url);
+  client = connectRedis(server.url, { onError: () => undefined });
+  await waitForRedis(client, 60_000);
+  shares = new ProjectionShares(client);
+  state = new ProjectionState(client);
+}, 120_000);
+afterAll(async () => {
+  redis.disconnect();
+  client.close();
+  await server.stop();
+});
+beforeEach(() => redis.flushall());
+
+const SHARES = 3;
+const MEMBERS = 2;
+const at = (position: number) => ({ commit: BigInt(position), prepare: BigInt(position) });
+/** Event `n` of the log, from 1, lies in this share; the one at `offset` of it is event `share + 1 + offset * SHARES`. */
+const eventAt = (share: number, offset: number): number => share + 1 + offset * SHARES;
+
+type Step =
+  | { readonly kind: 'assign' | 'apply'; readonly member: number; readonly share: number; readonly count: number }
+  | { readonly kind: 'save' | 'check'; readonly member: number }
+  | { readonly kind: 'copy' }
+  | { readonly kind: 'set back' };
+
+const members = fc.nat(MEMBERS - 1);
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant('apply' as const),
+        member: members,
+        share: fc.nat(SHARES - 1),
+        count: fc.integer({ min: 1, max: 4 }),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('assign' as const),
+        member: members,
+        share: fc.nat(SHARES - 1),
+        count: fc.constant(0),
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('save' as const, 'check' as const), member: members }) },
+    { weight: 1, arbitrary: fc.constantFrom<Step>({ kind: 'copy' }, { kind: 'set back' }) },
+  ),
+  { minLength: 20, maxLength: 60 },
+);
+
+describe('the checkpoint of projectors that share the log', { timeout: 120_000 }, () => {
+  it('is never ahead of what was applied, nor is a mark, whoever saves what and however late', async () => {
+    const { failed, counterexample, errorInstance } = await fc.check(fc.asyncProperty(steps, play), { numRuns: 60 });
+    expect({ failed, counterexample, errorInstance }).toEqual({
+      failed: false,
+      counterexample: null,
+      errorInstance: null,
+    });
+  });
+
+  it('does not go back, and is the least of all shares', async () => {
+    const { build, handover } = await handedOver(10);
+    const known = new Map([['0', '0']]);
+    const save = (marks: ShareMark[]) => shares.save(build, handover, { marks, known });
+    expect(await save([{ share: '0', mark: '9:', position: at(90) }])).toEqual(at(10));
+    await save([{ share: '1', mark: '9:', position: at(100) }]);
+    expect(await save([{ share: '2', mark: '100:', position: at(1_000) }])).toEqual(at(90));
+    // What was said before is said again by somebody who was paused.
+    expect(await save([{ share: '0', mark: '8:', position: at(80) }])).toEqual(at(90));
+    const saved = await shares.read(build);
+    expect(saved?.marks.find(({ share }) => share === '0')).toEqual({ share: '0', mark: '9:', position: at(90) });
+  });
+
+  it('is not saved for another build, another handover, or onto less than was saved before', async () => {
+    const { build, handover } = await handedOver(10);
+    const marks = [{ share: '0', mark: '9:', position: at(90) }];
+    expect(await shares.save('another build', handover, { marks, known: new Map() })).toBeNull();
+    expect(await shares.save(build, `${build}/another`, { marks, known: new Map() })).toBeNull();
+    expect(await shares.save(build, handover, { marks, known: new Map([['0', '5:']]) })).toBeNull();
+    expect(await shares.save(build, handover, { marks, known: new Map([['0', '4:']]) })).toEqual(at(10));
+  });
+
+  it('is handed over by one of several only, and by nobody once the read models were emptied', async () => {
+    const { build, handover } = await handedOver(10);
+    expect(await handOver(build, null)).toBe(false);
+    expect(await handOver(build, handover)).toBe(true);
+    expect(await handOver(build, handover)).toBe(false);
+    await state.clear();
+    expect(await handOver(build, null)).toBe(false);
+    const next = await state.begin();
+    expect(await shares.read(next.build)).toBeNull();
+    expect(await handOver(next.build, null)).toBe(true);
+  });
+
+  it('survives read models that an older version has emptied, which does not know of shares', async () => {
+    await handedOver(10);
+    await redis.del(PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint, PROJECTION_KEYS.complete);
+    const { build } = await state.begin();
+    expect(await shares.read(build)).toBeNull();
+    expect(await handOver(build, null)).toBe(true);
+  });
+});
+
+function handOver(build: string, seen: string | null): Promise<boolean> {
+  const ends = Array.from({ length: SHARES }, (_, share) => ({ share: `${share}`, mark: '4:' }));
+  return shares.handOver(build, seen, { position: at(10), ends });
+}
+
+/** With shares that begin at offset 4, everything up to `position` being applied. */
+async function handedOver(position: number): Promise<{ readonly build: string; readonly handover: string }> {
+  const { build } = await state.begin();
+  const ends = Array.from({ length: SHARES }, (_, share) => ({ share: `${share}`, mark: '4:' }));
+  expect(await shares.handOver(build, null, { position: at(position), ends })).toBe(true);
+  const saved = await shares.read(build);
+  return { build, handover: saved!.handover };
+}
+
+interface Member {
+  bookmark: SharesBookmark;
+  /** By share, the offset that it goes on from. */
+  readonly next: Map<number, number>;
+}
+
+/** Members apply what they hold, also what they held and do not know to have lost; all of that may be lost by Redis. */
+async function play(script: readonly Step[]): Promise<void> {
+  await redis.flushall();
+  const { build, handover } = await handedOver(4 * SHARES);
+  // What is applied is in the same Redis: here it is only remembered, and set back with it.
+  let applied = new Set<number>(Array.from({ length: 4 * SHARES }, (_, n) => n + 1));
+  let copy: {
+    readonly applied: Set<number>;
+    readonly hash: Record<string, string>;
+    readonly checkpoint: string;
+  } | null = null;
+  const join = async (share: number | null): Promise<Member> => {
+    const bookmark = new SharesBookmark(shares, build, handover, () => undefined);
+    const marks = (await shares.read(build))!.marks.filter((mark) => share !== null && mark.share === `${share}`);
+    bookmark.begin(marks);
+    return { bookmark, next: new Map(marks.map((mark) => [Number(mark.share), Number.parseInt(mark.mark, 10)])) };
+  };
+  const all = await Promise.all(Array.from({ length: MEMBERS }, (_, n) => join(n)));
+  for (const step of script) {
+    if (step.kind === 'copy') {
+      const checkpoint = (await redis.get(PROJECTION_KEYS.checkpoint))!;
+      copy = { applied: new Set(applied), hash: await redis.hgetall(PROJECTION_KEYS.shares), checkpoint };
+    } else if (step.kind === 'set back') {
+      if (copy === null) continue;
+      applied = new Set(copy.applied);
+      await redis.hset(PROJECTION_KEYS.shares, copy.hash);
+      await redis.set(PROJECTION_KEYS.checkpoint, copy.checkpoint);
+      // Every connection breaks: whoever hears of it begins again.
+      for (const [n, member] of all.entries()) all[n] = await join([...member.next.keys()][0] ?? null);
+    } else {
+      const member = all[step.member]!;
+      if (step.kind === 'assign') {
+        // Of a member that does not know that it has lost the share, what it holds stays as it is.
+        if (await member.bookmark.save()) all[step.member] = await join(step.share);
+      } else if (step.kind === 'apply') {
+        const [share, next] = [...member.next][0] ?? [];
+        if (share === undefined || next === undefined) continue;
+        for (let offset = next; offset < next + step.count; offset++) applied.add(eventAt(share, offset));
+        const last = next + step.count;
+        member.next.set(share, last);
+        const position = at(eventAt(share, last - 1));
+        member.bookmark.note([{ share: `${share}`, mark: `${last}:`, position }]);
+      } else if (!(await (step.kind === 'save' ? member.bookmark.save() : member.bookmark.isCurrent()))) {
+        all[step.member] = await join([...member.next.keys()][0] ?? null);
+      }
+    }
+    await expectTrue(applied, build);
+  }
+}
+
+async function expectTrue(applied: ReadonlySet<number>, build: string): Promise<void> {
+  const { commit } = decodePosition((await redis.get(PROJECTION_KEYS.checkpoint))!);
+  const upTo = Array.from({ length: Number(commit) }, (_, n) => n + 1);
+  expect(upTo.filter((event) => !applied.has(event))).toEqual([]);
+  for (const { share, mark } of (await shares.read(build))!.marks) {
+    const before = Array.from({ length: Number.parseInt(mark, 10) }, (_, offset) => eventAt(Number(share), offset));
+    expect(before.filter((event) => !applied.has(event))).toEqual([]);
+  }
+}

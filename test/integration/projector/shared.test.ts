@@ -1,0 +1,252 @@
+/** Projectors that share the log over Kafka, as processes that are killed and paused, with stores that fail. */
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
+import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { ProjectionShares, PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { ProjectionLoop } from '#services/projector/projection-loop.ts';
+import { rebuild } from '#services/projector/rebuild.ts';
+import { channelTurns } from '#test/bench/channel-log.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
+import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { startProjectorProcess } from '#test/support/projector-process.ts';
+import type { ProjectorProcess } from '#test/support/projector-process.ts';
+import { dumpReadModels } from '#test/support/read-model-dump.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
+
+const SECRET = 'a secret of this test only';
+const WAIT = { timeoutMs: 120_000, everyMs: 100 };
+const messages = new LogMessages(SECRET);
+const PREFIX = 'shared';
+const TOPICS = logTopics(PREFIX);
+
+let broker: TestKafkaProcess;
+let test: TestPlatform;
+let kafka: KafkaConnection;
+/** Where the log is folded by itself, to compare. */
+let other: { readonly server: TestRedis; readonly redis: RedisClient };
+let raw: Redis;
+const relaying = new AbortController();
+let relayed: Promise<void>;
+/** The same from test to test: each takes a while to start. */
+const projectors: ProjectorProcess[] = [];
+
+beforeAll(async () => {
+  const [server, ...rest] = await Promise.all([startTestRedis(), startTestKafkaProcess(), startTestPlatform()]);
+  [broker, test] = rest;
+  other = { server, redis: connectRedis(server.url, { onError: () => undefined }) };
+  await waitForRedis(other.redis, 60_000);
+  raw = new Redis(test.redis.url);
+  kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 2_000 });
+  const { feed } = test.platform;
+  const relay = new Relay({ feed, kafka, messages, topics: TOPICS, onProblem: () => undefined });
+  relayed = relay.run(relaying.signal);
+}, KAFKA_START_MS);
+
+afterAll(async () => {
+  await Promise.all(projectors.map((projector) => projector.kill9()));
+  relaying.abort();
+  await relayed;
+  await kafka?.close();
+  other?.redis.close();
+  raw?.disconnect();
+  await Promise.all([test?.stop(), broker?.stop(), other?.server.stop()]);
+}, 60_000);
+
+describe('projectors that share the log', { timeout: 240_000 }, () => {
+  it('divide all partitions among them once the log is folded, and bring what no gateway has applied', async () => {
+    await append(300);
+    startProjectors(3);
+    await eventually(async () => {
+      const partitions = (await details()).map(partitionsOf);
+      if (partitions.some((held) => held.length === 0)) throw new Error(`shares: ${JSON.stringify(partitions)}`);
+      expect(partitions.flat().toSorted()).toEqual(await allPartitions());
+    }, WAIT);
+    await append(300);
+    await expectFoldOfLog();
+    // Each hears of what the others have saved when it looks next.
+    await eventually(async () => {
+      expect((await details()).map(({ caught_up: caughtUp }) => caughtUp)).toEqual([true, true, true]);
+    }, WAIT);
+  });
+
+  it('lose and garble nothing while they are killed and paused, and broker and Redis lose connections and writes', async () => {
+    await eventually(allShare, WAIT);
+    const writing = new AbortController();
+    const written = appendUntil(writing.signal);
+
+    await projectors.shift()?.kill9();
+    startProjectors(1);
+    projectors[0]?.pause();
+    await progress();
+    const kept = await copyOfRedis();
+    await broker.restart();
+    await progress();
+    await setBack(kept);
+    await progress();
+    projectors[0]?.resume();
+    await raw.flushall();
+    await progress();
+
+    writing.abort();
+    await written;
+    await eventually(allShare, WAIT);
+    await expectFoldOfLog();
+  });
+
+  it('go on from the log where the topic is another one by now, and share that one then', async () => {
+    await eventually(allShare, WAIT);
+    const before = await handover();
+    await kafka.withAdmin((admin) => admin.deleteTopics({ topics: [TOPICS.log] }));
+    await append(300);
+    await eventually(async () => expect(await handover()).not.toBe(before), WAIT);
+    await append(300);
+    await eventually(allShare, WAIT);
+    await expectFoldOfLog();
+  });
+
+  it('drop what is foreign, forged or said of another partition, and count it', async () => {
+    const refused: string[] = [];
+    const feed = new KafkaSharedFeed({
+      kafka,
+      messages,
+      topic: TOPICS.log,
+      groupId: TOPICS.projectorGroup,
+      onRefused: (refusal) => refused.push(refusal),
+    });
+    const { platform } = test;
+    const loop = new ProjectionLoop({
+      ...composeReadModels(platform),
+      feed: platform.feed,
+      shared: { feed, shares: new ProjectionShares(platform.redis) },
+      onProblem: () => undefined,
+    });
+    const abort = new AbortController();
+    const ended = loop.run(abort.signal);
+    await eventually(() => loop.progress.source !== 'log' && loop.progress.phase === 'live', WAIT);
+    const far = { commit: 2n ** 62n, prepare: 2n ** 62n };
+    const elsewhere = { topic: TOPICS.log, partition: 1 };
+    await kafka.send(TOPICS.log, [
+      { key: 'channel-1', value: 'not even JSON', partition: 0 },
+      { ...new LogMessages('another secret').encodeWatermark(elsewhere, far) },
+      { ...messages.encodeWatermark(elsewhere, far), partition: 2 },
+    ]);
+    await append(100);
+    await eventually(() => refused.length >= 3, WAIT);
+    await expectFoldOfLog();
+    expect(refused.toSorted()).toEqual(['foreign', 'forged', 'forged']);
+    const head = await platform.feed.head();
+    expect(comparePositions(await checkpoint(), head!)).toBeLessThanOrEqual(0);
+    abort.abort();
+    await ended;
+  });
+});
+
+function startProjectors(count: number): void {
+  for (let n = 0; n < count; n++) {
+    projectors.push(
+      startProjectorProcess({
+        EVENTSTORE_URL: test.eventStore.url,
+        REDIS_URL: test.redis.url,
+        KAFKA_BROKERS: broker.brokers.join(','),
+        KAFKA_TOPIC_PREFIX: PREFIX,
+        PARLEY_TOKEN_SECRET: SECRET,
+      }),
+    );
+  }
+}
+
+function details(): Promise<Record<string, unknown>[]> {
+  return Promise.all(projectors.map((projector) => projector.detail()));
+}
+
+function partitionsOf({ partitions }: Record<string, unknown>): string[] {
+  return Object.keys(typeof partitions === 'object' && partitions !== null ? partitions : {});
+}
+
+async function allShare(): Promise<void> {
+  const all = await details();
+  expect(all.map(({ feed, phase }) => `${String(feed)} ${String(phase)}`)).toEqual(all.map(() => 'kafka live'));
+  expect(all.flatMap(partitionsOf).toSorted()).toEqual(await allPartitions());
+}
+
+async function allPartitions(): Promise<string[]> {
+  const offsets = await kafka.withAdmin((admin) => admin.fetchTopicOffsets(TOPICS.log));
+  return offsets.map(({ partition }) => `${partition}`).toSorted();
+}
+
+let seed = 0;
+
+/** Straight to the log: no gateway applies it. */
+async function append(events: number, turnsDone?: () => boolean): Promise<void> {
+  // Channels of its own, as of another log of that shape.
+  const run = `${++seed}`.padStart(4, '0');
+  for (const turn of channelTurns({ events, eventsPerChannel: 20, active: 16 })) {
+    if (turnsDone?.() === true) return;
+    const stream = `${turn.stream.slice(0, -4)}${run}`;
+    const toAppend = turn.events.map((event, index) => ({ ...event, id: idOf(event.id, run, index) }));
+    const { kind } = await test.platform.store.append(stream, turn.after, toAppend);
+    if (kind !== 'appended') throw new Error(`${stream}: ${kind}`);
+  }
+}
+
+function idOf(id: string, run: string, index: number): string {
+  return `${id.slice(0, -6)}${run}${`${index}`.padStart(2, '0')}`;
+}
+
+async function appendUntil(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) await append(400, () => signal.aborted);
+}
+
+/** Until everything that was in the log when it was asked is applied. */
+async function progress(): Promise<void> {
+  const head = await test.platform.feed.head();
+  await eventually(async () => comparePositions(await checkpoint(), head!) >= 0, WAIT);
+}
+
+async function checkpoint() {
+  return decodePosition((await raw.get(PROJECTION_KEYS.checkpoint)) ?? '0/0');
+}
+
+const handover = (): Promise<string | null> => raw.hget(PROJECTION_KEYS.shares, 'handover');
+
+async function expectFoldOfLog(): Promise<void> {
+  await progress();
+  const { platform } = test;
+  const models = composeReadModels({ ...platform, redis: other.redis, readModel: new ReadModel(other.redis) });
+  await rebuild({ feed: platform.feed, ...models }, { signal: AbortSignal.timeout(60_000) });
+  const wanted = await dumpReadModels(other.redis);
+  expect(Object.keys(wanted).length).toBeGreaterThan(50);
+  expect(await dumpReadModels(platform.redis)).toEqual(wanted);
+}
+
+type Copy = readonly { readonly key: string; readonly dump: Buffer }[];
+
+async function copyOfRedis(): Promise<Copy> {
+  const keys = await raw.keys('*');
+  // By text, a dump would lose what is no text.
+  const copies = raw.multi();
+  for (const key of keys) copies.dumpBuffer(key);
+  const dumps = (await copies.exec()) ?? [];
+  return keys.flatMap((key, index) => {
+    const dump = dumps[index]?.[1];
+    return Buffer.isBuffer(dump) ? [{ key, dump }] : [];
+  });
+}
+
+/** As a failover to a copy that lacked the newest writes: connections break, and what comes back is older. */
+async function setBack(copy: Copy): Promise<void> {
+  const steps = raw.multi().flushall();
+  for (const { key, dump } of copy) steps.restore(key, 0, dump);
+  const replies = (await steps.exec()) ?? [];
+  expect(replies.filter(([error]) => error !== null)).toEqual([]);
+  await test.redis.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+}

@@ -1,0 +1,26 @@
+/** A projector and nothing else, as a process of its own; tells its probe when it is sent a message. */
+import { pino } from 'pino';
+import { parseConfig } from '#libs/platform/config/index.ts';
+import { openPlatform } from '#libs/platform/runtime/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import { projectorRole } from '#services/projector/role.ts';
+
+const config = parseConfig(process.env);
+const { eventstoreUrl, redisUrl, tokenSecret } = config;
+if (eventstoreUrl === undefined || redisUrl === undefined || tokenSecret === undefined) throw new Error('no stores');
+const platform = openPlatform({
+  eventstoreUrl,
+  redisUrl,
+  tokenSecret,
+  log: pino({ level: config.logLevel }),
+  metrics: createMetrics({ processMetrics: false }),
+});
+await projectorRole.start(platform, config);
+process.on('message', () => {
+  const probe = platform.probes.find(({ name }) => name === 'projection');
+  void probe?.check().then(
+    ({ detail }) => process.send?.(detail ?? {}),
+    (error: unknown) => process.send?.({ problem: String(error) }),
+  );
+});
+process.once('disconnect', () => process.exit(0));

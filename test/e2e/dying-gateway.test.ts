@@ -251,3 +251,39 @@ describe('a command on an interaction, when the gateway dies before it answers',
     expect(await newest()).toBe(type);
   });
 });
+
+describe('a command that was written, when what is to be answered cannot be read', () => {
+  const cases = [
+    { command: 'reaction', method: 'PUT', path: '/reactions/%F0%9F%91%8D', type: 'ReactionAdded.v1' },
+    { command: 'receipt', method: 'POST', path: '/read_receipts', type: 'ReadReceiptRecorded.v1' },
+  ];
+
+  it.each(cases)('leaves it open to who asked for a $command', async ({ method, path, type }) => {
+    const channelId = await createChannel();
+    const participant = { type: 'non_authenticated_user', user_metadata: {} };
+    const content = [{ type: 'text', text: 'first' }];
+    const posted = await sendOk(one.api, `/api/v1/channels/${channelId}/interactions`, { content, participant });
+    const isInLog = async () => (await eventsOf(channelId)).some((event) => event.type === type);
+    // A slow machine may answer before Redis is silent, with what it has read or that nothing was written.
+    for (let attempt = 1; ; attempt++) {
+      const before = lookUps;
+      const body = { agent_id: `agent-${attempt}` };
+      eventStore.pause();
+      let answer: Reply | undefined;
+      const answered = one.api.request(method, `/api/v1/interactions/${String(posted['id'])}${path}`, { body });
+      void answered.then((reply) => (answer = reply));
+      await eventually(() => answer !== undefined || lookUps > before);
+      redis.pause();
+      eventStore.resume();
+      const reply = await answered;
+      redis.resume();
+      if (!(await isInLog()) || reply.status === 200) {
+        if (attempt === 5) throw new Error(`it was not written before it was answered: ${reply.status} ${reply.text}`);
+        continue;
+      }
+      expect(reply).toMatchObject({ status: 503 });
+      expect(asRecord(reply.json())['code']).toBe('outcome_unknown');
+      return;
+    }
+  });
+});

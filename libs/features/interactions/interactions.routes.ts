@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import { CHANNEL } from '#libs/features/channels/index.ts';
+import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { commandContext, notFound, openPage, sendJson, sendPage, setPosition } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
@@ -226,6 +227,9 @@ async function sendChanged(
   if (!result.ok) return sendInteraction(request, reply, place.channelId, result);
   const { organizationId } = request.principal;
   const stored = Buffer.from(result.document);
-  const document = await queries.annotate(organizationId, place, stored, readerOf(request.principal));
+  const reader = readerOf(request.principal);
+  const document = await queries.annotate(organizationId, place, stored, reader).catch((error: unknown) => {
+    throw faultAfterWrite(error);
+  });
   return sendInteraction(request, reply, place.channelId, { ...result, document });
 }

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import { interactionParams, interactionSchema, readerOf, requirePlace } from '#libs/features/interactions/index.ts';
 import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
+import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { commandContext, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
@@ -127,7 +128,9 @@ async function sendReacted(
   if (!result.ok) throw reactionError(result.rejection);
   const { principal } = request;
   const audience = { reader: readerOf(principal), includeIncomplete: true };
-  const found = await interactions.interaction(principal.organizationId, place, audience);
+  const found = await interactions.interaction(principal.organizationId, place, audience).catch((error: unknown) => {
+    throw faultAfterWrite(error);
+  });
   if (found === null) throw notFound();
   setPosition(request, reply, { stream: streamName(CHANNEL, place.channelId), revision: result.revision });
   return sendJson(reply, found);

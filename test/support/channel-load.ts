@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NoReplyError, type ApiClient, type Reply } from './api-client.ts';
 import { randomFrom } from './channel-history.ts';
-import type { Answer, Attempt, Change, Operation } from './history.ts';
+import type { Answer, Attempt, Change, Operation, Requests } from './history.ts';
 import { asRecord } from './log-reader.ts';
 
 export interface LoadOptions {
@@ -167,10 +167,14 @@ class Load {
       attempt.answer = answerOf(reply);
       return;
     }
-    const code = String(asRecord(reply.json())['code']);
-    attempt.detail = `${reply.status} ${code}`;
-    attempt.outcome = OUTCOMES.get(attempt.detail) ?? 'unexpected';
+    Object.assign(attempt, refusalOf(reply));
   }
+}
+
+/** What a caller is to think of an answer other than 200. */
+export function refusalOf(reply: Reply): Pick<Attempt, 'outcome' | 'detail'> {
+  const detail = `${reply.status} ${String(asRecord(reply.json())['code'])}`;
+  return { detail, outcome: OUTCOMES.get(detail) ?? 'unexpected' };
 }
 
 /** Which refusals the failures of a test explain, and what each says about the log. */
@@ -184,7 +188,8 @@ const OUTCOMES = new Map<string, Attempt['outcome']>([
   ['409 conflict', 'not_written'],
 ]);
 
-function isOpen({ attempts }: Operation): boolean {
+/** Whether its caller does not know yet that it has happened, or never will. */
+export function isOpen({ attempts }: Requests): boolean {
   return !attempts.some(({ outcome }) => outcome === 'acknowledged' || outcome === 'unexpected');
 }
 

@@ -143,15 +143,19 @@ interface Played extends PlayedChannel {
 type Outcome = { readonly ok: true; readonly revision: StreamRevision } | { readonly ok: false };
 type Request = (features: Features, context: CommandContext) => Promise<Outcome>;
 
+/** Does some work; again, if it met a fault that passes. The work is told whether it may have been done before. */
+export type Persist = <T>(work: (again: boolean) => Promise<T>) => Promise<T>;
+
 /** Plays a history in new channels of two new organizations. @returns the channels, and how many commands were refused */
 export async function playHistory(
   writers: readonly [Features, ...Features[]],
   { steps, archived }: CommandHistory,
+  persist: Persist = (work) => work(false),
 ): Promise<{ readonly channels: readonly PlayedChannel[]; readonly refused: number }> {
   const startedMs = Date.now();
   const organizations = [newId(), newId()] as const;
   const channels = await Promise.all(
-    Array.from({ length: CHANNELS }, (_, index) => create(writers[0], organizations[index % 2] ?? '')),
+    Array.from({ length: CHANNELS }, (_, index) => create(writers[0], organizations[index % 2] ?? '', persist)),
   );
   let refused = 0;
   const requests = new Map<Step, Request>();
@@ -161,7 +165,10 @@ export async function playHistory(
     const request = requests.get(one) ?? requestOf(channel, one.command);
     requests.set(one, request);
     const context = contextOf(channel, steps.indexOf(one), one.command);
-    const result = await request(writers[writer % writers.length] ?? writers[0], { ...context, repeatedSinceMs });
+    const result = await persist((again) => {
+      const sinceMs = again ? startedMs : repeatedSinceMs;
+      return request(writers[writer % writers.length] ?? writers[0], { ...context, repeatedSinceMs: sinceMs });
+    });
     if (!result.ok) refused += 1;
     else if (one.command.kind === 'post') channel.posted.push(sequenceOf(result.revision));
   };
@@ -170,7 +177,13 @@ export async function playHistory(
     for (const one of group.filter(({ again }) => again)) await send(one, one.writer + 1, startedMs);
   }
   const last = archived === null ? undefined : channels[archived];
-  if (last) await writers[0].channels.commands.archive(contextOf(last, steps.length), last.channelId);
+  if (last) {
+    const context = contextOf(last, steps.length);
+    await persist((again) => {
+      const repeatedSinceMs = again ? startedMs : undefined;
+      return writers[0].channels.commands.archive({ ...context, repeatedSinceMs }, last.channelId);
+    });
+  }
   return { channels, refused };
 }
 
@@ -193,13 +206,14 @@ function contextOf({ organizationId, channelId }: PlayedChannel, index: number, 
   return { commandId, organizationId, actor, at, idempotencyKey: commandId };
 }
 
-async function create(features: Features, organizationId: string): Promise<Played> {
+async function create(features: Features, organizationId: string, persist: Persist): Promise<Played> {
   const channelId = newId();
   const played = { organizationId, channelId, spans: [], posted: [] };
-  await features.channels.commands.create(contextOf(played, -1), {
-    id: channelId,
-    ...PLAIN_CHANNEL,
-    name: 'With a history',
+  const channel = { id: channelId, ...PLAIN_CHANNEL, name: 'With a history' };
+  const startedMs = Date.now();
+  await persist((again) => {
+    const context = { ...contextOf(played, -1), repeatedSinceMs: again ? startedMs : undefined };
+    return features.channels.commands.create(context, channel);
   });
   return played;
 }

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { created, evolve, type ChannelResource } from './channel-fold.ts';
-import type { Answer, Attempt, Change, Operation, ReadChannel } from './history.ts';
+import type { Answer, Attempt, Change, Operation, ReadChannel, Requests } from './history.ts';
 import { asRecord, type LogEvent } from './log-reader.ts';
 
 export interface Observation {
@@ -33,20 +33,21 @@ export function problemsOf(observation: Observation): string[] {
   ];
 }
 
-interface Sent {
-  readonly operation: Operation;
+export interface Sent<O extends Requests = Operation> {
+  readonly operation: O;
   readonly attempt: Attempt;
 }
 
-function sentAttempts(operations: readonly Operation[]): Map<string, Sent> {
-  const sent = new Map<string, Sent>();
+/** Every request by its id. */
+export function sentAttempts<O extends Requests>(operations: readonly O[]): Map<string, Sent<O>> {
+  const sent = new Map<string, Sent<O>>();
   for (const operation of operations) {
     for (const attempt of operation.attempts) sent.set(attempt.requestId, { operation, attempt });
   }
   return sent;
 }
 
-function byStream(log: readonly LogEvent[]): Map<string, LogEvent[]> {
+export function byStream(log: readonly LogEvent[]): Map<string, LogEvent[]> {
   const streams = new Map<string, LogEvent[]>();
   for (const event of log) {
     const known = streams.get(event.stream);
@@ -56,8 +57,8 @@ function byStream(log: readonly LogEvent[]): Map<string, LogEvent[]> {
   return streams;
 }
 
-const requestOf = (event: LogEvent): string => String(event.metadata['$correlationId']);
-const at = (event: LogEvent): string => `${event.type} ${event.stream}@${event.revision}`;
+export const requestOf = (event: LogEvent): string => String(event.metadata['$correlationId']);
+export const at = (event: LogEvent): string => `${event.type} ${event.stream}@${event.revision}`;
 const streamOf = (channelId: string): string => `channel-${channelId}`;
 
 /** Failing stores explain 503 and silence. They never explain 401, 404, 422 or 500. */
@@ -69,7 +70,7 @@ function unexpectedAnswers(operations: readonly Operation[]): string[] {
   );
 }
 
-function brokenStreams(streams: ReadonlyMap<string, readonly LogEvent[]>): string[] {
+export function brokenStreams(streams: ReadonlyMap<string, readonly LogEvent[]>): string[] {
   return [...streams.values()].flatMap((events) =>
     events
       .filter((event, index) => event.revision !== index || (index === 0) !== (event.type === 'ChannelCreated.v1'))
@@ -108,7 +109,7 @@ function isMadeBy(change: Change, event: LogEvent): boolean {
 }
 
 /** One event per request; with an idempotency key, one for all requests together; no event id twice. */
-function repeatedEvents(log: readonly LogEvent[], sent: ReadonlyMap<string, Sent>): string[] {
+export function repeatedEvents(log: readonly LogEvent[], sent: ReadonlyMap<string, Sent<Requests>>): string[] {
   const seen = new Map<string, LogEvent>();
   const problems: string[] = [];
   for (const event of log) {
@@ -176,7 +177,7 @@ function describe({ change }: Operation, { requestId }: Attempt): string {
  * A request that was sent after another one had been answered stands behind it in the stream. Walks each
  * stream from its end with the earliest answer seen: an event sent after that stands too far in front.
  */
-function reordered(log: readonly LogEvent[], sent: ReadonlyMap<string, Sent>): string[] {
+export function reordered(log: readonly LogEvent[], sent: ReadonlyMap<string, Sent<Requests>>): string[] {
   const problems: string[] = [];
   for (const events of byStream(log).values()) {
     let earliest: { settledAt: number; event: LogEvent } | null = null;

@@ -38,12 +38,16 @@ export interface Attempt {
   answer: Answer | null;
 }
 
-/** One command of a writer, with all its requests: the first one, and the retries of the caller. */
-export interface Operation {
-  readonly change: Change;
+/** All requests of one command: the first one, and the retries of the caller. */
+export interface Requests {
   /** With a key, all attempts together may happen once; without, each is a command of its own. */
   readonly idempotencyKey: string | null;
   readonly attempts: Attempt[];
+}
+
+/** One command of a writer of channels. */
+export interface Operation extends Requests {
+  readonly change: Change;
 }
 
 /** A channel as it was read over REST in the end. */

@@ -13,18 +13,21 @@ export async function observe(
     eventstoreUrl,
     api,
     readWith = api,
+    isOwn = () => true,
   }: {
     readonly eventstoreUrl: string;
     /** Of a process with a projector: it knows how far the read models are. */
     readonly api: ApiClient;
     readonly readWith?: ApiClient;
+    /** Which events are of the operations; by default all of them. */
+    readonly isOwn?: (event: LogEvent) => boolean;
   },
 ): Promise<Observation> {
   await eventually(async () => {
     const { status, text } = await api.get('/health/ready');
     if (status !== 200 || !text.includes('"caught_up":true')) throw new Error(`not ready: ${text}`);
   });
-  const log = await readLog(eventstoreUrl, 'channel-');
+  const log = (await readLog(eventstoreUrl, 'channel-')).filter(isOwn);
   // Read models that have just been lost are still being folded: then a list says so, and is asked again.
   const listed = await eventually(() => listChannels(readWith), { timeoutMs: 30_000 });
   return { operations, log, reads: await readChannels(readWith, log), listed };

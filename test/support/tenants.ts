@@ -7,6 +7,8 @@ export interface Tenant {
   readonly userId: string;
   /** Acts as that user, with the scopes `read`, `write` and `admin`. */
   readonly api: ApiClient;
+  /** What `api` calls with. */
+  readonly key: string;
 }
 
 let count = 0;
@@ -21,7 +23,7 @@ export async function newTenant(root: ApiClient): Promise<Tenant> {
     principal: { type: 'user', id: userId },
     organization_id: organizationId,
   });
-  return { organizationId, userId, api: root.withKey(key) };
+  return { organizationId, userId, api: root.withKey(key), key };
 }
 
 /** The secret of a new key. */

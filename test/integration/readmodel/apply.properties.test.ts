@@ -14,14 +14,10 @@ import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-mo
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { channelStream, composeFeatures, composeReadModels } from '#services/features.ts';
 import type { Features, ReadModels } from '#services/features.ts';
-import { foldChannel } from '#test/support/channel-fold.ts';
-import { ADA } from '#test/support/channel-with-a-past.ts';
+import { foldedChannel, readChannel } from '#test/support/channel-views.ts';
 import { commandHistories, playHistory } from '#test/support/command-history.ts';
 import type { CommandHistory, PlayedChannel } from '#test/support/command-history.ts';
-import { foldAnnotatedInteractions } from '#test/support/interaction-fold.ts';
-import type { InteractionResource } from '#test/support/interaction-fold.ts';
-import { isAnnotation, streamOf } from '#test/support/past.ts';
-import type { LogEvent } from '#test/support/log-reader.ts';
+import { streamOf } from '#test/support/past.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
@@ -78,61 +74,6 @@ async function play(history: CommandHistory) {
   return { channels, live };
 }
 
-const reader = { userId: ADA };
-/** Ids that follow from where something stands, which the plain fold does not know. */
-const DERIVED = new Set(['interaction_id', 'message_event_id']);
-
-function underived(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value), (key, member: unknown) => (DERIVED.has(key) ? undefined : member));
-}
-
-function parsed(document: Buffer): unknown {
-  const { id, ...rest } = JSON.parse(document.toString());
-  expect(id).toMatch(/^[A-Za-z0-9_-]{30}$/);
-  return underived(rest);
-}
-
-/** Everything that the other gateway shows of a channel. */
-async function read({ organizationId, channelId }: PlayedChannel, spans: readonly string[]) {
-  const { channels, interactions } = gateways[1];
-  const channel = await channels.queries.channel(organizationId, channelId);
-  const list = async (includeIncomplete: boolean) => {
-    const filter = { order: 'asc', includeIncomplete, includeToolCallUpdates: false } as const;
-    const page = { size: 1_000, offset: 0, after: null };
-    const found = await interactions.queries.list(organizationId, channelId, filter, page, reader);
-    return { items: found?.items.map(parsed), total: found?.total };
-  };
-  const below = async (span: string) => {
-    const audience = { reader, includeIncomplete: true };
-    return (await interactions.queries.descendants(organizationId, channelId, span, audience)).map(parsed);
-  };
-  return {
-    channel: channel && JSON.parse(channel.json.toString()),
-    all: await list(true),
-    complete: await list(false),
-    trees: await Promise.all(spans.map(below)),
-  };
-}
-
-/** The same of a plain fold. */
-function folded({ channelId }: PlayedChannel, events: readonly LogEvent[], spans: readonly string[]) {
-  const all = foldAnnotatedInteractions(channelId, events);
-  const complete = all.filter((one) => one['complete']);
-  const items = (found: readonly InteractionResource[]) => ({ items: found.map(underived), total: found.length });
-  return {
-    channel: foldChannel(events.filter((event) => !event.type.startsWith('Interaction') && !isAnnotation(event))),
-    all: items(all),
-    complete: items(complete),
-    trees: spans.map((span) => descendants(all, span).map(underived)),
-  };
-}
-
-/** Parents stand before their children. */
-function descendants(all: readonly InteractionResource[], span: unknown): InteractionResource[] {
-  const spans = new Set([span]);
-  return all.filter((one) => spans.has(one['parent_span_id']) && spans.add(one['span_id']).size > 0);
-}
-
 describe('what two gateways were asked on the same channels', () => {
   it(
     'is read as a plain fold of the log has it, each command once',
@@ -149,7 +90,7 @@ describe('what two gateways were asked on the same channels', () => {
             const spans = log.flatMap(({ data }) => (typeof data['spanId'] === 'string' ? [data['spanId']] : []));
             expect(new Set(spans).size).toBe(spans.length);
             expect(new Set(log.map(({ id }) => id)).size).toBe(log.length);
-            expect(await read(channel, spans)).toEqual(folded(channel, log, spans));
+            expect(await readChannel(gateways[1], channel, spans)).toEqual(foldedChannel(channel, log, spans));
           }
         }),
         RUNS,

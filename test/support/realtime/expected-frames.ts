@@ -14,12 +14,22 @@ import { Subscriber, type Include } from './subscriber.ts';
 export async function replay(
   node: ApiClient,
   channelId: string,
-  { include, length }: { readonly include: readonly Include[]; readonly length: number },
+  {
+    include,
+    length,
+    tickets = node,
+  }: {
+    readonly include: readonly Include[];
+    readonly length: number;
+    /** Who gives the ticket; the node itself where it is absent. */
+    readonly tickets?: ApiClient;
+  },
 ): Promise<FrameLog> {
   const reader = new Subscriber({
     name: `replay of ${channelId}`,
     channelId,
     nodes: [node],
+    tickets: [tickets],
     include,
     after: 0,
   }).start();

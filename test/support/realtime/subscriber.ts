@@ -29,6 +29,8 @@ export interface SubscriberOptions {
   readonly channelId: string;
   /** Nodes with the key to get tickets with; each connection goes to the next. */
   readonly nodes: readonly [ApiClient, ...ApiClient[]];
+  /** Who gives tickets, in turns; the node itself where it is absent. */
+  readonly tickets?: readonly ApiClient[];
   readonly include?: readonly Include[];
   /** Absent: only what is new. */
   readonly after?: number;
@@ -104,11 +106,13 @@ export class Subscriber {
   }
 
   async #run(): Promise<void> {
-    const { nodes } = this.#options;
+    const { nodes, tickets = [] } = this.#options;
     while (!this.#stopped.signal.aborted) {
-      const node = nodes[this.#turn++ % nodes.length] ?? nodes[0];
+      const turn = this.#turn++;
+      const node = nodes[turn % nodes.length] ?? nodes[0];
       try {
-        const code = await this.#connect(node);
+        // Not in step with the nodes: each of them is to meet tickets of every gateway.
+        const code = await this.#connect(node, tickets[(turn >> 1) % tickets.length] ?? node);
         if (isFinal(code)) return;
       } catch (error) {
         this.failures.push(error instanceof Error ? error.message : String(error));
@@ -117,8 +121,8 @@ export class Subscriber {
     }
   }
 
-  async #connect(node: ApiClient): Promise<number> {
-    const socket = openSocket(node.baseUrl, this.channelId, await newTicket(node, this.channelId));
+  async #connect(node: ApiClient, tickets: ApiClient): Promise<number> {
+    const socket = openSocket(node.baseUrl, this.channelId, await newTicket(tickets, this.channelId));
     if (this.#stopped.signal.aborted) socket.terminate();
     this.#socket = socket;
     const session: Session = {

@@ -1,0 +1,104 @@
+/** A whole Parley as it is deployed: every role in processes of its own, beside its stores, all of which can fail. */
+import { createApiKey } from '#libs/platform/http/index.ts';
+import type { RoleName } from '#services/role-process/role-names.ts';
+import type { ApiClient } from './api-client.ts';
+import { startTestEventStore, type TestEventStoreProcess } from './event-store.ts';
+import { startTestKafkaProcess, type TestKafkaProcess } from './kafka/broker.ts';
+import { startParleyProcess, type ParleyProcess } from './parley-process.ts';
+import { startTestRedis, type TestRedis } from './redis.ts';
+
+type Pair = readonly [ParleyProcess, ParleyProcess];
+
+export interface Deployment {
+  readonly eventStore: TestEventStoreProcess;
+  readonly redis: TestRedis;
+  readonly kafka: TestKafkaProcess;
+  readonly gateways: Pair;
+  readonly realtime: Pair;
+  readonly projectors: readonly [ParleyProcess, ParleyProcess, ParleyProcess];
+  readonly relays: Pair;
+  /** Key of the first organization, which all gateways know. */
+  readonly apiKey: string;
+  /** Signs what the processes tell one another. */
+  readonly tokenSecret: string;
+  /** Clients of both gateways with another key. */
+  withKey(apiKey: string): readonly [ApiClient, ApiClient];
+  /** What any of the processes has printed. */
+  output(): string;
+  /** Ends everything, whatever state it is in, and removes its data. */
+  stop(): Promise<void>;
+}
+
+const TOKEN_SECRET = 'a secret that the processes of a deployment share';
+
+/**
+ * Two gateways, two realtime nodes, three projectors and two relays on an event store, a Redis and a Kafka broker.
+ * Resolves when every process says that it is ready. Ends what runs already when one of them cannot be started.
+ */
+export async function startDeployment(): Promise<Deployment> {
+  const parts: { stop(): Promise<unknown> }[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(parts.splice(0).map((part) => part.stop()));
+  };
+  const started = async <T extends { stop(): Promise<unknown> }>(starting: Promise<T>): Promise<T> => {
+    const part = await starting;
+    parts.push(part);
+    return part;
+  };
+  try {
+    // What started although another part did not is stopped all the same.
+    const [eventStore, redis, kafka] = await allSettled([
+      started(startTestEventStore({ mode: 'process' })),
+      started(startTestRedis()),
+      started(startTestKafkaProcess()),
+    ] as const);
+    const apiKey = createApiKey();
+    const start = (role: RoleName, env: Readonly<Record<string, string>> = {}): Promise<ParleyProcess> =>
+      started(
+        startParleyProcess({
+          eventstoreUrl: eventStore.url,
+          redisUrl: redis.url,
+          apiKey,
+          role,
+          env: { PARLEY_TOKEN_SECRET: TOKEN_SECRET, ...env },
+        }),
+      );
+    const fed = { KAFKA_BROKERS: kafka.brokers.join(',') };
+    const processes = await allSettled([
+      start('gateway'),
+      start('gateway'),
+      start('realtime'),
+      start('realtime'),
+      start('projector', fed),
+      start('projector', fed),
+      start('projector', fed),
+      start('relay', fed),
+      start('relay', fed),
+    ] as const);
+    await Promise.all(processes.map((process) => process.ready()));
+    const [g1, g2, n1, n2, p1, p2, p3, r1, r2] = processes;
+    return {
+      eventStore,
+      redis,
+      kafka,
+      apiKey,
+      tokenSecret: TOKEN_SECRET,
+      gateways: [g1, g2],
+      realtime: [n1, n2],
+      projectors: [p1, p2, p3],
+      relays: [r1, r2],
+      withKey: (key) => [g1.api.withKey(key), g2.api.withKey(key)],
+      output: () => processes.map((process) => process.output()).join('\n'),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** As `Promise.all`, but not before the last one has come to its end. */
+async function allSettled<const T extends readonly Promise<unknown>[]>(starting: T) {
+  await Promise.allSettled(starting);
+  return Promise.all(starting);
+}

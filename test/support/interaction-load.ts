@@ -1,0 +1,269 @@
+/**
+ * Writers that do all that can be done in channels, for as long as they are told to, and write down what came of
+ * it. Every write leaves exactly one event, with something in it that no other has: what is compared with the log.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { NoReplyError, type ApiClient } from './api-client.ts';
+import { randomFrom } from './channel-history.ts';
+import { isOpen, refusalOf } from './channel-load.ts';
+import type { Attempt, Requests } from './history.ts';
+import { asRecord } from './log-reader.ts';
+
+/** A command, as HTTP has it. */
+export interface Write {
+  readonly kind: string;
+  readonly channelId: string;
+  /** The type of the event that it leaves. */
+  readonly eventType: string;
+  /** Stands in the data of that event, and of no other of its type; empty where the type alone says enough. */
+  readonly mark: string;
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object;
+}
+
+export interface WriteRecord extends Requests {
+  readonly write: Write;
+}
+
+/** What became of one request. */
+export type Told = Pick<Attempt, 'outcome' | 'detail'> & {
+  /** What was answered, where it has happened. */
+  readonly body?: Record<string, unknown>;
+};
+
+/** Where writers send what they write. */
+export interface Entrance {
+  /** Whether a command of this kind can be sent here. */
+  takes(write: Write): boolean;
+  send(write: Write, requestId: string, idempotencyKey: string | null): Promise<Told>;
+}
+
+/** A gateway. */
+export function httpEntrance(api: ApiClient): Entrance {
+  return {
+    takes: () => true,
+    async send({ method, path, body }, requestId, key) {
+      const headers = { 'x-request-id': requestId, ...(key !== null && { 'idempotency-key': key }) };
+      try {
+        const reply = await api.request(method, path, { body, headers });
+        if (reply.status !== 200) return refusalOf(reply);
+        return { outcome: 'acknowledged', detail: '', body: asRecord(reply.json()) };
+      } catch (error) {
+        if (!(error instanceof NoReplyError)) throw error;
+        return { outcome: error.sent ? 'unknown' : 'not_written', detail: error.message };
+      }
+    },
+  };
+}
+
+export interface InteractionLoadOptions {
+  /** Of each list: what one entrance was asked, the next may be asked again. Commands go to the lists in turns. */
+  readonly entrances: readonly (readonly Entrance[])[];
+  readonly channels: readonly [string, ...string[]];
+  readonly writers: number;
+  readonly seed: number;
+  /** Pause of a writer between two commands. */
+  readonly thinkMs: number;
+}
+
+export interface InteractionLoad {
+  readonly records: readonly WriteRecord[];
+  acknowledged(): number;
+  /** No new commands; resolves when retries are over: acknowledged, or given up after `graceMs`. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export function startInteractionLoad(options: InteractionLoadOptions): InteractionLoad {
+  const load = new Load(options);
+  const writers = Array.from({ length: options.writers }, (_, index) => load.write(index));
+  return {
+    records: load.records,
+    acknowledged: () => load.acknowledged,
+    async stop(graceMs) {
+      load.giveUpAt = Date.now() + graceMs;
+      load.stopping = true;
+      await Promise.all(writers);
+    },
+  };
+}
+
+/** An interaction that one writer has posted, and what may still be done with it. */
+interface Target {
+  readonly path: string;
+  readonly channelId: string;
+  readonly spanId: string;
+  readonly isUserMessage: boolean;
+  open: boolean;
+  dismissed: boolean;
+  /** Reactions that stand, by the agent. */
+  readonly reactors: string[];
+}
+
+const RETRY_MS = 150;
+/** Those of a writer that it goes on with; older ones are left as they are. */
+const MAX_TARGETS = 30;
+/** A channel's document grows with each. */
+const MAX_PARTICIPANTS = 40;
+const EMOJIS = ['👍', '🎉', '👩🏽‍🚀'] as const;
+
+class Load {
+  readonly records: WriteRecord[] = [];
+  acknowledged = 0;
+  stopping = false;
+  giveUpAt = Infinity;
+  readonly #options: InteractionLoadOptions;
+  #clock = 0;
+  #marks = 0;
+  #participants = 0;
+
+  constructor(options: InteractionLoadOptions) {
+    this.#options = options;
+  }
+
+  async write(writer: number): Promise<void> {
+    const { seed, thinkMs } = this.#options;
+    const random = randomFrom(seed * 1_000 + writer);
+    const targets: Target[] = [];
+    for (let turn = writer; !this.stopping; turn++) {
+      const { write, told } = this.#choose(random, targets);
+      const record: WriteRecord = { write, idempotencyKey: random(3) > 0 ? randomUUID() : null, attempts: [] };
+      this.records.push(record);
+      const body = await this.#send(record, turn);
+      if (body !== undefined) told?.(body);
+      if (targets.length > MAX_TARGETS) targets.shift();
+      await delay(thinkMs);
+    }
+  }
+
+  /** With a key it is sent until it is acknowledged; without one, once. @returns the answer, if there was one */
+  async #send(record: WriteRecord, turn: number): Promise<Record<string, unknown> | undefined> {
+    const taking = this.#options.entrances.filter((list) => list.every((entrance) => entrance.takes(record.write)));
+    const entrances = taking[turn % taking.length] ?? [];
+    for (let attempt = 0; ; attempt++) {
+      const entrance = entrances[(turn + attempt) % entrances.length];
+      if (entrance === undefined) throw new TypeError(`nobody takes ${record.write.kind}`);
+      const body = await this.#attempt(record, entrance);
+      if (record.idempotencyKey === null || !isOpen(record) || Date.now() > this.giveUpAt) return body;
+      await delay(RETRY_MS);
+    }
+  }
+
+  async #attempt(record: WriteRecord, entrance: Entrance): Promise<Record<string, unknown> | undefined> {
+    const attempt: Attempt = {
+      requestId: randomUUID(),
+      sentAt: ++this.#clock,
+      settledAt: Infinity,
+      outcome: 'unknown',
+      detail: '',
+      answer: null,
+    };
+    record.attempts.push(attempt);
+    const { body, ...told } = await entrance.send(record.write, attempt.requestId, record.idempotencyKey);
+    Object.assign(attempt, told, { settledAt: ++this.#clock });
+    if (told.outcome === 'acknowledged') this.acknowledged += 1;
+    // The process is away: no use in asking again at once.
+    else await delay(50);
+    return body;
+  }
+
+  #choose(random: (below: number) => number, targets: Target[]): Choice {
+    const mark = `mark-${this.#options.seed}-${++this.#marks}x`;
+    const dice = random(20);
+    if (dice < 2) return this.#onChannel(random, mark);
+    const target = targets[random(Math.max(1, targets.length))];
+    if (target === undefined || dice < 9) return this.#post(random, targets, mark);
+    return onTarget(target, { random, mark }) ?? this.#post(random, targets, mark);
+  }
+
+  #channel(random: (below: number) => number): string {
+    const { channels } = this.#options;
+    return channels[random(channels.length)] ?? channels[0];
+  }
+
+  #onChannel(random: (below: number) => number, mark: string): Choice {
+    const channelId = this.#channel(random);
+    const path = `/api/v1/channels/${channelId}`;
+    if (random(3) > 0 || this.#participants >= MAX_PARTICIPANTS) {
+      const about = { kind: 'rename', eventType: 'ChannelRenamed.v1', method: 'PATCH', path };
+      return { write: { ...about, channelId, mark, body: { name: `renamed ${mark}` } } };
+    }
+    this.#participants += 1;
+    const about = { kind: 'join', eventType: 'ParticipantAdded.v1', method: 'POST', path: `${path}/participants` };
+    return { write: { ...about, channelId, mark, body: { type: 'external_agent', agent_metadata: { tag: mark } } } };
+  }
+
+  #post(random: (below: number) => number, targets: Target[], mark: string): Choice {
+    const parent = random(3) === 0 ? targets[random(Math.max(1, targets.length))] : undefined;
+    const channelId = parent?.channelId ?? this.#channel(random);
+    const [complete, isUserMessage] = [random(3) > 0, random(2) === 0];
+    const write: Write = {
+      kind: 'post',
+      channelId,
+      mark,
+      eventType: 'InteractionPosted.v1',
+      method: 'POST',
+      path: `/api/v1/channels/${channelId}/interactions`,
+      body: {
+        content: [{ type: 'text', text: `${mark} – ü 🎈` }],
+        complete,
+        ...(!isUserMessage && { participant: { type: 'agent', agent_id: `agent-${random(3)}` } }),
+        ...(parent && { parent_span_id: parent.spanId }),
+      },
+    };
+    const told = ({ id, span_id: spanId }: Record<string, unknown>): void => {
+      const path = `/api/v1/interactions/${String(id)}`;
+      const rest = { isUserMessage, open: !complete, dismissed: false, reactors: [] };
+      targets.push({ path, channelId, spanId: String(spanId), ...rest });
+    };
+    return { write, told };
+  }
+}
+
+interface Choice {
+  readonly write: Write;
+  /** Called with the answer. */
+  readonly told?: (body: Record<string, unknown>) => void;
+}
+
+/** Something that can be done with it now and will be done once; null if this time there is nothing. */
+function onTarget(
+  target: Target,
+  { random, mark }: { readonly random: (below: number) => number; readonly mark: string },
+): Choice | null {
+  const { path, channelId } = target;
+  const about = (kind: string, eventType: string, rest: Pick<Write, 'method' | 'path' | 'body'>, marked = mark) => ({
+    write: { kind, eventType, channelId, mark: marked, ...rest },
+  });
+  const content = [{ type: 'text', text: mark }];
+  const dice = random(10);
+  if (target.open) {
+    const to = (end: string, body: object) => ({ method: 'POST', path: `${path}/${end}`, body });
+    if (dice < 5) return about('append', 'InteractionContentAppended.v1', to('content', { content }));
+    target.open = false;
+    if (dice < 8) return about('complete', 'InteractionCompleted.v1', to('complete', { content }));
+    return about('fail', 'InteractionFailed.v1', to('fail', { reason: mark }));
+  }
+  if (dice < 5) {
+    const emoji = EMOJIS[random(EMOJIS.length)] ?? EMOJIS[0];
+    const reaction = `${path}/reactions/${encodeURIComponent(emoji)}`;
+    const told = (): void => void target.reactors.push(`${reaction}?agent_id=${mark}`);
+    return { ...about('react', 'ReactionAdded.v1', { method: 'PUT', path: reaction, body: { agent_id: mark } }), told };
+  }
+  if (dice < 7) {
+    const reaction = target.reactors.pop();
+    if (reaction === undefined) return null;
+    const withdrawn = reaction.slice(reaction.indexOf('=') + 1);
+    return about('withdraw', 'ReactionRemoved.v1', { method: 'DELETE', path: reaction }, withdrawn);
+  }
+  if (!target.isUserMessage) return null;
+  if (dice < 9) {
+    const read = { method: 'POST', path: `${path}/read_receipts`, body: { agent_id: mark } };
+    return about('receipt', 'ReadReceiptRecorded.v1', read);
+  }
+  if (target.dismissed) return null;
+  target.dismissed = true;
+  const dismiss = { method: 'POST', path: `${path}/mention_invite_prompt/dismiss` };
+  return about('dismiss', 'MentionInvitePromptDismissed.v1', dismiss, '');
+}

@@ -1,0 +1,115 @@
+/** What can happen to a deployment, each a failure and its end. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Deployment } from './deployment.ts';
+import type { ParleyProcess } from './parley-process.ts';
+
+export interface Mishap {
+  readonly name: string;
+  /** What it befalls. Of each there is one mishap at a time, so that one gateway is always there. */
+  readonly of: string;
+  /** Resolves when it is over: what was killed runs again. */
+  happen(random: (below: number) => number): Promise<void>;
+}
+
+/** @param longestMs of a failure; processes that are silent for longer than six seconds lose their place in groups */
+export function mishapsOf(deployment: Deployment, longestMs: number): Mishap[] {
+  const { gateways, realtime, projectors, relays, eventStore, redis, kafka } = deployment;
+  const away = (random: (below: number) => number): Promise<void> =>
+    delay(random(4) === 0 ? random(longestMs) : random(Math.min(600, longestMs)));
+  const stores = [
+    { of: 'the event store', store: eventStore },
+    { of: 'Redis', store: redis },
+    { of: 'the broker', store: kafka },
+  ];
+  return [
+    ...processMishaps('a gateway', gateways, away),
+    ...processMishaps('a realtime node', realtime, away),
+    ...processMishaps('a projector', projectors, away),
+    ...processMishaps('a relay', relays, away),
+    ...stores.flatMap(({ of, store }): Mishap[] => [
+      {
+        name: `${of} is killed`,
+        of,
+        async happen(random) {
+          await store.kill9();
+          await away(random);
+          await store.restart();
+        },
+      },
+      {
+        name: `${of} is paused`,
+        of,
+        async happen(random) {
+          store.pause();
+          await away(random).finally(() => store.resume());
+        },
+      },
+    ]),
+    {
+      name: 'Redis loses everything',
+      of: 'Redis',
+      happen: async () => void (await redis.command('FLUSHALL')),
+    },
+  ];
+}
+
+function processMishaps(
+  of: string,
+  processes: readonly [ParleyProcess, ...ParleyProcess[]],
+  away: (random: (below: number) => number) => Promise<void>,
+): Mishap[] {
+  const anyOf = (random: (below: number) => number): ParleyProcess =>
+    processes[random(processes.length)] ?? processes[0];
+  return [
+    {
+      name: `${of} is killed`,
+      of,
+      async happen(random) {
+        const process = anyOf(random);
+        await process.kill9();
+        await away(random);
+        await process.start();
+      },
+    },
+    {
+      name: `${of} is paused`,
+      of,
+      async happen(random) {
+        const process = anyOf(random);
+        process.pause();
+        await away(random).finally(() => process.resume());
+      },
+    },
+    { name: `${of} is replaced`, of, happen: (random) => anyOf(random).restart() },
+  ];
+}
+
+/** Rounds of up to `width` mishaps at once: a deck of all of them is dealt, shuffled, and dealt again. */
+export function dealt(
+  mishaps: readonly Mishap[],
+  {
+    rounds,
+    width,
+    random,
+  }: { readonly rounds: number; readonly width: number; readonly random: (n: number) => number },
+): Mishap[][] {
+  const dealing: Mishap[][] = [];
+  let deck: Mishap[] = [];
+  while (dealing.length < rounds) {
+    if (deck.length === 0) deck = shuffled(mishaps, random);
+    const round: Mishap[] = [];
+    for (const mishap of deck) {
+      if (round.length < width && !round.some(({ of }) => of === mishap.of)) round.push(mishap);
+    }
+    deck = deck.filter((mishap) => !round.includes(mishap));
+    dealing.push(round);
+  }
+  return dealing;
+}
+
+function shuffled<T>(items: readonly T[], random: (below: number) => number): T[] {
+  return items
+    .map((item) => ({ item, place: random(1_000_000) }))
+    .sort((one, other) => one.place - other.place)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,86 @@
+/**
+ * A gateway that dies each time between append and apply, or an importer that knows only the event store: nothing of
+ * what it writes comes into the read models by its own doing.
+ */
+import { derivedId, newId } from '#libs/kernel/ids.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { ReadModel } from '#libs/platform/readmodel/index.ts';
+import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import type { Entrance, Told, Write } from './interaction-load.ts';
+import { asRecord } from './log-reader.ts';
+
+const NAMESPACE = '0192f5b2-3c68-7aa4-9f5c-2f5a8b0f3a14';
+
+class UnappliedReadModel extends ReadModel {
+  override apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
+    return Promise.resolve(writes.map(({ last }) => ({ kind: 'applied', stored: last })));
+  }
+}
+
+export function composeUnapplied(platform: Platform): Features {
+  return composeFeatures({ ...platform, readModel: new UnappliedReadModel(platform.redis) });
+}
+
+/** Takes posts and renamings, as `userId` of the organization. */
+export function unappliedEntrance(features: Features, organizationId: string, userId: string): Entrance {
+  const since = new Map<string, number>();
+  return {
+    takes: ({ kind }) => kind === 'post' || kind === 'rename',
+    async send(write, requestId, key): Promise<Told> {
+      const nowMs = Date.now();
+      const repeatedSinceMs = key === null ? undefined : since.get(key);
+      if (key !== null && repeatedSinceMs === undefined) since.set(key, nowMs);
+      const context: CommandContext = {
+        commandId: key === null ? newId() : derivedId(NAMESPACE, key),
+        organizationId,
+        actor: { type: 'user', id: userId },
+        at: new Date(nowMs).toISOString(),
+        correlationId: requestId,
+        idempotencyKey: key ?? undefined,
+        repeatedSinceMs,
+      };
+      try {
+        return await run(features, context, write);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        return { outcome: error.code === 'outcome_unknown' ? 'unknown' : 'not_written', detail: error.message };
+      }
+    },
+  };
+}
+
+async function run(
+  { channels, interactions }: Features,
+  context: CommandContext,
+  { kind, channelId, body = {} }: Write,
+): Promise<Told> {
+  const { name, content, complete, participant, parent_span_id: parent } = asRecord(body);
+  if (kind === 'rename') {
+    const result = await channels.commands.update(context, channelId, { name: String(name) });
+    return result.ok ? { outcome: 'acknowledged', detail: '' } : refused(result.rejection);
+  }
+  const post = {
+    // As the load wrote it, which a gateway would parse.
+    participant: (participant ?? { type: 'authenticated_user', user_id: context.actor.id }) as never,
+    content: content as never,
+    contentRole: participant === undefined ? ('user_message' as const) : ('agent_response' as const),
+    complete: complete === true,
+    metadata: null,
+    invocationConfig: null,
+    turnId: null,
+    spanId: derivedId(context.commandId, 'span'),
+    parentSpanId: typeof parent === 'string' ? parent : null,
+    organizationApplication: null,
+  };
+  const result = await interactions.commands.post(context, channelId, post, { spanIsNew: true });
+  if (!result.ok) return refused(result.rejection);
+  return { outcome: 'acknowledged', detail: '', body: asRecord(JSON.parse(String(result.document))) };
+}
+
+function refused({ reason }: { readonly reason: string }): Told {
+  return { outcome: 'unexpected', detail: reason };
+}

@@ -22,6 +22,7 @@ import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.
 import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
 import { pause } from './deadline.ts';
+import './native-base64.ts';
 
 /** How long the orderly end of all calls may take. */
 const CLOSE_DEADLINE_MS = 1000;

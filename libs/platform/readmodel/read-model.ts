@@ -167,7 +167,7 @@ function applyCall(write: EntityWrite): FunctionCall {
     values.push(value);
   }
   const args: (string | Buffer | number)[] = [write.first, write.last, values.length, ...values];
-  for (const { command, key, args: operands } of write.operations.slice(values.length)) {
+  for (const { command, key, args: operands } of joined(write.operations.slice(values.length))) {
     let place = places.get(key);
     if (place === undefined) {
       place = keys.push(key);
@@ -180,6 +180,33 @@ function applyCall(write: EntityWrite): FunctionCall {
   keys.push(news.topic);
   args.push(news.alsoOfDuplicates ? 1 : 0, news.message);
   return { name: 'parley_apply_and_publish_v4', keys, args };
+}
+
+/** Arguments of one operation in Lua, whose stack is small. */
+const MAX_OPERANDS = 1_000;
+const JOINABLE = new Set<WriteOperation['command']>(['HSET', 'HDEL', 'ZADD', 'ZREM', 'SADD', 'SREM']);
+
+/**
+ * The same writes in fewer operations: those that follow each other on one key become one. Each costs Redis more
+ * than what it writes. Operations on different keys do not depend on each other.
+ */
+function joined(operations: readonly WriteOperation[]): readonly WriteOperation[] {
+  const result: { command: WriteOperation['command']; key: string; args: WriteOperation['args'][number][] }[] = [];
+  const newest = new Map<string, (typeof result)[number]>();
+  for (const { command, key, args } of operations) {
+    const before = newest.get(key);
+    // Not those with an option, such as `LT`, in place of the first score.
+    const isPlain = JOINABLE.has(command) && (command !== 'ZADD' || typeof args[0] === 'number');
+    if (isPlain && before?.command === command && before.args.length + args.length <= MAX_OPERANDS) {
+      before.args.push(...args);
+      continue;
+    }
+    const operation = { command, key, args: [...args] };
+    result.push(operation);
+    if (isPlain) newest.set(key, operation);
+    else newest.delete(key);
+  }
+  return result;
 }
 
 function indexCall(entry: ListEntry, revision: StreamRevision): FunctionCall {

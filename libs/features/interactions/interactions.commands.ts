@@ -6,15 +6,7 @@ import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
 
-import {
-  changed,
-  decideAppend,
-  decideComplete,
-  decideFail,
-  decidePost,
-  decideUpdate,
-  posted,
-} from './interaction.decider.ts';
+import { changed, decideAppend, decideComplete, decideFail, decidePost, decideUpdate } from './interaction.decider.ts';
 import type {
   Interaction,
   InteractionContext,
@@ -25,7 +17,7 @@ import type {
 import type { InteractionEvent, InteractionPosted, StoredContent } from './interaction.events.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import { interactionKeys } from './interactions.keys.ts';
-import { decodeSpan, ephemeralResource, interactionResource } from './interactions.projection.ts';
+import { decodeSpan, ephemeralResource, interactionResource, postedJson } from './interactions.projection.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 /** What runs the commands of channels; interactions see the channel, too. */
@@ -96,7 +88,7 @@ export class InteractionCommands {
     const event = result.events.find(isPosted);
     // An accepted command has posted; only a decider that is wrong could get here.
     if (event === undefined) throw new TypeError('a post was accepted and posted nothing');
-    return { ok: true, document: documentOf(posted(event), organizationId, channelId), revision: result.revision };
+    return { ok: true, document: postedJson(event, { organizationId, channelId }), revision: result.revision };
   }
 
   /**

@@ -80,7 +80,7 @@ export function decideBatch<State, E extends DomainEvent>(
         continue;
       }
       const own = asStreamEvents(projection.codec, decision.events, waiting.context, before.revision);
-      bytes += Buffer.byteLength(JSON.stringify(own));
+      if (batch.length > 1) bytes += Buffer.byteLength(JSON.stringify(own));
       if (index > 0 && own.length > 0 && bytes > MAX_BATCH_BYTES) {
         return { answers, events, after: before, rest: batch.slice(index) };
       }

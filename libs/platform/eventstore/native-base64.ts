@@ -1,6 +1,6 @@
 /*
  * The client hands the data of an event to protobuf as base64, and protobuf decodes that letter by letter, once to
- * learn its length and once to send it: it was more than a third of the processor time of a post. Node decodes it
+ * learn its length and once to send it: it was more than a quarter of the processor time of a post. Node decodes it
  * in machine code.
  */
 import protobuf from 'google-protobuf';

@@ -13,8 +13,9 @@ export default defineConfig({
     // Processes, not threads: tests start and kill stores, and one file must not see another's signals.
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // These only end what hangs: stores are started in hooks, and a busy machine is ten times slower.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     teardownTimeout: 10_000,
     // A condition that holds only at the second try is a defect of the test or of the code.
     retry: 0,

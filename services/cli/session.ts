@@ -77,9 +77,13 @@ async function findStores(config: Config, stops: StopSequence): Promise<{ stores
   return { stores: await startStores(config, folder.path, { stops, log: silentLog, onLost }), ours: true };
 }
 
-/** Nobody else projects into stores that only run for us; lists are not read before they are whole. */
+/**
+ * Nobody else projects into stores that only run for us; lists are not read before they are whole. From the log alone:
+ * as a member of the group, this would hold partitions that belong to others, and could not tell true messages from
+ * forged ones.
+ */
 async function project(platform: Platform, { state }: Features, config: Config, stops: StopSequence): Promise<void> {
-  const projector = await projectorRole.start(platform, config);
+  const projector = await projectorRole.start(platform, { ...config, projectorFeed: 'log' });
   stops.add('projector', () => projector.stop());
   const deadline = Date.now() + PROJECTION_WAIT_MS;
   const never = new AbortController().signal;

@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import { CorruptEventError } from '#libs/kernel/faults.ts';
+import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
 import type {
   EventFeed,
   FeedItem,
@@ -62,19 +62,23 @@ const SAVE_EVERY_MS = 200;
 const CHECK_EVERY_MS = 1_000;
 /** How often it is asked whether the shared feed can be followed. */
 const ASK_EVERY_MS = 2_000;
+/** At an event, with errors that are no store's: a mistake in a projection, which does not go away by itself. */
+const MOST_TRIES = 3;
 
 /**
  * Feed -> read models: joins the current building of the read models at its checkpoint, applies, saves.
  *
  * A store that is away is waited for with the same batch in hand, so nothing is dropped. Read models that
  * were emptied or set back (a rebuild, a lost Redis, a failover) are noticed, and the loop goes back to
- * their checkpoint. A corrupt event halts it, loudly.
+ * their checkpoint. A corrupt event halts it, loudly, and so does one at which a projection fails each time.
  *
  * With a shared feed, the log is followed to its end first, and handed over from there: see `#handOver`. What the
  * shared feed cannot give any more is read from the log in the same way, from the checkpoint on.
  */
 export class ProjectionLoop {
   readonly #parts: ProjectionLoopParts;
+  /** The event that could not be applied last, though no store is to blame. */
+  #failing: { readonly name: string; readonly tries: number } | null = null;
   #progress: ProjectionProgress = {
     phase: 'catching-up',
     position: null,
@@ -102,7 +106,7 @@ export class ProjectionLoop {
     this.#restart?.abort();
   }
 
-  /** Runs until `signal` aborts; returns earlier only when a corrupt event has halted it. */
+  /** Runs until `signal` aborts; returns earlier only when an event has halted it. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#progress.phase !== 'halted') {
       const restart = new AbortController();
@@ -256,13 +260,28 @@ export class ProjectionLoop {
     }
   }
 
-  /** What stands before a corrupt event is applied, so that the loop halts at that very event. */
+  /** What stands before an event that cannot be applied is applied, so that the loop halts at that very event. */
   async #apply(events: readonly StoredEvent[]): Promise<void> {
     try {
       await this.#applyBatch(events);
+      this.#failing = null;
     } catch (error) {
-      if (!(error instanceof CorruptEventError) || events.length === 1) throw error;
-      for (const event of events) await this.#applyBatch([event]);
+      if (isOfStore(error)) throw error;
+      for (const event of events) await this.#applyAlone(event);
+    }
+  }
+
+  /** @throws CorruptEventError also where the projection has failed at this very event often enough */
+  async #applyAlone(event: StoredEvent): Promise<void> {
+    try {
+      await this.#applyBatch([event]);
+    } catch (error) {
+      if (isOfStore(error) || error instanceof CorruptEventError) throw error;
+      const name = `${event.type} ${event.stream}@${event.revision}`;
+      const tries = this.#failing?.name === name ? this.#failing.tries + 1 : 1;
+      this.#failing = { name, tries };
+      if (tries < MOST_TRIES) throw error;
+      throw new CorruptEventError(`${name} cannot be applied: ${String(error)}`, { cause: error });
     }
   }
 
@@ -321,4 +340,9 @@ export class ProjectionLoop {
     this.#progress = { ...this.#progress, ...change };
     this.#parts.onProgress?.(this.#progress);
   }
+}
+
+/** What Redis answers to a command, such as that a key is of another kind, an operator may mend at any time. */
+function isOfStore(error: unknown): boolean {
+  return error instanceof Fault || (error instanceof Error && error.name === 'ReplyError');
 }

@@ -115,7 +115,7 @@ async function removeOld(
  * Shows how far the read models are behind. Being behind is no reason to take a process out of service: single
  * entities are then folded on the spot. Not getting on is.
  */
-function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe {
+export function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe {
   return {
     name: 'projection',
     async check() {

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -135,6 +137,21 @@ describe('parley where nothing runs', () => {
     // Nobody holds it any more.
     await (await openDataFolder(dataDir)).release();
   });
+
+  it('leaves the topics and groups of KAFKA_BROKERS alone, which belong to other stores', async () => {
+    let connections = 0;
+    const broker = createServer((socket) => (connections++, socket.destroy())).listen(0, '127.0.0.1');
+    await once(broker, 'listening');
+    const address = broker.address();
+    if (address === null || typeof address === 'string') throw new TypeError('no port');
+    try {
+      const kafka = { KAFKA_BROKERS: `127.0.0.1:${address.port}`, PARLEY_TOKEN_SECRET: 's'.repeat(40) };
+      const { exitCode, stderr } = await parley({ DATA_DIR: dataDir, ...kafka }, 'rebuild');
+      expect({ exitCode, stderr, connections }).toEqual({ exitCode: 0, stderr: '', connections: 0 });
+    } finally {
+      broker.close();
+    }
+  }, 120_000);
 
   it('does not make a data folder where there is none', async () => {
     const { exitCode, stderr } = await parley({ DATA_DIR: join(dataDir, 'typo') }, 'keys', 'list');

@@ -1,14 +1,17 @@
-/** Events that cannot be read: of a known type with a bad body, and of a type that nobody here declares. */
+/** Events that cannot be applied: of a known type with a bad body, of a type that nobody declares, or by our mistake. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
-import { entityKeys } from '#libs/platform/readmodel/index.ts';
+import { channelProjection } from '#libs/features/channels/index.ts';
+import { entityKeys, Projector } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
+import { rebuild } from '#services/projector/rebuild.ts';
+import { projectionProbe } from '#services/projector/role.ts';
 import { PLAIN_CHANNEL } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
@@ -77,11 +80,11 @@ async function emptyLog(): Promise<void> {
   models = composeReadModels(test.platform);
 }
 
-function runLoop() {
+function runLoop({ projector, state }: Pick<ReadModels, 'projector' | 'state'> = models) {
   const problems: unknown[] = [];
   const abort = new AbortController();
   const { feed } = test.platform;
-  const loop = new ProjectionLoop({ feed, ...models, onProblem: (error) => problems.push(error) });
+  const loop = new ProjectionLoop({ feed, projector, state, onProblem: (error) => problems.push(error) });
   const ended = loop.run(abort.signal);
   return { loop, problems, ended, stop: async () => (abort.abort(), await ended) };
 }
@@ -131,6 +134,67 @@ describe('an event of a known type with a bad body', () => {
       expect(await reflected(organizationId, after)).toBe(-1);
       expect(await models.state.isComplete()).toBe(false);
     }
+  });
+});
+
+describe('a projection that throws what is no fault of a store', () => {
+  /** It fails at each renaming, as often as it is told to. */
+  function failing(times: number): Projector {
+    let failures = 0;
+    const planted: typeof channelProjection = {
+      ...channelProjection,
+      project(run, keys) {
+        if (run.events.some(({ type }) => type === 'ChannelRenamed.v1') && failures++ < times) {
+          throw new TypeError('a mistake of ours');
+        }
+        return channelProjection.project(run, keys);
+      },
+    };
+    return new Projector(test.platform.store, test.platform.readModel, [planted]);
+  }
+
+  const renamed = async (organizationId: string, channelId: string): Promise<void> => {
+    const events = [
+      ['ChannelCreated.v1', { ...created, id: channelId }],
+      ['ChannelRenamed.v1', { name: 'Renamed' }],
+      ['ChannelRenamed.v1', { name: 'Later' }],
+    ] as const;
+    await plant(`channel-${channelId}`, NO_EVENTS, events, organizationId);
+  };
+
+  it('is tried again, and halts the projector at the event where it goes on failing, which health names', async () => {
+    await emptyLog();
+    const [organizationId, channelId] = [newId(), newId()];
+    await renamed(organizationId, channelId);
+    const { loop, problems, ended } = runLoop({ ...models, projector: failing(Infinity) });
+    await ended;
+    const where = `ChannelRenamed.v1 channel-${channelId}@1 cannot be applied: TypeError: a mistake of ours`;
+    expect(problems.map(String)).toEqual([
+      'TypeError: a mistake of ours',
+      'TypeError: a mistake of ours',
+      `CorruptEventError: ${where}`,
+    ]);
+    expect(await projectionProbe(loop, test.platform.feed).check()).toMatchObject({
+      ok: false,
+      detail: { phase: 'halted', problem: where },
+    });
+    expect(await reflected(organizationId, channelId)).toBe(0);
+    expect(await models.state.isComplete()).toBe(false);
+    // A rebuild says it, too, instead of going on for ever.
+    const parts = { feed: test.platform.feed, state: models.state, projector: failing(Infinity) };
+    await expect(rebuild(parts, { signal: AbortSignal.timeout(60_000) })).rejects.toThrow(where);
+  });
+
+  it('goes on where it fails no longer', async () => {
+    await emptyLog();
+    const [organizationId, channelId] = [newId(), newId()];
+    await renamed(organizationId, channelId);
+    // The batch as a whole and the event alone, twice.
+    const { loop, problems, stop } = runLoop({ ...models, projector: failing(4) });
+    await eventually(() => loop.progress.phase === 'live', { timeoutMs: 60_000 });
+    await stop();
+    expect(problems.map(String)).toEqual(['TypeError: a mistake of ours', 'TypeError: a mistake of ours']);
+    expect(await reflected(organizationId, channelId)).toBe(2);
   });
 });
 

@@ -13,6 +13,8 @@ export default defineConfig({
     // Processes, not threads: tests start and kill stores, and one file must not see another's signals.
     pool: 'forks',
     maxWorkers: 2,
+    // Files take turns with a Redis that somebody has named.
+    fileParallelism: !process.env['REDIS_URL'],
     // These only end what hangs: stores are started in hooks, and a busy machine is ten times slower.
     testTimeout: 60_000,
     hookTimeout: 120_000,

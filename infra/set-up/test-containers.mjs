@@ -9,16 +9,16 @@ import { ensureDocker, imageExists, pullImage, removeContainers } from './docker
 import { root, setUp } from './run.mjs';
 import { say, SetUpError, tellErrors } from './say.mjs';
 
-/** What talks to stores through the harness, the stores' own ways to fail included. */
+/**
+ * What a store has to be and how it fails, and one feature that uses them. The other suites use no more of a store
+ * than these do: `npm run test:containers -- test/integration/readmodel`.
+ */
 const TESTS = [
-  'test/contract',
+  'test/contract/event-store',
+  'test/contract/event-feed',
   'test/integration/eventstore',
   'test/integration/redis',
   'test/integration/kafka',
-  'test/integration/readmodel',
-  'test/integration/projector',
-  'test/integration/channels',
-  'test/integration/interactions',
   'test/integration/keys',
   'test/containers',
 ];

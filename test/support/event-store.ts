@@ -32,6 +32,17 @@ export interface TestEventStoreProcess extends TestEventStore {
 }
 
 /**
+ * The one that `EVENTSTORE_URL` names, with whatever others have in it, else one of its own. For tests that use ids
+ * of their own and never ask what else there is: no read model, which is folded of the whole log.
+ */
+export async function startSharedEventStore(): Promise<Pick<TestEventStore, 'url' | 'stop'>> {
+  const url = process.env['EVENTSTORE_URL'];
+  return url ? { url, stop: async () => undefined } : startTestEventStore();
+}
+
+/**
+ * One of its own, whatever `EVENTSTORE_URL` says.
+ *
  * Natively, `inline` runs in a worker thread of the test (quick to start); `process` in a process of its own,
  * which alone can be killed and paused. In a container there is no difference.
  */

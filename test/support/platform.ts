@@ -7,18 +7,27 @@ import { waitForRedis } from '#libs/platform/redis/index.ts';
 
 import { startTestEventStore } from './event-store.ts';
 import type { TestEventStore } from './event-store.ts';
-import { startTestRedis } from './redis.ts';
+import { startEmptyRedis, startTestRedis } from './redis.ts';
+import type { EmptyRedis, TestRedis } from './redis.ts';
 
 /** Real stores of its own, and the platform on them. */
-export interface TestPlatform {
+export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {
   readonly platform: Platform;
-  readonly redis: Awaited<ReturnType<typeof startTestRedis>>;
+  readonly redis: R;
   readonly eventStore: TestEventStore;
   stop(): Promise<void>;
 }
 
-export async function startTestPlatform(): Promise<TestPlatform> {
-  const [redis, eventStore] = await Promise.all([startTestRedis(), startTestEventStore()]);
+/** For tests that kill Redis, or tell it what concerns all its clients. */
+export interface WithOwnRedis {
+  readonly redis: 'own';
+}
+
+export async function startTestPlatform(options: WithOwnRedis): Promise<TestPlatform<TestRedis>>;
+export async function startTestPlatform(options?: WithOwnRedis): Promise<TestPlatform>;
+export async function startTestPlatform(options?: WithOwnRedis): Promise<TestPlatform> {
+  const startRedis = options?.redis === 'own' ? startTestRedis : startEmptyRedis;
+  const [redis, eventStore] = await Promise.all([startRedis(), startTestEventStore()]);
   const platform = openPlatform({
     eventstoreUrl: eventStore.url,
     redisUrl: redis.url,

@@ -1,6 +1,7 @@
 /**
  * A Redis of its own for a test, and the ways in which a Redis can fail: a container or a native process, on a port
- * and with data that it keeps over restarts. Where `REDIS_URL` is set: an empty database of that one.
+ * and with data that it keeps over restarts. For tests that only use one: the one that `REDIS_URL` names, where it is
+ * set.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,12 +11,17 @@ import { Redis } from 'ioredis';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess, type RedisProcess, type RedisProcessOptions } from '#infra/private-redis/redis-process.ts';
 import { chooseStore } from './stores/choice.ts';
+import { borrowNamedRedis } from './stores/named-redis.ts';
 
-export interface TestRedis {
+/** Empty at the start, and nothing else uses it meanwhile. */
+export interface EmptyRedis {
   /** One that runs here has a password, so that no test mistakes another Redis on a reused port for its own. */
   readonly url: string;
-  /** Ends it and removes its data. */
+  /** Removes its data, and ends it unless it is somebody else's. */
   stop(): Promise<void>;
+}
+
+export interface TestRedis extends EmptyRedis {
   /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
   kill9(): Promise<void>;
   /** It is frozen: connections stay open, nothing answers. */
@@ -33,6 +39,12 @@ export interface TestRedisOptions {
   readonly config?: readonly string[];
 }
 
+/** The one that `REDIS_URL` names, emptied, else one of its own. */
+export async function startEmptyRedis(): Promise<EmptyRedis> {
+  return (await borrowNamedRedis()) ?? startTestRedis();
+}
+
+/** One of its own, whatever `REDIS_URL` says: it is killed, paused, and told things that concern all its clients. */
 export async function startTestRedis({ config = [] }: TestRedisOptions = {}): Promise<TestRedis> {
   if (process.env['PARLEY_TEST_REDIS'] === 'cluster') {
     const { clusterAsOne, startTestRedisCluster } = await import('./redis-cluster.ts');

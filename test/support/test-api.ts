@@ -14,7 +14,8 @@ import { projectorRole } from '#services/projector/role.ts';
 
 import { eventually } from './eventually.ts';
 import { startTestPlatform } from './platform.ts';
-import type { TestPlatform } from './platform.ts';
+import type { TestPlatform, WithOwnRedis } from './platform.ts';
+import type { EmptyRedis, TestRedis } from './redis.ts';
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -40,8 +41,8 @@ export interface TestInstance {
   stop(): Promise<void>;
 }
 
-export interface TestApi extends TestInstance {
-  readonly stores: TestPlatform;
+export interface TestApi<R extends EmptyRedis = EmptyRedis> extends TestInstance {
+  readonly stores: TestPlatform<R>;
   readonly organizationId: string;
   readonly userId: string;
   /** Has every scope. */
@@ -51,8 +52,10 @@ export interface TestApi extends TestInstance {
 
 const config = parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' });
 
-export async function startTestApi(): Promise<TestApi> {
-  const stores = await startTestPlatform();
+export async function startTestApi(options: WithOwnRedis): Promise<TestApi<TestRedis>>;
+export async function startTestApi(options?: WithOwnRedis): Promise<TestApi>;
+export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
+  const stores = await startTestPlatform(options);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-api-'));
   const { platform } = stores;
   const features = composeFeatures(platform);

@@ -15,26 +15,18 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import { afterAll, beforeAll } from 'vitest';
-import { startTestEventStore } from '#test/support/event-store.ts';
+import { startSharedEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-
-export type TestServer = { url: string; stop(): Promise<void> };
-
-/** The server that EVENTSTORE_URL names, else one of its own with an empty log. */
-async function testServer(): Promise<TestServer> {
-  const url = process.env['EVENTSTORE_URL'];
-  return url ? { url, stop: async () => {} } : startTestEventStore();
-}
 
 /**
  * Registers set-up and tear-down for the test file and gives access to its client.
  * One client per file: the client's batch bookkeeping is shared by all clients of a process.
  */
 export function useEventStore(): { readonly client: EventStoreDBClient; readonly url: string } {
-  let server: TestServer | undefined;
+  let server: Awaited<ReturnType<typeof startSharedEventStore>> | undefined;
   let client: EventStoreDBClient | undefined;
   beforeAll(async () => {
-    server = await testServer();
+    server = await startSharedEventStore();
     client = EventStoreDBClient.connectionString(server.url);
   }, 60_000);
   afterAll(async () => {

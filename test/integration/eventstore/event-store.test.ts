@@ -4,14 +4,13 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { startTestEventStore } from '#test/support/event-store.ts';
-import type { TestEventStore } from '#test/support/event-store.ts';
+import { startSharedEventStore } from '#test/support/event-store.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 
-let server: TestEventStore;
+let server: Awaited<ReturnType<typeof startSharedEventStore>>;
 let store: EventStore;
 beforeAll(async () => {
-  server = await startTestEventStore();
+  server = await startSharedEventStore();
   store = connectEventStore({ url: server.url }).store;
 });
 afterAll(async () => {

@@ -1,5 +1,5 @@
 /** The event store goes away, falls silent and comes back; nothing of ours is restarted for it. */
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -7,11 +7,15 @@ import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import type { TestEventStoreProcess } from '#test/support/event-store.ts';
-import { eventually } from '#test/support/eventually.ts';
+import { eventually as eventuallyWithin } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 
 /** The promise of the design: whatever the event store does, a caller knows within this time. */
 const PROMISED_MS = 5000;
+
+/** A container comes back slowly on a busy machine. These only end what hangs. */
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+const eventually = <T>(probe: () => T | Promise<T>): Promise<T> => eventuallyWithin(probe, { timeoutMs: 60_000 });
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {

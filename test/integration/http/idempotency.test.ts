@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectRedis, RedisIdempotencyStore, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { startEmptyRedis } from '#test/support/redis.ts';
+import type { EmptyRedis } from '#test/support/redis.ts';
 import { startEdge } from './edge.ts';
 import type { Edge } from './edge.ts';
 
 let edge: Edge;
-let store: TestRedis;
+let store: EmptyRedis;
 let client: RedisClient;
 let held: Promise<void> | undefined;
 let entered: () => void = () => undefined;
 
 beforeAll(async () => {
-  store = await startTestRedis();
+  store = await startEmptyRedis();
   client = connectRedis(store.url);
   await waitForRedis(client, 5_000);
   edge = await startEdge({ idempotency: new RedisIdempotencyStore(client) }, (app) => {

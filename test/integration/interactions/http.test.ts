@@ -3,15 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 
 import { CONTENT, INVOCATION_CONFIG, PARTICIPANTS, REQUIRED, ROLES } from './interaction-shapes.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 
-let api: TestApi;
+let api: TestApi<TestRedis>;
 let channel: string;
 
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ redis: 'own' });
   channel = await newChannel();
 });
 afterAll(() => api.stop());

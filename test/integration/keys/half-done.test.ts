@@ -11,11 +11,12 @@ import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi } from '#test/support/test-api.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 
-let api: TestApi;
+let api: TestApi<TestRedis>;
 
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ redis: 'own' });
 });
 afterAll(() => api.stop());
 

@@ -8,17 +8,17 @@ import { PROJECTION_KEYS, ProjectionShares, ProjectionState } from '#libs/platfo
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { SharesBookmark } from '#services/projector/bookmarks.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { startEmptyRedis } from '#test/support/redis.ts';
+import type { EmptyRedis } from '#test/support/redis.ts';
 
-let server: TestRedis;
+let server: EmptyRedis;
 let redis: Redis;
 let client: RedisClient;
 let shares: ProjectionShares;
 let state: ProjectionState;
 
 beforeAll(async () => {
-  server = await startTestRedis();
+  server = await startEmptyRedis();
   redis = new Redis(server.url);
   client = connectRedis(server.url, { onError: () => undefined });
   await waitForRedis(client, 60_000);

@@ -29,7 +29,7 @@ const PREFIX = 'shared';
 const TOPICS = logTopics(PREFIX);
 
 let broker: TestKafkaProcess;
-let test: TestPlatform;
+let test: TestPlatform<TestRedis>;
 let kafka: KafkaConnection;
 /** Where the log is folded by itself, to compare. */
 let other: { readonly server: TestRedis; readonly redis: RedisClient };
@@ -40,7 +40,11 @@ let relayed: Promise<void>;
 const projectors: ProjectorProcess[] = [];
 
 beforeAll(async () => {
-  const [server, ...rest] = await Promise.all([startTestRedis(), startTestKafkaProcess(), startTestPlatform()]);
+  const [server, ...rest] = await Promise.all([
+    startTestRedis(),
+    startTestKafkaProcess(),
+    startTestPlatform({ redis: 'own' }),
+  ]);
   [broker, test] = rest;
   other = { server, redis: connectRedis(server.url, { onError: () => undefined }) };
   await waitForRedis(other.redis, 60_000);

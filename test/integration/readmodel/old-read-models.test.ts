@@ -8,10 +8,10 @@ import {
   READ_MODEL_VERSION,
 } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { startTestRedis } from '#test/support/redis.ts';
+import { startEmptyRedis } from '#test/support/redis.ts';
 import { flush, keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
-let server: Awaited<ReturnType<typeof startTestRedis>>;
+let server: Awaited<ReturnType<typeof startEmptyRedis>>;
 let redis: ReturnType<typeof connectRedis>;
 let old: OldReadModels;
 
@@ -20,7 +20,7 @@ const ofVersion = (version: number, rest: string): string => `parley:rm:v${versi
 const checkpointOf = (version: number): string => ofVersion(version, '{projection}:checkpoint');
 
 beforeAll(async () => {
-  server = await startTestRedis();
+  server = await startEmptyRedis();
   redis = connectRedis(server.url);
   await waitForRedis(redis, 5_000);
 });

@@ -8,16 +8,17 @@ import { eventually } from '#test/support/eventually.ts';
 import { listenToTopic } from '#test/support/realtime/live-topic.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 const INCOMPLETE = FRAME_FLAG.incomplete;
 const NESTED = FRAME_FLAG.incomplete | FRAME_FLAG.nested;
 
-let api: TestApi;
+let api: TestApi<TestRedis>;
 let drafts: Drafts;
 
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ redis: 'own' });
   drafts = new Drafts(api.stores.platform, composeFeatures(api.stores.platform).reader);
 });
 afterAll(() => api.stop());

@@ -7,9 +7,10 @@ import type { Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 
-let api: TestApi;
+let api: TestApi<TestRedis>;
 /** Those of another process than the one that answers requests: they share the stores only. */
 let features: Features;
 let authenticate: (key: string) => Promise<Grant>;
@@ -18,7 +19,7 @@ const heard: AccessChange[] = [];
 const stops: (() => void)[] = [];
 
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ redis: 'own' });
   features = composeFeatures(api.stores.platform);
   const { authenticator, stop } = featureAuthenticator(api.stores.platform, features);
   stops.push(

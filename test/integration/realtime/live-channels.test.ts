@@ -25,17 +25,18 @@ import type { Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 
-let test: TestPlatform;
+let test: TestPlatform<TestRedis>;
 let features: Features;
 let node: RealtimeNode;
 const metrics = createMetrics({ processMetrics: false });
 const listeners: Recorder[] = [];
 
 beforeAll(async () => {
-  test = await startTestPlatform();
+  test = await startTestPlatform({ redis: 'own' });
   features = composeFeatures(test.platform);
   node = new RealtimeNode(
     { ...test.platform, metrics },

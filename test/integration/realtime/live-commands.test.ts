@@ -11,15 +11,16 @@ import { eventually } from '#test/support/eventually.ts';
 import { listenToTopic } from '#test/support/realtime/live-topic.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 
-let api: TestApi;
+let api: TestApi<TestRedis>;
 /** Of two processes that hold sockets. */
 let nodes: readonly [Features, Features];
 let second: Platform['redis'];
 let grant: Grant;
 
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ redis: 'own' });
   const { platform, redis } = api.stores;
   second = connectRedis(redis.url);
   await waitForRedis(second, 5_000);

@@ -7,14 +7,15 @@ import type { Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 import { contextOf, hear, live, newChannel } from '#test/support/realtime/channel-life.ts';
 import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
 
-let test: TestPlatform;
+let test: TestPlatform<TestRedis>;
 let features: Features;
 
 beforeEach(async () => {
-  test = await startTestPlatform();
+  test = await startTestPlatform({ redis: 'own' });
   features = composeFeatures(test.platform);
 });
 afterEach(() => test.stop());

@@ -8,13 +8,14 @@ import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
-let api: TestApi;
+let api: TestApi<TestRedis>;
 let channelId: string;
 
 beforeAll(async () => {
-  api = await startTestApi();
+  api = await startTestApi({ redis: 'own' });
   channelId = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json.id;
 });
 afterAll(() => api.stop());

@@ -5,16 +5,16 @@ import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
 import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/redis.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
-import { startTestRedis } from '#test/support/redis.ts';
-import type { TestRedis } from '#test/support/redis.ts';
+import { startEmptyRedis } from '#test/support/redis.ts';
+import type { EmptyRedis } from '#test/support/redis.ts';
 
 describe('what is sent at the end of a turn of the event loop', () => {
-  let server: TestRedis;
+  let server: EmptyRedis;
   let redis: RedisClient;
   let node: Redis;
 
   beforeAll(async () => {
-    server = await startTestRedis();
+    server = await startEmptyRedis();
     redis = connectRedis(server.url);
     await waitForRedis(redis, 10_000);
     node = nodeWith(redis, 'turns');

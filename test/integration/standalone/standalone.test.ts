@@ -14,7 +14,7 @@ import { createLogger } from '#libs/platform/telemetry/index.ts';
 import { startStandalone, type Standalone, type StandaloneParts } from '#services/standalone/app.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
-import { startTestRedis } from '#test/support/redis.ts';
+import { startEmptyRedis } from '#test/support/redis.ts';
 
 let parent: string;
 let dataDir: string;
@@ -67,7 +67,7 @@ describe('standalone', () => {
   });
 
   it('uses stores that the configuration names instead of starting its own', async () => {
-    const [redis, eventStore] = await Promise.all([startTestRedis(), startTestEventStore()]);
+    const [redis, eventStore] = await Promise.all([startEmptyRedis(), startTestEventStore()]);
     const parley = await start({}, { REDIS_URL: redis.url, EVENTSTORE_URL: eventStore.url });
     expect(parley.stores).toEqual({ redisUrl: redis.url, eventstoreUrl: eventStore.url });
     await expect(parley.platform.store.ping()).resolves.toBeUndefined();

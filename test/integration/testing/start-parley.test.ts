@@ -13,7 +13,7 @@ import { startParley } from '#services/testing/index.ts';
 import type { StartedParley } from '#services/testing/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { startTestRedis } from '#test/support/redis.ts';
+import { startEmptyRedis } from '#test/support/redis.ts';
 
 const PROGRAM = join(import.meta.dirname, 'in-a-process.process.ts');
 /** Of all processes of tests: what one has made of the source, the next need not make again. */
@@ -107,7 +107,7 @@ describe('starting and stopping', GENEROUS, () => {
   });
 
   it('keeps what it has in named stores', async () => {
-    const [redis, eventStore] = await Promise.all([startTestRedis(), startTestEventStore()]);
+    const [redis, eventStore] = await Promise.all([startEmptyRedis(), startTestEventStore()]);
     cleanUps.push(redis.stop, eventStore.stop);
     const settings = { REDIS_URL: redis.url, EVENTSTORE_URL: eventStore.url };
     const first = await startParley({ settings });

@@ -1,7 +1,7 @@
 // Builds images of the stores, and the base image, of packages alone, for machines that reach no registry of
 // images: Debian's (debootstrap, as root), npm's (the pinned Node) and Maven's (Kafka).
 //
-//   node infra/set-up/build-images.mjs [base] [redis] [kafka] [eventstore] [parley]      all of them without arguments
+//   node infra/set-up/build-images.mjs [base] [redis] [kafka] [eventstore] [caddy] [parley]      all of them without arguments
 import { spawnSync } from 'node:child_process';
 import { cpSync, linkSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { root, setUp } from './run.mjs';
 import { say, SetUpError, tellErrors } from './say.mjs';
 import { installProgram, run } from './system-packages.mjs';
-import { BASE_IMAGE, DEBIAN_IMAGE, PARLEY_IMAGE, STORE_IMAGES } from './images.mjs';
+import { BASE_IMAGE, CADDY_IMAGE, DEBIAN_IMAGE, PARLEY_IMAGE, STORE_IMAGES } from './images.mjs';
 
 const here = join(root, 'infra/images');
 
@@ -29,6 +29,7 @@ const builders = {
   redis: buildRedis,
   kafka: buildKafka,
   eventstore: buildEventStore,
+  caddy: buildCaddy,
   parley: buildParley,
 };
 
@@ -69,6 +70,10 @@ function buildDebian(context) {
 
 function buildRedis(context) {
   return buildHere(context, 'redis', STORE_IMAGES.redis.local);
+}
+
+function buildCaddy(context) {
+  return buildHere(context, 'caddy', CADDY_IMAGE);
 }
 
 async function buildKafka(context) {

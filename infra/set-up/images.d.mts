@@ -2,6 +2,7 @@ export type StoreKind = 'redis' | 'eventstore' | 'kafka';
 
 export const DEBIAN_IMAGE: string;
 export const BASE_IMAGE: string;
+export const CADDY_IMAGE: string;
 export const PARLEY_IMAGE: string;
 export const REAPER_IMAGE: string;
 export const STORE_IMAGES: Readonly<

@@ -3,6 +3,8 @@
 
 export const DEBIAN_IMAGE = 'parley-local/debian:1';
 export const BASE_IMAGE = 'parley-local/base:1';
+/** The proxy of infra/images/compose.local.yaml. */
+export const CADDY_IMAGE = 'parley-local/caddy:1';
 /** What infra/Dockerfile makes, for the tests of it. */
 export const PARLEY_IMAGE = 'parley-local/parley:1';
 

@@ -1,6 +1,8 @@
 import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import type { Admin, Consumer, ConsumerConfig, KafkaConfig, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
+import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { kafkaFault } from './kafka-errors.ts';
 import { mendTimers } from './kafkajs-timer.ts';
@@ -25,10 +27,18 @@ export interface TopicSpec {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
+/** What goes to one topic. */
+export interface TopicMessages {
+  readonly topic: string;
+  readonly messages: readonly Message[];
+}
+
 const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTION_TIMEOUT_MS = 3_000;
 /** kafkajs repeats only for as long as a caller may wait; whoever has more patience repeats the call. */
 const RETRY = { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 };
+/** After that long a request that failed is not sent again: as long as Kafka needs to put another broker in charge. */
+const SEND_AGAIN_MS = 10_000;
 /** kafkajs waits for answers before it disconnects, also for those that never come. */
 const DISCONNECT_MS = 2_000;
 
@@ -36,8 +46,8 @@ const DISCONNECT_MS = 2_000;
  * The Kafka of this process. Nothing is connected before it is needed, and brokers may go and come back.
  *
  * Guarantees: `send` resolves when all replicas in sync have acknowledged every message; messages of one key, sent
- * one call after another, lie in the log in that order, and a repeated call only repeats them. Every call settles
- * within about a minute.
+ * one call after another, lie in the log in that order, and a repeated call only repeats them. A request of which a
+ * part failed is sent again as a whole. Every call settles within about a minute.
  *
  * Omissions: no transactions and no idempotent producer (kafkajs calls it experimental), so a message may be there
  * twice; no retries beyond a few seconds.
@@ -47,6 +57,7 @@ const DISCONNECT_MS = 2_000;
 export class KafkaConnection {
   readonly #kafka: Kafka;
   readonly #requestTimeoutMs: number;
+  readonly #closed = new AbortController();
   #producer: Promise<Producer> | null = null;
 
   constructor(options: KafkaOptions) {
@@ -70,7 +81,21 @@ export class KafkaConnection {
   }
 
   /** As `send`, to several topics in one request: all of it is acknowledged, or it is not known what is. */
-  async sendTo(topics: readonly { readonly topic: string; readonly messages: readonly Message[] }[]): Promise<void> {
+  async sendTo(topics: readonly TopicMessages[]): Promise<void> {
+    const deadline = Date.now() + SEND_AGAIN_MS;
+    for (let failures = 1; ; failures++) {
+      try {
+        await this.#sendOnce(topics);
+        return;
+      } catch (error) {
+        const mayPass = error instanceof Fault && Date.now() < deadline;
+        if (mayPass) await pause(backoffMs(failures, { maxMs: 1_000 }), this.#closed.signal);
+        if (!mayPass || this.#closed.signal.aborted) throw error;
+      }
+    }
+  }
+
+  async #sendOnce(topics: readonly TopicMessages[]): Promise<void> {
     const connecting = (this.#producer ??= this.#connectProducer());
     try {
       const producer = await connecting;
@@ -133,6 +158,7 @@ export class KafkaConnection {
   }
 
   async close(): Promise<void> {
+    this.#closed.abort();
     const producer = this.#producer;
     this.#producer = null;
     await producer?.then(disconnect, () => undefined);
@@ -143,7 +169,9 @@ export class KafkaConnection {
       // That of Kafka's own clients: anybody who writes or looks up a key finds the same partition.
       createPartitioner: Partitioners.DefaultPartitioner,
       allowAutoTopicCreation: false,
-      retry: RETRY,
+      // It sends again only to brokers that have not answered. What failed on one, and has moved to another that has
+      // answered, it leaves out and calls sent.
+      retry: { ...RETRY, retries: 0 },
     });
     await producer.connect();
     return producer;

@@ -30,18 +30,20 @@ export async function readTopic(brokers: readonly string[], topic: string): Prom
   const wanted = ends.reduce((sum, { low, high }) => sum + Number(high) - Number(low), 0);
   if (wanted === 0) return [];
   const consumer = kafka.consumer({ groupId: `reader-${newId()}`, maxWaitTimeInMs: 50 });
-  const found: TopicMessage[] = [];
+  // By place: it begins again, from the start, when the group does.
+  const found = new Map<string, TopicMessage>();
   try {
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
     await consumer.run({
       autoCommit: false,
-      eachBatch: async ({ batch: { messages, partition } }) =>
-        void found.push(...messages.map((message) => ({ ...message, partition }))),
+      eachBatch: async ({ batch: { messages, partition } }) => {
+        for (const message of messages) found.set(`${partition}/${message.offset}`, { ...message, partition });
+      },
     });
-    await eventually(() => found.length >= wanted, { timeoutMs: 30_000 });
+    await eventually(() => found.size >= wanted, { timeoutMs: 30_000 });
   } finally {
     await consumer.disconnect();
   }
-  return found;
+  return [...found.values()].toSorted((one, other) => Number(one.offset) - Number(other.offset));
 }

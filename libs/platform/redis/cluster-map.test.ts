@@ -41,6 +41,15 @@ describe('map of a cluster', () => {
     expect(owners[0]).toBeUndefined();
   });
 
+  it('waits no longer for a master that has failed, once others have all of its slots', () => {
+    const { masters } = mapOfCluster([
+      view(
+        '67ed 127.0.0.1:7002@17002 master,fail - 0 0 2 disconnected\ne7d1 127.0.0.1:7004@17004 master - 0 0 4 connected 5461-10922\n',
+      ),
+    ]);
+    expect([...masters]).toEqual(['127.0.0.1:7004']);
+  });
+
   it('reaches a node that does not know its own address where it was asked', () => {
     const { owners } = mapOfCluster([view('07c3 :7001@17001 myself,master - 0 0 1 connected 0-16383\n', 'redis-1')]);
     expect(owners[7]).toBe('redis-1:7001');

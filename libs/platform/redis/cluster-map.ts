@@ -5,7 +5,7 @@ export type NodeAddress = string;
 
 /** Which node has which slot. */
 export interface ClusterMap {
-  /** All masters, also those without slots. */
+  /** All masters, also those without slots; but none that has failed and was relieved of its slots. */
   readonly masters: ReadonlySet<NodeAddress>;
   /** By slot; undefined where no node claims it. */
   readonly owners: readonly (NodeAddress | undefined)[];
@@ -66,7 +66,10 @@ function claimsOf({ text, host }: NodeView, preferHostnames: boolean): Claim[] {
     const [, ip = '', port = '0', hostname = ''] = ADDRESS.exec(where) ?? [];
     if (!flags.includes('master') || flags.some((flag) => UNUSABLE.has(flag)) || port === '0') continue;
     const name = preferHostnames && hostname !== '' ? hostname : ip === '' ? host : ip;
-    claims.push({ address: `${name}:${port}`, epoch: Number(epoch), ranges: slots.flatMap(rangeOf) });
+    const ranges = slots.flatMap(rangeOf);
+    // Listed until somebody makes the cluster forget it, and nobody misses it.
+    if (ranges.length === 0 && flags.includes('fail')) continue;
+    claims.push({ address: `${name}:${port}`, epoch: Number(epoch), ranges });
   }
   return claims;
 }

@@ -180,6 +180,8 @@ export class ProjectionLoop {
     if (shared === undefined) return;
     const { build, from } = start;
     const { handover } = saved;
+    // By the time that the log is followed again, they may be those of another topic.
+    this.#ends = null;
     this.#report({ phase: 'catching-up', position: from === 'start' ? null : from, source: [] });
     const bookmark = new SharesBookmark(shared.shares, build, handover, ({ position, held }) =>
       this.#report({ source: held, ...(position !== null && { position }) }),

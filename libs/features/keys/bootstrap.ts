@@ -46,8 +46,9 @@ export const FIRST_ORGANIZATION: EntityId = derivedId(NAMESPACE, 'organization')
 const OWNER: EntityId = derivedId(NAMESPACE, 'owner');
 
 /**
- * Safe to call at every start, by any number of processes at once, and to be killed at any moment. A `bootstrapKey` is installed at each start;
- * once revoked, it stays revoked. What it does not ask for: whether the read models are complete.
+ * Safe to call at every start, by any number of processes at once, and to be killed at any moment. A `bootstrapKey` is
+ * installed at each start; once revoked, it stays revoked. What it does not ask for: whether the read models are
+ * complete.
  *
  * @throws StartRefusal for a `bootstrapKey` that cannot be a key; `Fault` while the event store is away
  */

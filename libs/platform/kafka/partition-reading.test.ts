@@ -64,4 +64,12 @@ describe('reading of a partition', () => {
     for (let time = 0; time < 3; time++) expect(one.holeBefore(8n)).toBe(4n);
     expect(() => one.holeBefore(8n)).toThrow(LostError);
   });
+
+  it('does not take what a topic begins with for what follows, when that topic was made anew', () => {
+    const one = reading('5:1004');
+    one.passed(4n, { last: one.fresh(messages(4, 1)).at(-1), position });
+    // kafkajs goes back to the first message where the offset that it asks for is not there.
+    for (let time = 0; time < 3; time++) expect(one.holeBefore(0n)).toBe(5n);
+    expect(() => one.holeBefore(0n)).toThrow(LostError);
+  });
 });

@@ -52,13 +52,16 @@ export class PartitionReading {
   }
 
   /**
-   * Null where a batch that was fetched from `offset` follows on what was passed; else where to fetch it from.
+   * Null where a batch that was fetched from `offset` follows on what was passed; else where to fetch it from. One from
+   * before that follows no more than one from behind: kafkajs begins anew where there is no such offset, as in a topic
+   * that was made anew, and offsets that were passed in the one before say nothing of this one.
    *
    * @throws LostError when that has not helped
    */
   holeBefore(offset: bigint): bigint | null {
-    if (offset <= this.seekTo) return null;
-    if (++this.#holes > MOST_HOLES) throw new LostError(`what lies before offset ${offset} is gone`);
+    if (offset === this.seekTo) return null;
+    if (++this.#holes > MOST_HOLES)
+      throw new LostError(`Kafka has not got offset ${this.seekTo}: it gives what follows ${offset} instead`);
     return this.seekTo;
   }
 

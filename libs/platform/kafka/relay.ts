@@ -192,7 +192,8 @@ export class Relay {
     if (head !== null && comparePositions(head, from) >= 0) return;
     throw new Error(
       `the log ends before ${encodePosition(from)}, which was relayed already: it is another log, or an old copy. ` +
-        `Delete the consumer group ${this.#parts.topics.relayGroup} and the topic ${this.#parts.topics.log} to relay it`,
+        `Delete the consumer group ${this.#parts.topics.relayGroup} and the topics ${this.#parts.topics.log} and ` +
+        `${this.#parts.topics.events} to relay it`,
     );
   }
 

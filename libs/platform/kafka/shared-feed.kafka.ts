@@ -76,7 +76,7 @@ export class KafkaSharedFeed implements SharedFeed {
   async *subscribe(options: SharedFeedOptions): AsyncGenerator<SharedFeedItem, void, undefined> {
     const { signal } = options;
     const { patienceMs = DEFAULT_PATIENCE_MS } = this.#parts;
-    let lastItemMs = Date.now();
+    let lastThereMs = Date.now();
     for (let inARow = 0; !signal.aborted;) {
       const membership = new SharedMembership(this.#parts, options);
       try {
@@ -86,18 +86,20 @@ export class KafkaSharedFeed implements SharedFeed {
           if (item === null) return;
           inARow = 0;
           yield item;
-          lastItemMs = Date.now();
+          lastThereMs = Date.now();
         }
       } catch (error) {
         if (error instanceof LostError) {
           yield { kind: 'lost', reason: error.message };
           return;
         }
+        // A member that was given nothing for long was one all the same.
+        if (inARow === 0) lastThereMs = Math.max(lastThereMs, membership.fetchedMs);
         this.#parts.onInterruption?.(kafkaFault(error), ++inARow);
       } finally {
         await membership.leave();
       }
-      if (Date.now() - lastItemMs > patienceMs) {
+      if (Date.now() - lastThereMs > patienceMs) {
         yield { kind: 'lost', reason: 'Kafka has been away for too long' };
         return;
       }
@@ -122,6 +124,8 @@ class SharedMembership {
   readonly #handover: Handover<SharedFeedItem>;
   readonly #onAbort: () => void;
   #assignment: Promise<Assignment> = new Promise(() => undefined);
+  #joined = 0;
+  #fetchedMs = 0;
 
   constructor(parts: KafkaSharedFeedParts, options: SharedFeedOptions) {
     this.#parts = parts;
@@ -132,15 +136,21 @@ class SharedMembership {
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
+  /** When Kafka has last answered a fetch, with or without news; 0 for never. */
+  get fetchedMs(): number {
+    return this.#fetchedMs;
+  }
+
   /** Is not waited for: the feed may be aborted meanwhile, and Kafka may be silent. */
   join(): void {
     const { topic } = this.#parts;
     const { events } = this.#consumer;
     const fail = (error: unknown): void => this.#handover.fail(error);
     this.#consumer.on(events.GROUP_JOIN, ({ payload }) => {
-      this.#assignment = this.#assigned(payload.memberAssignment[topic] ?? []);
+      this.#assignment = this.#assigned(payload.memberAssignment[topic] ?? [], ++this.#joined);
       this.#assignment.catch(fail);
     });
+    this.#consumer.on(events.FETCH, () => (this.#fetchedMs = Date.now()));
     this.#consumer.on(events.CRASH, ({ payload }) => fail(payload.error));
     const joining = async (): Promise<void> => {
       await this.#consumer.connect();
@@ -165,11 +175,13 @@ class SharedMembership {
   }
 
   /** @throws LostError where what follows a mark is not there */
-  async #assigned(partitions: readonly number[]): Promise<Assignment> {
+  async #assigned(partitions: readonly number[], joined: number): Promise<Assignment> {
     const { kafka, topic } = this.#parts;
     const marks = new Map((await this.#options.marks()).map((mark) => [mark.share, mark]));
     const offsets = await kafka.withAdmin((admin) => admin.fetchTopicOffsets(topic));
     const assignment: Assignment = { readings: new Map(), ends: new Map(), caughtUp: false };
+    // Dealt out anew meanwhile: what is told of this one must not come after what is told of the next.
+    if (joined !== this.#joined) return assignment;
     for (const { partition, low, high } of offsets) {
       if (!partitions.includes(partition)) continue;
       const mark = marks.get(`${partition}`);

@@ -19,8 +19,11 @@ const QUIET_MS = 50;
  * Writes into every partition of the log, beside the work of a relay, how far it has come.
  *
  * True whoever says it and however late, because it is said only of what Kafka had acknowledged: a relay that was
- * paused, and goes on beside its successor, says something that has long been so. One at the beginning, for what a
- * relay before this one did not come to say; then some after the last event, and none while there is nothing to do.
+ * paused, and goes on beside its successor, says something that has long been so. In a topic that was made anew it says
+ * it of what the one before had: whoever begins with a topic has to have read the log since that was made.
+ *
+ * One at the beginning, for what a relay before this one did not come to say; then some after the last event, and none
+ * while there is nothing to do.
  */
 export class WatermarkWriter {
   readonly #parts: WatermarkParts;

@@ -2,8 +2,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
+import type { SharedFeedItem } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
-import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { pause, silentLog } from '#libs/platform/lifecycle/index.ts';
 import { ProjectionShares, PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
@@ -152,7 +153,44 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     abort.abort();
     await ended;
   });
+
+  it('are members of the group still when long nothing came, however they are interrupted then', async () => {
+    const topic = 'shared.quiet';
+    await kafka.ensureTopics([{ topic, partitions: 1 }]);
+    const patienceMs = 8_000;
+    const feed = new KafkaSharedFeed({ kafka, messages, topic, groupId: topic, patienceMs });
+    const marks = [{ share: '0', mark: '0:', position: { commit: 0n, prepare: 0n } }];
+    let isAway = false;
+    const abort = new AbortController();
+    const { signal } = abort;
+    const member = feed.subscribe({
+      streamPrefixes: [],
+      signal,
+      marks: async () => {
+        if (!isAway) return marks;
+        isAway = false;
+        throw new Error('the store of the marks is away');
+      },
+    });
+    expect(await kindOf(member)).toBe('assigned');
+    expect(await kindOf(member)).toBe('caught-up');
+    const next = kindOf(member);
+    await pause(patienceMs + 1_000, signal);
+    isAway = true;
+    const other = feed.subscribe({ streamPrefixes: [], signal, marks: async () => marks });
+    const others = kindOf(other);
+    expect(await next).toBe('assigned');
+    expect(isAway).toBe(false);
+    abort.abort();
+    await others;
+    await Promise.all([member.return(), other.return()]);
+  });
 });
+
+async function kindOf(items: AsyncGenerator<SharedFeedItem, void>): Promise<string | undefined> {
+  const { value } = await items.next();
+  return value?.kind;
+}
 
 function startProjectors(count: number): void {
   for (let n = 0; n < count; n++) {

@@ -156,7 +156,8 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
 
   it('are members of the group still when long nothing came, however they are interrupted then', async () => {
     const topic = 'shared.quiet';
-    await kafka.ensureTopics([{ topic, partitions: 1 }]);
+    // A topic that was made just now may not be known to be there for a moment.
+    await eventually(() => kafka.ensureTopics([{ topic, partitions: 1 }]), WAIT);
     const patienceMs = 8_000;
     const feed = new KafkaSharedFeed({ kafka, messages, topic, groupId: topic, patienceMs });
     const marks = [{ share: '0', mark: '0:', position: { commit: 0n, prepare: 0n } }];

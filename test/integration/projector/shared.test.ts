@@ -127,6 +127,8 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
       groupId: TOPICS.projectorGroup,
       onRefused: (refusal) => refused.push(refusal),
     });
+    // Shares begin once there is something in the topic.
+    await append(100);
     const { platform } = test;
     const loop = new ProjectionLoop({
       ...composeReadModels(platform),

@@ -8,6 +8,7 @@ import type {
   ShareEnd,
   StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
+import { comparePositions } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type {
   ProjectionShares,
@@ -18,6 +19,7 @@ import type {
 } from '#libs/platform/readmodel/index.ts';
 import { LogBookmark, SharesBookmark } from './bookmarks.ts';
 import type { Bookmark, HeldShare } from './bookmarks.ts';
+import type { Trail } from './trail.ts';
 
 /** How far the read models have come. */
 export interface ProjectionProgress {
@@ -46,6 +48,8 @@ export interface ProjectionLoopParts {
   readonly shared?: SharedSource;
   readonly state: ProjectionState;
   readonly projector: Projector;
+  /** Where the checkpoint may count what a store has lost (see `Trail`): how far to go back then. */
+  readonly trail?: Trail;
   /** Told of every batch that could not be applied yet, and of the event that halts the loop. */
   readonly onProblem: (error: unknown, progress: ProjectionProgress) => void;
   /** Told why the shared feed could not be followed any further. */
@@ -90,6 +94,8 @@ export class ProjectionLoop {
   #restart: AbortController | null = null;
   /** The handover whose shares could not be followed any further. */
   #lost: string | null = null;
+  /** What was applied is to be gone through again from the oldest note on, whatever the checkpoint says. */
+  #isGoingBack = false;
   /** Of the shared feed, as they were before the log is followed to its end. */
   #ends: readonly ShareEnd[] | null = null;
 
@@ -106,6 +112,12 @@ export class ProjectionLoop {
     this.#restart?.abort();
   }
 
+  /** The same, where the checkpoint may have been kept by another store than what it counts: as far as the trail. */
+  goBack(): void {
+    this.#isGoingBack = this.#parts.trail !== undefined;
+    this.restart();
+  }
+
   /** Runs until `signal` aborts; returns earlier only when an event has halted it. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#progress.phase !== 'halted') {
@@ -115,16 +127,20 @@ export class ProjectionLoop {
       const begun = await this.#untilDone(until, () => this.#begin());
       if (begun === undefined) continue;
       const { start, saved } = begun;
-      if (saved === null || saved.handover === this.#lost) await this.#followLog(start, saved, until);
+      // Shares cannot be gone back in by time, so the log is read then, and handed over again.
+      if (saved === null || saved.handover === this.#lost || this.#isGoingBack)
+        await this.#followLog(start, saved, until);
       else await this.#followShares(start, saved, until);
     }
   }
 
   async #begin(): Promise<{ readonly start: ProjectionStart; readonly saved: SavedShares | null }> {
-    const { state, shared, fromStart } = this.#parts;
+    const { state, shared, trail, fromStart } = this.#parts;
     const start = await state.begin();
     if (fromStart === true) return { start: { ...start, from: 'start' }, saved: null };
-    return { start, saved: (await shared?.shares.read(start.build)) ?? null };
+    trail?.begin(start);
+    const from = this.#isGoingBack ? earlier(start.from, trail?.oldest ?? start.from) : start.from;
+    return { start: { ...start, from }, saved: (await shared?.shares.read(start.build)) ?? null };
   }
 
   async #followLog(start: ProjectionStart, saved: SavedShares | null, signal: AbortSignal): Promise<void> {
@@ -257,7 +273,9 @@ export class ProjectionLoop {
         return this.#save(bookmark, false, signal);
       case 'caught-up':
         if (!(await this.#save(bookmark, true, signal))) return false;
-        if (!signal.aborted) this.#report({ phase: 'live' });
+        if (signal.aborted) return true;
+        this.#isGoingBack = false;
+        this.#report({ phase: 'live' });
         return true;
     }
   }
@@ -305,6 +323,8 @@ export class ProjectionLoop {
     if (!atOnce && Date.now() - this.#savedMs < SAVE_EVERY_MS) return true;
     const saved = await bookmark.save(complete);
     this.#savedMs = Date.now();
+    const { phase, position } = this.#progress;
+    if (phase === 'live' && position !== null) this.#parts.trail?.note(position);
     return saved;
   }
 
@@ -347,4 +367,9 @@ export class ProjectionLoop {
 /** What Redis answers to a command, such as that a key is of another kind, an operator may mend at any time. */
 function isOfStore(error: unknown): boolean {
   return error instanceof Fault || (error instanceof Error && error.name === 'ReplyError');
+}
+
+function earlier(one: ProjectionStart['from'], other: ProjectionStart['from']): ProjectionStart['from'] {
+  if (one === 'start' || other === 'start') return 'start';
+  return comparePositions(one, other) <= 0 ? one : other;
 }

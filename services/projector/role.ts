@@ -18,9 +18,12 @@ import { composeReadModels, skippedEvents } from '#services/features.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
 import type { ProjectionProgress, SharedSource } from './projection-loop.ts';
+import { Trail } from './trail.ts';
 
 /** Silent brokers are not waited for when the process stops: nothing depends on their answers. */
 const STOP_MS = 3_000;
+/** Redis writes to the disk every second, and replicas are some moments behind; a hanging one is replaced late. */
+const GO_BACK_MS = 60_000;
 
 /**
  * Brings every event of the log into the read models, as far as nobody else has done so already. Where the log is
@@ -40,6 +43,8 @@ export const projectorRole: Role<Platform, Config> = {
       ...(kafka !== null && { shared: sharedSource(platform, kafka, logTopics(config.kafkaTopicPrefix)) }),
       state,
       projector,
+      // One server that loses writes loses the checkpoint behind them, too.
+      ...(!redis.isOneServer && { trail: new Trail({ spanMs: GO_BACK_MS, isWhole: () => redis.isReady }) }),
       onLost: (reason) => log.warn({ reason }, 'the projector goes on from the log, as Kafka has not got what follows'),
       onProblem: (error, { phase }) =>
         phase === 'halted'
@@ -56,8 +61,7 @@ export const projectorRole: Role<Platform, Config> = {
     );
     platform.probes.push(projectionProbe(loop, feed));
     // A Redis (or a node of it) that comes back may have lost its newest writes: go back to what it says it has.
-    const restart = (): void => loop.restart();
-    const stopRestarting = redis.onReady(restart);
+    const stopRestarting = redis.onReady(() => loop.goBack());
     const job = startBackgroundJob({ name: 'projection', log, run: (signal) => loop.run(signal) });
     const old = new OldReadModels(redis);
     const cleaning = startBackgroundJob({

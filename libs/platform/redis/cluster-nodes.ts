@@ -151,7 +151,9 @@ export class ClusterNodes {
     for (const address of map.masters) this.connectionTo(address);
     const moved = map.owners.some((owner, slot) => owner !== before.owners[slot]);
     if (moved || before === NOTHING_KNOWN) this.#events.emit('moved');
-    // Nodes that were connected before they were known to be masters have told so already.
-    if (before === NOTHING_KNOWN && this.isReady) this.#events.emit('ready');
+    // Who was connected before it was known to be a master: a seed, or whom an answer had named.
+    const came = [...map.masters].filter((address) => !before.masters.has(address));
+    const isHeard = came.some((address) => this.connectionTo(address).status === 'ready');
+    if (isHeard && (before !== NOTHING_KNOWN || this.isReady)) this.#events.emit('ready');
   }
 }

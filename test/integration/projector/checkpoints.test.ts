@@ -1,6 +1,6 @@
 /** What projectors that share the log save, in any interleaving: planted ones, on a real Redis. */
 import fc from 'fast-check';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decodePosition } from '#libs/platform/eventstore/index.ts';
 import type { ShareMark } from '#libs/platform/eventstore/index.ts';
@@ -8,6 +8,7 @@ import { PROJECTION_KEYS, ProjectionShares, ProjectionState } from '#libs/platfo
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { SharesBookmark } from '#services/projector/bookmarks.ts';
+import { nodeWith } from '#test/support/redis-commands.ts';
 import { startEmptyRedis } from '#test/support/redis.ts';
 import type { EmptyRedis } from '#test/support/redis.ts';
 
@@ -19,14 +20,14 @@ let state: ProjectionState;
 
 beforeAll(async () => {
   server = await startEmptyRedis();
-  redis = new Redis(server.url);
   client = connectRedis(server.url, { onError: () => undefined });
   await waitForRedis(client, 60_000);
+  // All that is saved is on one node of a cluster.
+  redis = nodeWith(client, PROJECTION_KEYS.build);
   shares = new ProjectionShares(client);
   state = new ProjectionState(client);
 }, 120_000);
 afterAll(async () => {
-  redis.disconnect();
   client.close();
   await server.stop();
 });

@@ -1,0 +1,173 @@
+/* A whole Parley on a Redis Cluster of which masters die: what is read and heard afterwards is what the log says. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { PROJECTION_KEYS, ProjectionState } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import type { TestEventStore } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { dumpReadModels } from '#test/support/read-model-dump.ts';
+import { startWriters } from '#test/support/realtime/channel-writers.ts';
+import { channelLog, framesAgainstLog, replay } from '#test/support/realtime/expected-frames.ts';
+import { newChannel, post } from '#test/support/realtime/nodes.ts';
+import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
+import { Subscriber } from '#test/support/realtime/subscriber.ts';
+import type { Include } from '#test/support/realtime/subscriber.ts';
+import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
+import type { TestRedisCluster, TestRedisNode } from '#test/support/redis-cluster.ts';
+import { flush, keysIn } from '#test/support/redis-commands.ts';
+
+const EVERYTHING: readonly Include[] = ['nested', 'incomplete', 'ephemeral'];
+/** Only ends what hangs: a failover takes some seconds, and more where nodes wait for their turn. */
+const LONG_MS = 90_000;
+const WRITES = 60;
+
+let cluster: TestRedisCluster;
+let eventStore: TestEventStore;
+let parley: ParleyProcess;
+let redis: RedisClient;
+/** A channel on the victim and one elsewhere. */
+let channels: readonly [string, string];
+/** A master that does not keep the state of the projection. */
+let victim: TestRedisNode;
+let sockets: readonly Subscriber[];
+
+beforeAll(async () => {
+  [cluster, eventStore] = await Promise.all([startTestRedisCluster({ replicas: true }), startTestEventStore()]);
+  redis = connectRedis(cluster.url, { onError: () => undefined });
+  [parley] = await Promise.all([
+    startParleyProcess({ eventstoreUrl: eventStore.url, redisUrl: cluster.url }),
+    waitForRedis(redis, LONG_MS),
+  ]);
+  await parley.ready();
+  const state = cluster.masterOf(PROJECTION_KEYS.build);
+  victim = cluster.masters.find((node) => node !== state) ?? cluster.masters[0];
+  channels = [await channelOn((node) => node === victim), await channelOn((node) => node !== victim)];
+  sockets = channels.map((channelId, n) =>
+    new Subscriber({ name: `socket ${n}`, channelId, nodes: [parley.api], include: EVERYTHING, after: 0 }).start(),
+  );
+  await eventually(() => sockets.every(({ live }) => live), { timeoutMs: LONG_MS });
+}, 180_000);
+afterAll(async () => {
+  await Promise.all((sockets ?? []).map((socket) => socket.stop()));
+  await parley?.stop();
+  redis?.close();
+  await Promise.all([cluster?.stop(), eventStore?.stop()]);
+}, 60_000);
+
+async function channelOn(isRight: (node: TestRedisNode) => boolean): Promise<string> {
+  for (;;) {
+    const id = await newChannel(parley.api);
+    const [key] = await eventually(() => documentsOf(id), { timeoutMs: LONG_MS });
+    if (isRight(cluster.masterOf(key))) return id;
+  }
+}
+
+async function documentsOf(channelId: string): Promise<[string]> {
+  const [key, ...more] = await keysIn(redis, `*:${channelId}}:document`);
+  if (key === undefined || more.length > 0) throw new Error(`${more.length} documents besides ${key}`);
+  return [key];
+}
+
+/** Writes to a channel go through again. */
+const writable = (channelId: string, text: string): Promise<number> =>
+  eventually(() => post(parley.api, channelId, text), { timeoutMs: LONG_MS, everyMs: 100 });
+
+async function caughtUp(): Promise<void> {
+  await eventually(
+    async () => {
+      const { status, text } = await parley.api.get('/health/ready');
+      if (status !== 200 || !text.includes('"phase":"live"') || !text.includes('"caught_up":true'))
+        throw new Error(text);
+    },
+    { timeoutMs: LONG_MS },
+  );
+}
+
+/** What sockets were sent is the log, each event once; what Redis has is what a rebuild makes of the log. */
+async function expectAsTheLog(): Promise<void> {
+  const logs = new Map<string, readonly string[]>();
+  for (const channelId of channels) {
+    const events = await channelLog(eventStore.url, channelId);
+    const frames = await replay(parley.api, channelId, { include: EVERYTHING, length: events.length });
+    expect(framesAgainstLog(frames, events)).toEqual([]);
+    logs.set(channelId, frames);
+  }
+  const cameTo = ({ channelId, cursor = 0 }: Subscriber): boolean => cursor >= (logs.get(channelId)?.length ?? 0);
+  await eventually(() => sockets.every(cameTo), { timeoutMs: LONG_MS });
+  const received = sockets.map(({ name, channelId, sessions }) => ({ name, channelId, after: 0, sessions }));
+  expect(problemsOf(received, { logs })).toEqual([]);
+
+  await caughtUp();
+  const kept = await dumpReadModels(redis);
+  await flush(redis);
+  // It has to have seen the mark once before.
+  const state = new ProjectionState(redis);
+  await eventually(() => state.isComplete(), { timeoutMs: LONG_MS });
+  await caughtUp();
+  expect(kept).toEqual(await dumpReadModels(redis));
+}
+
+describe('on a Redis Cluster', () => {
+  it('a master that is killed and comes back costs nothing', { timeout: 180_000 }, async () => {
+    const nodes = () => [parley.api];
+    const writers = startWriters({ nodes, channels, writers: 3, seed: 1, thinkMs: 15 });
+    const through = async (): Promise<void> => {
+      const before = writers.acknowledged();
+      await eventually(() => writers.acknowledged() >= before + WRITES, { timeoutMs: LONG_MS });
+    };
+    await through();
+    await victim.kill9();
+    // Half of what is written lives elsewhere.
+    await through();
+    await victim.restart();
+    await writable(channels[0], 'after the master was back');
+    await through();
+    await writers.stop();
+    expect(writers.unexpected).toEqual([]);
+    await expectAsTheLog();
+  });
+
+  it('a replica that takes a place with less than there was is brought up again', { timeout: 180_000 }, async () => {
+    const [quiet] = channels;
+    const text = 'before the failover';
+    await writable(quiet, text);
+    await caughtUp();
+    const before = await dumpReadModels(redis);
+    const [holder, replica] = await pairOf(victim);
+    await replica.command('CONFIG', 'SET', 'replica-read-only', 'no');
+    await replica.command('FLUSHALL');
+    await replica.command('CONFIG', 'SET', 'replica-read-only', 'yes');
+    await holder.kill9();
+    await eventually(async () => (await roleOf(replica)) === 'master', { timeoutMs: LONG_MS });
+    // Nobody writes to what was lost: the projector alone can bring it back.
+    await eventually(async () => expect(await dumpReadModels(redis)).toEqual(before), { timeoutMs: LONG_MS });
+    await holder.restart();
+    await writable(quiet, 'after the failover');
+    await expectAsTheLog();
+  });
+});
+
+/** Who has the slots now, and who follows it: on a busy machine a master is replaced before it is back. */
+async function pairOf(node: TestRedisNode): Promise<[TestRedisNode, TestRedisNode]> {
+  const replica = cluster.replicas[cluster.masters.indexOf(node)] ?? node;
+  return eventually(
+    async () => {
+      const roles = await Promise.all([roleOf(node), roleOf(replica)]);
+      if (roles.join(' ') === 'master connected') return [node, replica];
+      if (roles.join(' ') === 'connected master') return [replica, node];
+      throw new Error(roles.join(' '));
+    },
+    { timeoutMs: LONG_MS },
+  );
+}
+
+/** `master`, or how a replica is connected to its own. */
+async function roleOf(node: TestRedisNode): Promise<string> {
+  const role = await node.command('ROLE');
+  const [kind, , , link] = Array.isArray(role) ? role.map(String) : [];
+  return String(kind === 'master' ? kind : link);
+}

@@ -15,11 +15,11 @@ export function newId(): EntityId {
 }
 
 /**
- * Id of the `index`-th event of a command (UUIDv5 of the command's id and the index): a retried
- * command appends events with the same ids, by which the event store recognises them.
+ * Id of the `index`-th event of a command, or of one request for it (UUIDv5 of its id and the index): an append
+ * that is sent again has events with the same ids, by which the event store recognises them.
  */
-export function eventIdOf(commandId: EntityId, index: number): string {
-  return v5(String(index), commandId);
+export function eventIdOf(source: EntityId, index: number): string {
+  return v5(String(index), source);
 }
 
 /** A name-based id (UUIDv5) under `namespace`: the same input gives the same id, on every machine. */

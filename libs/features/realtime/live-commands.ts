@@ -27,7 +27,7 @@ const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /**
  * How long a process has a command to itself. One that is still at it after that shares it with another one, and
- * the ids of the events see to it that it is done once.
+ * whoever appends second runs into a conflict, and finds that it is done.
  */
 const LEASE_MS = 10_000;
 /** How often it is asked whether another process is done with a command. */

@@ -4,7 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** What every command brings along besides its own data. */
 export interface CommandContext {
-  /** Repeating a command with the same id repeats the ids of its events, by which the store knows them. */
+  /** By it a command that is sent again is known in the log. */
   readonly commandId: EntityId;
   readonly organizationId: EntityId;
   readonly actor: Actor;

@@ -164,8 +164,8 @@ export class CommandHandler<State, E extends DomainEvent> {
 
   /**
    * A command that an earlier request may have run: if its events are in the stream, it is done, whatever
-   * has happened since. If not, they may still be on their way, and take the place of those that are
-   * appended here under the same ids; so what counts is what is read back, not what was decided.
+   * has happened since. If not, they may still be on their way, and be faster than what is appended here; so
+   * what counts is what is read back, not what was decided.
    */
   async #runRepeated(
     waiting: Waiting<State, E>,

@@ -3,7 +3,7 @@ import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { eventIdOf } from '#libs/kernel/ids.ts';
+import { derivedId, eventIdOf } from '#libs/kernel/ids.ts';
 import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
 import type { Projection } from '#libs/platform/readmodel/projection.ts';
@@ -112,11 +112,22 @@ function asStreamEvents<E extends DomainEvent>(
   after: StreamRevision,
 ): StreamEvent<E>[] {
   const metadata = encodeMetadata(metadataOf(context));
+  const source = eventSourceOf(context);
   return decided.map((event, index) => ({
     ...event,
     data: codec.encode(event),
-    id: eventIdOf(context.commandId, index),
+    id: eventIdOf(source, index),
     revision: streamRevision(after + 1 + index),
     metadata,
   }));
+}
+
+/**
+ * What the ids of a command's events are made of. The event store takes events that it has for appended, if the ids
+ * are the same, whatever else is in them: where an earlier request of the caller may have been faster, that would be
+ * told and projected which the log has not got. So each request has ids of its own there, runs into a conflict, and
+ * finds the command by its id in what it missed.
+ */
+function eventSourceOf({ commandId, idempotencyKey, at }: CommandContext): EntityId {
+  return idempotencyKey === undefined ? commandId : derivedId(commandId, at);
 }

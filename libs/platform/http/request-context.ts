@@ -76,9 +76,9 @@ const COMMAND_NAMESPACE: EntityId = '6c1f5f0e-58a5-5c0b-9c39-0f6b1d7b8a52';
 
 /**
  * The seam that makes a crash between append and answer safe. With an `Idempotency-Key`, the
- * command's id is a function of organization, principal, key and the request's content, and the ids
- * of its events are a function of that (`eventIdOf`). A retry after the short lease has ended says since
- * when the command may have run (`repeatedSinceMs`), and the command handler looks for its events first.
+ * command's id is a function of organization, principal, key and the request's content, and stands in its
+ * events. A retry after the short lease has ended says since when the command may have run
+ * (`repeatedSinceMs`), and the command handler looks for its events first.
  * Without a key every request is a command of its own.
  */
 export function commandIdOf(request: FastifyRequest): EntityId {

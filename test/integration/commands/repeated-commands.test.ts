@@ -170,6 +170,21 @@ describe('a command that is sent again', () => {
   });
 });
 
+/** A store before whose first append something else happens. */
+function storeThatFirst(happens: () => Promise<unknown>): EventStore {
+  const { store } = test.platform;
+  let happened: Promise<unknown> | undefined;
+  return {
+    append: async (...args) => {
+      await (happened ??= happens());
+      return store.append(...args);
+    },
+    readStream: (...args) => store.readStream(...args),
+    ping: () => store.ping(),
+    close: () => store.close(),
+  };
+}
+
 describe('a command with an idempotency key that Redis has forgotten', () => {
   it('is known by its events, to who wrote them and to who did not', async () => {
     const { id } = await createChannel();
@@ -196,6 +211,24 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     ]);
     expect(results).toMatchObject([{ channel: { name: 'theirs' } }, { channel: { name: 'theirs' } }]);
     expect(await typesIn(id)).toHaveLength(5);
+  });
+
+  it('shows what the log holds when the first request arrives between the decision and the append', async () => {
+    const command = context({ idempotencyKey: 'a key' });
+    const again = { ...command, at: context().at };
+    const { id } = await createChannel(again, commandsOn(storeThatFirst(() => createChannel(command, second))));
+    const rename = context({ idempotencyKey: 'a key' });
+    const late = commandsOn(storeThatFirst(() => second.update(rename, id, { name: 'mine' })));
+    const answers = [
+      await late.update({ ...rename, at: context().at }, id, { name: 'mine' }),
+      // What it keeps in memory is what the log holds, too.
+      await late.update(context(), id, { name: 'mine' }),
+    ];
+    expect(answers).toMatchObject([
+      { revision: 1, channel: { createdAt: command.at, modified: rename.at } },
+      { revision: 1, channel: { createdAt: command.at, modified: rename.at } },
+    ]);
+    expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1']);
   });
 
   it('is made once when it is new', async () => {

@@ -28,6 +28,7 @@ import { withEventTwice, withoutEvent, withSwapped } from '#test/support/history
 import { playHistories } from '#test/support/history-player.ts';
 import { httpEntrance, startInteractionLoad } from '#test/support/interaction-load.ts';
 import { KAFKA_START_MS } from '#test/support/kafka/broker.ts';
+import { describeGroup, groupProblems } from '#test/support/kafka/group.ts';
 import { topicProblems } from '#test/support/kafka/topic-checker.ts';
 import { readEvents } from '#test/support/kafka/topic-reader.ts';
 import { asRecord, readLog, type LogEvent } from '#test/support/log-reader.ts';
@@ -55,6 +56,7 @@ const SEED = Number(process.env['DEPLOYMENT_SEED'] ?? 1);
 const KAFKA_AWAY_MS = Number(process.env['KAFKA_AWAY_MS'] ?? 0);
 const IS_LONG = ROUNDS > 3;
 const SOCKETS = 96;
+const LOG_PARTITIONS = 12;
 /** Time-outs only end what hangs: on a busy machine, a process takes a minute to start. */
 const PATIENCE = { timeoutMs: 240_000, everyMs: 100 };
 const ROUND_MS = 300_000;
@@ -78,7 +80,7 @@ afterAll(async () => {
   await deployment?.stop();
 }, 60_000);
 
-/** Only where it is asked for: it starts thirteen processes, and takes minutes where they have to share two cores. */
+/** Only where it is asked for (`npm run test:deployment`): it takes minutes where its processes share two cores. */
 const isWanted = process.env['DEPLOYMENT_ROUNDS'] !== undefined;
 
 describe.runIf(isWanted)('a deployment of two gateways, two realtime nodes, three projectors and two relays', () => {
@@ -179,7 +181,7 @@ async function allHappens(load: Load): Promise<void> {
   await writesGetThrough(load, 'at first');
   for (const [index, round] of dealt(mishaps, { rounds: ROUNDS, width: IS_LONG ? 3 : 7, random }).entries()) {
     const names = round.map(({ name }) => name).join(', ');
-    if (IS_LONG) process.stderr.write(`${index + 1}: ${names}\n`);
+    process.stderr.write(`${index + 1}: ${names}\n`);
     await Promise.all(round.map((mishap) => mishap.happen(random)));
     await writesGetThrough(load, `after ${names}`);
     if (KAFKA_AWAY_MS > 0 && index === Math.floor(ROUNDS / 2)) await kafkaIsAway(load);
@@ -215,10 +217,11 @@ async function writesGetThrough(load: Load, when: string): Promise<void> {
   });
 }
 
-/** When everything runs again: of many channels that nobody else applies, each projector brings in some. */
+/** When everything runs again: each has partitions, and brings in some of many channels that nobody else applies. */
 async function projectorsShareTheWork(): Promise<void> {
   const { projectors } = deployment;
   await Promise.all(projectors.map((projector) => eventually(() => projector.ready(), PATIENCE)));
+  await eventually(projectorsAreAGroup, PATIENCE);
   const seen = () => Promise.all(projectors.map(({ api }) => eventsSeen(api)));
   const before = await seen();
   const unapplied = composeUnapplied(platform);
@@ -229,6 +232,37 @@ async function projectorsShareTheWork(): Promise<void> {
   await eventually(async () => {
     for (const [index, count] of (await seen()).entries()) expect(count).toBeGreaterThan(before[index] ?? Infinity);
   }, PATIENCE);
+}
+
+/** As the broker has it, and as they say themselves: with a feed of its own, each would bring in everything. */
+async function projectorsAreAGroup(): Promise<void> {
+  const { kafka, projectors } = deployment;
+  const { projectorGroup, log } = logTopics('parley');
+  const wanted = { members: projectors.length, partitions: LOG_PARTITIONS };
+  const group = await describeGroup(kafka.brokers, projectorGroup, log);
+  expect(groupProblems(group, wanted)).toEqual([]);
+  const [first, ...others] = group.members;
+  const planted = groupProblems({ ...group, members: others }, wanted).join('\n');
+  expect(planted).toMatch(/^members: .*\n/);
+  expect(planted).toMatch(/^unheld/m);
+  const doubled = groupProblems({ ...group, members: [...others, ...(first ? [first, first] : [])] }, wanted);
+  expect(doubled.join('\n')).toMatch(/^doubled/m);
+
+  const held = await Promise.all(projectors.map(({ api }) => heldPartitions(api)));
+  expect(held.map((partitions) => partitions.join()).sort()).toEqual(
+    group.members.map(({ partitions }) => partitions.join()).sort(),
+  );
+}
+
+/** @throws Error while it reads the log itself */
+async function heldPartitions(api: ApiClient): Promise<readonly number[]> {
+  const { text } = await api.get('/health/ready');
+  const { projection } = asRecord(asRecord(JSON.parse(text))['checks']);
+  const { feed, partitions } = asRecord(asRecord(projection)['detail']);
+  if (feed !== 'kafka') throw new Error(`a projector reads ${String(feed)}`);
+  return Object.keys(asRecord(partitions))
+    .map(Number)
+    .sort((a, b) => a - b);
 }
 
 async function eventsSeen(api: ApiClient): Promise<number> {

@@ -169,8 +169,9 @@ function difference(expected: ChannelResource | undefined, actual: ChannelResour
   return names.join(', ');
 }
 
-function describe({ change }: Operation, { requestId }: Attempt): string {
-  return `${change.kind} ${requestId}`;
+function describe({ change, idempotencyKey, attempts }: Operation, { requestId }: Attempt): string {
+  const sent = `${idempotencyKey === null ? '' : 'with a key, '}${attempts.length} times`;
+  return `${change.kind} ${requestId} (sent ${sent})`;
 }
 
 /**

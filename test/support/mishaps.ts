@@ -40,7 +40,7 @@ export function mishapsOf(deployment: Deployment, longestMs: number): Mishap[] {
         name: `${of} is paused`,
         of,
         async happen(random) {
-          store.pause();
+          await store.pause();
           await away(random).finally(() => store.resume());
         },
       },

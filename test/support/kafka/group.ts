@@ -1,0 +1,47 @@
+/** Who is in a consumer group, as the broker has it, and whether they share a topic as they should. */
+import { AssignerProtocol, Kafka, logLevel } from 'kafkajs';
+
+export interface GroupMember {
+  readonly id: string;
+  /** Those of the topic that were asked for, ascending. */
+  readonly partitions: readonly number[];
+}
+
+export interface Group {
+  /** `Stable` while nobody comes or goes. */
+  readonly state: string;
+  readonly members: readonly GroupMember[];
+}
+
+export async function describeGroup(brokers: readonly string[], groupId: string, topic: string): Promise<Group> {
+  const admin = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  try {
+    const { groups } = await admin.describeGroups([groupId]);
+    const [group] = groups;
+    const members = (group?.members ?? []).map(({ memberId, memberAssignment }) => {
+      const assigned = memberAssignment.length > 0 ? AssignerProtocol.MemberAssignment.decode(memberAssignment) : null;
+      return { id: memberId, partitions: (assigned?.assignment[topic] ?? []).toSorted((a, b) => a - b) };
+    });
+    return { state: group?.state ?? 'Dead', members };
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+/** One line per problem, empty if so many members each have some of the partitions, and none is nobody's or shared. */
+export function groupProblems(
+  { state, members }: Group,
+  wanted: { readonly members: number; readonly partitions: number },
+): string[] {
+  const problems: string[] = [];
+  if (state !== 'Stable') problems.push(`unsettled: the group is ${state}`);
+  if (members.length !== wanted.members) problems.push(`members: ${members.length} instead of ${wanted.members}`);
+  for (const { id, partitions } of members) if (partitions.length === 0) problems.push(`idle: ${id} has nothing`);
+  for (let partition = 0; partition < wanted.partitions; partition++) {
+    const holders = members.filter(({ partitions }) => partitions.includes(partition)).length;
+    if (holders === 0) problems.push(`unheld: nobody has partition ${partition}`);
+    if (holders > 1) problems.push(`doubled: ${holders} have partition ${partition}`);
+  }
+  return problems;
+}

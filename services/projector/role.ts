@@ -15,6 +15,7 @@ import type { Role } from '#libs/platform/lifecycle/index.ts';
 import { OldReadModels, ProjectionShares } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
+import { observePosition } from '#services/health/position-metrics.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
 import type { ProjectionProgress, SharedSource } from './projection-loop.ts';
@@ -59,6 +60,11 @@ export const projectorRole: Role<Platform, Config> = {
       'Events of unknown types that this process has passed over, each time it read them: those of a newer Parley',
       skippedEvents,
     );
+    observePosition(platform, {
+      name: 'projector_position',
+      help: 'Commit position up to which the read models hold the log',
+      read: () => loop.progress.position,
+    });
     platform.probes.push(projectionProbe(loop, feed));
     // A Redis (or a node of it) that comes back may have lost its newest writes: go back to what it says it has.
     const stopRestarting = redis.onReady(() => loop.goBack());

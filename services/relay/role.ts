@@ -6,6 +6,7 @@ import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '
 import { pause, startBackgroundJob, StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { observePosition } from '#services/health/position-metrics.ts';
 import { composePublicMessages } from '#services/public-events.ts';
 
 /** A silent broker is not waited for when the process stops: nothing depends on its answers. */
@@ -44,6 +45,11 @@ export const relayRole: Role<Platform, Config> = {
     metrics.observedGauge('relay_active', 'Whether this process is the one that carries the log to Kafka', () =>
       relay.progress.phase === 'active' ? 1 : 0,
     );
+    observePosition(platform, {
+      name: 'relay_position',
+      help: 'Commit position up to which Kafka has acknowledged the log; of the active relay',
+      read: () => relay.progress.position,
+    });
     platform.probes.push(relayProbe(relay, feed));
     const job = startBackgroundJob({ name: 'relay', log, run: (signal) => relay.run(signal) });
     return {

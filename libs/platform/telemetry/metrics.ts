@@ -20,7 +20,10 @@ export interface Level {
 export interface Metrics {
   counter(name: string, help: string, labelNames?: readonly string[]): Count;
   gauge(name: string, help: string, labelNames?: readonly string[]): Level;
-  /** A gauge that is read when somebody scrapes: lag, queue length, connections. Must not block. */
+  /**
+   * A gauge that is read when somebody scrapes: lag, queue length, connections. Must not block. Of a name that is
+   * there already, the first reader stays.
+   */
   observedGauge(name: string, help: string, read: () => number | Promise<number>): void;
   readonly http: RouteTimings;
   /** Everything in Prometheus' text format. */
@@ -55,6 +58,7 @@ export function createMetrics(options: { processMetrics?: boolean } = {}): Metri
       return { set: (value, labels = {}) => gauge.set({ ...labels }, value) };
     },
     observedGauge(name, help, read) {
+      if (registry.getSingleMetric(PREFIX + name) !== undefined) return;
       // oxlint-disable-next-line no-new -- a metric registers itself
       new Gauge({
         name: PREFIX + name,

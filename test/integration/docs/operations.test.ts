@@ -1,0 +1,29 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+import { readSourceTree } from '#test/architecture/source-tree.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** Names of the metrics that the source makes, with the prefix that all of them get. */
+function metricsOf(texts: Iterable<string>): Set<string> {
+  const names = [...texts].flatMap((text) =>
+    [...text.matchAll(/\b(?:(?:counter|gauge|observedGauge)\(|name:)\s*'([a-z_]+)',\s*(?:help:)?\s*'/g)].map(
+      ([, name]) => `parley_${name}`,
+    ),
+  );
+  return new Set([...names, 'parley_http_request_duration_seconds']);
+}
+
+it('docs/operations.md says what each metric means, and names none that is not there', async () => {
+  const sources = [...readSourceTree(root).values()].filter(
+    ({ path }) => /^(libs|services)\//.test(path) && !path.endsWith('.test.ts'),
+  );
+  const made = metricsOf(sources.map(({ text }) => text));
+  expect(made.size).toBeGreaterThan(15);
+  const text = await readFile(join(root, 'docs/operations.md'), 'utf8');
+  const told = new Set(text.match(/\bparley_[a-z_]+\b/g));
+  expect([...made].filter((name) => !told.has(name))).toEqual([]);
+  expect([...told].filter((name) => !made.has(name))).toEqual([]);
+});

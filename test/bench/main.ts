@@ -14,6 +14,7 @@ import { importBenchmark } from './import.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
 import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
 import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
+import { projectorsBenchmark } from './projectors.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
 import { redisMemoryBenchmark } from './redis-memory.benchmark.ts';
 import { runBenchmark } from './run.ts';
@@ -27,6 +28,7 @@ const BENCHMARKS = [
   applyBenchmark,
   applyChannelsBenchmark,
   rebuildBenchmark,
+  projectorsBenchmark,
   importBenchmark,
   redisMemoryBenchmark,
   growthBenchmark,

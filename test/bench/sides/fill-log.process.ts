@@ -5,10 +5,17 @@ import { channelTurns } from '../channel-log.ts';
 import type { LogShape } from '../channel-log.ts';
 import { answerTasks } from '../child-process.ts';
 
-answerTasks<{ eventstoreUrl: string; shape: LogShape }, object>(async ({ eventstoreUrl, shape }) => {
+interface FillTask {
+  readonly eventstoreUrl: string;
+  readonly shape: LogShape;
+  /** Turns at the beginning that are in the log already. */
+  readonly skip?: number;
+}
+
+answerTasks<FillTask, object>(async ({ eventstoreUrl, shape, skip = 0 }) => {
   const { store, close } = connectEventStore({ url: eventstoreUrl });
   const underWay = new Map<string, Promise<void>>();
-  for (const { stream, after, events } of channelTurns(shape)) {
+  for (const { stream, after, events } of channelTurns(shape).drop(skip)) {
     const append = (underWay.get(stream) ?? Promise.resolve()).then(async () => {
       const { kind } = await store.append(stream, after, events, { deadlineMs: 20_000 });
       if (kind !== 'appended') throw new Error(`${stream}: ${kind}`);

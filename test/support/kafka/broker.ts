@@ -20,6 +20,8 @@ export interface TestKafka {
 }
 
 export interface TestKafkaProcess extends TestKafka {
+  /** Of the process that runs now; null for one in a container. */
+  pid(): number | null;
   /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
   kill9(): Promise<void>;
   /** It is frozen: connections stay open, nothing answers. */
@@ -62,7 +64,7 @@ async function startInContainer(image: string): Promise<TestKafkaProcess> {
       await admin.describeCluster().finally(() => admin.disconnect());
     },
   });
-  return { ...container, brokers: [`${container.host}:${container.port}`] };
+  return { ...container, pid: () => null, brokers: [`${container.host}:${container.port}`] };
 }
 
 /** As the native one is set, by the names that the image of Apache Kafka takes. */
@@ -98,6 +100,7 @@ async function startNative(): Promise<TestKafkaProcess> {
   };
   return {
     brokers: [`127.0.0.1:${place.port}`],
+    pid: () => broker.pid,
     async stop() {
       await kill9();
       await rm(folder, { recursive: true, force: true });

@@ -1,0 +1,121 @@
+/** A projector as `npx parley projector` runs it, that waits for a word before the first event. */
+import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { ProjectionShares } from '#libs/platform/readmodel/index.ts';
+import { composeReadModels } from '#services/features.ts';
+import { ProjectionLoop } from '#services/projector/projection-loop.ts';
+import type { SharedSource } from '#services/projector/projection-loop.ts';
+
+import { answerTasks } from '../child-process.ts';
+import type { ProjectorAnswer, ProjectorTask } from '../projectors.benchmark.ts';
+import { openBenchPlatform } from './bench-platform.ts';
+import type { BenchPlatform } from './bench-platform.ts';
+
+type Start = Extract<ProjectorTask, { kind: 'start' }>;
+
+/** Kept from one pass to the next, as its code is. */
+let opened: BenchPlatform | null = null;
+let pass: Pass | null = null;
+
+/** From `start` to `finish`. */
+class Pass {
+  readonly #gate = Promise.withResolvers<void>();
+  readonly #member = Promise.withResolvers<void>();
+  readonly #abort = new AbortController();
+  readonly #kafka: KafkaConnection | null;
+  readonly #ended: Promise<void>;
+  #cpu = process.cpuUsage();
+  #beganMs = 0;
+  #events = 0;
+  #lastAppliedMs = 0;
+  #cpuSeconds = 0;
+
+  constructor({ platform }: BenchPlatform, brokers: readonly string[] | null) {
+    this.#kafka = brokers && new KafkaConnection({ brokers, log: silentLog });
+    const loop = new ProjectionLoop({
+      ...composeReadModels(platform),
+      feed: platform.feed,
+      ...(this.#kafka !== null && { shared: this.#shared(platform, this.#kafka) }),
+      onProblem: (error) => console.error(error),
+      onLost: (reason) => console.error(reason),
+      onProgress: ({ eventsSeen }) => this.#note(eventsSeen),
+    });
+    if (brokers === null) this.#member.resolve();
+    const run = async (): Promise<void> => {
+      // With Kafka it is a member before the word is given, and waits where its shares begin.
+      if (brokers === null) await this.#gate.promise;
+      await loop.run(this.#abort.signal);
+    };
+    this.#ended = run();
+  }
+
+  isReady(): Promise<void> {
+    return this.#member.promise;
+  }
+
+  go(): void {
+    this.#beganMs = nowMs();
+    this.#cpu = process.cpuUsage();
+    this.#gate.resolve();
+  }
+
+  async finish(): Promise<ProjectorAnswer> {
+    this.#abort.abort();
+    await this.#ended;
+    await this.#kafka?.close();
+    return {
+      events: this.#events,
+      beganMs: this.#beganMs,
+      lastAppliedMs: this.#lastAppliedMs,
+      cpuSeconds: this.#cpuSeconds,
+    };
+  }
+
+  #shared({ redis, tokenSecret }: BenchPlatform['platform'], kafka: KafkaConnection): SharedSource {
+    const { log: topic, projectorGroup: groupId } = logTopics('parley');
+    const feed = new KafkaSharedFeed({ kafka, messages: new LogMessages(tokenSecret), topic, groupId });
+    return {
+      shares: new ProjectionShares(redis),
+      feed: {
+        ends: () => feed.ends(),
+        subscribe: (options) =>
+          feed.subscribe({
+            ...options,
+            marks: async () => {
+              this.#member.resolve();
+              await this.#gate.promise;
+              return options.marks();
+            },
+          }),
+      },
+    };
+  }
+
+  #note(eventsSeen: number): void {
+    if (eventsSeen === this.#events) return;
+    this.#events = eventsSeen;
+    this.#lastAppliedMs = nowMs();
+    const { user, system } = process.cpuUsage(this.#cpu);
+    this.#cpuSeconds = (user + system) / 1e6;
+  }
+}
+
+answerTasks<ProjectorTask, ProjectorAnswer | object>(async (task) => {
+  if (task.kind === 'start') return start(task);
+  if (pass === null) throw new Error('it was not started');
+  if (task.kind === 'finish') return pass.finish();
+  pass.go();
+  return {};
+});
+
+async function start(task: Start): Promise<object> {
+  opened ??= await openBenchPlatform(task);
+  pass = new Pass(opened, task.brokers);
+  await pass.isReady();
+  return {};
+}
+
+/** Comparable between processes. */
+function nowMs(): number {
+  return performance.timeOrigin + performance.now();
+}

@@ -68,14 +68,14 @@ afterAll(async () => {
 
 describe('projectors that share the log', { timeout: 240_000 }, () => {
   it('divide all partitions among them once the log is folded, and bring what no gateway has applied', async () => {
-    await append(300);
+    await append(100);
     startProjectors(3);
     await eventually(async () => {
       const partitions = (await details()).map(partitionsOf);
       if (partitions.some((held) => held.length === 0)) throw new Error(`shares: ${JSON.stringify(partitions)}`);
       expect(partitions.flat().toSorted()).toEqual(await allPartitions());
     }, WAIT);
-    await append(300);
+    await append(100);
     await expectFoldOfLog();
     // Each hears of what the others have saved when it looks next.
     await eventually(async () => {
@@ -111,9 +111,9 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     await eventually(allShare, WAIT);
     const before = await handover();
     await kafka.withAdmin((admin) => admin.deleteTopics({ topics: [TOPICS.log] }));
-    await append(300);
+    await append(100);
     await eventually(async () => expect(await handover()).not.toBe(before), WAIT);
-    await append(300);
+    await append(100);
     await eventually(allShare, WAIT);
     await expectFoldOfLog();
   });
@@ -146,7 +146,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
       { ...new LogMessages('another secret').encodeWatermark(elsewhere, far) },
       { ...messages.encodeWatermark(elsewhere, far), partition: 2 },
     ]);
-    await append(100);
+    await append(50);
     await eventually(() => refused.length >= 3, WAIT);
     await expectFoldOfLog();
     expect(refused.toSorted()).toEqual(['foreign', 'forged', 'forged']);
@@ -231,11 +231,11 @@ async function allPartitions(): Promise<string[]> {
 let seed = 0;
 
 /** Straight to the log: no gateway applies it. */
-async function append(events: number, turnsDone?: () => boolean): Promise<void> {
+async function append(events: number, goesOn?: () => Promise<boolean>): Promise<void> {
   // Channels of its own, as of another log of that shape.
   const run = `${++seed}`.padStart(4, '0');
   for (const turn of channelTurns({ events, eventsPerChannel: 20, active: 16 })) {
-    if (turnsDone?.() === true) return;
+    if ((await goesOn?.()) === false) return;
     const stream = `${turn.stream.slice(0, -4)}${run}`;
     const toAppend = turn.events.map((event, index) => ({ ...event, id: idOf(event.id, run, index) }));
     const { kind } = await test.platform.store.append(stream, turn.after, toAppend);
@@ -247,8 +247,9 @@ function idOf(id: string, run: string, index: number): string {
   return `${id.slice(0, -6)}${run}${`${index}`.padStart(2, '0')}`;
 }
 
+/** At an even pace: however long the rest takes, what is folded and compared in the end is not much. */
 async function appendUntil(signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) await append(400, () => signal.aborted);
+  while (!signal.aborted) await append(400, () => pause(25, signal).then(() => !signal.aborted));
 }
 
 /** Until everything that was in the log when it was asked is applied. */

@@ -196,8 +196,8 @@ async function kafkaIsAway(load: Load): Promise<void> {
   const end = Date.now() + KAFKA_AWAY_MS;
   while (Date.now() < end) {
     await writesGetThrough(load, 'while Kafka is away');
-    for (const { api } of [...gateways, ...realtime])
-      expect(await api.get('/health/ready')).toMatchObject({ status: 200 });
+    // A check that was late on a busy machine is made again.
+    for (const process of [...gateways, ...realtime]) await process.ready();
     await delay(1_000);
   }
   await kafka.restart();

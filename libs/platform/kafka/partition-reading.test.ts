@@ -40,6 +40,16 @@ describe('reading of a partition', () => {
     expect(one.passed(4n, { last: fresh.at(-1), position })).toEqual({ mark: '5:1004', position });
   });
 
+  it('reads on behind what was refused, and leaves its mark before that', () => {
+    const one = reading('5:1004');
+    one.fresh(messages(4, 1));
+    expect(one.passed(7n, { last: undefined, position })).toEqual({ mark: '5:1004', position });
+    expect([one.next, one.seekTo]).toEqual([8n, 8n]);
+    const [taken] = one.fresh(messages(8, 2));
+    expect(one.passed(9n, { last: taken, position })).toEqual({ mark: '9:1008', position });
+    expect(one.next).toBe(10n);
+  });
+
   it('is lost where the message before its mark is another one, or gone', () => {
     expect(() => reading('5:1004').fresh(messages(4, 3, 2_000))).toThrow(LostError);
     expect(() => reading('5:').fresh(messages(6, 3))).toThrow(LostError);

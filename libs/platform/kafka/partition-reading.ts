@@ -17,7 +17,9 @@ const MOST_HOLES = 3;
  */
 export class PartitionReading {
   #next: bigint;
-  /** Of the message before `next`, in milliseconds as a text; empty while that is not known. */
+  /** Behind the last message that was taken. */
+  #marked: bigint;
+  /** Of the message before `marked`, in milliseconds as a text; empty while that is not known. */
   #time: string;
   #isKnown: boolean;
   #position: GlobalPosition;
@@ -25,7 +27,7 @@ export class PartitionReading {
 
   constructor({ mark, position }: Omit<ShareMark, 'share'>) {
     const [offset = '0', time = ''] = mark.split(':');
-    this.#next = BigInt(offset);
+    this.#next = this.#marked = BigInt(offset);
     this.#time = time;
     this.#isKnown = this.#next === 0n;
     this.#position = position;
@@ -85,6 +87,8 @@ export class PartitionReading {
   /**
    * A batch up to `lastOffset` was dealt with.
    *
+   * @param news.last the last message that was taken. Those that are refused do not move the mark: whoever has the wrong
+   *   secret refuses all, and they must be there still for the one with the right secret
    * @returns the mark behind it; null where there is none yet
    */
   passed(
@@ -96,9 +100,9 @@ export class PartitionReading {
     if (lastOffset >= this.#next) this.#next = lastOffset + 1n;
     this.#position = position;
     if (last !== undefined) {
+      this.#marked = BigInt(last.offset) + 1n;
       this.#time = last.timestamp;
-      return { mark: `${BigInt(last.offset) + 1n}:${last.timestamp}`, position };
     }
-    return { mark: `${this.#next}:${this.#time}`, position };
+    return { mark: `${this.#marked}:${this.#time}`, position };
   }
 }

@@ -233,19 +233,20 @@ class SharedMembership {
   #decode(reading: PartitionReading, messages: readonly KafkaMessage[], place: { topic: string; partition: number }) {
     let position = reading.position;
     const events: StoredEvent[] = [];
-    const fresh = reading.fresh(messages);
-    for (const message of fresh) {
+    let last: KafkaMessage | undefined;
+    for (const message of reading.fresh(messages)) {
       const decoded = this.#parts.messages.decode(message, place);
       if (typeof decoded === 'string') {
         this.#parts.onRefused?.(decoded);
         continue;
       }
+      last = message;
       const reached = 'watermark' in decoded ? decoded.watermark : decoded.position;
       if (reached !== null && comparePositions(reached, position) > 0) position = reached;
       if ('watermark' in decoded || !this.#isWanted(decoded)) continue;
       events.push(decoded);
     }
-    return { events, position, last: fresh.at(-1) };
+    return { events, position, last };
   }
 
   #isWanted({ stream }: StoredEvent): boolean {

@@ -17,6 +17,7 @@ import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
 import { projectorsBenchmark } from './projectors.benchmark.ts';
 import { rebuildBenchmark } from './rebuild.benchmark.ts';
 import { redisMemoryBenchmark } from './redis-memory.benchmark.ts';
+import { relayBenchmark } from './relay.benchmark.ts';
 import { runBenchmark } from './run.ts';
 import type { BenchmarkResult } from './run.ts';
 import { renderTable } from './table.ts';
@@ -28,6 +29,7 @@ const BENCHMARKS = [
   applyBenchmark,
   applyChannelsBenchmark,
   rebuildBenchmark,
+  relayBenchmark,
   projectorsBenchmark,
   importBenchmark,
   redisMemoryBenchmark,

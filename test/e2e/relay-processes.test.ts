@@ -1,0 +1,214 @@
+/** Relays as processes of their own, on three brokers: whoever of them dies or sleeps, nothing is missing in Kafka. */
+import type { ITopicConfig } from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import { DEFAULT_TOPIC_PREFIX, KafkaConnection, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestKafkaCluster } from '#test/support/kafka/broker-cluster.ts';
+import type { TestKafkaCluster } from '#test/support/kafka/broker-cluster.ts';
+import { KAFKA_START_MS } from '#test/support/kafka/broker.ts';
+import { readEvents, readTopic } from '#test/support/kafka/topic-reader.ts';
+import { logMetadata } from '#test/support/log-events.ts';
+import { asRecord } from '#test/support/log-reader.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+
+const SECRET = 'a secret of this test only';
+/** Only ends what hangs. */
+const WAIT = { timeoutMs: 150_000, everyMs: 200 };
+const topics = logTopics(DEFAULT_TOPIC_PREFIX);
+const streams = Array.from({ length: 4 }, () => `channel-${newId()}`);
+
+let cluster: TestKafkaCluster;
+let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
+let redis: Awaited<ReturnType<typeof startTestRedis>>;
+let log: ReturnType<typeof connectEventStore>;
+let kafka: KafkaConnection;
+let relays: readonly ParleyProcess[];
+let written = 0;
+
+beforeAll(async () => {
+  [cluster, eventStore, redis] = await Promise.all([startTestKafkaCluster(), startTestEventStore(), startTestRedis()]);
+  log = connectEventStore({ url: eventStore.url });
+  kafka = new KafkaConnection({ brokers: cluster.brokers, log: silentLog });
+  const env = { KAFKA_BROKERS: cluster.brokers.join(','), PARLEY_TOKEN_SECRET: SECRET };
+  const relay = { role: 'relay', eventstoreUrl: eventStore.url, redisUrl: redis.url, env } as const;
+  relays = await Promise.all([startParleyProcess(relay), startParleyProcess(relay)]);
+}, KAFKA_START_MS);
+
+afterAll(async () => {
+  await Promise.all((relays ?? []).map((relay) => relay.stop()));
+  await kafka?.close();
+  await log?.close();
+  await Promise.all([cluster?.stop(), eventStore?.stop(), redis?.stop()]);
+}, 120_000);
+
+describe('a request to several brokers', { timeout: 400_000 }, () => {
+  it('is sent again as a whole when a partition has moved to one that took its own part already', async () => {
+    const topic = `test-${newId()}`;
+    await kafka.withAdmin((admin) => admin.createTopics({ topics: [onFirstTwoBrokers(topic)], waitForLeaders: false }));
+    await eventually(async () => expect(await leadersOf(topic)).toEqual([FIRST, SECOND]), WAIT);
+    const send = async (value: string): Promise<void> =>
+      kafka.send(
+        topic,
+        [0, 1].map((partition) => ({ partition, key: 'a', value })),
+      );
+    // It may be refused, but not lost.
+    await eventually(() => send('before'), WAIT);
+    const partitionAssignment = [{ partition: 0, replicas: [SECOND] }];
+    await kafka.withAdmin((admin) => admin.alterPartitionReassignments({ topics: [{ topic, partitionAssignment }] }));
+    await eventually(async () => expect(await leadersOf(topic)).toEqual([SECOND, SECOND]), WAIT);
+    // The producer believes that partition 0 is where it was.
+    await eventually(() => send('after'), WAIT);
+    const found = await readTopic(cluster.brokers, topic);
+    const saidIn = (wanted: number) =>
+      found.filter(({ partition }) => partition === wanted).map(({ value }) => String(value));
+    expect([...new Set(saidIn(0))]).toEqual(['before', 'after']);
+    expect([...new Set(saidIn(1))]).toEqual(['before', 'after']);
+  });
+});
+
+describe('relays', { timeout: 400_000 }, () => {
+  it('go on for one that was killed, without a hole', async () => {
+    const active = await activeRelay();
+    await whileWriting(async () => {
+      await active.kill9();
+      await activeRelay();
+    });
+    await active.start({ wait: false });
+    expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
+  });
+
+  it('are not disturbed by one that slept past its time and goes on', async () => {
+    const sleeper = await activeRelay();
+    await whileWriting(async () => {
+      sleeper.pause();
+      await activeRelay(relays.filter((relay) => relay !== sleeper));
+      await writtenSome();
+      sleeper.resume();
+      // What it was about to do when it fell asleep it does now; then it sees that it is over. Its next term may follow.
+      await eventually(async () => {
+        const phases = await Promise.all(relays.map(phaseOf));
+        expect(phases.toSorted()).toEqual(['active', 'standby']);
+      }, WAIT);
+    });
+    expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
+  });
+
+  it('lose nothing with one of three brokers', async () => {
+    const { topics: found } = await kafka.withAdmin((admin) => admin.fetchTopicMetadata({ topics: [topics.log] }));
+    expect(found[0]?.partitions.map(({ replicas }) => replicas.length)).toEqual(Array.from({ length: 12 }, () => 3));
+    // That of a partition which is written to: something is on its way to it.
+    const leader = found[0]?.partitions[0]?.leader ?? 1;
+    await whileWriting(async () => {
+      await cluster.kill9(leader);
+      await writtenSome();
+    });
+    expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
+  });
+});
+
+const [FIRST, SECOND] = [1, 2];
+
+async function leadersOf(topic: string): Promise<readonly number[]> {
+  const { topics: found } = await kafka.withAdmin((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
+  const partitions = found[0]?.partitions.toSorted((one, other) => one.partitionId - other.partitionId) ?? [];
+  return partitions.map(({ leader }) => leader);
+}
+
+/** Two partitions on a broker each, without copies. */
+function onFirstTwoBrokers(topic: string): ITopicConfig {
+  return {
+    topic,
+    replicaAssignment: [FIRST, SECOND].map((id, partition) => ({ partition, replicas: [id] })),
+    configEntries: [{ name: 'min.insync.replicas', value: '1' }],
+  };
+}
+
+/** Appends to every stream in turn, beside `work` and a little longer. */
+async function whileWriting(work: () => Promise<void>): Promise<void> {
+  const over = new AbortController();
+  const writing = (async () => {
+    while (!over.signal.aborted) await writeOnce();
+  })();
+  try {
+    await work();
+  } finally {
+    over.abort();
+    await writing;
+  }
+  await writeOnce();
+}
+
+async function writeOnce(): Promise<void> {
+  for (const stream of streams) {
+    const events = Array.from({ length: 3 }, (_, n) => ({
+      id: newId(),
+      type: 'ChannelRenamed.v1',
+      data: { name: `name ${written + n}` },
+      metadata: logMetadata(newId()),
+    }));
+    const result = await log.store.append(stream, written === 0 ? NO_EVENTS : streamRevision(written - 1), events);
+    if (result.kind !== 'appended') throw new Error(`not appended to ${stream}`);
+  }
+  written += 3;
+  // Not more than relays on a busy machine carry along with all that happens to them.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+async function writtenSome(): Promise<void> {
+  const before = written;
+  await eventually(() => written >= before + 30, WAIT);
+}
+
+async function phaseOf(relay: ParleyProcess): Promise<unknown> {
+  const { checks } = asRecord((await relay.api.get('/health/ready', { timeoutMs: 5_000 })).json());
+  return asRecord(asRecord(asRecord(checks)['relay'])['detail'])['phase'];
+}
+
+async function activeRelay(among = relays): Promise<ParleyProcess> {
+  return eventually(async () => {
+    for (const relay of among) if (relay.alive() && (await phaseOf(relay)) === 'active') return relay;
+    throw new Error('no relay is active');
+  }, WAIT);
+}
+
+/** By stream, in the log's topic and in that for other teams. */
+type Sights = Readonly<Record<string, { readonly log: readonly number[]; readonly events: readonly number[] }>>;
+
+function allThatWasWritten(): Sights {
+  const all = Array.from({ length: written }, (_, n) => n);
+  return Object.fromEntries(streams.map((stream) => [stream, { log: all, events: all }]));
+}
+
+/** The revisions of each stream as they lie in Kafka for the first time, once as many are there as were written. */
+async function firstSightsInKafka(): Promise<Sights> {
+  const messages = new LogMessages(SECRET);
+  const look = async (): Promise<Sights> => {
+    const [inLog, forOthers] = await Promise.all([
+      readEvents(cluster.brokers, topics.log, messages),
+      readTopic(cluster.brokers, topics.events),
+    ]);
+    const sights = streams.map((stream) => {
+      const log = inLog.filter((event) => event.stream === stream).map(({ revision }) => Number(revision));
+      const own = forOthers.filter(({ key }) => String(key) === stream);
+      const events = own.map(({ headers }) => Number(headers?.['ce_sequence']) - 1);
+      return [stream, { log: [...new Set(log)], events: [...new Set(events)] }] as const;
+    });
+    return Object.fromEntries(sights);
+  };
+  return eventually(
+    async () => {
+      const sights = await look();
+      const counts = Object.values(sights).flatMap(({ log: seen, events }) => [seen.length, events.length]);
+      if (Math.min(...counts) < written) throw new Error('not all is there yet');
+      return sights;
+    },
+    { ...WAIT, everyMs: 1_000 },
+  );
+}

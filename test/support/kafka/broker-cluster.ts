@@ -1,0 +1,70 @@
+/** Three Kafka brokers that keep a copy of everything each, and of which one may die. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { ensureKafkaBroker } from '#infra/set-up/kafka-broker.mjs';
+import { formatStorage, newClusterId, startBrokerProcess } from './broker-process.ts';
+import type { BrokerPlace } from './broker-process.ts';
+
+export interface TestKafkaCluster {
+  /** `host:port`, each; of ids 1, 2 and 3. */
+  readonly brokers: readonly string[];
+  /** `kill -9`; resolves when the process is gone. @param id from 1 */
+  kill9(id: number): Promise<void>;
+  /** Starts one again that was killed, on the same ports and data. */
+  restart(id: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const MEMBERS = 3;
+
+/** Always brokers of its own. */
+export async function startTestKafkaCluster(): Promise<TestKafkaCluster> {
+  const version = process.env['KAFKA_TEST_VERSION'];
+  const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
+  const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-cluster-'));
+  const places = await placesIn(folder, classPath);
+  // None of them serves before most of them are there.
+  const started = await Promise.allSettled(places.map(startBrokerProcess));
+  const running = new Map(started.flatMap((one, index) => (one.status === 'fulfilled' ? [[index, one.value]] : [])));
+  const kill9 = async (index: number): Promise<void> => {
+    running.get(index)?.kill('SIGKILL');
+    await running.get(index)?.exited;
+    running.delete(index);
+  };
+  const stop = async (): Promise<void> => {
+    await Promise.all([...running.keys()].map(kill9));
+    await rm(folder, { recursive: true, force: true });
+  };
+  const failed = started.find((one) => one.status === 'rejected');
+  if (failed !== undefined) {
+    await stop();
+    throw failed.reason;
+  }
+  return {
+    brokers: places.map(({ port }) => `127.0.0.1:${port}`),
+    kill9: (id) => kill9(id - 1),
+    async restart(id) {
+      const place = places[id - 1];
+      if (place === undefined) throw new RangeError(`no broker ${id}`);
+      running.set(id - 1, await startBrokerProcess(place));
+    },
+    stop,
+  };
+}
+
+async function placesIn(folder: string, classPath: string): Promise<readonly BrokerPlace[]> {
+  const clusterId = newClusterId();
+  const controllerPorts: number[] = [];
+  for (let member = 0; member < MEMBERS; member++) controllerPorts.push(await freePort());
+  const places: BrokerPlace[] = [];
+  for (const [index, controllerPort] of controllerPorts.entries()) {
+    const id = index + 1;
+    const dataDir = join(folder, `broker-${id}`, 'data');
+    await mkdir(dataDir, { recursive: true });
+    await formatStorage(dataDir, { nodeId: id, clusterId });
+    places.push({ dataDir, classPath, port: await freePort(), controllerPort, member: { id, controllerPorts } });
+  }
+  return places;
+}

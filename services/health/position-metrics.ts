@@ -3,7 +3,8 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 /**
  * Shows how far something that follows the log has come, beside where the log ends. Positions are shown as their
- * commit part: it grows by about the bytes that are appended. Nothing is shown while there is none.
+ * commit part, which grows by one an event in the embedded event store, and by about the bytes in EventStoreDB.
+ * Nothing is shown while there is none.
  */
 export function observePosition(
   { metrics, feed }: Pick<Platform, 'metrics' | 'feed'>,

@@ -86,9 +86,10 @@ async function write(file: string, text: string): Promise<void> {
 async function writeManifest(root: string, folder: string): Promise<void> {
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
   const { name, version, description, license, dependencies, devDependencies } = manifest;
-  const entries = Object.entries(ENTRIES)
-    .filter(([, module]) => existsSync(join(folder, `${module}.js`)))
-    .map(([entry, module]) => [entry, { types: `./${module}.d.ts`, default: `./${module}.js` }]);
+  const entries = Object.entries(ENTRIES).map(([entry, module]) => {
+    if (!existsSync(join(folder, `${module}.js`))) throw new Error(`${entry} is to be offered, and was not built`);
+    return [entry, { types: `./${module}.d.ts`, default: `./${module}.js` }];
+  });
   const own = {
     name,
     version,

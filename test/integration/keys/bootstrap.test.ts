@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { bootstrap, FIRST_ORGANIZATION, KeyAuthenticator, KeyDirectory } from '#libs/features/keys/index.ts';
+import { FIRST_ORGANIZATION, KeyAuthenticator, KeyDirectory } from '#libs/features/keys/index.ts';
 import type { Bootstrapped } from '#libs/features/keys/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { bootstrapOn } from '#services/bootstrap.ts';
 import { composeFeatures } from '#services/features.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
@@ -29,15 +30,7 @@ afterEach(async () => {
 
 /** A start of Parley, on a process of its own as far as its memory goes. */
 function start(bootstrapKey?: string, platform: Platform = test.platform): Promise<Bootstrapped> {
-  const { organizations, users, keys } = composeFeatures(platform);
-  return bootstrap({
-    store: platform.store,
-    organizations: organizations.commands,
-    users: users.commands,
-    keys: keys.commands,
-    dataDir,
-    bootstrapKey,
-  });
+  return bootstrapOn(platform, { bootstrapKey, dataDir });
 }
 
 async function authenticate(key: string): Promise<Principal | null> {

@@ -102,8 +102,11 @@ interface Target {
 }
 
 const RETRY_MS = 150;
-/** Those of a writer that it goes on with; older ones are left as they are. */
+/** Those of a writer that it goes on with; older ones that are ended are left as they are. */
 const MAX_TARGETS = 30;
+const MAX_OPEN = 5;
+const ENDS: ReadonlySet<string> = new Set(['complete', 'fail']);
+const isOpening = ({ body }: Write): boolean => body !== undefined && 'complete' in body && body.complete === false;
 /** A channel's document grows with each. */
 const MAX_PARTICIPANTS = 40;
 const EMOJIS = ['👍', '🎉', '👩🏽‍🚀'] as const;
@@ -128,11 +131,20 @@ class Load {
     const targets: Target[] = [];
     for (let turn = writer; !this.stopping; turn++) {
       const { write, told } = this.#choose(random, targets);
-      const record: WriteRecord = { write, idempotencyKey: random(3) > 0 ? randomUUID() : null, attempts: [] };
+      // What opens or ends an interaction is sent until it has happened: a channel holds only so many open ones.
+      const keyed = random(3) > 0 || ENDS.has(write.kind) || isOpening(write);
+      const record: WriteRecord = { write, idempotencyKey: keyed ? randomUUID() : null, attempts: [] };
       this.records.push(record);
       const body = await this.#send(record, turn);
       if (body !== undefined) told?.(body);
-      if (targets.length > MAX_TARGETS) targets.shift();
+      if (targets.length > MAX_TARGETS)
+        targets.splice(
+          Math.max(
+            0,
+            targets.findIndex(({ open }) => !open),
+          ),
+          1,
+        );
       await delay(thinkMs);
     }
   }
@@ -197,7 +209,8 @@ class Load {
   #post(random: (below: number) => number, targets: Target[], mark: string): Choice {
     const parent = random(3) === 0 ? targets[random(Math.max(1, targets.length))] : undefined;
     const channelId = parent?.channelId ?? this.#channel(random);
-    const [complete, isUserMessage] = [random(3) > 0, random(2) === 0];
+    const open = targets.filter((target) => target.open).length;
+    const [complete, isUserMessage] = [random(3) > 0 || open >= MAX_OPEN, random(2) === 0];
     const write: Write = {
       kind: 'post',
       channelId,

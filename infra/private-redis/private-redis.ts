@@ -21,6 +21,8 @@ export interface PrivateRedisOptions {
   /** Created if absent. The caller holds the lock of the data folder that it is in. */
   readonly dataDir: string;
   readonly log: LifecycleLog;
+  /** Gives up the start. */
+  readonly signal?: AbortSignal;
 }
 
 export interface PrivateRedis {
@@ -37,20 +39,20 @@ const LOG_FILE_LIMIT_BYTES = 4 * 1024 * 1024;
 /**
  * Starts Redis and resolves once it answers.
  *
- * @throws StartRefusal when there is no Redis on the PATH, or it ends at once
+ * @throws StartRefusal when there is no Redis on the PATH, or it ends at once; the reason of the signal
  */
-export async function startPrivateRedis({ dataDir, log }: PrivateRedisOptions): Promise<PrivateRedis> {
+export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOptions): Promise<PrivateRedis> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await makeRoomForLog(join(dataDir, LOG_FILE));
   const password = randomBytes(24).toString('hex');
 
-  async function start(port: number): Promise<RedisProcess> {
+  async function start(port: number, giveUp?: AbortSignal): Promise<RedisProcess> {
     const orphans = await endOrphans(dataDir);
     if (orphans.length > 0) log.warn({ pids: orphans }, 'ended a Redis that an earlier Parley left behind');
-    return startRedisProcess({ dataDir, port, password, extraConfig: [`logfile ${LOG_FILE}`] });
+    return startRedisProcess({ dataDir, port, password, extraConfig: [`logfile ${LOG_FILE}`], signal: giveUp });
   }
 
-  let redis = await startOnFreePort(start, dataDir);
+  let redis = await startOnFreePort((port) => start(port, signal), dataDir);
   const supervision = startBackgroundJob({
     name: 'private redis',
     log,

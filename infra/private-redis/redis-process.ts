@@ -18,6 +18,8 @@ export interface RedisProcessOptions {
   readonly command?: string;
   /** Redis loads its data before it answers; a big append-only file takes a while. Default 60,000. */
   readonly readyTimeoutMs?: number;
+  /** Gives up the start: the process is ended. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface RedisProcess {
@@ -34,10 +36,10 @@ export interface RedisProcess {
 /**
  * Starts Redis and resolves once it answers PING.
  *
- * @throws RedisStartError when it ends or stays silent, with the reason as Redis gave it
+ * @throws RedisStartError when it ends or stays silent, with the reason as Redis gave it; the reason of the signal
  */
 export async function startRedisProcess(options: RedisProcessOptions): Promise<RedisProcess> {
-  const { dataDir, port, password, command = 'redis-server', readyTimeoutMs = 60_000 } = options;
+  const { dataDir, port, password, command = 'redis-server', readyTimeoutMs = 60_000, signal } = options;
   const child = spawn(command, ['-'], {
     cwd: dataDir,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -63,6 +65,11 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   const deadline = Date.now() + readyTimeoutMs;
   while (!(await pingRedis({ port, ...(password === undefined ? {} : { password }) }))) {
     if (gone) throw new RedisStartError(`${command} ended at once: ${output()}`);
+    if (signal?.aborted === true) {
+      child.kill('SIGKILL');
+      await exited;
+      throw signal.reason;
+    }
     if (Date.now() > deadline) {
       child.kill('SIGKILL');
       throw new RedisStartError(`${command} did not answer within ${readyTimeoutMs} ms`);

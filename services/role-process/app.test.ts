@@ -35,6 +35,12 @@ describe('the configuration of a role', () => {
   });
 });
 
+it.each(ROLE_NAMES)('a process of %s stops properly while all of its stores are away', async (name) => {
+  const config = configOfRole(name, { ...COMPLETE, PORT: '0' });
+  const started = await startRoleProcess(name, config, createLogger({ level: 'silent' }));
+  expect(await started.stop()).toEqual([]);
+});
+
 it('a role process tells which port is busy and how to choose another', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

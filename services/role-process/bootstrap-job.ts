@@ -1,5 +1,5 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import { startBackgroundJob, StartRefusal, type Role } from '#libs/platform/lifecycle/index.ts';
+import { startBackgroundJob, StartRefusal, unlessAborted, type Role } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { bootstrapOn } from '#services/bootstrap.ts';
 
@@ -17,8 +17,8 @@ export const bootstrapJob: Role<Platform, Config> = {
       name: 'bootstrap',
       log,
       backoff: { maxMs: 3_000 },
-      async run() {
-        await bootstrapOn(platform, { bootstrapKey, dataDir: null });
+      async run(signal) {
+        await unlessAborted(bootstrapOn(platform, { bootstrapKey, dataDir: null }), signal);
         ok = true;
       },
       // A key that belongs to somebody else stays so.

@@ -1,13 +1,14 @@
 /** All of Parley in one process. `main.ts` runs it; integration tests start whole ones in temporary folders. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import {
   backoffMs,
   createStopSequence,
+  pause,
   selectRoles,
   StartRefusal,
+  unlessAborted,
   type Role,
   type StopSequence,
 } from '#libs/platform/lifecycle/index.ts';
@@ -50,22 +51,33 @@ export interface Standalone {
   stop(): Promise<readonly string[]>;
 }
 
-/** @throws StartRefusal when the operator has to do something first; nothing is left running then */
-export async function startStandalone(config: Config, parts: StandaloneParts): Promise<Standalone> {
+/**
+ * @param signal gives up the start: nothing waits for a store any longer
+ * @throws StartRefusal when the operator has to do something first; the reason of the signal when that has aborted.
+ *   Nothing is left running then
+ */
+export async function startStandalone(
+  config: Config,
+  parts: StandaloneParts,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Standalone> {
   const log = parts.log ?? createLogger({ level: config.logLevel });
   const stops = createStopSequence(log, config.stopTimeoutMs);
   try {
-    return await start(config, { onLost: throwUncaught, ...parts, log }, stops);
+    return await start(config, { onLost: throwUncaught, ...parts, log, signal }, stops);
   } catch (error) {
-    await stops.stop();
+    const failed = await stops.stop();
+    if (error === signal.reason && failed.length > 0) {
+      throw new Error(`not stopped properly: ${failed.join(', ')}`, { cause: error });
+    }
     throw listenRefusal(error, config.host, config.port) ?? error;
   }
 }
 
-type AllParts = StandaloneParts & Required<Pick<StandaloneParts, 'log' | 'onLost'>>;
+type AllParts = StandaloneParts & Required<Pick<StandaloneParts, 'log' | 'onLost'>> & { readonly signal: AbortSignal };
 
 async function start(config: Config, parts: AllParts, stops: StopSequence): Promise<Standalone> {
-  const { log, onLost } = parts;
+  const { log, onLost, signal } = parts;
   // 1. What can be refused is refused before anything runs.
   const roles = selectRoles(parts.roles, config.roles);
   const folder = await openDataFolder(config.dataDir);
@@ -77,8 +89,10 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     stops,
     log,
     onLost,
+    signal,
     startEventStore: parts.startEventStore,
   });
+  signal.throwIfAborted();
   const platform = openPlatform({
     ...stores,
     log,
@@ -94,6 +108,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
 
   // 4. Roles: the last one started is the first one stopped.
   const startRole = async (role: Role<Platform, Config>): Promise<string | undefined> => {
+    signal.throwIfAborted();
     const running = await role.start(platform, config);
     stops.add(role.name, () => running.stop());
     return running.url;
@@ -111,19 +126,19 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
 const BOOTSTRAP_ATTEMPTS = 20;
 
 async function bootstrapWhenPossible(
-  { bootstrap, log }: AllParts,
+  { bootstrap, log, signal }: AllParts,
   platform: Platform,
   config: Config,
 ): Promise<FirstKey> {
   if (bootstrap === undefined) return { apiKey: null, shown: async () => undefined };
   for (let attempt = 1; ; attempt++) {
     try {
-      return await bootstrap(platform, config);
+      return await unlessAborted(bootstrap(platform, config), signal);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (attempt === BOOTSTRAP_ATTEMPTS) throw new StartRefusal(`${error.message}: start it, or check its address`);
       log.warn({ err: error, attempt }, 'waiting for the event store');
-      await delay(backoffMs(attempt, { maxMs: 3_000 }));
+      await pause(backoffMs(attempt, { maxMs: 3_000 }), signal);
     }
   }
 }

@@ -13,10 +13,10 @@ export function runStandalone(variables: Variables): void {
   runProcess({
     log,
     stopDelayMs: () => config?.stopDelayMs ?? 0,
-    async start() {
+    async start(signal) {
       config = parseConfig(variables);
       log.level = config.logLevel;
-      const standalone = await startStandalone(config, { ...parts, log });
+      const standalone = await startStandalone(config, { ...parts, log }, signal);
       process.stdout.write(banner(standalone));
       await standalone.firstKey.shown();
       return standalone;

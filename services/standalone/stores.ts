@@ -17,20 +17,22 @@ export interface StoresOptions {
   readonly stops: StopSequence;
   readonly log: LifecycleLog;
   onLost(error: unknown): void;
+  /** Gives up the start. */
+  readonly signal?: AbortSignal;
   /** Default: in a thread of its own. */
   readonly startEventStore?: ((options: EmbeddedEventStoreOptions) => Promise<EmbeddedEventStore>) | undefined;
 }
 
 /** Starts what the configuration does not name an address for, at the same time; `stops` ends it again. */
 export async function startStores(config: Config, dataDir: string, options: StoresOptions): Promise<Stores> {
-  const { stops, log, onLost, startEventStore = startEmbeddedEventStore } = options;
+  const { stops, log, onLost, signal, startEventStore = startEmbeddedEventStore } = options;
   async function eventStore(): Promise<string> {
     const store = await startEventStore({ dataDir: join(dataDir, 'eventstore'), log, onLost });
     stops.add('embedded event store', () => store.stop());
     return store.url;
   }
   async function redis(): Promise<string> {
-    const store = await startPrivateRedis({ dataDir: join(dataDir, 'redis'), log });
+    const store = await startPrivateRedis({ dataDir: join(dataDir, 'redis'), log, ...(signal && { signal }) });
     stops.add('private redis', () => store.stop());
     return store.url;
   }

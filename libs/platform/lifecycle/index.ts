@@ -1,4 +1,4 @@
-export { backoffMs, pause, type BackoffOptions } from './backoff.ts';
+export { backoffMs, pause, unlessAborted, type BackoffOptions } from './backoff.ts';
 export { startBackgroundJob, type BackgroundJob, type BackgroundJobOptions } from './background-job.ts';
 export { silentLog, type LifecycleLog } from './log.ts';
 export { selectRoles, StartRefusal, type Role, type RunningRole } from './role.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs, pause } from './backoff.ts';
+import { backoffMs, pause, unlessAborted } from './backoff.ts';
 import { startBackgroundJob } from './background-job.ts';
 import { silentLog, type LifecycleLog } from './log.ts';
 import { selectRoles, StartRefusal } from './role.ts';
@@ -93,6 +93,24 @@ describe('background job', () => {
     });
     await failed.promise;
     await expect(job.stop()).resolves.toBeUndefined();
+  });
+});
+
+describe('work that can be given up', () => {
+  const never = new Promise<never>(() => undefined);
+
+  it('ends as it ends by itself while nobody gives it up', async () => {
+    const { signal } = new AbortController();
+    await expect(unlessAborted(Promise.resolve(1), signal)).resolves.toBe(1);
+    await expect(unlessAborted(Promise.reject(new Error('no')), signal)).rejects.toThrow('no');
+  });
+
+  it('ends with the reason why it was given up, before it began or in the middle', async () => {
+    const abort = new AbortController();
+    const work = unlessAborted(never, abort.signal);
+    abort.abort(new Error('told to stop'));
+    await expect(work).rejects.toThrow('told to stop');
+    await expect(unlessAborted(never, abort.signal)).rejects.toThrow('told to stop');
   });
 });
 

@@ -3,8 +3,13 @@ import type { LifecycleLog } from './log.ts';
 import { StartRefusal } from './role.ts';
 
 export interface ProcessOptions {
-  /** Starts everything. What it started before it failed, it stopped again. */
-  start(): Promise<{ stop(): Promise<readonly string[] | void> }>;
+  /**
+   * Starts everything. What it started before it failed, it stopped again.
+   *
+   * @param signal aborts when the process is told to stop. Who can be kept waiting then gives up, and rejects with the
+   *   reason of the signal when all is stopped again
+   */
+  start(signal: AbortSignal): Promise<{ stop(): Promise<readonly string[] | void> }>;
   readonly log: LifecycleLog;
   /** Writes a line for the operator. Default: standard error. */
   readonly print?: (line: string) => void;
@@ -27,6 +32,7 @@ const STOP_LIMIT_MS = 30_000;
  */
 export function runProcess({ start, log, print = printError, stopDelayMs = () => 0 }: ProcessOptions): void {
   let firstSignalAt: number | undefined;
+  const told = new AbortController();
   const started = Promise.withResolvers<{ stop(): Promise<readonly string[] | void> }>();
 
   async function stop(reason: string): Promise<void> {
@@ -40,6 +46,7 @@ export function runProcess({ start, log, print = printError, stopDelayMs = () =>
       print('parley: the stop took too long; ended without finishing it');
       process.exit(1);
     }, STOP_LIMIT_MS + stopDelayMs()).unref();
+    told.abort();
     const failed = await (await started.promise).stop();
     process.exit(failed === undefined || failed.length === 0 ? 0 : 1);
   }
@@ -51,7 +58,8 @@ export function runProcess({ start, log, print = printError, stopDelayMs = () =>
   if (process.env['PARLEY_SUPERVISED'] === '1') process.once('disconnect', () => void stop('the parent is gone'));
   exitOnLeftOverErrors(log, print);
 
-  start().then(started.resolve, (error: unknown) => {
+  start(told.signal).then(started.resolve, (error: unknown) => {
+    if (told.signal.aborted && error === told.signal.reason) process.exit(0);
     const lines = refusalLines(error);
     if (lines === undefined) log.error({ err: error }, 'could not start');
     for (const line of lines ?? [`could not start: ${String(error)}`]) print(`parley: ${line}`);

@@ -61,6 +61,17 @@ describe('private Redis', () => {
     await redis.stop();
   });
 
+  it('is not waited for any longer when nobody wants it any more', async () => {
+    // To us it does not answer: no more than one that reads much data.
+    const silent = { dataDir, port: await freePort(), extraConfig: ['requirepass unknown'] };
+    const giveUp = new AbortController();
+    const start = startRedisProcess({ ...silent, signal: giveUp.signal });
+    await eventually(async () => (await redisProcessesIn(dataDir)).length === 1);
+    giveUp.abort(new Error('nobody wants it'));
+    await expect(start).rejects.toThrow('nobody wants it');
+    expect(await redisProcessesIn(dataDir)).toEqual([]);
+  });
+
   it('says in one line why it does not start', async () => {
     await rm(dataDir, { recursive: true });
     const path = process.env['PATH'];

@@ -51,6 +51,20 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(await parley.exit).toEqual({ code: 0, signal: null });
   });
 
+  it('stops cleanly while it waits for an event store that is away', async () => {
+    const waiting = run({
+      DATA_DIR: dataDir,
+      PORT: String(await freePort()),
+      EVENTSTORE_URL: `esdb://127.0.0.1:${await freePort()}?tls=false`,
+      LOG_LEVEL: 'warn',
+    });
+    await eventually(() => waiting.output().includes('waiting for the event store'), { timeoutMs: 60_000 });
+    waiting.child.kill('SIGTERM');
+    expect(await waiting.exit).toEqual({ code: 0, signal: null });
+    expect(await findRunning(dataDir)).toBeUndefined();
+    expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
+  });
+
   it('leaves nothing running when it is killed itself', async () => {
     const parley = await startParley();
     parley.child.kill('SIGKILL');

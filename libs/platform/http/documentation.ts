@@ -1,43 +1,21 @@
-import helmet from '@fastify/helmet';
-import scalar from '@scalar/fastify-api-reference';
+import type { RequestListener } from 'node:http';
+
 import type { HttpApp } from './server-options.ts';
 
-/**
- * What a browser may load for the reference page: this server, and nothing else. The policy is what
- * keeps the page working offline, whatever a later version of the page would like to fetch.
- */
-const CONTENT_POLICY = {
-  defaultSrc: ["'none'"],
-  scriptSrc: ["'self'", "'unsafe-inline'"],
-  styleSrc: ["'self'", "'unsafe-inline'"],
-  imgSrc: ["'self'", 'data:', 'blob:'],
-  fontSrc: ["'self'", 'data:'],
-  connectSrc: ["'self'"],
-  workerSrc: ["'self'", 'blob:'],
-  baseUri: ["'self'"],
-  frameAncestors: ["'none'"],
-};
+const PREFIX = '/docs';
 
 /**
- * The reference page at `/docs`, script and all from this process. helmet guards this page only: its
- * thirteen headers say things about documents, and cost a JSON answer as much as everything else
- * around it together.
+ * The reference page at `/docs`, script and all from this process. Whoever opens it first waits for it to be loaded,
+ * and so does, for a quarter of a second, everybody else: no start does, and most processes are never asked.
  */
-export async function registerDocumentation(app: HttpApp, title: string): Promise<void> {
-  await app.register(async (scope) => {
-    await scope.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: CONTENT_POLICY } });
-    await scope.register(scalar, {
-      routePrefix: '/docs',
-      configuration: {
-        url: '/openapi.json',
-        pageTitle: title,
-        withDefaultFonts: false,
-        telemetry: false,
-        agent: { disabled: true },
-        mcp: { disabled: true },
-        showDeveloperTools: 'never',
-        hideClientButton: true,
-      },
+export function registerDocumentation(app: HttpApp, title: string): void {
+  let page: Promise<RequestListener> | undefined;
+  for (const path of ['', '/', '/js/scalar.js']) {
+    app.get(`${PREFIX}${path}`, async (request, reply) => {
+      page ??= import('./documentation-page.ts').then(({ documentationPage }) => documentationPage(PREFIX, title));
+      const serve = await page;
+      reply.hijack();
+      serve(request.raw, reply.raw);
     });
-  });
+  }
 }

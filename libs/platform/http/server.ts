@@ -48,7 +48,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   const limiters = createLimiters(options);
   if (options.corsOrigins && options.corsOrigins.length > 0) await app.register(cors, corsOptions(options.corsOrigins));
   // Before the pipeline: the page and its script are plain files, for everybody.
-  await registerDocumentation(app, options.info.title);
+  registerDocumentation(app, options.info.title);
   await registerOpenApi(app, options.info);
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) allowed.add(method, route.url);

@@ -1,19 +1,13 @@
 /** Writers that change channels over HTTP for as long as they are told to, and write down what came of it. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import { NoReplyError, type ApiClient, type Reply } from './api-client.ts';
-import { randomFrom } from './channel-history.ts';
-import type { Answer, Attempt, Change, Operation, Requests } from './history.ts';
+import type { ApiClient, Reply } from './api-client.ts';
+import type { Answer, Change, Operation } from './history.ts';
 import { asRecord } from './log-reader.ts';
+import { isOpen, toldOverHttp, Writers, type Random, type WritersOptions } from './writers.ts';
 
-export interface LoadOptions {
+export interface LoadOptions extends WritersOptions {
   /** Writers take turns on these. */
   readonly clients: readonly [ApiClient, ...ApiClient[]];
-  readonly writers: number;
-  /** The same seed chooses the same commands; what becomes of them is up to the system. */
-  readonly seed: number;
-  /** Pause of a writer between two commands. Default 5. */
-  readonly thinkMs?: number;
 }
 
 export interface ChannelLoad {
@@ -29,18 +23,16 @@ const HOT_CHANNELS = 3;
 const MAX_PARTICIPANTS = 150;
 /** A caller with an idempotency key goes on in the background, for a lease may have to end first. */
 const MAX_RETRYING = 40;
-const RETRY_MS = 150;
 
 export function startChannelLoad(options: LoadOptions): ChannelLoad {
-  const load = new Load(options);
-  const writers = Array.from({ length: options.writers }, (_, index) => load.write(index));
+  const writers = new Writers();
+  const load = new Load(options, writers);
+  writers.start(options, (random) => () => load.write(random));
   return {
     operations: load.operations,
-    acknowledged: () => load.acknowledged,
+    acknowledged: () => writers.acknowledged,
     async stop(graceMs) {
-      load.stopping = true;
-      load.giveUpAt = Date.now() + graceMs;
-      await Promise.all(writers);
+      await writers.stop(graceMs);
       await load.retriesOver();
     },
   };
@@ -48,43 +40,37 @@ export function startChannelLoad(options: LoadOptions): ChannelLoad {
 
 class Load {
   readonly operations: Operation[] = [];
-  acknowledged = 0;
-  stopping = false;
-  giveUpAt = Infinity;
   readonly #options: LoadOptions;
+  readonly #writers: Writers;
   readonly #channels: { id: string; participants: number }[] = [];
   readonly #retrying = new Set<Promise<void>>();
-  #clock = 0;
   #turn = 0;
   #values = 0;
 
-  constructor(options: LoadOptions) {
+  constructor(options: LoadOptions, writers: Writers) {
     this.#options = options;
+    this.#writers = writers;
   }
 
-  async write(writer: number): Promise<void> {
-    const random = randomFrom(this.#options.seed * 1_000 + writer);
-    while (!this.stopping) {
-      const keyed = random(2) === 0;
-      const operation: Operation = {
-        change: this.#choose(random),
-        idempotencyKey: keyed ? randomUUID() : null,
-        attempts: [],
-      };
-      this.operations.push(operation);
-      await this.#attempt(operation);
-      if (keyed) this.#goOnInBackground(operation, random(5) === 0);
-      // Without a key a careful caller gives up, and a careless one sends it again.
-      else if (isOpen(operation) && random(2) === 0) await this.#attempt(operation);
-      await delay(this.#options.thinkMs ?? 5);
-    }
+  async write(random: Random): Promise<void> {
+    const keyed = random(2) === 0;
+    const operation: Operation = {
+      change: this.#choose(random),
+      idempotencyKey: keyed ? randomUUID() : null,
+      attempts: [],
+    };
+    this.operations.push(operation);
+    await this.#attempt(operation);
+    if (keyed) this.#goOnInBackground(operation, random(5) === 0);
+    // Without a key a careful caller gives up, and a careless one sends it again.
+    else if (isOpen(operation) && random(2) === 0) await this.#attempt(operation);
   }
 
   async retriesOver(): Promise<void> {
     while (this.#retrying.size > 0) await Promise.all(this.#retrying);
   }
 
-  #choose(random: (below: number) => number): Change {
+  #choose(random: Random): Change {
     this.#values += 1;
     const value = `${this.#options.seed}/${this.#values}`;
     const hot = random(10) < 8 ? Math.min(HOT_CHANNELS, this.#channels.length) : this.#channels.length;
@@ -104,10 +90,7 @@ class Load {
     if (!onceMore && !isOpen(operation)) return;
     if (this.#retrying.size >= MAX_RETRYING) return;
     const retry = (async () => {
-      while (isOpen(operation) && Date.now() < this.giveUpAt) {
-        await delay(RETRY_MS);
-        await this.#attempt(operation);
-      }
+      await this.#writers.retry(operation, () => this.#attempt(operation));
       if (onceMore && !isOpen(operation)) await this.#attempt(operation);
     })();
     this.#retrying.add(retry);
@@ -115,31 +98,13 @@ class Load {
   }
 
   async #attempt(operation: Operation): Promise<void> {
-    const attempt: Attempt = {
-      requestId: randomUUID(),
-      sentAt: ++this.#clock,
-      settledAt: Infinity,
-      outcome: 'unknown',
-      detail: '',
-      answer: null,
-    };
-    operation.attempts.push(attempt);
-    try {
-      this.#settle(attempt, await this.#send(operation, attempt.requestId));
-    } catch (error) {
-      if (!(error instanceof NoReplyError)) throw error;
-      attempt.detail = error.message;
-      if (!error.sent) attempt.outcome = 'not_written';
-      // The process is away: no use in asking again at once.
-      await delay(50);
-    }
-    attempt.settledAt = ++this.#clock;
-    if (attempt.outcome !== 'acknowledged' || attempt.answer === null) return;
-    this.acknowledged += 1;
-    const { channelId } = attempt.answer;
-    if (operation.change.kind === 'create' && !this.#channels.some(({ id }) => id === channelId)) {
-      this.#channels.push({ id: channelId, participants: 0 });
-    }
+    const { answer } = await this.#writers.attempt(operation, async (requestId) => {
+      const { reply, ...told } = await toldOverHttp(this.#send(operation, requestId));
+      return reply === undefined ? told : { ...told, answer: answerOf(reply) };
+    });
+    if (answer === undefined || operation.change.kind !== 'create') return;
+    const { channelId } = answer;
+    if (!this.#channels.some(({ id }) => id === channelId)) this.#channels.push({ id: channelId, participants: 0 });
   }
 
   #send({ change, idempotencyKey }: Operation, requestId: string): Promise<Reply> {
@@ -160,37 +125,6 @@ class Load {
       }
     }
   }
-
-  #settle(attempt: Attempt, reply: Reply): void {
-    if (reply.status === 200) {
-      attempt.outcome = 'acknowledged';
-      attempt.answer = answerOf(reply);
-      return;
-    }
-    Object.assign(attempt, refusalOf(reply));
-  }
-}
-
-/** What a caller is to think of an answer other than 200. */
-export function refusalOf(reply: Reply): Pick<Attempt, 'outcome' | 'detail'> {
-  const detail = `${reply.status} ${String(asRecord(reply.json())['code'])}`;
-  return { detail, outcome: OUTCOMES.get(detail) ?? 'unexpected' };
-}
-
-/** Which refusals the failures of a test explain, and what each says about the log. */
-const OUTCOMES = new Map<string, Attempt['outcome']>([
-  ['503 store_unavailable', 'not_written'],
-  ['503 overloaded', 'not_written'],
-  ['503 stopping', 'not_written'],
-  ['503 outcome_unknown', 'unknown'],
-  ['503 timeout', 'unknown'],
-  ['409 idempotency_in_flight', 'not_written'],
-  ['409 conflict', 'not_written'],
-]);
-
-/** Whether its caller does not know yet that it has happened, or never will. */
-export function isOpen({ attempts }: Requests): boolean {
-  return !attempts.some(({ outcome }) => outcome === 'acknowledged' || outcome === 'unexpected');
 }
 
 export function answerOf(reply: Reply): Answer {

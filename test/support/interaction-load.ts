@@ -3,12 +3,10 @@
  * it. Every write leaves exactly one event, with something in it that no other has: what is compared with the log.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import { NoReplyError, type ApiClient } from './api-client.ts';
-import { randomFrom } from './channel-history.ts';
-import { isOpen, refusalOf } from './channel-load.ts';
-import type { Attempt, Requests } from './history.ts';
+import type { ApiClient } from './api-client.ts';
+import type { Requests } from './history.ts';
 import { asRecord } from './log-reader.ts';
+import { toldOverHttp, Writers, type Random, type Told, type WritersOptions } from './writers.ts';
 
 /** A command, as HTTP has it. */
 export interface Write {
@@ -27,17 +25,14 @@ export interface WriteRecord extends Requests {
   readonly write: Write;
 }
 
-/** What became of one request. */
-export type Told = Pick<Attempt, 'outcome' | 'detail'> & {
-  /** What was answered, where it has happened. */
-  readonly body?: Record<string, unknown>;
-};
+/** What became of one request, and what was answered, where it has happened. */
+export type ToldWrite = Told & { readonly body?: Record<string, unknown> };
 
 /** Where writers send what they write. */
 export interface Entrance {
   /** Whether a command of this kind can be sent here. */
   takes(write: Write): boolean;
-  send(write: Write, requestId: string, idempotencyKey: string | null): Promise<Told>;
+  send(write: Write, requestId: string, idempotencyKey: string | null): Promise<ToldWrite>;
 }
 
 /** A gateway. */
@@ -46,26 +41,16 @@ export function httpEntrance(api: ApiClient): Entrance {
     takes: () => true,
     async send({ method, path, body }, requestId, key) {
       const headers = { 'x-request-id': requestId, ...(key !== null && { 'idempotency-key': key }) };
-      try {
-        const reply = await api.request(method, path, { body, headers });
-        if (reply.status !== 200) return refusalOf(reply);
-        return { outcome: 'acknowledged', detail: '', body: asRecord(reply.json()) };
-      } catch (error) {
-        if (!(error instanceof NoReplyError)) throw error;
-        return { outcome: error.sent ? 'unknown' : 'not_written', detail: error.message };
-      }
+      const { reply, ...told } = await toldOverHttp(api.request(method, path, { body, headers }));
+      return reply === undefined ? told : { ...told, body: asRecord(reply.json()) };
     },
   };
 }
 
-export interface InteractionLoadOptions {
+export interface InteractionLoadOptions extends WritersOptions {
   /** Of each list: what one entrance was asked, the next may be asked again. Commands go to the lists in turns. */
   readonly entrances: readonly (readonly Entrance[])[];
   readonly channels: readonly [string, ...string[]];
-  readonly writers: number;
-  readonly seed: number;
-  /** Pause of a writer between two commands. */
-  readonly thinkMs: number;
 }
 
 export interface InteractionLoad {
@@ -76,16 +61,16 @@ export interface InteractionLoad {
 }
 
 export function startInteractionLoad(options: InteractionLoadOptions): InteractionLoad {
-  const load = new Load(options);
-  const writers = Array.from({ length: options.writers }, (_, index) => load.write(index));
+  const writers = new Writers();
+  const load = new Load(options, writers);
+  writers.start(options, (random) => {
+    const targets: Target[] = [];
+    return (turn) => load.write({ random, targets, turn });
+  });
   return {
     records: load.records,
-    acknowledged: () => load.acknowledged,
-    async stop(graceMs) {
-      load.giveUpAt = Date.now() + graceMs;
-      load.stopping = true;
-      await Promise.all(writers);
-    },
+    acknowledged: () => writers.acknowledged,
+    stop: (graceMs) => writers.stop(graceMs),
   };
 }
 
@@ -101,7 +86,6 @@ interface Target {
   readonly reactors: string[];
 }
 
-const RETRY_MS = 150;
 /** Those of a writer that it goes on with; older ones that are ended are left as they are. */
 const MAX_TARGETS = 30;
 const MAX_OPEN = 5;
@@ -113,74 +97,47 @@ const EMOJIS = ['👍', '🎉', '👩🏽‍🚀'] as const;
 
 class Load {
   readonly records: WriteRecord[] = [];
-  acknowledged = 0;
-  stopping = false;
-  giveUpAt = Infinity;
   readonly #options: InteractionLoadOptions;
-  #clock = 0;
+  readonly #writers: Writers;
   #marks = 0;
   #participants = 0;
 
-  constructor(options: InteractionLoadOptions) {
+  constructor(options: InteractionLoadOptions, writers: Writers) {
     this.#options = options;
+    this.#writers = writers;
   }
 
-  async write(writer: number): Promise<void> {
-    const { seed, thinkMs } = this.#options;
-    const random = randomFrom(seed * 1_000 + writer);
-    const targets: Target[] = [];
-    for (let turn = writer; !this.stopping; turn++) {
-      const { write, told } = this.#choose(random, targets);
-      // What opens or ends an interaction is sent until it has happened: a channel holds only so many open ones.
-      const keyed = random(3) > 0 || ENDS.has(write.kind) || isOpening(write);
-      const record: WriteRecord = { write, idempotencyKey: keyed ? randomUUID() : null, attempts: [] };
-      this.records.push(record);
-      const body = await this.#send(record, turn);
-      if (body !== undefined) told?.(body);
-      if (targets.length > MAX_TARGETS)
-        targets.splice(
-          Math.max(
-            0,
-            targets.findIndex(({ open }) => !open),
-          ),
-          1,
-        );
-      await delay(thinkMs);
-    }
+  async write({ random, targets, turn }: { random: Random; targets: Target[]; turn: number }): Promise<void> {
+    const { write, told } = this.#choose(random, targets);
+    // What opens or ends an interaction is sent until it has happened: a channel holds only so many open ones.
+    const keyed = random(3) > 0 || ENDS.has(write.kind) || isOpening(write);
+    const record: WriteRecord = { write, idempotencyKey: keyed ? randomUUID() : null, attempts: [] };
+    this.records.push(record);
+    const body = await this.#send(record, turn);
+    if (body !== undefined) told?.(body);
+    if (targets.length <= MAX_TARGETS) return;
+    const ended = targets.findIndex(({ open }) => !open);
+    targets.splice(Math.max(0, ended), 1);
   }
 
   /** With a key it is sent until it is acknowledged; without one, once. @returns the answer, if there was one */
   async #send(record: WriteRecord, turn: number): Promise<Record<string, unknown> | undefined> {
-    const taking = this.#options.entrances.filter((list) => list.every((entrance) => entrance.takes(record.write)));
+    const { write, idempotencyKey } = record;
+    const taking = this.#options.entrances.filter((list) => list.every((entrance) => entrance.takes(write)));
     const entrances = taking[turn % taking.length] ?? [];
-    for (let attempt = 0; ; attempt++) {
-      const entrance = entrances[(turn + attempt) % entrances.length];
-      if (entrance === undefined) throw new TypeError(`nobody takes ${record.write.kind}`);
-      const body = await this.#attempt(record, entrance);
-      if (record.idempotencyKey === null || !isOpen(record) || Date.now() > this.giveUpAt) return body;
-      await delay(RETRY_MS);
-    }
-  }
-
-  async #attempt(record: WriteRecord, entrance: Entrance): Promise<Record<string, unknown> | undefined> {
-    const attempt: Attempt = {
-      requestId: randomUUID(),
-      sentAt: ++this.#clock,
-      settledAt: Infinity,
-      outcome: 'unknown',
-      detail: '',
-      answer: null,
+    let answer: Record<string, unknown> | undefined;
+    const attempt = async (): Promise<void> => {
+      const entrance = entrances[(turn + record.attempts.length) % entrances.length];
+      if (entrance === undefined) throw new TypeError(`nobody takes ${write.kind}`);
+      const send = (requestId: string): Promise<ToldWrite> => entrance.send(write, requestId, idempotencyKey);
+      answer = (await this.#writers.attempt(record, send)).body;
     };
-    record.attempts.push(attempt);
-    const { body, ...told } = await entrance.send(record.write, attempt.requestId, record.idempotencyKey);
-    Object.assign(attempt, told, { settledAt: ++this.#clock });
-    if (told.outcome === 'acknowledged') this.acknowledged += 1;
-    // The process is away: no use in asking again at once.
-    else await delay(50);
-    return body;
+    await attempt();
+    if (idempotencyKey !== null) await this.#writers.retry(record, attempt);
+    return answer;
   }
 
-  #choose(random: (below: number) => number, targets: Target[]): Choice {
+  #choose(random: Random, targets: Target[]): Choice {
     const mark = `mark-${this.#options.seed}-${++this.#marks}x`;
     const dice = random(20);
     if (dice < 2) return this.#onChannel(random, mark);
@@ -189,12 +146,12 @@ class Load {
     return onTarget(target, { random, mark }) ?? this.#post(random, targets, mark);
   }
 
-  #channel(random: (below: number) => number): string {
+  #channel(random: Random): string {
     const { channels } = this.#options;
     return channels[random(channels.length)] ?? channels[0];
   }
 
-  #onChannel(random: (below: number) => number, mark: string): Choice {
+  #onChannel(random: Random, mark: string): Choice {
     const channelId = this.#channel(random);
     const path = `/api/v1/channels/${channelId}`;
     if (random(3) > 0 || this.#participants >= MAX_PARTICIPANTS) {
@@ -206,7 +163,7 @@ class Load {
     return { write: { ...about, channelId, mark, body: { type: 'external_agent', agent_metadata: { tag: mark } } } };
   }
 
-  #post(random: (below: number) => number, targets: Target[], mark: string): Choice {
+  #post(random: Random, targets: Target[], mark: string): Choice {
     const parent = random(3) === 0 ? targets[random(Math.max(1, targets.length))] : undefined;
     const channelId = parent?.channelId ?? this.#channel(random);
     const open = targets.filter((target) => target.open).length;
@@ -241,10 +198,7 @@ interface Choice {
 }
 
 /** Something that can be done with it now and will be done once; null if this time there is nothing. */
-function onTarget(
-  target: Target,
-  { random, mark }: { readonly random: (below: number) => number; readonly mark: string },
-): Choice | null {
+function onTarget(target: Target, { random, mark }: { readonly random: Random; readonly mark: string }): Choice | null {
   const { path, channelId } = target;
   const about = (kind: string, eventType: string, rest: Pick<Write, 'method' | 'path' | 'body'>, marked = mark) => ({
     write: { kind, eventType, channelId, mark: marked, ...rest },

@@ -10,7 +10,7 @@ import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-mo
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
-import type { Entrance, Told, Write } from './interaction-load.ts';
+import type { Entrance, ToldWrite, Write } from './interaction-load.ts';
 import { asRecord } from './log-reader.ts';
 
 const NAMESPACE = '0192f5b2-3c68-7aa4-9f5c-2f5a8b0f3a14';
@@ -30,7 +30,7 @@ export function unappliedEntrance(features: Features, organizationId: string, us
   const since = new Map<string, number>();
   return {
     takes: ({ kind }) => kind === 'post' || kind === 'rename',
-    async send(write, requestId, key): Promise<Told> {
+    async send(write, requestId, key): Promise<ToldWrite> {
       const nowMs = Date.now();
       const repeatedSinceMs = key === null ? undefined : since.get(key);
       if (key !== null && repeatedSinceMs === undefined) since.set(key, nowMs);
@@ -57,7 +57,7 @@ async function run(
   { channels, interactions }: Features,
   context: CommandContext,
   { kind, channelId, body = {} }: Write,
-): Promise<Told> {
+): Promise<ToldWrite> {
   const { name, content, complete, participant, parent_span_id: parent } = asRecord(body);
   if (kind === 'rename') {
     const result = await channels.commands.update(context, channelId, { name: String(name) });
@@ -81,6 +81,6 @@ async function run(
   return { outcome: 'acknowledged', detail: '', body: asRecord(JSON.parse(String(result.document))) };
 }
 
-function refused({ reason }: { readonly reason: string }): Told {
+function refused({ reason }: { readonly reason: string }): ToldWrite {
   return { outcome: 'unexpected', detail: reason };
 }

@@ -1,0 +1,211 @@
+/* Who gets no socket, what nobody may send over one, and who is sent away: each is told why. */
+import { once } from 'node:events';
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+
+import { eventually } from '#test/support/eventually.ts';
+import { asRecord } from '#test/support/log-reader.ts';
+import type { ParleyProcess } from '#test/support/parley-process.ts';
+import { eventsOf, isLive, Stage } from '#test/support/realtime/stage.ts';
+import { newTicket, openSocket } from '#test/support/realtime/subscriber.ts';
+
+let stage: Stage;
+let one: ParleyProcess;
+let other: ParleyProcess;
+beforeAll(async () => {
+  stage = await Stage.start({ CORS_ORIGINS: 'https://app.example' });
+  ({ one, other } = stage.nodes);
+}, 60_000);
+
+afterAll(() => stage?.stop(), 40_000);
+
+afterEach(() => stage.clear());
+
+describe('who may not come in', () => {
+  async function closeOf(socket: WebSocket): Promise<{ code: number; messages: string[] }> {
+    const messages: string[] = [];
+    socket.on('message', (data: Buffer) => messages.push(data.toString()));
+    const [code] = await once(socket, 'close');
+    return { code: Number(code), messages };
+  }
+  const refused = { code: 1008, messages: [] };
+
+  it('is closed with 1008 before any frame: a ticket that was used, is none, or is for another channel', async () => {
+    const [channelId, foreign] = [await stage.createChannel(), await stage.createChannel()];
+    const ticket = await newTicket(one.api, channelId);
+    const first = openSocket(one.baseUrl, channelId, ticket);
+    await once(first, 'message');
+    expect(await closeOf(openSocket(other.baseUrl, channelId, ticket))).toEqual(refused);
+    first.close();
+    expect(await closeOf(openSocket(one.baseUrl, channelId, 'none'))).toEqual(refused);
+    expect(await closeOf(openSocket(one.baseUrl, foreign, await newTicket(one.api, channelId)))).toEqual(refused);
+    const url = `${one.baseUrl.replace('http', 'ws')}/api/v1/channels/${channelId}/websocket`;
+    expect(await closeOf(new WebSocket(url))).toEqual(refused);
+  });
+
+  it('is a page of a foreign origin; one of the list, and a client without origin, may', async () => {
+    const channelId = await stage.createChannel();
+    const from = async (origin: string) =>
+      openSocket(one.baseUrl, channelId, await newTicket(one.api, channelId), { origin });
+    expect(await closeOf(await from('https://evil.example'))).toEqual(refused);
+    const known = await from('https://app.example');
+    const [hello] = await once(known, 'message');
+    expect(JSON.parse(String(hello))).toMatchObject({ frame: 'hello' });
+    known.close();
+  });
+
+  it('may bring the ticket in the query; the server names its protocol, and no ticket', async () => {
+    const channelId = await stage.createChannel();
+    const url = `${one.baseUrl.replace('http', 'ws')}/api/v1/channels/${channelId}/websocket`;
+    const ticket = await newTicket(one.api, channelId);
+    const socket = new WebSocket(`${url}?ticket=${ticket}`);
+    await once(socket, 'message');
+    expect(socket.protocol).toBe('');
+    socket.close();
+    const named = openSocket(one.baseUrl, channelId, await newTicket(one.api, channelId));
+    await once(named, 'open');
+    expect(named.protocol).toBe('parley.v1');
+    named.close();
+    expect(one.output()).not.toContain(ticket);
+  });
+
+  it('is told that the server speaks another version, with 4501', async () => {
+    const channelId = await stage.createChannel();
+    const url = `${one.baseUrl.replace('http', 'ws')}/api/v1/channels/${channelId}/websocket`;
+    const socket = new WebSocket(url, ['parley.v9', `ticket.${await newTicket(one.api, channelId)}`]);
+    expect(await closeOf(socket)).toEqual({ code: 4501, messages: [] });
+  });
+
+  it('gets 404 on another path, and 426 where it asks for no upgrade; other upgrades are not looked at', async () => {
+    const channelId = await stage.createChannel();
+    const socket = new WebSocket(`${one.baseUrl.replace('http', 'ws')}/api/v1/nowhere`);
+    const [error] = await once(socket, 'error');
+    expect(String(error)).toContain('404');
+    expect((await one.api.get(`/api/v1/channels/${channelId}/websocket`)).status).toBe(426);
+    const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAAQAAP__' };
+    expect((await one.api.get(`/api/v1/channels/${channelId}`, { headers })).status).toBe(200);
+  });
+});
+
+describe('what a client may send', () => {
+  async function open(channelId: string): Promise<{ socket: WebSocket; messages: Record<string, unknown>[] }> {
+    const socket = openSocket(one.baseUrl, channelId, await newTicket(one.api, channelId));
+    const messages: Record<string, unknown>[] = [];
+    socket.on('message', (data: Buffer) => messages.push(asRecord(JSON.parse(data.toString()))));
+    await once(socket, 'message');
+    return { socket, messages };
+  }
+  const codeOf = async (socket: WebSocket): Promise<number> => Number((await once(socket, 'close'))[0]);
+
+  it('is answered with an error when it is no frame, and the socket goes on', async () => {
+    const { socket, messages } = await open(await stage.createChannel());
+    for (const text of ['{', '[]', '{"frame":"no"}', '{"frame":"pong","x":1}']) socket.send(text);
+    socket.send('{"frame":"ping"}');
+    socket.send('{"frame":"resume"}');
+    socket.send('{"frame":"resume"}');
+    await eventually(() => messages.length >= 8);
+    expect(messages.slice(1).map(({ frame, code }) => code ?? frame)).toEqual([
+      'invalid_json',
+      'invalid_frame',
+      'invalid_frame',
+      'invalid_frame',
+      'pong',
+      'caught_up',
+      'already_resumed',
+    ]);
+    socket.close();
+    expect(await codeOf(socket)).toBe(1005);
+  });
+
+  it.each(['{"after":-1}', '{"after":9223372036854775808}', '{"after":"1e3"}', '{"after":1002}', '{"after":0.5}'])(
+    'is refused as a resume, with an error and 4500: %s',
+    async (members) => {
+      const { socket, messages } = await open(await stage.createChannel());
+      socket.send(JSON.stringify({ frame: 'resume' }).replace('}', `,${members.slice(1)}`));
+      expect(await codeOf(socket)).toBe(4500);
+      expect(messages.at(-1)).toMatchObject({ frame: 'error', code: 'invalid_resume' });
+    },
+  );
+
+  it('is closed with the code that says what was wrong', async () => {
+    const channelId = await stage.createChannel();
+    const large = (await open(channelId)).socket;
+    large.send(`{"frame":"command","id":"x","type":"${'y'.repeat(64 * 1024)}"}`);
+    expect(await codeOf(large)).toBe(1009);
+    const binary = (await open(channelId)).socket;
+    binary.send(Buffer.from('{"frame":"resume"}'), { binary: true });
+    expect(await codeOf(binary)).toBe(1003);
+    const garbled = (await open(channelId)).socket;
+    garbled.send(Buffer.from([0x22, 0xff, 0xfe, 0x22]), { binary: false });
+    expect(await codeOf(garbled)).toBe(1007);
+    const flood = (await open(channelId)).socket;
+    for (let n = 0; n < 121; n++) flood.send('{"frame":"ping"}');
+    expect(await codeOf(flood)).toBe(4008);
+  });
+
+  it('is a resume within ten seconds, or the socket is closed with 4500', async () => {
+    const { socket } = await open(await stage.createChannel());
+    expect(await codeOf(socket)).toBe(4500);
+  }, 20_000);
+});
+
+describe('the end of access', () => {
+  it('comes with the archiving of the channel: the last event, then 4504, also for who comes later', async () => {
+    const channelId = await stage.createChannel();
+    const subscriber = stage.subscribe(channelId, { after: 0 });
+    await isLive(subscriber);
+    expect((await one.api.post(`/api/v1/channels/${channelId}/archive`)).status).toBe(200);
+    await eventually(() => subscriber.session?.closed !== undefined);
+    expect(eventsOf(subscriber).at(-1)).toMatchObject({ type: 'channel.archived', seq: 2 });
+    expect(subscriber.session?.closed?.code).toBe(4504);
+  });
+});
+
+describe('a user who listens', () => {
+  /** Somebody else, who takes part in a channel and has a key. */
+  async function newListener(channelId: string) {
+    const user = asRecord((await one.api.post('/api/v1/users', { display_name: 'Ada' })).json());
+    const body = { type: 'authenticated_user', user_id: user['id'] };
+    const channel = asRecord((await one.api.post(`/api/v1/channels/${channelId}/participants`, body)).json());
+    const participants = channel['participants'];
+    if (!Array.isArray(participants)) throw new TypeError('no participants');
+    const { id: participantId } = asRecord(participants.find((each) => asRecord(each)['user_id'] === user['id']));
+    const request = { name: 'k', scopes: ['read'], principal: { type: 'user', id: user['id'] } };
+    const key = asRecord((await one.api.post('/api/v1/keys', request)).json());
+    return { participantId: String(participantId), keyId: String(key['id']), key: String(key['key']) };
+  }
+
+  it('is sent away with 4503 when taken out of the channel, after the event that says so; the others stay', async () => {
+    const channelId = await stage.createChannel();
+    const { key, participantId } = await newListener(channelId);
+    const listeners = [one, other].map(({ api }) => stage.subscribe(channelId, { after: 0, at: api.withKey(key) }));
+    const stays = stage.subscribe(channelId, { after: 0 });
+    await Promise.all([...listeners, stays].map(isLive));
+    await one.api.delete(`/api/v1/channels/${channelId}/participants/${participantId}`);
+    await eventually(() => listeners.every(({ session }) => session?.closed !== undefined));
+    for (const listener of listeners) {
+      expect(listener.session?.closed?.code).toBe(4503);
+      expect(eventsOf(listener).at(-1)).toMatchObject({ type: 'participant.left', seq: 3 });
+    }
+    await stage.post(channelId);
+    await eventually(() => stays.cursor === 4);
+    expect(stays.sessions).toHaveLength(1);
+  });
+
+  it('is sent away with 4503 at every node when the key is revoked, and so is an event stream', async () => {
+    const channelId = await stage.createChannel();
+    const { key, keyId } = await newListener(channelId);
+    const listeners = [one, other].map(({ api }) => stage.subscribe(channelId, { after: 0, at: api.withKey(key) }));
+    const events = await stage.stream(
+      `/api/v1/channels/${channelId}/events`,
+      { authorization: `Bearer ${key}` },
+      other,
+    );
+    await Promise.all(listeners.map(isLive));
+    await one.api.post(`/api/v1/keys/${keyId}/revoke`);
+    await eventually(() => listeners.every(({ session }) => session?.closed !== undefined) && events.ended());
+    expect(listeners.map(({ session }) => session?.closed?.code)).toEqual([4503, 4503]);
+    expect(events.text()).toContain('event: close\ndata: {"code":4503');
+  });
+});

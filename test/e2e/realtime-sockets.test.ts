@@ -1,0 +1,256 @@
+/*
+ * Websockets of a running Parley, and of two processes on the same stores: whoever listens gets an exact suffix of
+ * the log, whatever happens on the way.
+ */
+import { once } from 'node:events';
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+
+import { eventually } from '#test/support/eventually.ts';
+import { asRecord } from '#test/support/log-reader.ts';
+import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { problemsOf } from '#test/support/realtime/sequence-checker.ts';
+import { eventsOf, framesOf, isLive, messagesOf, sequencesOf, Stage, upTo } from '#test/support/realtime/stage.ts';
+import { newTicket, openSocket, Subscriber } from '#test/support/realtime/subscriber.ts';
+
+let stage: Stage;
+let one: ParleyProcess;
+let other: ParleyProcess;
+beforeAll(async () => {
+  stage = await Stage.start();
+  ({ one, other } = stage.nodes);
+}, 60_000);
+
+afterAll(() => stage?.stop(), 40_000);
+
+afterEach(() => stage.clear());
+
+describe('a socket', () => {
+  it('is greeted, gets every event from the beginning, is told when it has caught up, and is live from there', async () => {
+    const channelId = await stage.createChannel();
+    await stage.postMany(channelId, 20);
+    const subscriber = stage.subscribe(channelId, { after: 0 });
+    await isLive(subscriber);
+    expect(subscriber.session?.hello).toMatchObject({ frame: 'hello', protocol: 'parley.v1', head: 21 });
+    await stage.postMany(channelId, 5);
+    await eventually(() => subscriber.cursor === 26);
+    expect(framesOf(subscriber).map(({ frame, seq }) => `${String(frame)} ${String(seq)}`)).toEqual([
+      ...upTo(21).map((seq) => `event ${seq}`),
+      'caught_up 21',
+      ...upTo(26, 22).map((seq) => `event ${seq}`),
+    ]);
+  });
+
+  it('resumes in the middle with the very bytes that were sent live', async () => {
+    const channelId = await stage.createChannel();
+    const live = stage.subscribe(channelId);
+    await isLive(live);
+    await stage.postMany(channelId, 10);
+    await eventually(() => live.cursor === 11);
+    const late = stage.subscribe(channelId, { after: 4, at: other.api });
+    const whole = stage.subscribe(channelId, { after: 0 });
+    await Promise.all([isLive(late), isLive(whole)]);
+    const log = whole.sessions[0]?.frames.filter((text) => text.startsWith('{"frame":"event"')) ?? [];
+    expect(log).toHaveLength(11);
+    expect(problemsOf([live, late, whole].map(receivedOf), { logs: new Map([[channelId, log]]) })).toEqual([]);
+    expect(sequencesOf(late)).toEqual(upTo(11, 5));
+  });
+
+  it('gets only what is new without a sequence, and nothing of another channel', async () => {
+    const [channelId, foreign] = [await stage.createChannel(), await stage.createChannel()];
+    await stage.postMany(channelId, 3);
+    const subscriber = stage.subscribe(channelId);
+    await isLive(subscriber);
+    await stage.postMany(foreign, 3);
+    await stage.post(channelId);
+    await eventually(() => subscriber.cursor === 5);
+    expect(sequencesOf(subscriber)).toEqual([5]);
+  });
+
+  it('hears at one node what is written through another', async () => {
+    const channelId = await stage.createChannel();
+    const [here, there] = [
+      stage.subscribe(channelId, { after: 0 }),
+      stage.subscribe(channelId, { after: 0, at: other.api }),
+    ];
+    await Promise.all([isLive(here), isLive(there)]);
+    await stage.postMany(channelId, 40);
+    await eventually(() => here.cursor === 41 && there.cursor === 41);
+    expect(sequencesOf(here)).toEqual(upTo(41));
+    expect(here.sessions[0]?.frames.filter((text) => !text.includes('caught_up'))).toEqual(
+      there.sessions[0]?.frames.filter((text) => !text.includes('caught_up')),
+    );
+  });
+
+  it('misses nothing when pub/sub loses messages', async () => {
+    const channelId = await stage.createChannel();
+    const subscriber = stage.subscribe(channelId, { after: 0 });
+    await isLive(subscriber);
+    for (let round = 0; round < 5; round++) {
+      const posts = stage.postMany(channelId, 40);
+      await stage.nodes.redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await posts;
+    }
+    await eventually(() => subscriber.cursor === 201, { timeoutMs: 30_000 });
+    expect(sequencesOf(subscriber)).toEqual(upTo(201));
+    expect(subscriber.sessions).toHaveLength(1);
+  }, 60_000);
+});
+
+describe('a socket that does not keep up', () => {
+  it('is closed with 4009, costs the others nothing, and gets all of it when it comes back', async () => {
+    const channelId = await stage.createChannel();
+    const slow = stage.subscribe(channelId, { after: 0 });
+    const quick = stage.subscribe(channelId, { after: 0 });
+    await Promise.all([isLive(slow), isLive(quick)]);
+    slow.pause();
+    const body = { content: [{ type: 'text', text: 'x'.repeat(60_000) }] };
+    let count = 1;
+    await eventually(
+      async () => {
+        const posts = Array.from({ length: 20 }, () =>
+          one.api.post(`/api/v1/channels/${channelId}/interactions`, body, { timeoutMs: 30_000 }),
+        );
+        for (const reply of await Promise.all(posts)) {
+          expect(reply.status).toBe(200);
+          count += 1;
+        }
+        return closesOf(await one.api.get('/metrics'), 4009) === 1;
+      },
+      { timeoutMs: 60_000 },
+    );
+    await eventually(() => quick.cursor === count, { timeoutMs: 30_000 });
+    slow.resume();
+    await eventually(() => slow.cursor === count && slow.live, { timeoutMs: 60_000 });
+    expect(slow.sessions.map(({ closed }) => closed?.code)).toContain(4009);
+    expect(sequencesOf(slow)).toEqual(upTo(count));
+    expect(sequencesOf(quick)).toEqual(upTo(count));
+    expect(quick.sessions).toHaveLength(1);
+  }, 120_000);
+});
+
+describe('an answer that is being written', () => {
+  const include = ['incomplete'] as const;
+
+  /** The text as a client holds it: what does not fit to what it has, it leaves. */
+  function textOf(subscriber: Subscriber): string {
+    let text = '';
+    for (const frame of subscriber.session?.frames.map((json) => asRecord(JSON.parse(json))) ?? []) {
+      if (frame['frame'] === 'snapshot') text = String(frame['text']);
+      if (frame['frame'] === 'delta' && frame['offset'] === text.length) text += String(frame['text']);
+    }
+    return text;
+  }
+
+  it('is held in full by everybody who listens at any node, whenever they came, before it is complete', async () => {
+    const channelId = await stage.createChannel();
+    const begun = { content: [], complete: false, content_role: 'agent_response' };
+    const answer = asRecord((await one.api.post(`/api/v1/channels/${channelId}/interactions`, begun)).json());
+    const listeners = [stage.subscribe(channelId, { after: 0, include })];
+    let written = '';
+    for (let n = 0; n < 150; n++) {
+      const text = `word${n} 🎈 `;
+      const at = n % 2 === 0 ? one.api : other.api;
+      const body = { text, offset: written.length };
+      expect((await at.post(`/api/v1/interactions/${String(answer['id'])}/deltas`, body)).status).toBe(200);
+      written += text;
+      if (n % 10 === 0) listeners.push(stage.subscribe(channelId, { at, include, ...(n % 20 === 0 && { after: 0 }) }));
+    }
+    await eventually(() => expect(listeners.map(textOf)).toEqual(listeners.map(() => written)));
+    const completed = await one.api.post(`/api/v1/interactions/${String(answer['id'])}/complete`, {});
+    expect(completed.status).toBe(200);
+    await eventually(() => listeners.every(({ cursor }) => cursor === 3));
+    for (const listener of listeners)
+      expect(eventsOf(listener).at(-1)).toMatchObject({ type: 'interaction.completed' });
+  }, 60_000);
+});
+
+describe('a command', () => {
+  it('is acknowledged with the sequence of its event, and done once, however often and wherever it is sent', async () => {
+    const channelId = await stage.createChannel();
+    const [here, there] = [
+      stage.subscribe(channelId, { after: 0 }),
+      stage.subscribe(channelId, { after: 0, at: other.api }),
+    ];
+    await Promise.all([here, there].map(isLive));
+    const id = '0198f3aa-7c11-4d55-8e7a-0000000000aa';
+    const data = { content: [{ type: 'text', text: 'by socket' }] };
+    const acksOf = (subscriber: Subscriber) =>
+      framesOf(subscriber).filter(({ frame }) => frame === 'ack' || frame === 'error');
+    here.send({ frame: 'command', id, type: 'interaction.post', data });
+    await eventually(() => acksOf(here).length === 1);
+    there.send({ frame: 'command', id, type: 'interaction.post', data });
+    await eventually(() => acksOf(there).length === 1 && here.cursor === 2 && there.cursor === 2);
+    expect([...acksOf(here), ...acksOf(there)]).toEqual([
+      { frame: 'ack', id, seq: 2 },
+      { frame: 'ack', id, seq: 2 },
+    ]);
+    here.send({ frame: 'command', id: 'x', type: 'no.such', data: {} });
+    await eventually(() => acksOf(here).length === 2);
+    expect(acksOf(here)[1]).toMatchObject({ frame: 'error', id: 'x' });
+    expect(sequencesOf(here)).toEqual([1, 2]);
+  });
+});
+
+describe('a node of its own', () => {
+  it('serves websockets and event streams of what is written through gateways, and nothing else', async () => {
+    const stores = storesOf(stage);
+    const node = await startParleyProcess({ ...stores, env: { ROLES: 'realtime' } });
+    await node.ready();
+    const channelId = await stage.createChannel();
+    const socket = openSocket(node.baseUrl, channelId, await newTicket(one.api, channelId));
+    const messages: unknown[] = [];
+    socket.on('message', (data: Buffer) => messages.push(asRecord(JSON.parse(data.toString()))['seq']));
+    await once(socket, 'message');
+    socket.send('{"frame":"resume","after":0}');
+    const events = await stage.stream(`/api/v1/channels/${channelId}/events?after=0`, {}, node);
+    await stage.post(channelId);
+    await eventually(() => messages.at(-1) === 2 && messagesOf(events).length === 2);
+    expect((await node.api.get(`/api/v1/channels/${channelId}`)).status).toBe(404);
+    const code = once(socket, 'close');
+    expect(await node.stop()).toBe(0);
+    expect((await code)[0]).toBe(1012);
+    expect(events.text()).toContain('event: close\ndata: {"code":1012');
+  }, 60_000);
+
+  it('answers 503 where its process serves no websockets', async () => {
+    const stores = storesOf(stage);
+    const gateway = await startParleyProcess({ ...stores, env: { ROLES: 'gateway' } });
+    const channelId = await stage.createChannel();
+    const socket = openSocket(gateway.baseUrl, channelId, await newTicket(one.api, channelId));
+    const [error] = await once(socket, 'error');
+    expect(String(error)).toContain('503');
+    await gateway.stop();
+  }, 60_000);
+});
+
+describe('a node that stops', () => {
+  it('sends its sockets and streams elsewhere, with nothing lost', async () => {
+    const third = await startParleyProcess(storesOf(stage));
+    await third.ready();
+    const channelId = await stage.createChannel();
+    const moved = new Subscriber({ name: 'moved', channelId, nodes: [third.api, one.api], after: 0 });
+    const subscriber = stage.follow(moved);
+    await isLive(subscriber);
+    const posts = stage.postMany(channelId, 60);
+    await third.stop();
+    await posts;
+    await eventually(() => subscriber.cursor === 61 && subscriber.live);
+    expect(sequencesOf(subscriber)).toEqual(upTo(61));
+    expect(subscriber.sessions.map(({ closed }) => closed?.code)).toEqual([1012, undefined]);
+  }, 60_000);
+});
+
+/** Another process beside the two nodes. */
+function storesOf({ nodes: { eventStore, redis, one } }: Stage) {
+  return { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey: one.apiKey };
+}
+
+function closesOf({ text }: { text: string }, code: number): number {
+  return Number(new RegExp(`^parley_realtime_closes_total\\{code="${code}"\\} (\\d+)`, 'm').exec(text)?.[1] ?? 0);
+}
+
+function receivedOf(subscriber: Subscriber) {
+  const { name, channelId, sessions } = subscriber;
+  return { name, channelId, after: sessions[0]?.after, sessions };
+}

@@ -1,4 +1,4 @@
-// `npm run test:redis-cluster`: the tests with Redis, each suite on a cluster of three nodes of its own.
+// `npm run test:redis-cluster`: all tests, or those that arguments choose, where each suite that needs a Redis gets a
+// cluster of three nodes of its own.
 process.env.PARLEY_TEST_REDIS = 'cluster';
-if (process.argv.length === 2) process.argv.push('test/integration', 'test/contract');
 await import('./test.mjs');

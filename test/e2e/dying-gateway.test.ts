@@ -14,23 +14,18 @@ let eventStore: TwoNodes['eventStore'];
 let redis: TwoNodes['redis'];
 let one: ParleyProcess;
 let other: ParleyProcess;
-let watch: Redis;
+let watches: readonly Redis[] = [];
 let lookUps = 0;
 
 beforeAll(async () => {
   // The other one projects nothing: whatever it reads, it or `one` has applied.
   nodes = await startTwoNodes();
   ({ eventStore, redis, one, other } = nodes);
-  const client = new Redis(redis.url);
-  watch = await client.monitor();
-  client.disconnect();
-  watch.on('monitor', (_time, words: string[]) => {
-    if (words.some((word) => word.startsWith('parley_lookup_'))) lookUps += 1;
-  });
+  watches = await Promise.all(redis.url.split(',').map(watchLookUps));
 }, 60_000);
 
 afterAll(async () => {
-  watch?.disconnect();
+  for (const watch of watches) watch.disconnect();
   await nodes?.stop();
 }, 40_000);
 
@@ -40,6 +35,17 @@ afterEach(async () => {
   if (!one.alive()) await one.start();
   await one.ready();
 });
+
+/** @param url of one server */
+async function watchLookUps(url: string): Promise<Redis> {
+  const client = new Redis(url);
+  const watch = await client.monitor();
+  client.disconnect();
+  watch.on('monitor', (_time, words: string[]) => {
+    if (words.some((word) => word.startsWith('parley_lookup_'))) lookUps += 1;
+  });
+  return watch;
+}
 
 /** Keys that a request holds: the records of the idempotency keys with a lease. */
 async function leased(): Promise<string[]> {

@@ -189,12 +189,18 @@ describe.each([
     fail: () => redis.command('CONFIG', 'SET', 'maxmemory', '1'),
     mend: () => redis.command('CONFIG', 'SET', 'maxmemory', '0'),
   },
-  {
-    state: 'read-only',
-    // Replica of a port on which nobody answers: it serves reads of what it has and refuses writes.
-    fail: () => redis.command('REPLICAOF', '127.0.0.1', '1'),
-    mend: () => redis.command('REPLICAOF', 'NO', 'ONE'),
-  },
+  process.env['PARLEY_TEST_REDIS'] === 'cluster'
+    ? {
+        state: 'a cluster whose nodes refuse writes for want of replicas',
+        fail: () => redis.command('CONFIG', 'SET', 'min-replicas-to-write', '1'),
+        mend: () => redis.command('CONFIG', 'SET', 'min-replicas-to-write', '0'),
+      }
+    : {
+        state: 'read-only',
+        // Replica of a port on which nobody answers: it serves reads of what it has and refuses writes.
+        fail: () => redis.command('REPLICAOF', '127.0.0.1', '1'),
+        mend: () => redis.command('REPLICAOF', 'NO', 'ONE'),
+      },
 ])('while Redis is $state', ({ fail, mend }) => {
   let id: string;
   const acknowledged: string[] = [];

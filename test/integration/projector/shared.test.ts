@@ -1,5 +1,4 @@
 /** Projectors that share the log over Kafka, as processes that are killed and paused, with stores that fail. */
-import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
 import type { SharedFeedItem } from '#libs/platform/eventstore/index.ts';
@@ -20,6 +19,7 @@ import type { TestPlatform } from '#test/support/platform.ts';
 import { startProjectorProcess } from '#test/support/projector-process.ts';
 import type { ProjectorProcess } from '#test/support/projector-process.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
+import { flush, nodeWith } from '#test/support/redis-commands.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
@@ -34,7 +34,6 @@ let test: TestPlatform<TestRedis>;
 let kafka: KafkaConnection;
 /** Where the log is folded by itself, to compare. */
 let other: { readonly server: TestRedis; readonly redis: RedisClient };
-let raw: Redis;
 const relaying = new AbortController();
 let relayed: Promise<void>;
 /** The same from test to test: each takes a while to start. */
@@ -49,7 +48,6 @@ beforeAll(async () => {
   [broker, test] = rest;
   other = { server, redis: connectRedis(server.url, { onError: () => undefined }) };
   await waitForRedis(other.redis, 60_000);
-  raw = new Redis(test.redis.url);
   kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 2_000 });
   const { feed } = test.platform;
   const relay = new Relay({ feed, kafka, messages, topics: TOPICS, onProblem: () => undefined });
@@ -62,7 +60,6 @@ afterAll(async () => {
   await relayed;
   await kafka?.close();
   other?.redis.close();
-  raw?.disconnect();
   await Promise.all([test?.stop(), broker?.stop(), other?.server.stop()]);
 }, 60_000);
 
@@ -98,7 +95,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     await setBack(kept);
     await progress();
     projectors[0]?.resume();
-    await raw.flushall();
+    await flush(test.platform.redis);
     await progress();
 
     writing.abort();
@@ -265,10 +262,12 @@ async function progress(): Promise<void> {
 }
 
 async function checkpoint() {
-  return decodePosition((await raw.get(PROJECTION_KEYS.checkpoint)) ?? '0/0');
+  const saved = await nodeWith(test.platform.redis, PROJECTION_KEYS.checkpoint).get(PROJECTION_KEYS.checkpoint);
+  return decodePosition(saved ?? '0/0');
 }
 
-const handover = (): Promise<string | null> => raw.hget(PROJECTION_KEYS.shares, 'handover');
+const handover = (): Promise<string | null> =>
+  nodeWith(test.platform.redis, PROJECTION_KEYS.shares).hget(PROJECTION_KEYS.shares, 'handover');
 
 async function expectFoldOfLog(): Promise<void> {
   await progress();
@@ -283,22 +282,28 @@ async function expectFoldOfLog(): Promise<void> {
 type Copy = readonly { readonly key: string; readonly dump: Buffer }[];
 
 async function copyOfRedis(): Promise<Copy> {
-  const keys = await raw.keys('*');
-  // By text, a dump would lose what is no text.
-  const copies = raw.multi();
-  for (const key of keys) copies.dumpBuffer(key);
-  const dumps = (await copies.exec()) ?? [];
-  return keys.flatMap((key, index) => {
-    const dump = dumps[index]?.[1];
-    return Buffer.isBuffer(dump) ? [{ key, dump }] : [];
+  const copies = test.platform.redis.nodes().map(async (node) => {
+    const keys = await node.keys('*');
+    // By text, a dump would lose what is no text.
+    const steps = node.multi();
+    for (const key of keys) steps.dumpBuffer(key);
+    const dumps = (await steps.exec()) ?? [];
+    return keys.flatMap((key, index) => {
+      const dump = dumps[index]?.[1];
+      return Buffer.isBuffer(dump) ? [{ key, dump }] : [];
+    });
   });
+  return (await Promise.all(copies)).flat();
 }
 
 /** As a failover to a copy that lacked the newest writes: connections break, and what comes back is older. */
 async function setBack(copy: Copy): Promise<void> {
-  const steps = raw.multi().flushall();
-  for (const { key, dump } of copy) steps.restore(key, 0, dump);
-  const replies = (await steps.exec()) ?? [];
-  expect(replies.filter(([error]) => error !== null)).toEqual([]);
+  const { redis } = test.platform;
+  for (const node of redis.nodes()) {
+    const steps = node.multi().flushall();
+    for (const { key, dump } of copy) if (redis.nodeOf(key) === node) steps.restore(key, 0, dump);
+    const replies = (await steps.exec()) ?? [];
+    expect(replies.filter(([error]) => error !== null)).toEqual([]);
+  }
   await test.redis.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import { KeyedListenerAccess, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
+import { KeyedListenerAccess, PING, PONG, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import type { Grant } from '#libs/features/realtime/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
@@ -82,7 +82,8 @@ interface Client {
   readonly closed: Promise<number>;
 }
 
-async function open(principal: Partial<Grant> = {}): Promise<Client> {
+/** @param reply what it answers to each ping; nothing, if it is left out */
+async function open(principal: Partial<Grant> = {}, reply?: string): Promise<Client> {
   const place = await newChannel(features);
   const keyId = newId();
   const grant: Grant = {
@@ -97,14 +98,17 @@ async function open(principal: Partial<Grant> = {}): Promise<Client> {
   const { value } = await features.realtime.tickets.issue(grant);
   const socket = new WebSocket(`${baseUrl}/api/v1/channels/${place.channelId}/websocket?ticket=${value}`);
   const frames: string[] = [];
-  socket.on('message', (data: Buffer) => frames.push(String(Reflect.get(JSON.parse(data.toString()), 'frame'))));
+  socket.on('message', (data: Buffer) => {
+    frames.push(String(Reflect.get(JSON.parse(data.toString()), 'frame')));
+    if (frames.at(-1) === 'ping' && reply !== undefined) socket.send(reply);
+  });
   const closed = once(socket, 'close').then(([code]) => Number(code));
   await once(socket, 'message');
   return { socket, frames, grant, closed };
 }
 
-async function follow(principal: Partial<Grant> = {}): Promise<Client> {
-  const client = await open(principal);
+async function follow(principal: Partial<Grant> = {}, reply?: string): Promise<Client> {
+  const client = await open(principal, reply);
   client.socket.send('{"frame":"resume"}');
   await eventually(() => client.frames.includes('caught_up'));
   return client;
@@ -115,13 +119,7 @@ const pings = ({ frames }: Client): number =>
   frames.slice(frames.indexOf('caught_up')).filter((frame) => frame === 'ping').length;
 
 it('one that answers no ping is closed with 4013; one that answers stays, be it with a frame of its own', async () => {
-  const [silent, polite, busy] = [await follow(), await follow(), await follow()];
-  polite.socket.on('message', (data: Buffer) => {
-    if (data.toString() === '{"frame":"ping"}') polite.socket.send('{"frame":"pong"}');
-  });
-  busy.socket.on('message', (data: Buffer) => {
-    if (data.toString() === '{"frame":"ping"}') busy.socket.send('{"frame":"ping"}');
-  });
+  const [polite, busy, silent] = [await follow({}, PONG), await follow({}, PING), await follow()];
   expect(await silent.closed).toBe(4013);
   expect(pings(silent)).toBe(1);
   await eventually(() => pings(polite) >= 3 && pings(busy) >= 3);
@@ -136,12 +134,7 @@ it('one that does not resume is closed with 4500', async () => {
 });
 
 it('one whose key has stopped working without a word is closed with 4503 at the next check', async () => {
-  const [lost, kept] = [await follow(), await follow()];
-  for (const { socket } of [lost, kept]) {
-    socket.on('message', (data: Buffer) => {
-      if (data.toString() === '{"frame":"ping"}') socket.send('{"frame":"pong"}');
-    });
-  }
+  const [lost, kept] = [await follow({}, PONG), await follow({}, PONG)];
   revoked.add(lost.grant.keyId);
   expect(await lost.closed).toBe(4503);
   expect(kept.socket.readyState).toBe(WebSocket.OPEN);

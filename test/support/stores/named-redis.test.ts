@@ -10,6 +10,7 @@ describe('the Redis that REDIS_URL names', { timeout: 120_000 }, () => {
   const claim = (): Promise<void> => claimNamedRedis((line) => said.push(line));
 
   beforeAll(async () => {
+    vi.stubEnv('PARLEY_TEST_REDIS', '');
     server = await startTestRedis();
   }, 120_000);
   afterAll(() => server.stop());

@@ -1,4 +1,4 @@
-import { Kafka, logLevel, Partitioners } from 'kafkajs';
+import { Kafka, logLevel } from 'kafkajs';
 import type { Admin, Consumer, ConsumerConfig, KafkaConfig, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
@@ -6,6 +6,7 @@ import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { kafkaFault } from './kafka-errors.ts';
 import { mendTimers } from './kafkajs-timer.ts';
+import { createPartitioner } from './partitioner.ts';
 
 export interface KafkaOptions {
   /** `host:port`, each; one that answers is enough. */
@@ -37,8 +38,8 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTION_TIMEOUT_MS = 3_000;
 /** kafkajs repeats only for as long as a caller may wait; whoever has more patience repeats the call. */
 const RETRY = { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 };
-/** After that long a request that failed is not sent again: as long as Kafka needs to put another broker in charge. */
-const SEND_AGAIN_MS = 10_000;
+/** After that long a request that failed is not repeated: as long as Kafka needs to put another broker in charge. */
+const PATIENCE_MS = 10_000;
 /** kafkajs waits for answers before it disconnects, also for those that never come. */
 const DISCONNECT_MS = 2_000;
 
@@ -81,21 +82,29 @@ export class KafkaConnection {
   }
 
   /** As `send`, to several topics in one request: all of it is acknowledged, or it is not known what is. */
-  async sendTo(topics: readonly TopicMessages[]): Promise<void> {
-    const deadline = Date.now() + SEND_AGAIN_MS;
+  sendTo(topics: readonly TopicMessages[]): Promise<void> {
+    return this.#patiently(() => this.#sendOnce(topics));
+  }
+
+  /** Repeats what may succeed in a moment. */
+  async #patiently(work: () => Promise<unknown>): Promise<void> {
+    const deadline = Date.now() + PATIENCE_MS;
     for (let failures = 1; ; failures++) {
       try {
-        await this.#sendOnce(topics);
+        await work();
         return;
       } catch (error) {
-        const mayPass = error instanceof Fault && Date.now() < deadline;
+        const fault = kafkaFault(error);
+        const mayPass = fault instanceof Fault && Date.now() < deadline;
         if (mayPass) await pause(backoffMs(failures, { maxMs: 1_000 }), this.#closed.signal);
-        if (!mayPass || this.#closed.signal.aborted) throw error;
+        if (!mayPass || this.#closed.signal.aborted) throw fault;
       }
     }
   }
 
   async #sendOnce(topics: readonly TopicMessages[]): Promise<void> {
+    // Nobody would end the producer that this one made.
+    if (this.#closed.signal.aborted) throw new Fault('stopping', 'The connection to Kafka is closed');
     const connecting = (this.#producer ??= this.#connectProducer());
     try {
       const producer = await connecting;
@@ -110,20 +119,22 @@ export class KafkaConnection {
     }
   }
 
-  /** Makes the topics that are not there. */
+  /** Makes the topics that are not there, and waits until they can be used. */
   ensureTopics(specs: readonly TopicSpec[]): Promise<void> {
     return this.withAdmin(async (admin) => {
       const there = new Set(await admin.listTopics());
       const missing = specs.filter(({ topic }) => !there.has(topic));
       if (missing.length === 0) return;
       await admin.createTopics({
-        waitForLeaders: true,
+        // It gives up where a broker has not heard yet of what another one has made, or where somebody else made it.
+        waitForLeaders: false,
         topics: missing.map(({ topic, partitions, settings = {} }) => ({
           topic,
           numPartitions: partitions,
           configEntries: Object.entries(settings).map(([name, value]) => ({ name, value })),
         })),
       });
+      await this.#patiently(() => admin.fetchTopicMetadata({ topics: missing.map(({ topic }) => topic) }));
     });
   }
 
@@ -166,8 +177,8 @@ export class KafkaConnection {
 
   async #connectProducer(): Promise<Producer> {
     const producer = this.#kafka.producer({
-      // That of Kafka's own clients: anybody who writes or looks up a key finds the same partition.
-      createPartitioner: Partitioners.DefaultPartitioner,
+      // As Kafka's own clients do: anybody who writes or looks up a key finds the same partition.
+      createPartitioner,
       allowAutoTopicCreation: false,
       // It sends again only to brokers that have not answered. What failed on one, and has moved to another that has
       // answered, it leaves out and calls sent.

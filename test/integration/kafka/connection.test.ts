@@ -31,6 +31,17 @@ describe('connection to Kafka', () => {
     expect(topics[0]?.partitions).toHaveLength(3);
   });
 
+  it('has made topics once it says so, also while others make the same and others', async () => {
+    const specs = Array.from({ length: 8 }, (_, n) => ({ topic: `${topic}-${n % 4}`, partitions: 12 }));
+    await Promise.all(
+      specs.map(async (spec) => {
+        await kafka.ensureTopics([spec, { ...spec, topic: `${spec.topic}-more` }]);
+        const { topics } = await kafka.withAdmin((admin) => admin.fetchTopicMetadata({ topics: [spec.topic] }));
+        expect(topics.map(({ partitions }) => partitions.length)).toEqual([12]);
+      }),
+    );
+  });
+
   it('sends messages of a key in their order, call after call', async () => {
     await kafka.ensureTopics([{ topic, partitions: 3 }]);
     for (let n = 0; n < 20; n += 2) {
@@ -56,6 +67,11 @@ describe('connection to Kafka', () => {
     await expect(away.ensureTopics([{ topic, partitions: 1 }])).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(away.savedNote('group', topic)).rejects.toMatchObject({ code: 'store_unavailable' });
     await away.close();
+  });
+
+  it('sends nothing any more once it is closed', async () => {
+    await kafka.close();
+    await expect(kafka.send(topic, [{ key: 'a', value: 'a' }])).rejects.toMatchObject({ code: 'stopping' });
   });
 
   it('asks for no timer of a negative length, which Node warns of', async () => {

@@ -94,7 +94,7 @@ function sharedSource(
 ): SharedSource {
   const refused = metrics.counter(
     'projector_messages_refused_total',
-    'Messages in the topic of the log that are none of ours, or not signed with our secret',
+    'Messages in the topic of the log that are none of ours, not signed with our secret, or not in their place',
   );
   const feed = new KafkaSharedFeed({
     kafka,

@@ -1,13 +1,7 @@
-import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { SharedFeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { HEARTBEAT_MS } from './membership.ts';
 
 type Events = readonly [StoredEvent, ...StoredEvent[]];
-
-/** What a feed makes of events: the other items are its own. */
-interface EventsItem {
-  readonly kind: 'events';
-  readonly events: Events;
-}
 
 interface Waiting {
   readonly events: readonly StoredEvent[];
@@ -19,10 +13,10 @@ interface Waiting {
  *
  * Several batches may wait at once, those of different partitions; together they make one item, up to `maxBatch`.
  */
-export class Handover<Item> {
+export class Handover {
   readonly #maxBatch: number;
   readonly #offers: Waiting[] = [];
-  readonly #told: Item[] = [];
+  readonly #told: SharedFeedItem[] = [];
   #taken: readonly Waiting[] = [];
   #closed = false;
   #failure: { readonly error: unknown } | null = null;
@@ -62,7 +56,7 @@ export class Handover<Item> {
   }
 
   /** An item of the feed's own. It comes after what was acknowledged, and before what is waiting. */
-  tell(item: Item): void {
+  tell(item: SharedFeedItem): void {
     this.#told.push(item);
     this.#changed();
   }
@@ -79,7 +73,7 @@ export class Handover<Item> {
   }
 
   /** Null when closed. @throws what it was failed with */
-  async next(): Promise<Item | EventsItem | null> {
+  async next(): Promise<SharedFeedItem | null> {
     for (const { done } of this.#taken) done.resolve();
     this.#taken = [];
     for (;;) {

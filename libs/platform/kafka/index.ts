@@ -10,13 +10,11 @@
  */
 export { KafkaConnection } from './connection.ts';
 export type { KafkaOptions, TopicSpec } from './connection.ts';
-export { KafkaEventFeed } from './event-feed.kafka.ts';
-export type { KafkaFeedParts } from './event-feed.kafka.ts';
 export { kafkaFault } from './kafka-errors.ts';
 export { leadInTurns } from './leadership.ts';
 export type { LeadershipOptions, Term } from './leadership.ts';
 export { logMessageBody, logMessageHeaders, LogMessages, watermarkHeaders } from './log-message.ts';
-export type { PartitionName, Refusal, Watermark } from './log-message.ts';
+export type { MessagePlace, PartitionName, Refusal, Watermark } from './log-message.ts';
 export { kafkaOptionsOf } from './options.ts';
 export { Relay } from './relay.ts';
 export type { RelayParts, RelayProgress } from './relay.ts';

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { LogMessages } from './log-message.ts';
+import { partitionOf } from './partitioner.ts';
 
 const messages = new LogMessages('a secret of this test only');
 
@@ -16,7 +17,7 @@ const event: StoredEvent = {
   createdMs: Date.UTC(2026, 0, 31),
 };
 
-const place = { topic: 'parley.log', partition: 3 };
+const place = { topic: 'parley.log', partition: partitionOf(event.stream, 12), partitions: 12 };
 const decoded = (message: Parameters<LogMessages['decode']>[0]) => messages.decode(message, place);
 
 interface Change {
@@ -62,6 +63,12 @@ describe('messages of the log', () => {
     expect(new LogMessages('another secret').decode(arrived(), place)).toBe('forged');
   });
 
+  it('are refused as misplaced in every partition but the one that their key belongs to', () => {
+    const taken = Array.from({ length: 12 }, (_, partition) => messages.decode(arrived(), { ...place, partition }));
+    expect(taken.filter((one) => one === 'misplaced')).toHaveLength(11);
+    expect(taken[place.partition]).toEqual(event);
+  });
+
   it.each([
     ['no headers at all', { key: Buffer.from('a'), value: Buffer.from('{}'), headers: {} }],
     ['no value', { ...arrived(), value: null }],
@@ -90,9 +97,10 @@ describe('watermarks', () => {
     expect(mark().partition).toBe(place.partition);
   });
 
-  it('are refused as forged in another partition or topic, where they may not be true', () => {
-    expect(messages.decode(arrived({}, mark()), { ...place, partition: 4 })).toBe('forged');
-    expect(messages.decode(arrived({}, mark()), { ...place, topic: 'another.log' })).toBe('forged');
+  it('are refused as misplaced in another partition or topic, where they may not be true', () => {
+    const elsewhere = { ...place, partition: (place.partition + 1) % place.partitions };
+    expect(messages.decode(arrived({}, mark()), elsewhere)).toBe('misplaced');
+    expect(messages.decode(arrived({}, mark()), { ...place, topic: 'another.log' })).toBe('misplaced');
   });
 
   it('are refused as forged with another position, and from somebody with another secret', () => {
@@ -102,7 +110,7 @@ describe('watermarks', () => {
   });
 
   it('are not made of a signed event that looks like one', () => {
-    const disguised = messages.encode({ ...event, type: 'parley.watermark', stream: 'parley.log/3' });
+    const disguised = messages.encode({ ...event, type: 'parley.watermark', stream: `parley.log/${place.partition}` });
     expect(decoded(arrived({}, disguised))).not.toHaveProperty('watermark');
   });
 });

@@ -9,6 +9,7 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { partitionOf } from './partitioner.ts';
 
 const decimal = z.string().regex(/^(0|[1-9]\d{0,14})$/);
 
@@ -56,13 +57,22 @@ export interface PartitionName {
   readonly partition: number;
 }
 
+/** Where a message was found. */
+export interface MessagePlace extends PartitionName {
+  /** How many the topic has: they say which one a key belongs to. */
+  readonly partitions: number;
+}
+
 /** Says that every event up to `watermark` that belongs into its partition lies before it there. */
 export interface Watermark {
   readonly watermark: GlobalPosition;
 }
 
-/** Why a message is not taken: another product's or a damaged one; or one that was not signed with our secret. */
-export type Refusal = 'foreign' | 'forged';
+/**
+ * Why a message is not taken: another product's or a damaged one; one that was not signed with our secret; or one of
+ * ours in a partition that it does not belong to, where somebody has copied it.
+ */
+export type Refusal = 'foreign' | 'forged' | 'misplaced';
 
 /** Between events or watermarks and messages. Whoever knows the secret can write and check them. */
 export class LogMessages {
@@ -113,10 +123,10 @@ export class LogMessages {
     };
   }
 
-  /** What a message that lies in `place` says, checked against the contract and the secret. */
+  /** What a message that lies in `place` says, checked against the contract, the secret and the place. */
   decode(
     { key, value, headers }: Pick<KafkaMessage, 'key' | 'value' | 'headers'>,
-    place: PartitionName,
+    place: MessagePlace,
   ): StoredEvent | Watermark | Refusal {
     const texts = textsOf(headers ?? {});
     if (value === null) return 'foreign';
@@ -124,8 +134,9 @@ export class LogMessages {
     const mark = watermarkHeaders.safeParse(texts);
     if (mark.success) {
       const { ce_signature: signature, ...signed } = mark.data;
-      const isOurs = isSame(signature, this.#sign(signed, body)) && signed.ce_subject === subjectOf(place);
-      return isOurs ? { watermark: decodePosition(signed.ce_position) } : 'forged';
+      if (!isSame(signature, this.#sign(signed, body))) return 'forged';
+      if (signed.ce_subject !== subjectOf(place)) return 'misplaced';
+      return { watermark: decodePosition(signed.ce_position) };
     }
     const parsed = logMessageHeaders.safeParse(texts);
     if (!parsed.success) return 'foreign';
@@ -133,6 +144,8 @@ export class LogMessages {
     if (!isSame(signature, this.#sign(signed, body))) return 'forged';
     // Our own event under another key would come in an order that is not that of its stream.
     if (key?.toString('utf8') !== signed.ce_subject) return 'forged';
+    // In another partition it would say that everything before it lies there already.
+    if (partitionOf(signed.ce_subject, place.partitions) !== place.partition) return 'misplaced';
     const { data, metadata } = logMessageBody.parse(JSON.parse(body));
     return {
       stream: signed.ce_subject,

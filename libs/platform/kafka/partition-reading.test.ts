@@ -50,6 +50,28 @@ describe('reading of a partition', () => {
     expect(one.next).toBe(10n);
   });
 
+  it('reads the last message again that it has passed, taken or not, when it is in doubt of the topic', () => {
+    const one = reading('5:1004');
+    one.passed(6n, { last: one.fresh(messages(4, 3)).at(0), position });
+    one.doubt();
+    expect([one.next, one.seekTo]).toEqual([7n, 6n]);
+    expect(one.passed(5n, { last: undefined, position })).toBeNull();
+    expect(offsets(one.fresh(messages(6, 2)))).toEqual(['7']);
+    expect(one.passed(7n, { last: undefined, position })).toEqual({ mark: '6:1005', position });
+    one.doubt();
+    expect(one.fresh(messages(7, 1))).toEqual([]);
+    expect(one.passed(7n, { last: undefined, position })).toBeNull();
+    one.doubt();
+    expect(() => one.fresh(messages(7, 2, 2_000))).toThrow(LostError);
+  });
+
+  it('has nothing to doubt of a partition of which it has seen no message', () => {
+    const one = reading('0:');
+    one.doubt();
+    expect(one.seekTo).toBe(0n);
+    expect(offsets(one.fresh(messages(0, 2)))).toEqual(['0', '1']);
+  });
+
   it('is lost where the message before its mark is another one, or gone', () => {
     expect(() => reading('5:1004').fresh(messages(4, 3, 2_000))).toThrow(LostError);
     expect(() => reading('5:').fresh(messages(6, 3))).toThrow(LostError);

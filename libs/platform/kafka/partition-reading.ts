@@ -10,6 +10,14 @@ export class LostError extends Error {
 /** A batch is asked for again so often when it does not follow on the one before. */
 const MOST_HOLES = 3;
 
+/** Behind a message of a partition. */
+interface Place {
+  /** The offset that follows on the message. */
+  readonly next: bigint;
+  /** Of the message, in milliseconds as a text; empty while that is not known. */
+  readonly time: string;
+}
+
 /**
  * Where a member is in one partition: it goes on without a hole from a mark, `offset:time`, of which the message
  * before the offset is read again. That has to be the same message, told by the time that Kafka has for it; without a
@@ -18,17 +26,22 @@ const MOST_HOLES = 3;
 export class PartitionReading {
   #next: bigint;
   /** Behind the last message that was taken. */
-  #marked: bigint;
-  /** Of the message before `marked`, in milliseconds as a text; empty while that is not known. */
-  #time: string;
+  #mark: Place;
+  /** Behind the last message that was passed, by which the topic is known. */
+  #seen: Place;
+  /** The last message of the batch that is being dealt with. */
+  #last: KafkaMessage | undefined;
+  /** The mark that was given or told last. */
+  #told: string;
   #isKnown: boolean;
   #position: GlobalPosition;
   #holes = 0;
 
   constructor({ mark, position }: Omit<ShareMark, 'share'>) {
     const [offset = '0', time = ''] = mark.split(':');
-    this.#next = this.#marked = BigInt(offset);
-    this.#time = time;
+    this.#next = BigInt(offset);
+    this.#mark = this.#seen = { next: this.#next, time };
+    this.#told = mark;
     this.#isKnown = this.#next === 0n;
     this.#position = position;
   }
@@ -44,7 +57,13 @@ export class PartitionReading {
 
   /** Where to read from: while the topic is not known to be the same, one message before. */
   get seekTo(): bigint {
-    return this.#isKnown ? this.#next : this.#next - 1n;
+    return this.#isKnown ? this.#next : this.#seen.next - 1n;
+  }
+
+  /** The topic may be another one by now: the last message of it that was passed is to be read again. */
+  doubt(): void {
+    this.#next = this.#seen.next;
+    this.#isKnown = this.#next === 0n;
   }
 
   /** @throws LostError where Kafka has deleted what follows, or has not got so far */
@@ -74,13 +93,15 @@ export class PartitionReading {
    */
   fresh(messages: readonly KafkaMessage[]): readonly KafkaMessage[] {
     const following = messages.filter(({ offset }) => BigInt(offset) >= this.seekTo);
+    this.#last = following.at(-1);
     const [first, ...rest] = following;
     if (this.#isKnown || first === undefined) return following;
-    if (BigInt(first.offset) !== this.seekTo || (this.#time !== '' && first.timestamp !== this.#time)) {
+    const { next, time } = this.#seen;
+    if (BigInt(first.offset) !== this.seekTo || (time !== '' && first.timestamp !== time)) {
       throw new LostError(`the message at offset ${this.seekTo} is not the one that it was: the topic is another one`);
     }
     this.#isKnown = true;
-    this.#time = first.timestamp;
+    if (time === '') this.#mark = this.#seen = { next, time: first.timestamp };
     return rest;
   }
 
@@ -89,7 +110,7 @@ export class PartitionReading {
    *
    * @param news.last the last message that was taken. Those that are refused do not move the mark: whoever has the wrong
    *   secret refuses all, and they must be there still for the one with the right secret
-   * @returns the mark behind it; null where there is none yet
+   * @returns the mark behind it; null where there is none yet, or nothing has changed
    */
   passed(
     lastOffset: bigint,
@@ -97,12 +118,15 @@ export class PartitionReading {
   ): { readonly mark: string; readonly position: GlobalPosition } | null {
     if (!this.#isKnown) return null;
     this.#holes = 0;
+    if (this.#last !== undefined) this.#seen = behind(this.#last);
+    if (last !== undefined) this.#mark = behind(last);
+    const mark = `${this.#mark.next}:${this.#mark.time}`;
+    if (lastOffset < this.#next && mark === this.#told) return null;
     if (lastOffset >= this.#next) this.#next = lastOffset + 1n;
     this.#position = position;
-    if (last !== undefined) {
-      this.#marked = BigInt(last.offset) + 1n;
-      this.#time = last.timestamp;
-    }
-    return { mark: `${this.#marked}:${this.#time}`, position };
+    this.#told = mark;
+    return { mark, position };
   }
 }
+
+const behind = ({ offset, timestamp }: KafkaMessage): Place => ({ next: BigInt(offset) + 1n, time: timestamp });

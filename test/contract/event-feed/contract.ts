@@ -27,27 +27,16 @@ export interface FeedUnderTest {
   stop(): Promise<void>;
 }
 
-export interface SuiteOptions {
-  /** Why the feed does not say how far it has come where no event matches, if it cannot. */
-  readonly noCheckpoints?: string;
-  /** How long setting it up may take. Default: the runner's. */
-  readonly setUpMs?: number;
-  /** How often the feed is cut off in one test. Default 3. */
-  readonly interruptions?: number;
-  /** How long anything may take to be delivered. Default 15,000. */
-  readonly deliveryMs?: number;
-}
+const DELIVERY_MS = 15_000;
+/** How often the feed is cut off in one test. */
+const INTERRUPTIONS = 3;
 
-export function describeEventFeed(
-  adapter: string,
-  setUp: () => Promise<FeedUnderTest>,
-  { noCheckpoints, setUpMs, interruptions = 3, deliveryMs = 15_000 }: SuiteOptions = {},
-): void {
-  describe(`event feed: ${adapter}`, { timeout: deliveryMs * 6 }, () => {
+export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnderTest>): void {
+  describe(`event feed: ${adapter}`, { timeout: DELIVERY_MS * 6 }, () => {
     let under: FeedUnderTest;
     beforeAll(async () => {
       under = await setUp();
-    }, setUpMs);
+    });
     afterAll(() => under.stop());
 
     /** Appends one after another, so that the streams' events lie in the log in this order. */
@@ -56,7 +45,7 @@ export function describeEventFeed(
       if (appended.kind !== 'appended' || !appended.position) throw new Error(`not appended to ${stream}`);
       return appended.position;
     };
-    const reader = (options: Partial<FeedOptions>) => new Reader(under.feed, options, deliveryMs);
+    const reader = (options: Partial<FeedOptions>) => new Reader(under.feed, options);
 
     test('delivers the history of the streams asked for, every field of it, and nothing else', async () => {
       const [prefix, other] = [newPrefix(), newPrefix()];
@@ -141,7 +130,7 @@ export function describeEventFeed(
       expect(history.flatMap((item) => (item.kind === 'events' ? item.events : []))).toHaveLength(900);
     });
 
-    test.skipIf(noCheckpoints)('says how far it has come where no event matches', async () => {
+    test('says how far it has come where no event matches', async () => {
       const [prefix, other] = [newPrefix(), newPrefix()];
       await append(`${prefix}a`, NO_EVENTS, numberedEvents(1));
       const last = await append(`${other}x`, NO_EVENTS, numberedEvents(2000));
@@ -154,23 +143,20 @@ export function describeEventFeed(
       expect(following.events).toHaveLength(1);
     });
 
-    test.skipIf(noCheckpoints)(
-      'a checkpoint never lies before an event that was delivered, nor after one that was not',
-      async () => {
-        const [prefix, other] = [newPrefix(), newPrefix()];
-        for (let round = 0; round < 10; round++) {
-          await append(`${other}${round}`, NO_EVENTS, numberedEvents(300));
-          await append(`${prefix}${round}`, NO_EVENTS, numberedEvents(50));
-        }
-        const { items } = await reader({ streamPrefixes: [prefix], maxBatch: 20 }).untilCaughtUp();
-        const places = items.flatMap((item) => {
-          if (item.kind === 'checkpoint') return [item.position];
-          return item.kind === 'events' ? item.events.map(positionOf) : [];
-        });
-        expect(items.some((item) => item.kind === 'checkpoint')).toBe(true);
-        expect(places.toSorted(comparePositions)).toEqual(places);
-      },
-    );
+    test('a checkpoint never lies before an event that was delivered, nor after one that was not', async () => {
+      const [prefix, other] = [newPrefix(), newPrefix()];
+      for (let round = 0; round < 10; round++) {
+        await append(`${other}${round}`, NO_EVENTS, numberedEvents(300));
+        await append(`${prefix}${round}`, NO_EVENTS, numberedEvents(50));
+      }
+      const { items } = await reader({ streamPrefixes: [prefix], maxBatch: 20 }).untilCaughtUp();
+      const places = items.flatMap((item) => {
+        if (item.kind === 'checkpoint') return [item.position];
+        return item.kind === 'events' ? item.events.map(positionOf) : [];
+      });
+      expect(items.some((item) => item.kind === 'checkpoint')).toBe(true);
+      expect(places.toSorted(comparePositions)).toEqual(places);
+    });
 
     test('a consumer that is slow gets everything all the same, and no hurry', async () => {
       const prefix = newPrefix();
@@ -194,7 +180,7 @@ export function describeEventFeed(
       await append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
       const following = reader({ streamPrefixes: [prefix] });
       await following.untilCaughtUp({ goOn: true });
-      for (let round = 1; round <= interruptions; round++) {
+      for (let round = 1; round <= INTERRUPTIONS; round++) {
         await under.interrupt();
         await eventually(() => append(`${prefix}a`, streamRevision(round * 10 - 1), numberedEvents(10, round * 10)));
         await following.until((seen) => seen.at(-1)?.revision === round * 10 + 9);
@@ -202,7 +188,7 @@ export function describeEventFeed(
       await following.stop();
       // At least once, but never out of order: a repetition may only go back, not skip.
       const firstSight = [...new Set(revisionsOf(following.events, `${prefix}a`))];
-      expect(firstSight).toEqual(numbers((interruptions + 1) * 10));
+      expect(firstSight).toEqual(numbers((INTERRUPTIONS + 1) * 10));
     });
 
     test('ends at once when it is aborted: before it starts, while it waits, and between two items', async () => {
@@ -272,13 +258,11 @@ class Reader {
   readonly items: FeedItem[] = [];
   readonly #abort = new AbortController();
   readonly #done: Promise<void>;
-  readonly #deliveryMs: number;
   #failure: { readonly error: unknown } | undefined;
   #gate: Promise<void> | undefined;
   #open: (() => void) | undefined;
 
-  constructor(feed: EventFeed, options: Partial<FeedOptions>, deliveryMs: number) {
-    this.#deliveryMs = deliveryMs;
+  constructor(feed: EventFeed, options: Partial<FeedOptions>) {
     const { signal } = this.#abort;
     this.#done = this.#consume(feed.subscribe({ from: 'start', streamPrefixes: [], signal, ...options }));
   }
@@ -303,7 +287,7 @@ class Reader {
         if (this.#failure) return true;
         return condition(this.events, this.items);
       },
-      { timeoutMs: this.#deliveryMs },
+      { timeoutMs: DELIVERY_MS },
     );
     if (this.#failure) throw this.#failure.error;
   }

@@ -268,7 +268,7 @@ async function decodedPartitions() {
   const { topics: found } = await kafka.withAdmin((admin) => admin.fetchTopicMetadata({ topics: [topics.log] }));
   const partitions: (StoredEvent | Watermark)[][] = Array.from({ length: found[0]?.partitions.length ?? 0 }, () => []);
   for (const message of await readTopic(broker.brokers, topics.log)) {
-    const decoded = messages.decode(message, { topic: topics.log, partition: message.partition });
+    const decoded = messages.decode(message, message);
     if (typeof decoded === 'string') throw new Error(`a ${decoded} message`);
     partitions[message.partition]?.push(decoded);
   }

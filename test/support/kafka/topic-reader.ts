@@ -2,7 +2,7 @@
 import { Kafka, logLevel } from 'kafkajs';
 import type { KafkaMessage } from 'kafkajs';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import type { LogMessages } from '#libs/platform/kafka/index.ts';
+import type { LogMessages, MessagePlace } from '#libs/platform/kafka/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '../eventually.ts';
 
@@ -13,13 +13,13 @@ export async function readEvents(
   messages: LogMessages,
 ): Promise<readonly StoredEvent[]> {
   return (await readTopic(brokers, topic)).flatMap((message) => {
-    const decoded = messages.decode(message, { topic, partition: message.partition });
+    const decoded = messages.decode(message, message);
     if (typeof decoded === 'string') throw new Error(`a ${decoded} message`);
     return 'watermark' in decoded ? [] : [decoded];
   });
 }
 
-export type TopicMessage = KafkaMessage & { readonly partition: number };
+export type TopicMessage = KafkaMessage & MessagePlace;
 
 /** Every message that a topic holds now, in the order of each partition. */
 export async function readTopic(brokers: readonly string[], topic: string): Promise<readonly TopicMessage[]> {
@@ -38,7 +38,8 @@ export async function readTopic(brokers: readonly string[], topic: string): Prom
     await consumer.run({
       autoCommit: false,
       eachBatch: async ({ batch: { messages, partition } }) => {
-        for (const message of messages) found.set(`${partition}/${message.offset}`, { ...message, partition });
+        const place = { topic, partition, partitions: ends.length };
+        for (const message of messages) found.set(`${partition}/${message.offset}`, { ...message, ...place });
       },
     });
     await eventually(() => found.size >= wanted, { timeoutMs: 30_000 });

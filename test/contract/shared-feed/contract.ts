@@ -1,0 +1,372 @@
+/**
+ * What every adapter of `SharedFeed` must do. An adapter's test file calls `describeSharedFeed` with the way to set up
+ * its feed; the log behind it may hold events of other tests.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { comparePositions } from '#libs/platform/eventstore/index.ts';
+import type { EventToAppend, SharedFeed, SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { logEvent, numberedEvents } from '#test/support/log-events.ts';
+import { Marks, numberOf, Subscriber } from './subscriber.ts';
+
+export interface SharedFeedUnderTest {
+  /** Whoever subscribes to the same one shares; those of different ones have nothing to do with each other. */
+  newFeed(): SharedFeed;
+  /** Writes to the log; resolves when that has come to the feed. */
+  append(stream: string, from: StreamRevision, events: readonly EventToAppend[]): Promise<void>;
+  /** Position of the last event of the log. */
+  head(): Promise<GlobalPosition | null>;
+  /** Resolves when nothing of what was appended may come to the feed once more. */
+  settled(): Promise<void>;
+  /** Cuts the feed off from where it reads, and lets it back. */
+  interrupt(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface SuiteOptions {
+  /** How long setting it up may take. Default: the runner's. */
+  readonly setUpMs?: number;
+  /** How long anything may take to be delivered. Default 15,000. */
+  readonly deliveryMs?: number;
+}
+
+export function describeSharedFeed(
+  adapter: string,
+  setUp: () => Promise<SharedFeedUnderTest>,
+  { setUpMs, deliveryMs = 15_000 }: SuiteOptions = {},
+): void {
+  describe(`shared feed: ${adapter}`, { timeout: deliveryMs * 6 }, () => {
+    let under: SharedFeedUnderTest;
+    beforeAll(async () => {
+      under = await setUp();
+      // Shares begin once there is something in all of them.
+      await under.append(`${newPrefix()}a`, NO_EVENTS, numberedEvents(1));
+    }, setUpMs);
+    afterAll(() => under.stop());
+
+    /** From here on. */
+    const begin = async () => {
+      const feed = under.newFeed();
+      const ends = await eventually(
+        async () => {
+          const found = await feed.ends();
+          if (found === null) throw new Error('it has no ends');
+          return found;
+        },
+        { timeoutMs: deliveryMs },
+      );
+      const position = (await under.head())!;
+      const marks = new Marks(ends.map((end) => ({ ...end, position })));
+      const subscribe = (options: Partial<SharedFeedOptions>) => new Subscriber(feed, marks, options, deliveryMs);
+      return { feed, marks, subscribe };
+    };
+
+    test('delivers what follows the marks of the streams asked for, every field of it, and nothing else', async () => {
+      const [prefix, other] = [newPrefix(), newPrefix()];
+      await under.append(`${prefix}before`, NO_EVENTS, numberedEvents(1));
+      await under.settled();
+      const { subscribe } = await begin();
+      const events = [logEvent({ text: 'grüße', list: [1, null] }), logEvent({ n: 2 }, 'Other.v2')];
+      await under.append(`${prefix}a`, NO_EVENTS, events);
+      await under.append(`${other}x`, NO_EVENTS, numberedEvents(3));
+      const [single] = numberedEvents(1);
+      await under.append(`${prefix}b`, NO_EVENTS, [single!]);
+      const subscriber = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
+      await subscriber.stop();
+      expect(firstSights(subscriber.events).map(withoutServersOwn)).toEqual([
+        { stream: `${prefix}a`, revision: 0, ...events[0] },
+        { stream: `${prefix}a`, revision: 1, ...events[1] },
+        { stream: `${prefix}b`, revision: 0, ...single },
+      ]);
+      for (const event of subscriber.events) expect(Math.abs(event.createdMs - Date.now())).toBeLessThan(600_000);
+    });
+
+    test('delivers several prefixes, and a prefix is not a pattern', async () => {
+      const [one, two] = [newPrefix(), newPrefix()];
+      const { subscribe } = await begin();
+      for (const stream of [`${one}a`, `${two}b`, `x${one}c`, `${one.replace('-', '.')}d`]) {
+        await under.append(stream, NO_EVENTS, numberedEvents(1));
+      }
+      const subscriber = await subscribe({ streamPrefixes: [one, two] }).until((it) => it.has('caught-up'));
+      await subscriber.stop();
+      expect(firstSights(subscriber.events).map(({ stream }) => stream)).toEqual([`${one}a`, `${two}b`].toSorted());
+    });
+
+    test('goes on live after what was there, in the order of each stream and without holes', async () => {
+      const prefix = newPrefix();
+      const { subscribe } = await begin();
+      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
+      const subscriber = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
+      for (let n = 10; n < 60; n += 5) await under.append(`${prefix}a`, streamRevision(n - 1), numberedEvents(5, n));
+      await under.append(`${prefix}b`, NO_EVENTS, numberedEvents(3));
+      await subscriber.until(({ events }) => firstSights(events).length >= 63);
+      await subscriber.stop();
+      expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(60));
+      expect(revisionsOf(subscriber.events, `${prefix}b`)).toEqual(numbers(3));
+    });
+
+    test('goes on from the marks that it has told, with nothing of what lies before them', async () => {
+      const prefix = newPrefix();
+      const { marks, subscribe } = await begin();
+      for (const part of ['a', 'b', 'c']) {
+        const stream = `${prefix}${part}`;
+        await under.append(stream, NO_EVENTS, numberedEvents(20));
+        await under.settled();
+        const head = (await under.head())!;
+        const subscriber = subscribe({ streamPrefixes: [prefix] });
+        await subscriber.until(() => comparePositions(marks.least, head) >= 0);
+        await subscriber.stop();
+        expect(new Set(subscriber.events.map((event) => event.stream))).toEqual(new Set([stream]));
+        expect(revisionsOf(subscriber.events, stream)).toEqual(numbers(20));
+      }
+    });
+
+    test('never says that it has brought a share further than it has, and says it where no event matches', async () => {
+      const [prefix, other] = [newPrefix(), newPrefix()];
+      const { marks, subscribe } = await begin();
+      for (let round = 0; round < 10; round++) {
+        await under.append(`${other}${round}`, NO_EVENTS, numberedEvents(100));
+        await under.append(`${prefix}${round}`, NO_EVENTS, numberedEvents(20));
+      }
+      await under.append(`${other}x`, NO_EVENTS, numberedEvents(10));
+      const head = (await under.head())!;
+      const from = marks.all;
+      const subscriber = subscribe({ streamPrefixes: [prefix], maxBatch: 7 });
+      await subscriber.until(() => comparePositions(marks.least, head) >= 0);
+      await subscriber.stop();
+      const all = firstSights(subscriber.events);
+      expect(all).toHaveLength(200);
+      const told = new Marks(from);
+      const delivered = new Set<string>();
+      for (const item of subscriber.items) {
+        if (item.kind === 'events') for (const { id } of item.events) delivered.add(id);
+        if (item.kind !== 'reached') continue;
+        told.note(item.marks);
+        const due = all.filter(({ position }) => comparePositions(position!, told.least) <= 0);
+        expect(due.filter(({ id }) => !delivered.has(id))).toEqual([]);
+      }
+      const reached = subscriber.items.flatMap((item) => (item.kind === 'reached' ? item.marks : []));
+      for (const share of marks.shares) {
+        const steps = reached.filter((one) => one.share === share);
+        const positions = steps.map(({ position }) => position);
+        expect(positions.toSorted(comparePositions)).toEqual(positions);
+        expect(steps.every(({ behind }) => Number.isSafeInteger(behind) && behind >= 0)).toBe(true);
+      }
+    });
+
+    test('no item holds more events than asked for, whatever the size', async () => {
+      const prefix = newPrefix();
+      const { marks } = await begin();
+      for (const part of ['a', 'b', 'c']) await under.append(`${prefix}${part}`, NO_EVENTS, numberedEvents(100));
+      for (const maxBatch of [1, 7, 500]) {
+        const options = { streamPrefixes: [prefix], maxBatch };
+        const subscriber = new Subscriber(under.newFeed(), new Marks(marks.all), options, deliveryMs);
+        await subscriber.until((one) => one.has('caught-up'));
+        await subscriber.stop();
+        const sizes = subscriber.items.flatMap((item) => (item.kind === 'events' ? [item.events.length] : []));
+        expect(Math.max(...sizes)).toBeLessThanOrEqual(maxBatch);
+        expect(firstSights(subscriber.events)).toHaveLength(300);
+      }
+    });
+
+    test('says that it has caught up once what was there is delivered, and not before', async () => {
+      const prefix = newPrefix();
+      const { subscribe } = await begin();
+      for (const part of ['a', 'b', 'c']) await under.append(`${prefix}${part}`, NO_EVENTS, numberedEvents(200));
+      const subscriber = await subscribe({ streamPrefixes: [prefix], maxBatch: 10 }).until((one) =>
+        one.has('caught-up'),
+      );
+      await subscriber.stop();
+      const end = subscriber.items.findIndex(({ kind }) => kind === 'caught-up');
+      const history = subscriber.items.slice(0, end).flatMap((item) => (item.kind === 'events' ? item.events : []));
+      expect(firstSights(history)).toHaveLength(600);
+    });
+
+    test('a subscriber that is slow gets everything all the same, and no hurry', async () => {
+      const prefix = newPrefix();
+      const { marks, subscribe } = await begin();
+      for (let n = 0; n < 2_000; n += 500) {
+        await under.append(`${prefix}a`, streamRevision(n - 1), numberedEvents(500, n));
+      }
+      const head = (await under.head())!;
+      const subscriber = subscribe({ streamPrefixes: [prefix], maxBatch: 50 });
+      subscriber.hold();
+      await subscriber.until(({ events }) => events.length > 0);
+      expect(subscriber.events.length).toBeLessThanOrEqual(50);
+      subscriber.release();
+      await subscriber.until(() => comparePositions(marks.least, head) >= 0);
+      await subscriber.stop();
+      expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(2_000));
+    });
+
+    test('delivers again what was taken and not acknowledged by asking for more', async () => {
+      const prefix = newPrefix();
+      const { marks, subscribe } = await begin();
+      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
+      const first = subscribe({ streamPrefixes: [prefix], maxBatch: 4 });
+      first.hold();
+      await first.until(({ events }) => events.length > 0);
+      const ended = first.stop();
+      first.release();
+      await ended;
+      expect(first.events.length).toBeLessThanOrEqual(4);
+      expect(comparePositions(marks.least, first.events[0]!.position!)).toBeLessThan(0);
+      const next = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
+      await next.stop();
+      expect(revisionsOf(next.events, `${prefix}a`)).toEqual(numbers(10));
+    });
+
+    test('a subscriber may leave in the middle and come back as another', async () => {
+      const prefix = newPrefix();
+      const { feed, marks, subscribe } = await begin();
+      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(30));
+      const { signal } = new AbortController();
+      const seen: StoredEvent[] = [];
+      for (let round = 0; round < 5; round++) {
+        const items = feed.subscribe({ streamPrefixes: [prefix], maxBatch: 3, signal, marks: async () => marks.all });
+        for await (const item of items) {
+          if (item.kind === 'reached') marks.note(item.marks);
+          if (item.kind !== 'events') continue;
+          seen.push(...item.events);
+          break;
+        }
+      }
+      expect(seen.length).toBeGreaterThan(0);
+      const last = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
+      await last.stop();
+      expect(revisionsOf([...seen, ...last.events], `${prefix}a`)).toEqual(numbers(30));
+    });
+
+    test('gives each share to one of its subscribers, and to another once that has gone', async () => {
+      const prefix = newPrefix();
+      const { marks, subscribe } = await begin();
+      const subscribers = [subscribe({ streamPrefixes: [prefix] }), subscribe({ streamPrefixes: [prefix] })];
+      const [leaving, staying] = [subscribers[0]!, subscribers[1]!];
+      const sharesOfBoth = () => subscribers.flatMap(({ shares }) => shares).toSorted();
+      await leaving.until(({ shares }) => shares.length > 0 && shares.length < marks.shares.length);
+      await staying.until(({ shares }) => shares.length > 0 && sharesOfBoth().length === marks.shares.length);
+      expect(sharesOfBoth()).toEqual(marks.shares);
+
+      const streams = Array.from({ length: 24 }, (_, n) => `${prefix}${n}`);
+      for (const stream of streams) await under.append(stream, NO_EVENTS, numberedEvents(3));
+      const both = () => firstSights(subscribers.flatMap(({ events }) => events));
+      await staying.until(() => both().length === 72);
+      for (const { events } of subscribers) expect(events.length).toBeGreaterThan(0);
+      for (const stream of streams) expect(revisionsOf(both(), stream)).toEqual(numbers(3));
+
+      await leaving.stop();
+      await staying.until(({ shares }) => shares.length === marks.shares.length);
+      for (const stream of streams) await under.append(stream, streamRevision(2), numberedEvents(1, 3));
+      const news = () => firstSights(staying.events).filter(({ revision }) => revision === 3);
+      await staying.until(() => news().length === 24);
+      await staying.stop();
+      expect(news().map(({ stream }) => stream)).toEqual(streams.toSorted());
+    });
+
+    test('those who do not share do not take events from each other', async () => {
+      const prefix = newPrefix();
+      const alone = [await begin(), await begin()];
+      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(50));
+      const subscribers = alone.map(({ subscribe }) => subscribe({ streamPrefixes: [prefix] }));
+      for (const subscriber of subscribers) {
+        await subscriber.until((one) => one.has('caught-up'));
+        await subscriber.stop();
+        expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(50));
+      }
+    });
+
+    test('goes on after an interruption from what was dealt with', async () => {
+      const prefix = newPrefix();
+      const { subscribe } = await begin();
+      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
+      const subscriber = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
+      await under.interrupt();
+      await under.append(`${prefix}a`, streamRevision(9), numberedEvents(10, 10));
+      await subscriber.until(({ events }) => events.some(({ revision }) => revision === 19));
+      await subscriber.stop();
+      expect(subscriber.has('lost')).toBe(false);
+      expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(20));
+    });
+
+    test('asks for the marks again where they could not be had', async () => {
+      const prefix = newPrefix();
+      const { marks, subscribe } = await begin();
+      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(5));
+      let asked = 0;
+      const subscriber = subscribe({
+        streamPrefixes: [prefix],
+        marks: async () => {
+          if (++asked <= 2) throw new Error('the store of the marks is away');
+          return marks.all;
+        },
+      });
+      await subscriber.until((one) => one.has('caught-up'));
+      await subscriber.stop();
+      expect(asked).toBeGreaterThan(2);
+      expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(5));
+    });
+
+    test('says that it is lost, and ends, where it has not got what follows a mark', async () => {
+      const { feed, marks } = await begin();
+      const ahead = marks.all.map((one) => ({ ...one, mark: `${numberOf(one.mark) + 1_000_000n}:` }));
+      const subscriber = new Subscriber(feed, new Marks(ahead), { streamPrefixes: ['a-'] }, deliveryMs);
+      await subscriber.until((one) => one.has('lost'));
+      await subscriber.stop();
+      expect(subscriber.items.at(-1)?.kind).toBe('lost');
+      expect(subscriber.events).toEqual([]);
+    });
+
+    test('ends at once when it is aborted: before it starts, while it waits, and between two items', async () => {
+      const prefix = newPrefix();
+      const { feed, marks, subscribe } = await begin();
+      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(50));
+      const aborted = { streamPrefixes: [prefix], signal: AbortSignal.abort(), marks: async () => marks.all };
+      for await (const item of feed.subscribe(aborted)) expect.unreachable(`yielded ${item.kind}`);
+
+      const between = subscribe({ streamPrefixes: [prefix], maxBatch: 1 });
+      between.hold();
+      await between.until(({ events }) => events.length > 0);
+      const ended = between.stop();
+      between.release();
+      await ended;
+      expect(between.events.length).toBeLessThan(50);
+
+      const waiting = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
+      await waiting.stop();
+    });
+
+    test('a feed of everything, of system streams or of empty batches cannot be asked for', async () => {
+      const { subscribe } = await begin();
+      for (const wrong of [
+        { streamPrefixes: [] },
+        { streamPrefixes: [''] },
+        { streamPrefixes: ['$ce-'] },
+        { maxBatch: 0 },
+      ]) {
+        const subscriber = subscribe({ streamPrefixes: ['a-'], ...wrong });
+        await expect(subscriber.until(() => false)).rejects.toThrow(/no prefix|a feed needs|no batch size/);
+      }
+    });
+  });
+}
+
+const newPrefix = () => `shared${newId().replaceAll('-', '')}-`;
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+/** By stream, each event once, in the order in which they came for the first time. */
+function firstSights(events: readonly StoredEvent[]): readonly StoredEvent[] {
+  const byId = new Map<string, StoredEvent>();
+  for (const event of events) if (!byId.has(event.id)) byId.set(event.id, event);
+  return [...byId.values()].toSorted((a, b) => (a.stream < b.stream ? -1 : a.stream > b.stream ? 1 : 0));
+}
+
+function revisionsOf(events: readonly StoredEvent[], stream: string): number[] {
+  return firstSights(events.filter((event) => event.stream === stream)).map(({ revision }) => revision);
+}
+
+function withoutServersOwn({ stream, revision, id, type, data, metadata }: StoredEvent) {
+  return { stream, revision, id, type, data, metadata };
+}

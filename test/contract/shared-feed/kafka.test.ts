@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { streamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { comparePositions, connectEventStore, decodePosition } from '#libs/platform/eventstore/index.ts';
+import type { SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import type { Refusal } from '#libs/platform/kafka/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
+import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
+import { describeGroup } from '#test/support/kafka/group.ts';
+import { logMetadata } from '#test/support/log-events.ts';
+import { describeSharedFeed } from './contract.ts';
+import { Marks, Subscriber } from './subscriber.ts';
+
+const messages = new LogMessages('a secret of this test only');
+const DELIVERY_MS = 60_000;
+const WAIT = { timeoutMs: DELIVERY_MS, everyMs: 20 };
+
+describeSharedFeed(
+  'Kafka',
+  async () => {
+    const [broker, server] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
+    const { store, feed, close } = connectEventStore({ url: server.url });
+    const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 2_000 });
+    const topics = logTopics(`test-${newId()}`);
+    const relay = new Relay({ feed, kafka, messages, topics, onProblem: () => undefined });
+    const relaying = new AbortController();
+    const relayed = relay.run(relaying.signal);
+    await eventually(() => relay.progress.phase === 'active', WAIT);
+    return {
+      newFeed: () => new KafkaSharedFeed({ kafka, messages, topic: topics.log, groupId: `test-${newId()}` }),
+      async append(...call) {
+        const result = await store.append(...call);
+        if (result.kind !== 'appended' || result.position === null) throw new Error(`not appended: ${result.kind}`);
+        const { position } = result;
+        await eventually(() => comparePositions(relay.progress.position ?? START, position) >= 0, {
+          timeoutMs: DELIVERY_MS,
+          everyMs: 5,
+        });
+      },
+      head: () => feed.head(),
+      async settled() {
+        const head = await feed.head();
+        await eventually(async () => {
+          const saved = await kafka.savedNote(topics.relayGroup, topics.relayLock);
+          return comparePositions(saved === null ? START : decodePosition(saved), head ?? START) >= 0;
+        }, WAIT);
+      },
+      interrupt: () => broker.restart(),
+      async stop() {
+        relaying.abort();
+        await relayed;
+        await kafka.close();
+        await close();
+        await Promise.all([broker.stop(), server.stop()]);
+      },
+    };
+  },
+  { setUpMs: KAFKA_START_MS, deliveryMs: DELIVERY_MS },
+);
+
+const START = { commit: 0n, prepare: 0n };
+
+describe('shared feed: Kafka, in a topic that holds what somebody has put there', { timeout: 180_000 }, () => {
+  const PARTITIONS = 3;
+  let broker: TestKafkaProcess;
+  let kafka: KafkaConnection;
+  let topic: string;
+
+  beforeAll(async () => {
+    broker = await startTestKafkaProcess();
+    kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
+  }, KAFKA_START_MS);
+  afterAll(async () => {
+    await kafka?.close();
+    await broker?.stop();
+  });
+
+  it('has no ends where there is no topic, nor while a partition of it is empty', async () => {
+    const { feed } = await begin({ partitions: 0 });
+    expect(await feed.ends()).toBeNull();
+    await makeTopic();
+    expect(await feed.ends()).toBeNull();
+    await kafka.send(topic, [events(1)[0]!]);
+    expect(await feed.ends()).toBeNull();
+    for (let partition = 0; partition < PARTITIONS; partition++) {
+      await kafka.send(topic, [messages.encodeWatermark({ topic, partition }, START)]);
+    }
+    expect((await feed.ends())?.map(({ share }) => share).toSorted()).toEqual(['0', '1', '2']);
+  });
+
+  it('drops what is foreign or forged, and what was copied to where it does not belong, and counts it', async () => {
+    const { marks, refused, subscribe } = await begin();
+    const [event] = events(1);
+    const far = { commit: 2n ** 62n, prepare: 2n ** 62n };
+    const copies = Array.from({ length: PARTITIONS }, (_, partition) => ({ ...event!, partition }));
+    await kafka.send(topic, [
+      ...copies,
+      { key: 'test-a', value: 'not even JSON' },
+      new LogMessages('another secret').encodeWatermark({ topic, partition: 0 }, far),
+      { ...messages.encodeWatermark({ topic, partition: 1 }, far), partition: 2 },
+    ]);
+    const subscriber = await subscribe().until((one) => one.has('caught-up'));
+    await subscriber.stop();
+    expect(subscriber.events.map(({ stream }) => stream)).toEqual(['test-a']);
+    expect(refused.toSorted()).toEqual(['foreign', 'forged', 'misplaced', 'misplaced', 'misplaced']);
+    const moved = marks.all.filter(({ position }) => comparePositions(position, START) > 0);
+    expect(moved.map(({ position }) => position)).toEqual([positionAt(1)]);
+  });
+
+  it('is lost where the topic was deleted, made and filled again between two fetches', async () => {
+    const { subscribe } = await begin();
+    await kafka.send(topic, events(3));
+    const subscriber = subscribe();
+    subscriber.hold();
+    await subscriber.until(({ events: { length } }) => length > 0);
+    await kafka.withAdmin((admin) => admin.deleteTopics({ topics: [topic] }));
+    await makeTopic();
+    await kafka.send(topic, events(20, 3));
+    subscriber.release();
+    await subscriber.until((one) => one.has('lost'));
+    await subscriber.stop();
+    expect(subscriber.events.every(({ revision }) => revision < 3)).toBe(true);
+  });
+
+  it('is lost where the topic has not as many partitions as the marks know of', async () => {
+    const { marks, subscribe } = await begin();
+    const fewer = await subscribe({
+      marks: async () => [...marks.all, { share: `${PARTITIONS}`, mark: '0:', position: START }],
+    }).until((one) => one.has('lost'));
+    await fewer.stop();
+    await kafka.withAdmin((admin) => admin.createPartitions({ topicPartitions: [{ topic, count: PARTITIONS + 1 }] }));
+    const more = await subscribe().until((one) => one.has('lost'));
+    await more.stop();
+    for (const { items } of [fewer, more]) expect(items.map(({ kind }) => kind)).toEqual(['lost']);
+  });
+
+  it('leaves no member behind when it is ended while it begins', async () => {
+    const { groupId, subscribe } = await begin();
+    for (let round = 0; round < 12; round++) {
+      const subscriber = subscribe();
+      for (let turn = 0; turn < round * 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await subscriber.stop();
+    }
+    await eventually(async () => {
+      expect((await describeGroup(broker.brokers, groupId, topic)).members).toEqual([]);
+    }, WAIT);
+  });
+
+  async function begin({ partitions = PARTITIONS } = {}) {
+    topic = `test-${newId()}`;
+    const groupId = `test-${newId()}`;
+    if (partitions > 0) await makeTopic();
+    const refused: Refusal[] = [];
+    const feed = new KafkaSharedFeed({
+      kafka,
+      messages,
+      topic,
+      groupId,
+      onRefused: (refusal) => refused.push(refusal),
+    });
+    const shares = Array.from({ length: partitions }, (_, partition) => `${partition}`);
+    const marks = new Marks(shares.map((share) => ({ share, mark: '0:', position: START })));
+    const subscribe = (options: Partial<SharedFeedOptions> = {}) =>
+      new Subscriber(feed, marks, { streamPrefixes: ['test-'], ...options }, DELIVERY_MS);
+    return { feed, groupId, marks, refused, subscribe };
+  }
+
+  const makeTopic = () => kafka.ensureTopics([{ topic, partitions: PARTITIONS }]);
+});
+
+const positionAt = (n: number) => ({ commit: BigInt(n), prepare: BigInt(n) });
+
+/** Of one stream, as a relay would send them. */
+function events(count: number, first = 0) {
+  return Array.from({ length: count }, (_, index) => messages.encode(event(first + index)));
+}
+
+function event(revision: number): StoredEvent {
+  const id = newId();
+  return {
+    stream: 'test-a',
+    revision: streamRevision(revision),
+    position: positionAt(revision + 1),
+    id,
+    type: 'Tested.v1',
+    data: { n: revision },
+    metadata: logMetadata(id),
+    createdMs: Date.now(),
+  };
+}

@@ -20,10 +20,22 @@ export async function runCli(argv: readonly string[], environment: Variables): P
     if (error.code !== 'EPIPE') throw error;
   });
 
+  // What nobody waits for, such as a store that turns out not to be what its URL says.
+  const end = (error: unknown): void => {
+    tell(error);
+    process.exit(1);
+  };
+  process.on('uncaughtException', end);
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    for (const line of errorLines(error)) process.stderr.write(`parley: ${line}\n`);
+    tell(error);
     process.exitCode = 1;
+  } finally {
+    process.off('uncaughtException', end);
   }
+}
+
+function tell(error: unknown): void {
+  for (const line of errorLines(error)) process.stderr.write(`parley: ${line}\n`);
 }

@@ -1,5 +1,11 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import { startBackgroundJob, StartRefusal, unlessAborted, type Role } from '#libs/platform/lifecycle/index.ts';
+import {
+  startBackgroundJob,
+  StartRefusal,
+  throwUncaught,
+  unlessAborted,
+  type Role,
+} from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { bootstrapOn } from '#services/bootstrap.ts';
 
@@ -28,10 +34,3 @@ export const bootstrapJob: Role<Platform, Config> = {
     return job;
   },
 };
-
-/** Nobody waits for the job: what it cannot mend ends the process, which says why. */
-function throwUncaught(error: unknown): void {
-  setImmediate(() => {
-    throw error;
-  });
-}

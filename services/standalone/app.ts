@@ -8,6 +8,7 @@ import {
   pause,
   selectRoles,
   StartRefusal,
+  throwUncaught,
   unlessAborted,
   type Role,
   type StopSequence,
@@ -141,10 +142,4 @@ async function bootstrapWhenPossible(
       await pause(backoffMs(attempt, { maxMs: 3_000 }), signal);
     }
   }
-}
-
-function throwUncaught(error: unknown): void {
-  setImmediate(() => {
-    throw error;
-  });
 }

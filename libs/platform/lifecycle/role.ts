@@ -29,6 +29,13 @@ export function selectRoles<R extends { readonly name: string }>(roles: readonly
   return roles.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
+/** For what nobody waits for: ends a process that is run by `runProcess`, which says why. */
+export function throwUncaught(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
+
 /** Parley cannot start for a reason that its operator can remove: told in one line, without a stack. */
 export class StartRefusal extends Error {
   override readonly name = 'StartRefusal';

@@ -11,6 +11,8 @@ export interface RedisConnectionOptions {
   readonly commandTimeoutMs?: number;
   /** Called on every connection error; reconnection goes on by itself. */
   readonly onError?: (error: Error) => void;
+  /** Called when a server is not what the addresses say: no repetition mends that. Default: it is left at that. */
+  readonly onMisfit?: (why: string) => void;
 }
 
 /**
@@ -23,13 +25,19 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
   const [first = '', ...others] = redisAddresses(url);
   const connection = safeOptions(options.commandTimeoutMs ?? 1_500);
   const heard = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
-  if (others.length === 0) return new SingleRedis(heard(new Redis(first, connection)));
+  if (others.length === 0) {
+    const redis = heard(new Redis(first, connection));
+    redis.on('ready', async () => {
+      if ((await modeOf(redis)) === 'cluster') options.onMisfit?.(IS_OF_CLUSTER);
+    });
+    return new SingleRedis(redis);
+  }
   const { protocol, username, password } = new URL(first);
-  return new RedisCluster({
+  const cluster = new RedisCluster({
     seeds: [first, ...others].map(addressOf),
     preferHostnames: protocol === 'rediss:',
-    open: (host, port) =>
-      heard(
+    open(host, port) {
+      const redis = heard(
         new Redis({
           ...connection,
           host,
@@ -38,8 +46,27 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
           ...(password !== '' && { password: decodeURIComponent(password) }),
           ...(protocol === 'rediss:' && { tls: {} }),
         }),
-      ),
+      );
+      redis.on('ready', async () => {
+        // Of a cluster that is known, an address that is somebody else's by now is one node that is away.
+        const isOther = (await modeOf(redis)) === 'standalone' && cluster.nodes().length === 0;
+        if (isOther) options.onMisfit?.(IS_OF_NO_CLUSTER);
+      });
+      return redis;
+    },
   });
+  return cluster;
+}
+
+const IS_OF_CLUSTER =
+  'one address is a single server, and this one is a node of a Redis Cluster; give several of its nodes, or this one twice, separated by a comma';
+const IS_OF_NO_CLUSTER =
+  'several addresses are nodes of a Redis Cluster, and there is a server that is in none; give the address of one server alone';
+
+/** `standalone`, `cluster` or `sentinel`, as a server says itself; undefined where it does not. */
+async function modeOf(redis: Redis): Promise<string | undefined> {
+  const info = await redis.info('server').catch(() => '');
+  return /^redis_mode:(\w+)/m.exec(info)?.[1];
 }
 
 /** The addresses that a `REDIS_URL` names. More than one of them is a cluster. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 
+import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
@@ -42,7 +43,8 @@ export interface PlatformOptions {
 
 /**
  * Opens the clients of the stores. Neither needs to be up: what needs one that is away fails with a
- * `store_unavailable` fault until it is back.
+ * `store_unavailable` fault until it is back. One that is there, and not what its URL says, ends the process with a line
+ * that says so.
  */
 export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
@@ -53,6 +55,7 @@ export function openPlatform(options: PlatformOptions): Platform {
   });
   const redis = connectRedis(redisUrl, {
     onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
+    onMisfit: (why) => throwUncaught(new StartRefusal(`REDIS_URL: ${why}`)),
   });
   const topics = new TopicSubscriptions(redis);
   return {

@@ -1,5 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { freePort } from '#infra/private-redis/free-port.ts';
+import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
 import { hashSlot } from '#libs/platform/redis/hash-slot.ts';
 import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
@@ -9,6 +15,7 @@ import { PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
 import { READ_MODEL_FUNCTIONS } from '#libs/platform/readmodel/read-model.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { startParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedisCluster } from '#test/support/redis-cluster.ts';
 import type { TestRedisCluster, TestRedisNode } from '#test/support/redis-cluster.ts';
 
@@ -128,4 +135,54 @@ describe('a Redis Cluster', () => {
     await away.restart();
     await eventually(async () => expect(await texts([lost, kept])).toEqual(['lost', 'kept']), { timeoutMs: 30_000 });
   });
+});
+
+describe('an address of Redis', () => {
+  /** Connects with addresses as `REDIS_URL` has them. @returns why they cannot be right, or 'ready' */
+  async function verdictOn(...addresses: readonly string[]): Promise<string> {
+    let why = '';
+    const client = connectRedis(addresses.join(','), { onMisfit: (told) => (why = told) });
+    try {
+      return await eventually(
+        async () => {
+          if (why === '') await waitForRedis(client, 1_000);
+          // What it was asked before, it has answered by the first answer, and that was heard by the second.
+          for (let asked = 0; asked < 2 && why === ''; asked++) await client.ping();
+          return why || 'ready';
+        },
+        { timeoutMs: 30_000 },
+      );
+    } finally {
+      client.close();
+    }
+  }
+
+  it('alone is one server, and of several each is a node of a cluster; what fits neither is told', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-one-redis-'));
+    const server = await startRedisProcess({ dataDir, port: await freePort() });
+    const [node = ''] = cluster.url.split(',');
+    try {
+      expect(await verdictOn(server.url)).toBe('ready');
+      expect(await verdictOn(node, node)).toBe('ready');
+      expect(await verdictOn(node)).toMatch(/^one address is a single server, and this one is a node of a Redis Clu/);
+      expect(await verdictOn(server.url, server.url)).toMatch(/^several addresses are nodes of a Redis Cluster, and /);
+    } finally {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+
+  it('that does not fit ends a process, with a line that says so', async () => {
+    const [redisUrl = ''] = cluster.url.split(',');
+    const parley = await startParleyProcess({ redisUrl, wait: false });
+    try {
+      expect(await parley.ended()).toBe(1);
+      expect(parley.output()).toMatch(
+        /^parley: REDIS_URL: one address is a single server, and this one is a node of /m,
+      );
+    } finally {
+      await parley.stop();
+    }
+    // Ends what hangs: on a busy machine, a process takes a minute to start.
+  }, 240_000);
 });

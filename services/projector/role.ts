@@ -18,7 +18,8 @@ import { composeReadModels, skippedEvents } from '#services/features.ts';
 import { observePosition } from '#services/health/position-metrics.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
-import type { ProjectionProgress, SharedSource } from './projection-loop.ts';
+import type { ProjectionProgress } from './progress.ts';
+import type { SharedSource } from './shares-following.ts';
 import { Trail } from './trail.ts';
 
 /** Silent brokers are not waited for when the process stops: nothing depends on their answers. */

@@ -4,7 +4,7 @@ import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { ProjectionShares } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
-import type { SharedSource } from '#services/projector/projection-loop.ts';
+import type { SharedSource } from '#services/projector/shares-following.ts';
 
 import { answerTasks } from '../child-process.ts';
 import type { ProjectorAnswer, ProjectorTask } from '../projectors.benchmark.ts';

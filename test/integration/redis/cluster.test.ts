@@ -147,7 +147,8 @@ describe('an address of Redis', () => {
         async () => {
           if (why === '') await waitForRedis(client, 1_000);
           // What it was asked before, it has answered by the first answer, and that was heard by the second.
-          for (let asked = 0; asked < 2 && why === ''; asked++) await client.ping();
+          if (why === '') await client.ping();
+          if (why === '') await client.ping();
           return why || 'ready';
         },
         { timeoutMs: 30_000 },

@@ -26,7 +26,12 @@ const MAX_UNANSWERED_BYTES = 64 * 1024 * 1024;
 
 const utf8 = new TextEncoder();
 
-/** {@link EventStore} on EventStoreDB, through its official client. */
+/**
+ * {@link EventStore} on EventStoreDB, through its official client. Reads ask for the leader: a follower may not have yet
+ * what was acknowledged a moment ago, and says so of nothing that it answers. The client stays with a follower that it
+ * came to while there was no leader, or that the URL names; one that refuses a read also says who leads, and there the
+ * client goes on.
+ */
 export class EventStoreDbStore implements EventStore {
   readonly #connection: EventStoreConnection;
   #unansweredBytes = 0;
@@ -76,7 +81,7 @@ export class EventStoreDbStore implements EventStore {
     const start = direction === 'forwards' ? 'start' : 'end';
     const read = this.#connection.client.readStream(
       stream,
-      { direction, maxCount: limit, fromRevision: from === undefined ? start : BigInt(from) },
+      { direction, maxCount: limit, fromRevision: from === undefined ? start : BigInt(from), requiresLeader: true },
       { highWaterMark: READ_AHEAD },
     );
     const pull = new EventPull<ResolvedEvent>(read, () => read.cancel());

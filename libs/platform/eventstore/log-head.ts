@@ -7,12 +7,17 @@ import { EventPull } from './event-pull.ts';
 
 const DEADLINE_MS = 3000;
 
-/** Position of the last event of the log, or null while it is empty; one round trip. Errors: `Fault`. */
+/** Position of the last event of the log, as its leader knows it, or null while it is empty; one round trip. Errors: `Fault`. */
 export async function readLastPosition(
   connection: EventStoreConnection,
   deadlineMs = DEADLINE_MS,
 ): Promise<GlobalPosition | null> {
-  const read = connection.client.readAll({ direction: 'backwards', fromPosition: 'end', maxCount: 1 });
+  const read = connection.client.readAll({
+    direction: 'backwards',
+    fromPosition: 'end',
+    maxCount: 1,
+    requiresLeader: true,
+  });
   const pull = new EventPull<AllStreamResolvedEvent>(read, () => read.cancel());
   try {
     for (;;) {

@@ -1,4 +1,5 @@
 /** The event store goes away, falls silent and comes back; nothing of ours is restarted for it. */
+import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
@@ -9,6 +10,7 @@ import { startTestEventStore } from '#test/support/event-store.ts';
 import type { TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually as eventuallyWithin } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
+import { startMisbehavingServer } from './misbehaving-server.ts';
 
 /** The promise of the design: whatever the event store does, a caller knows within this time. */
 const PROMISED_MS = 5000;
@@ -54,6 +56,33 @@ test('appends under way when the server is killed have an unknown outcome, and m
     expect(await send(attempt)).toMatchObject({ kind: 'appended', revision: 99 });
     expect(await revisions(store, attempt.stream)).toHaveLength(100);
   }
+});
+
+test('a follower is not asked for what it may not have yet: reads go on at the leader that it names', async () => {
+  const { server: leader, store: ofLeader } = await setUp();
+  const stream = newStream();
+  await ofLeader.append(stream, NO_EVENTS, numberedEvents(3));
+  const { hostname, port } = new URL(leader.url);
+  let refused = 0;
+  // Nothing has come to it so far; like EventStoreDB, it refuses only who asks for the leader.
+  const follower = await startMisbehavingServer({
+    read(call) {
+      if (call.metadata.get('requires-leader')[0] !== 'true') return call.end();
+      const metadata = new Metadata();
+      metadata.set('exception', 'not-leader');
+      metadata.set('leader-endpoint-host', hostname);
+      metadata.set('leader-endpoint-port', port);
+      refused += 1;
+      call.emit('error', { code: status.NOT_FOUND, details: 'Leader info available', metadata });
+    },
+  });
+  cleanUps.push(() => follower.stop());
+  const { store, feed, close } = connectEventStore({ url: follower.url });
+  cleanUps.push(close);
+  await expect(revisions(store, stream)).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(await eventually(() => revisions(store, stream))).toEqual([0, 1, 2]);
+  expect(await feed.head()).not.toBeNull();
+  expect(refused).toBeGreaterThan(0);
 });
 
 test('a silent server is a fault within the time promised, and everything goes on when it speaks again', async () => {

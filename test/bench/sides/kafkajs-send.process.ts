@@ -1,9 +1,9 @@
 /** Their side of the relay: the very messages that a relay writes, made before, sent by kafkajs in requests as large. */
-import { Kafka, logLevel } from 'kafkajs';
 import type { Message } from 'kafkajs';
 
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { LogMessages } from '#libs/platform/kafka/index.ts';
+import { plainKafka } from '#test/support/kafka/plain-kafka.ts';
 
 import { answerTasks } from '../child-process.ts';
 import type { RelayAnswer, RelayTask } from '../relay.benchmark.ts';
@@ -15,7 +15,7 @@ const PARTITIONS = 12;
 answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix }) => {
   const requests = await messagesOf(eventstoreUrl);
   const topic = `${prefix}.log`;
-  const kafka = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING });
+  const kafka = plainKafka(brokers);
   const admin = kafka.admin();
   await admin.connect();
   const configEntries = [{ name: 'max.message.bytes', value: `${4 * 1024 * 1024}` }];

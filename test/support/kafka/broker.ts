@@ -2,12 +2,12 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Kafka, logLevel } from 'kafkajs';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { ensureKafkaBroker } from '#infra/set-up/kafka-broker.mjs';
 import { chooseStore } from '../stores/choice.ts';
 import { COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
 import type { BrokerProcess } from './broker-process.ts';
+import { plainKafka } from './plain-kafka.ts';
 
 /** For the hook that starts one: the first time its jars have to be fetched, and Java may have to be installed. */
 export const KAFKA_START_MS = 600_000;
@@ -58,7 +58,7 @@ async function startInContainer(image: string): Promise<TestKafkaProcess> {
     innerPort: 9092,
     environment: ({ host, port }) => containerSettings(`${host}:${port}`),
     probe: async ({ host, port }) => {
-      const kafka = new Kafka({ brokers: [`${host}:${port}`], logLevel: logLevel.NOTHING, retry: { retries: 0 } });
+      const kafka = plainKafka([`${host}:${port}`], { retry: { retries: 0 } });
       const admin = kafka.admin();
       await admin.connect();
       await admin.describeCluster().finally(() => admin.disconnect());

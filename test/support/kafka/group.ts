@@ -1,5 +1,7 @@
 /** Who is in a consumer group, as the broker has it, and whether they share a topic as they should. */
-import { AssignerProtocol, Kafka, logLevel } from 'kafkajs';
+import { AssignerProtocol } from 'kafkajs';
+
+import { plainKafka } from './plain-kafka.ts';
 
 export interface GroupMember {
   readonly id: string;
@@ -14,7 +16,7 @@ export interface Group {
 }
 
 export async function describeGroup(brokers: readonly string[], groupId: string, topic: string): Promise<Group> {
-  const admin = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING }).admin();
+  const admin = plainKafka(brokers).admin();
   await admin.connect();
   try {
     const { groups } = await admin.describeGroups([groupId]);

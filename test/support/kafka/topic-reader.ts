@@ -1,10 +1,10 @@
 /** A topic as it is, through kafkajs itself and not through what is tested. */
-import { Kafka, logLevel } from 'kafkajs';
 import type { KafkaMessage } from 'kafkajs';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { LogMessages, MessagePlace } from '#libs/platform/kafka/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '../eventually.ts';
+import { plainKafka } from './plain-kafka.ts';
 
 /** The events among them, in the order of each stream. @throws Error for a message that is none of ours */
 export async function readEvents(
@@ -23,7 +23,7 @@ export type TopicMessage = KafkaMessage & MessagePlace;
 
 /** Every message that a topic holds now, in the order of each partition. */
 export async function readTopic(brokers: readonly string[], topic: string): Promise<readonly TopicMessage[]> {
-  const kafka = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING });
+  const kafka = plainKafka(brokers);
   const admin = kafka.admin();
   await admin.connect();
   const ends = await admin.fetchTopicOffsets(topic).finally(() => admin.disconnect());

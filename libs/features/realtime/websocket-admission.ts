@@ -21,6 +21,19 @@ export interface AdmissionOptions {
   readonly origins: readonly string[];
 }
 
+/** A request for a websocket, read once. */
+interface Arrival {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly channelId: string | undefined;
+  /** Protocols that it offers, in its order, without the ticket; null where it says nothing of any. */
+  readonly versions: readonly string[] | null;
+  /** The one of them to answer with: never the ticket. */
+  readonly protocol: string | undefined;
+  readonly ticket: string | null;
+}
+
 /** Why a socket is closed before any frame. */
 interface Refusal {
   readonly code: CloseCode;
@@ -54,29 +67,27 @@ export class WebsocketAdmission implements UpgradeHandler {
   /** 1. whether this node takes anybody 2. origin and version 3. the ticket, once all else is right 4. welcome */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (this.#node.isStopping) return refuseForNow(socket);
-    const refusal = this.#refusalOf(request);
-    if (refusal !== null) return this.#refuse(request, socket, head, refusal);
-    const ticket = ticketOf(request);
-    if (ticket === null) return this.#refuse(request, socket, head, NO_TICKET);
-    void this.#redeem(ticket, request, socket, head);
+    const arrival: Arrival = { request, socket, head, channelId: PATH.exec(pathOf(request))?.[1], ...offerOf(request) };
+    const refusal = this.#refusalOf(arrival);
+    if (refusal !== null) return this.#refuse(arrival, refusal);
+    if (arrival.ticket === null) return this.#refuse(arrival, NO_TICKET);
+    void this.#redeem(arrival.ticket, arrival);
   }
 
-  async #redeem(ticket: string, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async #redeem(ticket: string, arrival: Arrival): Promise<void> {
     let grant: Grant | null;
     try {
       grant = await this.#tickets.redeem(ticket);
     } catch (error) {
       if (!(error instanceof Fault)) this.#node.warn(error, 'a ticket could not be redeemed');
-      return refuseForNow(socket);
+      return refuseForNow(arrival.socket);
     }
-    if (this.#node.isStopping) return refuseForNow(socket);
-    const channelId = PATH.exec(pathOf(request))?.[1];
-    if (grant === null || grant.channelId !== channelId) return this.#refuse(request, socket, head, NO_TICKET);
-    this.#welcome(grant, request, socket, head);
+    if (this.#node.isStopping) return refuseForNow(arrival.socket);
+    if (grant === null || grant.channelId !== arrival.channelId) return this.#refuse(arrival, NO_TICKET);
+    this.#welcome(grant, arrival);
   }
 
-  #welcome(grant: Grant, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const protocol = offeredProtocols(request).includes(PROTOCOL) ? PROTOCOL : undefined;
+  #welcome(grant: Grant, { request, socket, head, protocol }: Arrival): void {
     this.#handshakes.accept(request, socket, head, protocol, (connection) => {
       const session = new SocketSession(this.#node, grant, connection);
       // Once the connection knows whose it is.
@@ -85,21 +96,16 @@ export class WebsocketAdmission implements UpgradeHandler {
     });
   }
 
-  #refusalOf(request: IncomingMessage): Refusal | null {
+  #refusalOf({ request, versions }: Arrival): Refusal | null {
     const { origin } = request.headers;
     if (origin !== undefined && !this.#origins.has(origin)) {
       return { code: CLOSE.refused, reason: 'Pages of this origin may not connect' };
     }
-    const versions = offeredProtocols(request).filter((name) => !name.startsWith(TICKET_PREFIX));
-    const offersNone = request.headers['sec-websocket-protocol'] === undefined;
-    if (offersNone || versions.includes(PROTOCOL)) return null;
+    if (versions === null || versions.includes(PROTOCOL)) return null;
     return { code: CLOSE.version, reason: `This server speaks ${PROTOCOL}` };
   }
 
-  #refuse(request: IncomingMessage, socket: Duplex, head: Buffer, { code, reason }: Refusal): void {
-    // Without an answer to what it offered, a web page would not even see the code. Never the ticket.
-    const offered = offeredProtocols(request).filter((name) => !name.startsWith(TICKET_PREFIX));
-    const protocol = offered.includes(PROTOCOL) ? PROTOCOL : offered[0];
+  #refuse({ request, socket, head, protocol }: Arrival, { code, reason }: Refusal): void {
     this.#handshakes.accept(request, socket, head, protocol, (connection) => {
       queueMicrotask(() => connection.end(code, reason));
       return new Refused(this.#node);
@@ -113,10 +119,16 @@ function refuseForNow(socket: Duplex): void {
   refuseUpgrade(socket, 503, 'store_unavailable', 'Websockets cannot be opened now', { 'retry-after': '2' });
 }
 
-function ticketOf(request: IncomingMessage): string | null {
-  const offered = offeredProtocols(request).find((name) => name.startsWith(TICKET_PREFIX));
-  if (offered !== undefined) return offered.slice(TICKET_PREFIX.length);
-  return queryOf(request).get('ticket');
+function offerOf(request: IncomingMessage): Pick<Arrival, 'versions' | 'protocol' | 'ticket'> {
+  const offered = offeredProtocols(request);
+  const ticket = offered?.find((name) => name.startsWith(TICKET_PREFIX));
+  const versions = offered?.filter((name) => !name.startsWith(TICKET_PREFIX)) ?? null;
+  return {
+    versions,
+    // Also to who is refused: without an answer to what it offered, a web page would not even see the code.
+    protocol: versions?.includes(PROTOCOL) === true ? PROTOCOL : versions?.[0],
+    ticket: ticket?.slice(TICKET_PREFIX.length) ?? queryOf(request).get('ticket'),
+  };
 }
 
 /** Owns a connection that is being closed: nothing that comes matters. */

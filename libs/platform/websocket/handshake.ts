@@ -61,12 +61,10 @@ export class Handshakes {
   }
 }
 
-/** Subprotocols that a request offers, in its order. */
-export function offeredProtocols(request: IncomingMessage): readonly string[] {
-  const header = request.headers['sec-websocket-protocol'];
-  if (header === undefined) return [];
-  return header
-    .split(',')
+/** Subprotocols that a request offers, in its order; undefined where it says nothing of any. */
+export function offeredProtocols(request: IncomingMessage): readonly string[] | undefined {
+  return request.headers['sec-websocket-protocol']
+    ?.split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
 }

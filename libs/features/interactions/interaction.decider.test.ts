@@ -78,6 +78,7 @@ const archived = (state: InteractionContext): InteractionContext => ({
   channel: { ...channel, archivedAt: '2026-02-01T00:00:00.000Z' },
 });
 const refusal = (reason: string): object => ({ ok: false, rejection: { reason } });
+const full = (oldest: number | null): object => ({ ok: false, rejection: { reason: 'too_many_open', oldest } });
 
 describe('posting', () => {
   it('records what was asked for, at the root of its tree', () => {
@@ -117,24 +118,23 @@ describe('posting', () => {
   });
 
   it('is refused when too many, or too much, is incomplete; what is complete is not counted', () => {
-    const full = given(...Array.from({ length: MAX_OPEN }, () => begun));
-    expect(decidePost(full, { ...post, complete: false })).toEqual(refusal('too_many_open'));
-    expect(decidePost(full, post)).toMatchObject({ ok: true });
+    const most = given(...Array.from({ length: MAX_OPEN }, () => begun));
+    expect(decidePost(most, { ...post, complete: false })).toEqual(full(1));
+    expect(decidePost(most, post)).toMatchObject({ ok: true });
     const large = { ...post, complete: false, content: [text('x'.repeat(MAX_OPEN_BYTES))] };
-    expect(decidePost(given(), large)).toEqual(refusal('too_many_open'));
+    expect(decidePost(given(), large)).toEqual(full(null));
     for (const part of ['metadata', 'invocationConfig', 'participant'] as const) {
       const about = { type: 'external_agent', text: 'ü'.repeat(MAX_OPEN_BYTES / 4) };
       const half = { ...post, complete: false, [part]: about };
       const begunLarge: InteractionEvent = { ...begun, data: { ...begun.data, [part]: about } };
       expect(decidePost(given(), half)).toMatchObject({ ok: true });
-      expect(decidePost(given(begunLarge), half)).toEqual(refusal('too_many_open'));
+      expect(decidePost(given(begunLarge), half)).toEqual(full(1));
       expect(decidePost(given(begunLarge), { ...half, complete: true })).toMatchObject({ ok: true });
     }
-    const oneEnded = given(...Array.from({ length: MAX_OPEN }, () => begun), {
-      type: 'InteractionCompleted.v1',
-      data: { sequence: at(3), content: null },
-    });
-    expect(decidePost(oneEnded, { ...post, complete: false })).toMatchObject({ ok: true });
+    const firstEnded: InteractionEvent = { type: 'InteractionCompleted.v1', data: { sequence: at(0), content: null } };
+    const oneLess = [...Array.from({ length: MAX_OPEN }, () => begun), firstEnded];
+    expect(decidePost(given(...oneLess), { ...post, complete: false })).toMatchObject({ ok: true });
+    expect(decidePost(given(...oneLess, begun), { ...post, complete: false })).toEqual(full(2));
   });
 });
 
@@ -162,9 +162,9 @@ describe('an incomplete interaction', () => {
   it('does not grow by nothing, nor without bound', () => {
     expect(decideAppend(given(begun), target, [])).toEqual({ ok: true, events: [] });
     const much = [text('x'.repeat(MAX_OPEN_BYTES))];
-    expect(decideAppend(given(begun), target, much)).toEqual(refusal('too_many_open'));
-    const full = given(...Array.from({ length: MAX_OPEN }, () => begun));
-    expect(decideAppend(full, target, more)).toMatchObject({ ok: true });
+    expect(decideAppend(given(begun), target, much)).toEqual(full(1));
+    const most = given(...Array.from({ length: MAX_OPEN }, () => begun));
+    expect(decideAppend(most, target, more)).toMatchObject({ ok: true });
   });
 
   it('counts in bytes what all that are incomplete have grown to, and no longer what has ended', () => {
@@ -174,7 +174,7 @@ describe('an incomplete interaction', () => {
     };
     const other: InteractionEvent = { ...half, data: { ...half.data, sequence: 2 } };
     expect(decideAppend(given(begun, begun, half), target, more)).toMatchObject({ ok: true });
-    expect(decideAppend(given(begun, begun, half, other), target, more)).toEqual(refusal('too_many_open'));
+    expect(decideAppend(given(begun, begun, half, other), target, more)).toEqual(full(1));
     const ended: InteractionEvent = { type: 'InteractionFailed.v1', data: { sequence: 2, reason: '' } };
     expect(decideAppend(given(begun, begun, half, other, ended), target, more)).toMatchObject({ ok: true });
   });

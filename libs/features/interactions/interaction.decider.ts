@@ -46,7 +46,8 @@ export type InteractionRejection =
   | { readonly reason: 'parent_not_found' }
   | { readonly reason: 'span_taken' }
   | { readonly reason: 'too_deep' }
-  | { readonly reason: 'too_many_open' }
+  /** `oldest`: of those that are incomplete; null where one alone would be too much. */
+  | { readonly reason: 'too_many_open'; readonly oldest: ChannelSequence | null }
   | { readonly reason: 'complete_already' };
 
 type InteractionDecision = Decision<InteractionEvent, InteractionRejection>;
@@ -121,7 +122,7 @@ export function decidePost({ channel, interactions }: InteractionContext, post: 
   if (spanTaken) return refuse({ reason: 'span_taken' });
   const depth = (parent?.depth ?? 0) + 1;
   if (depth > MAX_DEPTH) return refuse({ reason: 'too_deep' });
-  if (!data.complete && isFull(interactions, bytesOfPost(data))) return refuse({ reason: 'too_many_open' });
+  if (!data.complete && isFull(interactions, bytesOfPost(data))) return refuse(tooManyOpen(interactions));
   const turnId = data.turnId ?? parent?.turnId ?? data.spanId;
   return accept({ type: 'InteractionPosted.v1', data: { ...data, depth, turnId } });
 }
@@ -154,7 +155,7 @@ export function decideAppend(
   const found = findOpen(state, target);
   if (!found.ok) return found;
   if (content.length === 0) return accept();
-  if (isFull(state.interactions, bytesOf(content), 0)) return refuse({ reason: 'too_many_open' });
+  if (isFull(state.interactions, bytesOf(content), 0)) return refuse(tooManyOpen(state.interactions));
   return accept({ type: 'InteractionContentAppended.v1', data: { sequence: target.sequence, content } });
 }
 
@@ -178,6 +179,13 @@ function isFull({ open }: InteractionsState, moreBytes: number, more = 1): boole
   const all = Object.values(open);
   if (all.length + more > MAX_OPEN) return true;
   return all.reduce((sum, { bytes }) => sum + bytes, moreBytes) > MAX_OPEN_BYTES;
+}
+
+/** Whoever began it may be gone: who is refused has to know what to end. */
+function tooManyOpen({ open }: InteractionsState): InteractionRejection {
+  const sequences = Object.values(open).map(({ sequence }) => sequence);
+  const oldest = sequences.reduce<ChannelSequence | null>((low, one) => (low === null || one < low ? one : low), null);
+  return { reason: 'too_many_open', oldest };
 }
 
 /** All that callers can make large: each event of an incomplete interaction writes the state with it anew. */

@@ -27,7 +27,7 @@ export function interactionLiveCommands(parts: {
           update === null
             ? await commands.post(context, channelId, interaction, { spanIsNew })
             : await commands.update(context, channelId, interaction, update);
-        if (!result.ok) throw interactionError(result.rejection, data);
+        if (!result.ok) throw interactionError(result.rejection, { channelId, body: data });
         return update === null ? result.revision : null;
       },
     }),

@@ -211,7 +211,7 @@ function sendInteraction(
   channelId: EntityId,
   result: InteractionResult,
 ): FastifyReply {
-  if (!result.ok) throw interactionError(result.rejection, request.body);
+  if (!result.ok) throw interactionError(result.rejection, { channelId, body: request.body });
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision: result.revision });
   return sendJson(reply, result.document);
 }

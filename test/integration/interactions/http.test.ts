@@ -148,6 +148,23 @@ describe('an incomplete interaction', () => {
     }
   });
 
+  it('is one of so many in a channel; beyond it, the refusal says how to end what somebody left behind', async () => {
+    const at = await newChannel();
+    const begin = { content: [], complete: false };
+    const begun = await Promise.all(Array.from({ length: 64 }, () => posted(begin, at)));
+    const left = begun.toSorted((one, other) => one.sequence - other.sequence).map(({ id }) => id);
+    for (const oldest of left.slice(0, 2)) {
+      const refused = await post(begin, { 'idempotency-key': 'begun-by-another-agent' }, at);
+      expect(refused).toMatchObject({ status: 409, json: { code: 'too_many_open', oldest_incomplete: oldest } });
+      const [way = ''] = /\/api\/\S+\/fail/.exec(refused.json.detail) ?? [];
+      expect((await call('POST', way, { reason: 'its agent is gone' })).json).toMatchObject({ id: oldest });
+      expect((await posted(begin, at)).complete).toBe(false);
+    }
+    await call('POST', `/api/v1/interactions/${left[2]}/complete`, {});
+    // What was refused is not what a key stands for.
+    expect((await post(begin, { 'idempotency-key': 'begun-by-another-agent' }, at)).status).toBe(200);
+  });
+
   it('says why it failed', async () => {
     const { id } = await posted({ ...hello, complete: false, metadata: { a: 1 } });
     await call('POST', `/api/v1/interactions/${id}/fail`, { reason: 'no tokens' });

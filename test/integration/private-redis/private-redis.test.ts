@@ -66,7 +66,7 @@ describe('private Redis', () => {
     const silent = { dataDir, port: await freePort(), extraConfig: ['requirepass unknown'] };
     const giveUp = new AbortController();
     const start = startRedisProcess({ ...silent, signal: giveUp.signal });
-    await eventually(async () => (await redisProcessesIn(dataDir)).length === 1);
+    await eventually(async () => (await redisProcessesIn(dataDir)).length === 1, { timeoutMs: 50_000 });
     giveUp.abort(new Error('nobody wants it'));
     await expect(start).rejects.toThrow('nobody wants it');
     expect(await redisProcessesIn(dataDir)).toEqual([]);

@@ -171,7 +171,7 @@ describe('an address of Redis', () => {
       await server.stop();
       await rm(dataDir, { recursive: true, force: true });
     }
-  });
+  }, 240_000);
 
   it('that does not fit ends a process, with a line that says so', async () => {
     const [redisUrl = ''] = cluster.url.split(',');

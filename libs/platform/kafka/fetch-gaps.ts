@@ -1,40 +1,42 @@
-import type { Consumer } from 'kafkajs';
-
 /** Kafka cannot delete a topic and make it again so quickly. */
 const NO_GAP_MS = 100;
 
 /**
- * Watches whether a consumer asks its brokers for news all the time: while a fetch waits at a broker, it hears at once
+ * Watches whether a consumer asks its brokers for news all the time. While a fetch waits at a broker, it hears at once
  * of a topic that is deleted there. Between two fetches it hears nothing: while its handlers are busy, or a broker
  * cannot be reached, or the process was paused.
  */
 export class FetchGaps {
-  readonly #lastMs = new Map<number, number>();
-  /** By broker, the answers there were of any broker before the fetch that is under way. */
-  readonly #before = new Map<number, number>();
-  #answers = 0;
-  #answeredMs = 0;
+  readonly #onGap: () => void;
+  readonly #nowMs: () => number;
+  /** By broker, when a fetch has last come to its end. */
+  readonly #endedMs = new Map<number, number>();
+  /** Brokers that have not answered the fetch that is under way. */
+  readonly #silent = new Set<number>();
+  /** Brokers that have answered their last fetch. */
+  readonly #answering = new Set<number>();
 
-  /** @param onGap called before a fetch that comes late, in time to change what it asks for */
-  constructor(consumer: Consumer, onGap: () => void) {
-    const { FETCH, FETCH_START, REQUEST } = consumer.events;
-    consumer.on(FETCH_START, ({ payload: { nodeId } }) => {
-      this.#before.set(nodeId, this.#answers);
-      if (Date.now() - (this.#lastMs.get(nodeId) ?? 0) > NO_GAP_MS) onGap();
-    });
-    consumer.on(REQUEST, ({ payload: { apiName } }) => {
-      if (apiName !== 'Fetch') return;
-      this.#answers++;
-      this.#answeredMs = Date.now();
-    });
-    // It is told of a fetch as well that broke off, as one without news.
-    consumer.on(FETCH, ({ payload: { nodeId } }) => {
-      if (this.#answers !== this.#before.get(nodeId)) this.#lastMs.set(nodeId, Date.now());
-    });
+  /** @param onGap called before the next fetch, in time to change what it asks for */
+  constructor(onGap: () => void, nowMs: () => number = Date.now) {
+    this.#onGap = onGap;
+    this.#nowMs = nowMs;
   }
 
-  /** When a broker has last answered; 0 for never. */
-  get answeredMs(): number {
-    return this.#answeredMs;
+  begun(broker: number): void {
+    this.#silent.add(broker);
+    const nowMs = this.#nowMs();
+    if (nowMs - (this.#endedMs.get(broker) ?? nowMs) > NO_GAP_MS) this.#onGap();
+  }
+
+  answered(broker: number): void {
+    this.#silent.delete(broker);
+  }
+
+  /** Also of a fetch that broke off, or that asked for nothing: kafkajs tells of all alike. */
+  ended(broker: number): void {
+    this.#endedMs.set(broker, this.#nowMs());
+    if (!this.#silent.has(broker)) this.#answering.add(broker);
+    // Once: of one that is not asked for anything any more there is nothing to miss.
+    else if (this.#answering.delete(broker)) this.#onGap();
   }
 }

@@ -40,20 +40,23 @@ export class SharedMembership {
   /** The newest one, once it is known. */
   #current: Assignment | null = null;
   #joined = 0;
+  #fetchedMs = 0;
+  /** By `host:port`, what brokers are called where fetches are told of. */
+  #brokers: ReadonlyMap<string, number> = new Map();
 
   constructor(parts: KafkaSharedFeedParts, options: SharedFeedOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#handover = new Handover(options.maxBatch ?? DEFAULT_MAX_BATCH);
     this.#consumer = groupMember(parts.kafka, { groupId: parts.groupId, fetchMs: FETCH_MS });
-    this.#gaps = new FetchGaps(this.#consumer, () => this.#doubt());
+    this.#gaps = new FetchGaps(() => this.#doubt());
     this.#onAbort = () => this.#handover.close();
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /** When Kafka has last answered a fetch, with or without news; 0 for never. */
   get fetchedMs(): number {
-    return this.#gaps.answeredMs;
+    return this.#fetchedMs;
   }
 
   /** Is not waited for: the feed may be aborted meanwhile, and Kafka may be silent. */
@@ -65,6 +68,11 @@ export class SharedMembership {
       this.#assignment = this.#assigned(payload.memberAssignment[this.#parts.topic] ?? [], ++this.#joined);
       this.#assignment.catch(fail);
     });
+    this.#consumer.on(events.FETCH_START, ({ payload }) => this.#gaps.begun(payload.nodeId));
+    this.#consumer.on(events.REQUEST, ({ payload }) => {
+      if (payload.apiName === 'Fetch') this.#answered(payload.broker);
+    });
+    this.#consumer.on(events.FETCH, ({ payload }) => this.#gaps.ended(payload.nodeId));
     this.#consumer.on(events.CRASH, ({ payload }) => fail(payload.error));
     this.#joining = this.#becomeMember().catch(fail);
   }
@@ -96,7 +104,10 @@ export class SharedMembership {
   async #assigned(partitions: readonly number[], joined: number): Promise<Assignment> {
     const { kafka, topic } = this.#parts;
     const marks = new Map((await this.#options.marks()).map((mark) => [mark.share, mark]));
-    const offsets = await kafka.withAdmin((admin) => admin.fetchTopicOffsets(topic));
+    const { offsets, brokers } = await kafka.withAdmin(async (admin) => ({
+      offsets: await admin.fetchTopicOffsets(topic),
+      brokers: (await admin.describeCluster()).brokers,
+    }));
     const assignment: Assignment = {
       partitions: offsets.length,
       readings: new Map(),
@@ -120,11 +131,18 @@ export class SharedMembership {
       // Has an effect before anything that is fetched from now on, and makes what was fetched already stale.
       this.#seek(partition, reading.seekTo);
     }
+    this.#brokers = new Map(brokers.map(({ nodeId, host, port }) => [`${host}:${port}`, nodeId]));
     this.#current = assignment;
     const held = partitions.flatMap((partition) => marks.get(`${partition}`) ?? []);
     this.#handover.tell({ kind: 'assigned', marks: held });
     this.#tellIfCaughtUp(assignment);
     return assignment;
+  }
+
+  #answered(address: string): void {
+    this.#fetchedMs = Date.now();
+    const broker = this.#brokers.get(address);
+    if (broker !== undefined) this.#gaps.answered(broker);
   }
 
   /** Before a fetch, after a while without any: the topic may have been deleted, made and filled again meanwhile. */

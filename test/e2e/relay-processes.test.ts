@@ -209,7 +209,10 @@ async function firstSightsInKafka(): Promise<Sights> {
     async () => {
       const sights = await look();
       const counts = Object.values(sights).flatMap(({ log: seen, events }) => [seen.length, events.length]);
-      if (Math.min(...counts) < written) throw new Error('not all is there yet');
+      if (Math.min(...counts) < written) {
+        const phases = (await Promise.all(relays.map(phaseOf))).map(String);
+        throw new Error(`not all is there yet: of ${written}, ${counts.join(', ')}; relays: ${phases.join(', ')}`);
+      }
       return sights;
     },
     { ...WAIT, everyMs: 1_000 },

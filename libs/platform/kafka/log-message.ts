@@ -2,7 +2,8 @@
  * The contract of the messages that carry the log: CloudEvents 1.0 in binary mode. These names are what other
  * processes read, older and newer ones among them: add to them, never rename or remove.
  */
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, randomUUID, timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
 import { z } from 'zod';
 import { streamRevision } from '#libs/kernel/event.ts';
@@ -76,12 +77,13 @@ export type Refusal = 'foreign' | 'forged' | 'misplaced';
 
 /** Between events or watermarks and messages. Whoever knows the secret can write and check them. */
 export class LogMessages {
-  readonly #key: Buffer;
+  readonly #key: KeyObject;
 
   /** @param secret the one that all processes of a Parley share */
   constructor(secret: string) {
     // Derived, so that what is signed for another purpose is never good here.
-    this.#key = createHmac('sha256', secret).update('parley: messages of the log, version 1').digest();
+    const key = createHmac('sha256', secret).update('parley: messages of the log, version 1').digest();
+    this.#key = createSecretKey(key);
   }
 
   /** @throws TypeError for an event without a position, which is none of a feed */

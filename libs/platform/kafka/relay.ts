@@ -37,6 +37,8 @@ export interface RelayParts {
 }
 
 const SAVE_EVERY_MS = 200;
+/** As far as one comes in a log that is still empty. */
+const START_OF_LOG: GlobalPosition = { commit: 0n, prepare: 0n };
 /** Messages of one request; larger ones only fill the broker's memory. */
 const MOST_CHARACTERS = 512 * 1024;
 /** More than a request usually holds, so that one is being read while another is being sent. */
@@ -104,6 +106,16 @@ export class Relay {
     const from = saved === null ? 'start' : decodePosition(saved);
     await this.#refuseShorterLog(from);
     this.#report({ phase: 'active', position: from === 'start' ? null : from });
+    try {
+      await this.#work(from, term);
+    } finally {
+      // However it ends: a position that another relay does not let it save is no news to anybody else.
+      if (this.#progress.phase === 'active') this.#report({ phase: 'standby', position: null });
+    }
+  }
+
+  /** Carries the log, and beside that says how far it has come. */
+  async #work(from: GlobalPosition | 'start', term: Term): Promise<void> {
     const failed = new AbortController();
     const fail = (): void => failed.abort();
     const signal = AbortSignal.any([term.signal, failed.signal]);
@@ -119,7 +131,6 @@ export class Relay {
       await beside;
       // Nobody repeats what was sent if the term ends in good order.
       await saver.save();
-      if (this.#progress.phase === 'active') this.#report({ phase: 'standby', position: null });
     }
   }
 
@@ -188,8 +199,8 @@ export class Relay {
   /** What was relayed came from a longer log: of another event store, or of this one before it was set back. */
   async #refuseShorterLog(from: GlobalPosition | 'start'): Promise<void> {
     if (from === 'start') return;
-    const head = await this.#parts.feed.head();
-    if (head !== null && comparePositions(head, from) >= 0) return;
+    const head = (await this.#parts.feed.head()) ?? START_OF_LOG;
+    if (comparePositions(head, from) >= 0) return;
     throw new Error(
       `the log ends before ${encodePosition(from)}, which was relayed already: it is another log, or an old copy. ` +
         `Delete the consumer group ${this.#parts.topics.relayGroup} and the topics ${this.#parts.topics.log} and ` +

@@ -111,6 +111,20 @@ describe('relay', { timeout: 120_000 }, () => {
     await next.stop();
   });
 
+  it('another goes on also where the log is still empty', async () => {
+    const empty = await startTestEventStore();
+    const logOfNothing = connectEventStore({ url: empty.url });
+    const first = startRelay(logOfNothing);
+    await eventually(async () => expect(await first.saved()).not.toBeNull(), WAIT);
+    await first.stop();
+    const next = startRelay(logOfNothing);
+    await eventually(() => next.progress.phase === 'active', WAIT);
+    expect(next.progress.problem).toBeNull();
+    await next.stop();
+    await logOfNothing.close();
+    await empty.stop();
+  });
+
   it('leaves nothing out and nothing out of order while the broker is killed and comes back', async () => {
     const [first, second] = [startRelay(), startRelay()];
     await eventually(() => onlyActive([first, second]), WAIT);
@@ -193,18 +207,19 @@ const WAIT = { timeoutMs: 60_000, everyMs: 100 };
 /** Where each event lies for the first time: nothing is missing if that is in order, repetitions only go back. */
 const firstSights = (revisions: readonly number[]): number[] => [...new Set(revisions)];
 
-function startRelay() {
+function startRelay({ feed } = log) {
   const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog, requestTimeoutMs: 1_500 });
-  const relay = new Relay({ feed: log.feed, kafka, messages, topics, onProblem: () => undefined });
+  const relay = new Relay({ feed, kafka, messages, topics, onProblem: () => undefined });
   const abort = new AbortController();
   const ended = relay.run(abort.signal);
   const started = {
     get progress() {
       return relay.progress;
     },
+    saved: () => kafka.savedNote(topics.relayGroup, topics.relayLock),
     /** Kafka has acknowledged it, and that is saved. */
     async hasReached(head: Awaited<ReturnType<typeof log.feed.head>>) {
-      const saved = await kafka.savedNote(topics.relayGroup, topics.relayLock);
+      const saved = await started.saved();
       return head !== null && saved !== null && comparePositions(decodePosition(saved), head) >= 0;
     },
     async stop() {

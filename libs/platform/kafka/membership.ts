@@ -24,5 +24,7 @@ export function groupMember(kafka: KafkaConnection, { groupId, fetchMs }: Member
     heartbeatInterval: HEARTBEAT_MS,
     maxWaitTimeInMs: fetchMs,
     allowAutoTopicCreation: false,
+    // Nothing that we wait for is in a transaction, and somebody else's would hold up what lies behind it.
+    readUncommitted: true,
   });
 }

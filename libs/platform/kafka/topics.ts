@@ -34,7 +34,14 @@ const LARGEST_BATCH = 4 * 1024 * 1024;
 
 /** @param isPublic whether other teams are told of events as well */
 export function specsOf({ log, events, relayLock }: LogTopics, isPublic: boolean): readonly TopicSpec[] {
-  const settings = { 'max.message.bytes': `${LARGEST_BATCH}` };
+  // Whatever the brokers do by default.
+  const settings = {
+    'max.message.bytes': `${LARGEST_BATCH}`,
+    // Of what a broker compresses by itself, kafkajs can read gzip alone.
+    'compression.type': 'producer',
+    // Every event is needed, not the last of each stream.
+    'cleanup.policy': 'delete',
+  };
   return [
     { topic: log, partitions: LOG_PARTITIONS, settings },
     ...(isPublic ? [{ topic: events, partitions: LOG_PARTITIONS, settings }] : []),

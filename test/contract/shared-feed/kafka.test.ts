@@ -1,3 +1,4 @@
+import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -120,6 +121,27 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
     expect(refused.filter((refusal) => refusal === 'misplaced').length).toBeGreaterThanOrEqual(3);
     const moved = marks.all.filter(({ position }) => comparePositions(position, START) > 0);
     expect(moved.map(({ position }) => position)).toEqual([positionAt(1)]);
+  });
+
+  it('goes on beside transactions of others, and behind those that were ended', async () => {
+    const { marks, subscribe } = await begin();
+    const others = new Kafka({ brokers: [...broker.brokers], logLevel: logLevel.NOTHING });
+    const producer = others.producer({ transactionalId: newId(), idempotent: true, maxInFlightRequests: 1 });
+    await producer.connect();
+    const subscriber = subscribe();
+    for (const [round, first] of [0, 2, 4].entries()) {
+      const transaction = await producer.transaction();
+      await transaction.send({ topic, messages: [{ key: 'test-a', value: `foreign ${round}` }] });
+      await kafka.send(topic, events(2, first));
+      await subscriber.until(() => marks.all.some(({ position }) => position.commit === BigInt(first + 2)));
+      await (round % 2 === 0 ? transaction.abort() : transaction.commit());
+    }
+    await kafka.send(topic, events(1, 6));
+    await subscriber.until((one) => one.has('lost') || one.events.some(({ revision }) => revision === 6));
+    await subscriber.stop();
+    await producer.disconnect();
+    expect(subscriber.has('lost')).toBe(false);
+    expect([...new Set(subscriber.events.map(({ revision }) => revision))]).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
   it('is lost where the topic was deleted, made and filled again between two fetches', async () => {

@@ -187,6 +187,31 @@ describe('relay', { timeout: 120_000 }, () => {
     await kafka.close();
   });
 
+  it('makes topics that can be read, and that keep every event, whatever the broker does with others', async () => {
+    const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
+    const byDefault = (configEntries: { name: string; value: string }[]) =>
+      kafka.withAdmin((admin) =>
+        admin.alterConfigs({
+          validateOnly: false,
+
+          resources: [{ type: ConfigResourceTypes.BROKER, name: '1', configEntries }],
+        }),
+      );
+    await byDefault([
+      { name: 'compression.type', value: 'lz4' },
+      { name: 'log.cleanup.policy', value: 'compact' },
+    ]);
+    const relay = startRelay();
+    const stream = newStream();
+    await append(stream, 0, numberedEvents(5));
+    await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
+    await relay.stop();
+    await byDefault([]);
+    await kafka.close();
+    expect(revisionsOf(await carriedEvents(), stream)).toEqual(numbers(5));
+    await expectTrueWatermarks();
+  });
+
   it('goes on after a broker that was silent', async () => {
     const relay = startRelay();
     const stream = newStream();

@@ -94,6 +94,9 @@ export const COMMON_SETTINGS = [
   ['auto.create.topics.enable', 'false'],
   ['offsets.topic.num.partitions', '1'],
   ['group.initial.rebalance.delay.ms', '0'],
+  ['transaction.state.log.replication.factor', '1'],
+  ['transaction.state.log.min.isr', '1'],
+  ['transaction.state.log.num.partitions', '1'],
   ['num.network.threads', '2'],
   ['num.io.threads', '2'],
   // One that was killed is registered still when it comes back: it is not to be waited for longer than that.

@@ -1,3 +1,4 @@
+import { Fault } from '#libs/kernel/faults.ts';
 import type { SharedFeed, SharedFeedItem, SharedFeedOptions, ShareEnd } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { KafkaConnection } from './connection.ts';
@@ -15,7 +16,7 @@ export interface KafkaSharedFeedParts {
   readonly groupId: string;
   /** Told of each message that is not taken. */
   readonly onRefused?: (refusal: Refusal) => void;
-  /** Hears why a membership of the group ended, and how many have in a row. */
+  /** Hears why a membership of the group ended, and how many have in a row; and what Kafka refuses to tell, once. */
   readonly onInterruption?: (error: unknown, inARow: number) => void;
   /** For so long a subscription tries to become a member again before it says `lost`. Default 15 s. */
   readonly patienceMs?: number;
@@ -42,19 +43,27 @@ const DEFAULT_PATIENCE_MS = 15_000;
  */
 export class KafkaSharedFeed implements SharedFeed {
   readonly #parts: KafkaSharedFeedParts;
+  /** Asking for the ends was refused, and that was told. */
+  #isRefused = false;
 
   constructor(parts: KafkaSharedFeedParts) {
     this.#parts = parts;
   }
 
   async ends(): Promise<readonly ShareEnd[] | null> {
-    const { kafka, topic } = this.#parts;
+    const { kafka, onInterruption, topic } = this.#parts;
     try {
       const partitions = await kafka.withAdmin((admin) => admin.fetchTopicOffsets(topic));
+      this.#isRefused = false;
       // Without a message there is none to know the topic by. A relay soon writes to every partition.
       if (partitions.length === 0 || partitions.some(({ low, high }) => low === high)) return null;
       return partitions.map(({ partition, high }) => ({ share: `${partition}`, mark: `${high}:` }));
-    } catch {
+    } catch (error) {
+      // That Kafka is away, or the topic not made yet, passes by itself. What is forbidden waits for a person.
+      if (!(error instanceof Fault) && !this.#isRefused) {
+        this.#isRefused = true;
+        onInterruption?.(error, 1);
+      }
       return null;
     }
   }

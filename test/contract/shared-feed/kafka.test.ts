@@ -102,6 +102,24 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
     expect((await feed.ends())?.map(({ share }) => share).toSorted()).toEqual(['0', '1', '2']);
   });
 
+  it('says once what Kafka refuses to tell of the ends, and nothing of a topic that is not there yet', async () => {
+    const told: unknown[] = [];
+    const feedOf = (name: string) =>
+      new KafkaSharedFeed({
+        kafka,
+        messages,
+        topic: name,
+        groupId: name,
+        onInterruption: (error) => told.push(error),
+      });
+    const missing = feedOf(`test-${newId()}`);
+    expect([await missing.ends(), await missing.ends()]).toEqual([null, null]);
+    expect(told).toEqual([]);
+    const refused = feedOf('no name for a topic');
+    expect([await refused.ends(), await refused.ends()]).toEqual([null, null]);
+    expect(told).toEqual([expect.objectContaining({ message: expect.stringMatching(/invalid/i) })]);
+  });
+
   it('drops what is foreign or forged, and what was copied to where it does not belong, and counts it', async () => {
     const { marks, refused, subscribe } = await begin();
     const [event] = events(1);

@@ -4,7 +4,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
-import { kafkaFault } from './kafka-errors.ts';
+import { isUnknownTopic, kafkaFault } from './kafka-errors.ts';
 import { mendTimers } from './kafkajs-timer.ts';
 import { createPartitioner } from './partitioner.ts';
 
@@ -119,11 +119,15 @@ export class KafkaConnection {
     }
   }
 
-  /** Makes the topics that are not there, and waits until they can be used. */
+  /**
+   * Makes the topics that are not there, and waits until they can be used.
+   *
+   * Omission: kafkajs makes none while any topic of the Kafka, whosever it is, has a partition without a leader.
+   */
   ensureTopics(specs: readonly TopicSpec[]): Promise<void> {
     return this.withAdmin(async (admin) => {
-      const there = new Set(await admin.listTopics());
-      const missing = specs.filter(({ topic }) => !there.has(topic));
+      const there = await Promise.all(specs.map(({ topic }) => isThere(admin, topic)));
+      const missing = specs.filter((_, index) => there[index] === false);
       if (missing.length === 0) return;
       await admin.createTopics({
         // It gives up where a broker has not heard yet of what another one has made, or where somebody else made it.
@@ -141,6 +145,7 @@ export class KafkaConnection {
   /** What a group has saved beside its offset in partition 0 of a topic; null if nothing. */
   savedNote(groupId: string, topic: string): Promise<string | null> {
     return this.withAdmin(async (admin) => {
+      await isThere(admin, topic);
       const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
       const note = offsets?.partitions.find(({ partition }) => partition === 0)?.metadata;
       return note === undefined || note === null || note === '' ? null : note;
@@ -186,6 +191,20 @@ export class KafkaConnection {
     });
     await producer.connect();
     return producer;
+  }
+}
+
+/**
+ * Asks by name: kafkajs, before anything else that it is asked, wants to know all topics of the Kafka, and gives up
+ * where one of them has a partition without a leader. When it knows one topic, it goes on from that.
+ */
+async function isThere(admin: Admin, topic: string): Promise<boolean> {
+  try {
+    await admin.fetchTopicMetadata({ topics: [topic] });
+    return true;
+  } catch (error) {
+    if (isUnknownTopic(error)) return false;
+    throw error;
   }
 }
 

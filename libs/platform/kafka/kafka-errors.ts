@@ -39,3 +39,10 @@ function isAway(error: unknown): boolean {
   // Retries that ran out over what may pass: whatever cannot, kafkajs does not retry.
   return error instanceof KafkaJSNumberOfRetriesExceeded && !(cause instanceof KafkaJSProtocolError);
 }
+
+/** Whether the broker that was asked does not know the topic; one that was made just now it may not know yet. */
+export function isUnknownTopic(error: unknown): boolean {
+  if (!(error instanceof KafkaJSError)) return false;
+  if (error instanceof KafkaJSProtocolError && error.type === 'UNKNOWN_TOPIC_OR_PARTITION') return true;
+  return error.cause !== undefined && error.cause !== error && isUnknownTopic(error.cause);
+}

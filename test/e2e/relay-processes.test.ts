@@ -4,7 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import { DEFAULT_TOPIC_PREFIX, KafkaConnection, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
+import {
+  DEFAULT_TOPIC_PREFIX,
+  KafkaConnection,
+  KafkaSharedFeed,
+  LogMessages,
+  logTopics,
+} from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -121,8 +127,23 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
       await activeRelay();
     });
     expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
+    expect(await firstKindOfShared()).toBe('assigned');
   });
 });
+
+/** What somebody hears first who comes to share the log. */
+async function firstKindOfShared(): Promise<string | undefined> {
+  const messages = new LogMessages(SECRET);
+  const feed = new KafkaSharedFeed({ kafka, messages, topic: topics.log, groupId: `test-${newId()}` });
+  const ends = (await feed.ends()) ?? [];
+  const marks = ends.map((end) => ({ ...end, position: { commit: 0n, prepare: 0n } }));
+  const abort = new AbortController();
+  const items = feed.subscribe({ streamPrefixes: ['channel-'], signal: abort.signal, marks: async () => marks });
+  const { value } = await items.next();
+  abort.abort();
+  await items.return();
+  return value?.kind;
+}
 
 const [FIRST, SECOND] = [1, 2];
 

@@ -1,4 +1,4 @@
-import type { Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { comparePositions } from '#libs/platform/eventstore/index.ts';
 import type { SharedFeedItem, SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { disconnect } from './connection.ts';
@@ -106,7 +106,7 @@ export class SharedMembership {
     const marks = new Map((await this.#options.marks()).map((mark) => [mark.share, mark]));
     const { offsets, brokers } = await kafka.withAdmin(async (admin) => ({
       offsets: await admin.fetchTopicOffsets(topic),
-      brokers: (await admin.describeCluster()).brokers,
+      brokers: await brokersOf(admin),
     }));
     const assignment: Assignment = {
       partitions: offsets.length,
@@ -224,6 +224,18 @@ export class SharedMembership {
     }
     assignment.caughtUp = true;
     this.#handover.tell({ kind: 'caught-up' });
+  }
+}
+
+/**
+ * None where kafkajs cannot say: it asks for all topics as well, and somebody's may have no leader. Then a fetch that
+ * broke off is told from one without news only by the time that it took.
+ */
+async function brokersOf(admin: Admin): Promise<Awaited<ReturnType<Admin['describeCluster']>>['brokers']> {
+  try {
+    return (await admin.describeCluster()).brokers;
+  } catch {
+    return [];
   }
 }
 

@@ -50,7 +50,8 @@ it('holds what was acknowledged before it, though writers go on, and Parley star
 
     // Restored in the place of what was lost.
     await parley.kill9();
-    await rm(parley.dataDir, { recursive: true });
+    // Its private Redis ends a moment later, and writes until then.
+    await rm(parley.dataDir, { recursive: true, maxRetries: 20, retryDelay: 100 });
     await rename(target, parley.dataDir);
     await parley.start();
     await parley.ready();

@@ -1,13 +1,30 @@
-import { createServer, type AddressInfo } from 'node:net';
+import { randomInt } from 'node:crypto';
+import { createServer } from 'node:net';
 
-/** A loopback port that was free a moment ago. Somebody else may take it before it is used. */
+/**
+ * Below those that systems give to outgoing connections (from 32,768 on Linux, from 49,152 elsewhere): one of them may
+ * be taken at any moment, also while a server that listened there is started again.
+ */
+const [FIRST, END] = [20_000, 32_000];
+const MOST_TRIES = 100;
+
+/**
+ * A loopback port that was free a moment ago. Somebody else may take it before it is used.
+ *
+ * @throws Error when none is found
+ */
 export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const port = randomInt(FIRST, END);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port on 127.0.0.1 from ${FIRST} to ${END - 1}`);
+}
+
+function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

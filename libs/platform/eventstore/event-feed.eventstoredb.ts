@@ -6,6 +6,7 @@ import type { EventStoreConnection } from './connection.ts';
 import { pause } from './deadline.ts';
 import type { EventFeed, FeedItem, FeedOptions } from './event-feed.ts';
 import { EventPull } from './event-pull.ts';
+import { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
 import { readLastPosition } from './log-head.ts';
 import { comparePositions } from './position.ts';
 import { toStoredEvent } from './stored-event.ts';
@@ -19,7 +20,6 @@ export interface EventStoreDbFeedOptions {
   readonly onInterruption?: (error: unknown, inARow: number) => void;
 }
 
-const DEFAULT_MAX_BATCH = 500;
 /** Events that do not match the prefixes, after which the server says how far it has come. */
 const CHECKPOINT_EVERY = 256;
 const LIVENESS_DEADLINE_MS = 3000;
@@ -41,7 +41,7 @@ export class EventStoreDbFeed implements EventFeed {
   async *subscribe(options: FeedOptions): AsyncGenerator<FeedItem, void, undefined> {
     const { signal, maxBatch = DEFAULT_MAX_BATCH } = options;
     const { first, longest } = this.#options.backOffMs ?? { first: 100, longest: 5000 };
-    checkOptions(options, maxBatch);
+    checkFeedOptions(options);
     let from = options.from;
     let inARow = 0;
     while (!signal.aborted) {
@@ -187,12 +187,4 @@ function positionAfter(item: FeedItem): GlobalPosition | null {
   if (item.kind === 'checkpoint') return item.position;
   if (item.kind === 'events') return item.events.at(-1)?.position ?? null;
   return null;
-}
-
-function checkOptions({ streamPrefixes }: FeedOptions, maxBatch: number): void {
-  if (streamPrefixes.length === 0) throw new TypeError('a feed needs a stream prefix');
-  for (const prefix of streamPrefixes === 'all' ? [] : streamPrefixes) {
-    if (prefix === '' || prefix.startsWith('$')) throw new TypeError(`no prefix for a feed: ${JSON.stringify(prefix)}`);
-  }
-  if (!Number.isSafeInteger(maxBatch) || maxBatch < 1) throw new RangeError(`no batch size: ${maxBatch}`);
 }

@@ -30,6 +30,7 @@ export type {
   Upcaster,
 } from './event-codec.ts';
 export type { EventFeed, FeedItem, FeedOptions } from './event-feed.ts';
+export { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
 export type { SharedFeed, SharedFeedItem, SharedFeedOptions, ShareEnd, ShareMark } from './shared-feed.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';

@@ -1,4 +1,5 @@
 import { Fault } from '#libs/kernel/faults.ts';
+import { checkFeedOptions } from '#libs/platform/eventstore/index.ts';
 import type { SharedFeed, SharedFeedItem, SharedFeedOptions, ShareEnd } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { KafkaConnection } from './connection.ts';
@@ -69,7 +70,7 @@ export class KafkaSharedFeed implements SharedFeed {
   }
 
   async *subscribe(options: SharedFeedOptions): AsyncGenerator<SharedFeedItem, void, undefined> {
-    checkOptions(options);
+    checkFeedOptions(options);
     const { signal } = options;
     const { patienceMs = DEFAULT_PATIENCE_MS } = this.#parts;
     let lastThereMs = Date.now();
@@ -102,12 +103,4 @@ export class KafkaSharedFeed implements SharedFeed {
       await pause(backoffMs(inARow, { maxMs: 2_000 }), signal);
     }
   }
-}
-
-function checkOptions({ streamPrefixes, maxBatch = 1 }: SharedFeedOptions): void {
-  if (streamPrefixes.length === 0) throw new TypeError('a feed needs a stream prefix');
-  for (const prefix of streamPrefixes) {
-    if (prefix === '' || prefix.startsWith('$')) throw new TypeError(`no prefix for a feed: ${JSON.stringify(prefix)}`);
-  }
-  if (!Number.isSafeInteger(maxBatch) || maxBatch < 1) throw new RangeError(`no batch size: ${maxBatch}`);
 }

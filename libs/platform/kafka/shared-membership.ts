@@ -1,5 +1,5 @@
 import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
-import { comparePositions } from '#libs/platform/eventstore/index.ts';
+import { comparePositions, DEFAULT_MAX_BATCH } from '#libs/platform/eventstore/index.ts';
 import type { SharedFeedItem, SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { disconnect } from './connection.ts';
 import { FetchGaps } from './fetch-gaps.ts';
@@ -9,7 +9,6 @@ import { groupMember } from './membership.ts';
 import { LostError, PartitionReading } from './partition-reading.ts';
 import type { KafkaSharedFeedParts } from './shared-feed.kafka.ts';
 
-const DEFAULT_MAX_BATCH = 500;
 /** How long a fetch waits for news. */
 const FETCH_MS = 250;
 /** Batches of so many partitions are delivered together: one by one, most of the time would be spent waiting. */

@@ -9,12 +9,14 @@ import { interactionId } from './interaction.id.ts';
 
 /**
  * What a refused command is answered with, whichever way it came.
- * @param of.body what was sent: the input of an error is taken from it
+ *
+ * @param sent.body the input of an error is taken from it
  */
 export function interactionError(
   rejection: InteractionRejection,
-  { channelId, body }: { readonly channelId: EntityId; readonly body: unknown },
+  sent: { readonly channelId: EntityId; readonly body: unknown },
 ): Error {
+  const { channelId, body } = sent;
   switch (rejection.reason) {
     case 'not_found':
       return notFound();

@@ -145,6 +145,7 @@ export class KafkaConnection {
   /** What a group has saved beside its offset in partition 0 of a topic; null if nothing. */
   savedNote(groupId: string, topic: string): Promise<string | null> {
     return this.withAdmin(async (admin) => {
+      // Only for kafkajs to know a topic: that it is not there, the next call says.
       await isThere(admin, topic);
       const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
       const note = offsets?.partitions.find(({ partition }) => partition === 0)?.metadata;

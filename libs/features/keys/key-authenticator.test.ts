@@ -11,6 +11,7 @@ const principal = {
   principalId: 'robot',
   keyId: 'key',
   scopes: new Set<string>(),
+  expiresAtMs: null,
 } as const;
 
 /** Says that every key works, as read models do that lack the newest events. */

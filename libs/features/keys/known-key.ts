@@ -25,15 +25,17 @@ export function knownKey({ key, user }: FoundKey, digest: string): KnownKey | nu
   if (!isSameDigest(key.digest, digest)) return null;
   if (key.principal.type === 'user' && !mayAct(user, key)) return null;
   const end = endOf(key);
+  const expiresAtMs = end === null ? null : Date.parse(end);
   return {
     digest,
-    expiresAtMs: end === null ? null : Date.parse(end),
+    expiresAtMs,
     principal: {
       organizationId: key.organizationId,
       principalType: key.principal.type,
       principalId: key.principal.id,
       keyId: key.id,
       scopes: new Set(key.scopes),
+      expiresAtMs,
     },
   };
 }

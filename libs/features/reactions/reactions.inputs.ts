@@ -15,7 +15,7 @@ export interface ReactorNames {
  * @throws ValidationFailure 422 for a service that does not say for which agent it reacts
  */
 export async function namedReactor(
-  principal: Principal,
+  principal: Pick<Principal, 'organizationId' | 'principalType' | 'principalId'>,
   input: { readonly agent_id?: EntityId | null | undefined; readonly agent_name?: string | null | undefined },
   { nameOf }: ReactorNames,
 ): Promise<Reactor> {

@@ -15,9 +15,9 @@ import {
   IDEMPOTENCY_KEEP_MS,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
-import type { IdempotencyStore, Principal } from '#libs/platform/http/index.ts';
+import type { IdempotencyStore } from '#libs/platform/http/index.ts';
 import { liveCommand } from '#libs/platform/live/index.ts';
-import type { LiveCommandType } from '#libs/platform/live/index.ts';
+import type { LiveCaller, LiveCommandType } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { faultsOf } from './frames.schemas.ts';
@@ -46,7 +46,7 @@ export const CANCEL_RUN = liveCommand({
 interface Request {
   readonly type: LiveCommandType;
   readonly data: unknown;
-  readonly principal: Principal;
+  readonly principal: LiveCaller;
   readonly channelId: EntityId;
   readonly sessionId: string;
   readonly commandId: EntityId;

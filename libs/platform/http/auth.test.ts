@@ -23,6 +23,7 @@ const holding = (...scopes: string[]): Principal => ({
   principalId: 'robot',
   keyId: 'key',
   scopes: new Set(scopes),
+  expiresAtMs: null,
 });
 
 test('a scope that the key has is let through', () => {

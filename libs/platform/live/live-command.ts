@@ -6,10 +6,13 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { parseInput } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 
+/** The principal of a socket: the socket ends with its key, so commands need not know when that is. */
+export type LiveCaller = Omit<Principal, 'expiresAtMs'>;
+
 /** A command that came over a socket: who sends it, and the channel that the socket is open on. */
 export interface LiveCommandCall<Data> {
   readonly context: CommandContext;
-  readonly principal: Principal;
+  readonly principal: LiveCaller;
   readonly channelId: EntityId;
   readonly data: Data;
 }

@@ -55,7 +55,7 @@ beforeAll(async () => {
     TICK_MS,
   );
   const scopes = new Set(['read']);
-  const ids = { organizationId: ORGANIZATION, principalId: 's', keyId: 'k' };
+  const ids = { organizationId: ORGANIZATION, principalId: 's', keyId: 'k', expiresAtMs: null };
   server = await buildHttpServer({
     routes: (app) => eventStreamRoutes(app, { node, channels: features.channels.queries }),
     authenticator: { authenticate: () => ({ ...ids, principalType: 'service', scopes }) },

@@ -1464,11 +1464,11 @@ export interface operations {
                 /** @description Archived channels instead of open ones */
                 archived?: boolean;
                 channel_type?: "chat" | "collaboration" | "multi_org_chat" | "thread";
-                /** @description `meta.next_cursor` of the page before; wins over `page` */
+                /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
                 /** @description Only channels that the organization owns, or does not own */
                 is_owner?: boolean;
-                /** @description Number of the page, from 1 */
+                /** @description Number of the page, from 1; 1 by default */
                 page?: number;
                 /** @description Only threads of this channel */
                 parent_channel_id?: string;
@@ -1550,7 +1550,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1679,7 +1679,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1810,7 +1810,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1942,7 +1942,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2070,7 +2070,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2201,7 +2201,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2264,7 +2264,7 @@ export interface operations {
                 created_after?: string;
                 /** @description Only those created earlier than this, to the millisecond */
                 created_before?: string;
-                /** @description `meta.next_cursor` of the page before; wins over `page` */
+                /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
                 /** @description Show incomplete interactions, too */
                 include_incomplete?: boolean;
@@ -2274,7 +2274,7 @@ export interface operations {
                 interaction_id?: string;
                 /** @description By sequence: `desc` begins with the newest */
                 order?: "asc" | "desc";
-                /** @description Number of the page, from 1 */
+                /** @description Number of the page, from 1; 1 by default */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -2355,7 +2355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2487,7 +2487,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2615,7 +2615,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2747,7 +2747,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2874,7 +2874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2999,7 +2999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3124,7 +3124,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3261,7 +3261,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3393,7 +3393,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3525,7 +3525,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3657,7 +3657,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3789,7 +3789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3917,7 +3917,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4048,7 +4048,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4178,7 +4178,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4310,7 +4310,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4362,13 +4362,13 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description `meta.next_cursor` of the page before; wins over `page` */
+                /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
                 /** @description Only keys that were revoked, or that were not */
                 is_revoked?: boolean;
                 /** @description Another organization than that of the key; needs the scope `platform` */
                 organization_id?: string;
-                /** @description Number of the page, from 1 */
+                /** @description Number of the page, from 1; 1 by default */
                 page?: number;
                 /** @description Only keys of this user or service */
                 principal_id?: string;
@@ -4448,7 +4448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4577,7 +4577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4708,7 +4708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4839,7 +4839,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4974,7 +4974,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5026,9 +5026,9 @@ export interface operations {
     listOrganizations: {
         parameters: {
             query?: {
-                /** @description `meta.next_cursor` of the page before; wins over `page` */
+                /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
-                /** @description Number of the page, from 1 */
+                /** @description Number of the page, from 1; 1 by default */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -5106,7 +5106,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5235,7 +5235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5363,7 +5363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5495,7 +5495,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5547,13 +5547,13 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
-                /** @description `meta.next_cursor` of the page before; wins over `page` */
+                /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
                 /** @description Only users that are active, or that were deactivated */
                 is_active?: boolean;
                 /** @description Another organization than that of the key; needs the scope `platform` */
                 organization_id?: string;
-                /** @description Number of the page, from 1 */
+                /** @description Number of the page, from 1; 1 by default */
                 page?: number;
                 /** @description Items on a page */
                 size?: number;
@@ -5631,7 +5631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5760,7 +5760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5891,7 +5891,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6019,7 +6019,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6154,7 +6154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not JSON */
+            /** @description The body is not plain JSON in UTF-8 */
             415: {
                 headers: {
                     [name: string]: unknown;

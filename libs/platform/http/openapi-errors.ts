@@ -46,7 +46,7 @@ export const ERROR_RESPONSES: Readonly<Record<string, ReturnType<typeof answer>>
   409: answer('A conflict with another request'),
   412: answer('`If-Match` does not match'),
   413: answer('The body is too large'),
-  415: answer('The body is not JSON'),
+  415: answer('The body is not plain JSON in UTF-8'),
   422: answer('Validation Error', 'HTTPValidationError'),
   429: answer('Too many requests', 'Error', ['Retry-After']),
   431: answer('The headers are too large'),

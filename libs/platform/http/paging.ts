@@ -7,8 +7,15 @@ import { queryInteger, text } from './validation/schemas.ts';
 /** The paging parameters of every list route: spread into its query schema. */
 export const pageQuery = {
   size: queryInteger({ min: 1, max: 100, default: 50, description: 'Items on a page' }),
-  page: queryInteger({ min: 1, max: 1_000_000_000, default: 1, description: 'Number of the page, from 1' }),
-  cursor: text({ max: 2048, description: '`meta.next_cursor` of the page before; wins over `page`' }).optional(),
+  page: queryInteger({
+    min: 1,
+    max: 1_000_000_000,
+    description: 'Number of the page, from 1; 1 by default',
+  }).optional(),
+  cursor: text({
+    max: 2048,
+    description: '`meta.next_cursor` of the page before; not together with `page`',
+  }).optional(),
 };
 
 /** `meta` of every list answer (section 2.10 of the contract). */
@@ -25,7 +32,7 @@ export type PageMeta = z.infer<typeof pageMetaSchema>;
 
 interface PageInput {
   readonly size: number;
-  readonly page: number;
+  readonly page?: number | undefined;
   readonly cursor?: string | undefined;
 }
 
@@ -49,14 +56,15 @@ const cursorPayload = z.tuple([z.int().min(2), z.string()]);
 /**
  * Opens the page that a query asks for. A cursor is bound to the organization, the route and the
  * filter: `filter` holds the parsed filter parameters, with deprecated names already merged.
- * @throws ValidationFailure 422 for a cursor that was changed, or made for something else
+ * @throws ValidationFailure 422 for a cursor that was changed, made for something else, or given with a page
  */
 export function openPage(request: FastifyRequest, query: PageInput, filter: Record<string, unknown>): PageRequest {
   const { tokens } = request.server;
   const context = ['cursor', request.principal.organizationId, request.routeOptions.url ?? '', canonicalJson(filter)];
-  let page = query.page;
+  let page = query.page ?? 1;
   let after: string | null = null;
   if (query.cursor !== undefined) {
+    if (query.page !== undefined) throw invalid(['query', 'page'], 'either page or cursor is allowed', query.page);
     const opened = cursorPayload.safeParse(tokens.open(context, query.cursor));
     if (!opened.success) throw invalid(['query', 'cursor'], 'not a cursor of this list', query.cursor);
     [page, after] = opened.data;

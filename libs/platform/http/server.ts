@@ -13,6 +13,7 @@ import { openApiRoute, registerOpenApi } from './openapi.ts';
 import { operationRoutes } from './operations.ts';
 import { createLimiters } from './rate-limits.ts';
 import type { Limiters } from './rate-limits.ts';
+import { headFault, refuseExpectation, requirePlainJson } from './request-head.ts';
 import { requestIdOf, traceparentOf } from './request-context.ts';
 import { attachPipeline, name } from './route-pipeline.ts';
 import type { HttpApp, HttpServer, HttpServerOptions, HttpTypeProvider } from './server-options.ts';
@@ -32,7 +33,8 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   // 1. How requests are read, and how errors are written
   decorate(app, options);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    requirePlainJson(request.headers);
     done(null, parseJsonBody(Buffer.isBuffer(body) ? body : Buffer.from(body)));
   });
   app.setValidatorCompiler(validatorCompiler);
@@ -47,11 +49,14 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   // 2. What stands around every route
   const limiters = createLimiters(options);
   if (options.corsOrigins && options.corsOrigins.length > 0) await app.register(cors, corsOptions(options.corsOrigins));
+  refuseUnservable(app, allowed, limiters);
+  app.addHook('onRoute', (route) => {
+    for (const method of [route.method].flat()) allowed.add(method, route.url);
+  });
   // Before the pipeline: the page and its script are plain files, for everybody.
   registerDocumentation(app, options.info.title);
   await registerOpenApi(app, options.info);
   app.addHook('onRoute', (route) => {
-    for (const method of [route.method].flat()) allowed.add(method, route.url);
     attachPipeline(route, {
       authenticator: options.authenticator,
       limiters,
@@ -64,13 +69,13 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
       isClosing,
     });
   });
-  setNotFound(app, allowed, limiters);
 
   // 3. The routes
   operationRoutes(app, { probes: options.probes ?? [], metrics: options.metrics, isStopping });
   options.routes(app);
   openApiRoute(app);
   await app.ready();
+  app.server.on('checkExpectation', refuseExpectation);
   const unfeed = feed(app, options.upgrades, limiters);
 
   return {
@@ -100,6 +105,8 @@ function createApp(options: HttpServerOptions): HttpApp {
     http: {
       headersTimeout: 10_000,
       connectionsCheckingInterval: 2_000,
+      // Node's own answer has no body: `headFault` refuses it.
+      requireHostHeader: false,
       // Any other upgrade (HTTP/2 in clear text, which some clients always offer) may be ignored, and is.
       shouldUpgradeCallback: (request) => options.upgrades?.claims(request) === true,
     },
@@ -118,6 +125,8 @@ function createApp(options: HttpServerOptions): HttpApp {
 function feed(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAfter }: Limiters): () => void {
   if (upgrades === undefined) return () => undefined;
   app.server.on('upgrade', (request, socket, head) => {
+    const fault = headFault(request);
+    if (fault !== undefined) return refuseUpgrade(socket, 400, fault.code, fault.message);
     const seconds = upgradeAfter(request);
     if (seconds === 0) upgrades.upgrade(request, socket, head);
     else refuseUpgrade(socket, 429, 'rate_limited', 'Too many requests', { 'retry-after': `${seconds}` });
@@ -168,12 +177,17 @@ function corsOptions(origins: readonly string[]) {
   };
 }
 
-/** 404, or 405 where the path exists; counted per address, so that scanning has a price too. */
-function setNotFound(app: HttpApp, allowed: AllowedMethods, { perAddress }: Limiters): void {
-  app.setNotFoundHandler((request, reply) => {
+/**
+ * Refuses what no route serves, before its body is read: 400 for an ambiguous head, 404, or 405 where the path
+ * exists. Counted per address, so that scanning has a price too.
+ */
+function refuseUnservable(app: HttpApp, allowed: AllowedMethods, { perAddress }: Limiters): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const fault = headFault(request.raw);
+    if (fault === undefined && !request.is404) return done();
     name(request, reply);
     perAddress?.(request, reply);
-    throw noSuchRoute(allowed, request.url);
+    throw fault ?? noSuchRoute(allowed, request.url);
   });
 }
 

@@ -67,6 +67,7 @@ export function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
 }
 
 const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
   404: 'Not Found',
   429: 'Too Many Requests',
   503: 'Service Unavailable',
@@ -75,7 +76,7 @@ const REASONS: Readonly<Record<number, string>> = {
 /** Answers in the form of the API's errors, instead of a handshake. */
 export function refuseUpgrade(
   socket: Duplex,
-  status: 404 | 429 | 503,
+  status: 400 | 404 | 429 | 503,
   code: string,
   detail: string,
   headers: Readonly<Record<string, string>> = {},

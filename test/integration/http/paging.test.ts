@@ -53,9 +53,20 @@ test('cursors lead through everything once, and say which page it is', async () 
   expect(pages).toEqual([1, 2, 3]);
 });
 
-test('a cursor wins over page, and its size may change', async () => {
+test('a cursor together with a page is 422', async () => {
   const { meta } = await page('size=10');
-  const next = await page(`size=3&page=7&cursor=${meta.next_cursor}`);
+  for (const number of [1, 2]) {
+    const answer = await edge.call(`/things?size=10&page=${number}&cursor=${meta.next_cursor}`);
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({
+      detail: [{ type: 'value_error', loc: ['query', 'page'], input: number }],
+    });
+  }
+});
+
+test('the size may change from one cursor to the next', async () => {
+  const { meta } = await page('size=10');
+  const next = await page(`size=3&cursor=${meta.next_cursor}`);
   expect(next.items.map(({ id }) => id)).toEqual(['10', '11', '12']);
   expect(next.meta.page).toBe(2);
 });

@@ -181,11 +181,20 @@ export const timestamp = (described: Described = {}): z.ZodType<string> =>
 export type PointInHistory = { readonly sequence: number } | { readonly at: string };
 
 const SEQUENCE = /^\d{1,15}$/;
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+/** What looks like a number is judged as a sequence, anything else as a time. */
+function pointProblem(value: string): PydanticError | undefined {
+  if (SEQUENCE.test(value)) return undefined;
+  if (!NUMBER.test(value)) return timestampProblem(value);
+  if (value.includes('.')) return INT_PARSING;
+  return value.startsWith('-') ? greaterThanEqual(0) : INT_PARSING_SIZE;
+}
 
 export const queryPointInHistory = (described: Described = {}): z.ZodType<PointInHistory> =>
   formatted<PointInHistory>(
     DATETIME_TYPE,
-    (value) => (SEQUENCE.test(value) ? undefined : timestampProblem(value)),
+    pointProblem,
     (value) => (SEQUENCE.test(value) ? { sequence: Number(value) } : { at: toUtc(value) }),
     { ...described },
   );

@@ -1,0 +1,61 @@
+/** Rules about the head of a request that hold for every path, and that neither Node nor Fastify enforces as JSON. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { MIMEType } from 'node:util';
+
+import { HttpError } from './errors.ts';
+
+/**
+ * Fields of which Node keeps the first and drops the others. A proxy in front may use another one of them, so
+ * the request would mean one thing there and another thing here.
+ */
+const SINGLE = ['Host', 'Authorization', 'Content-Type'];
+const SINGLE_LENGTHS = new Set(SINGLE.map((field) => field.length));
+
+/** The 400 for a head that RFC 9112 (3.2) does not allow, or that is ambiguous; undefined for all others. */
+export function headFault({ rawHeaders, headers, httpVersion }: IncomingMessage): HttpError | undefined {
+  if (headers.host === undefined && httpVersion === '1.1') return badHead('The header Host is missing');
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const field = rawHeaders[at] ?? '';
+    // Runs for every request: most fields are told apart by their length.
+    if (!SINGLE_LENGTHS.has(field.length)) continue;
+    const lower = field.toLowerCase();
+    const single = SINGLE.find((one) => one.toLowerCase() === lower);
+    if (single === undefined) continue;
+    if (seen.has(single)) return badHead(`The header ${single} is given more than once`);
+    seen.add(single);
+  }
+  return undefined;
+}
+
+function badHead(detail: string): HttpError {
+  return new HttpError(400, 'bad_request', detail);
+}
+
+/** `checkExpectation` of Node's server: 417 for any `Expect` but `100-continue`. The body is not read. */
+export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const body = JSON.stringify({ detail: 'Expect may only be 100-continue', code: 'expectation_failed' });
+  response.writeHead(417, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  });
+  response.end(body);
+}
+
+/** @throws HttpError 415 for a body in another encoding or charset than plain UTF-8 */
+export function requirePlainJson(headers: IncomingMessage['headers']): void {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw unsupported('A body must not be compressed (Content-Encoding)', { 'accept-encoding': 'identity' });
+  }
+  const type = headers['content-type'] ?? '';
+  const charset = type.includes(';') ? new MIMEType(type).params.get('charset') : null;
+  if (charset !== null && charset.toLowerCase() !== 'utf-8') {
+    throw unsupported('The charset of a body must be utf-8');
+  }
+}
+
+function unsupported(detail: string, headers?: Record<string, string>): HttpError {
+  return new HttpError(415, 'unsupported_media_type', detail, headers);
+}

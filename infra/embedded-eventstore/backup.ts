@@ -2,7 +2,8 @@
 import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open as openLmdb } from 'lmdb';
-import { DATA_FILE } from './data-folder.ts';
+import { DATA_FILE, damagedLog } from './data-folder.ts';
+import { damageOf } from './log/damage.ts';
 
 /**
  * Copies the events of a store, whether it runs or not. Readers and writers go on meanwhile; the copy holds all
@@ -11,12 +12,14 @@ import { DATA_FILE } from './data-folder.ts';
  * @param source folder of the store
  * @param target folder that is made, or has no events yet; cut short, it has none either
  * @returns bytes of the copy
- * @throws Error of the file system: no events at the source, no place at the target
+ * @throws Error of the file system: no events at the source, no place at the target; CannotStartError for a damaged log
  */
 export async function backUpEventStore(source: string, target: string): Promise<number> {
   const events = join(source, DATA_FILE);
   // Opening would make the file.
   await stat(events);
+  const damage = damageOf(events);
+  if (damage !== undefined) throw damagedLog(source, damage);
   await mkdir(target, { recursive: true, mode: 0o700 });
   const copy = join(target, `${DATA_FILE}.part`);
   // No tables are opened: only the pages are copied, as one transaction sees them.

@@ -13,6 +13,14 @@ export class CannotStartError extends Error {
   override name = 'CannotStartError';
 }
 
+/** The refusal of a log that cannot be read. @param problem the end of a sentence about its file */
+export function damagedLog(dataDir: string, problem: string): CannotStartError {
+  return new CannotStartError(
+    `the log ${join(dataDir, DATA_FILE)} is damaged: ${problem}. Put the events.mdb of a backup in its place ` +
+      '(`npx parley backup` makes backups; see "Backup and restore" in docs/operations.md)',
+  );
+}
+
 export type DataFolder = { path: string; release(): void };
 
 /**

@@ -2,11 +2,13 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { createServer as createProbe } from 'node:net';
-import { CannotStartError, holdDataFolder } from './data-folder.ts';
+import { join } from 'node:path';
+import { CannotStartError, DATA_FILE, damagedLog, holdDataFolder } from './data-folder.ts';
 import { gossipService, serverFeaturesService } from './grpc/cluster-services.ts';
 import type { GrpcService } from './grpc/service.ts';
 import { streamsService } from './grpc/streams-service.ts';
 import { unsupportedServices } from './grpc/unsupported-services.ts';
+import { damageOf } from './log/damage.ts';
 import type { EventLog } from './log/event-log.ts';
 import { openEventLog } from './log/event-log.lmdb.ts';
 import { persistentSubscriptionsService } from './persistent-subscriptions/index.ts';
@@ -55,6 +57,8 @@ export async function startEmbeddedEventStore(options: EventStoreOptions): Promi
 }
 
 function openLog(dataDir: string): EventLog {
+  const damage = damageOf(join(dataDir, DATA_FILE));
+  if (damage !== undefined) throw damagedLog(dataDir, damage);
   try {
     return openEventLog(dataDir);
   } catch (error) {

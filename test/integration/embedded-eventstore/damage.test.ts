@@ -1,0 +1,88 @@
+// LMDB maps its file into memory and trusts it: each damage here used to end the process by a signal, or was served.
+import { copyFile, mkdir, mkdtemp, open, rm, stat, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { backUpEventStore, startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
+import { damageOf } from '#infra/embedded-eventstore/log/damage.ts';
+import { runStoreProcess } from './event-store-process.ts';
+
+const PAGE_BYTES = 4096;
+
+let parent: string;
+let whole: string;
+
+beforeAll(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'event-store-damage-'));
+  const store = await startEmbeddedEventStore({ dataDir: join(parent, 'whole') });
+  const client = EventStoreDBClient.connectionString(store.url);
+  await client.appendToStream(
+    's',
+    Array.from({ length: 200 }, () => jsonEvent({ type: 't', data: { text: 'a'.repeat(3_000) } })),
+  );
+  await client.dispose();
+  await store.stop();
+  whole = join(parent, 'whole', 'events.mdb');
+});
+afterAll(() => rm(parent, { recursive: true, force: true }));
+
+async function copyOf(name: string): Promise<{ dataDir: string; file: string }> {
+  const dataDir = join(parent, name.replaceAll(' ', '-'));
+  const file = join(dataDir, 'eventstore', 'events.mdb');
+  await mkdir(join(dataDir, 'eventstore'), { recursive: true });
+  await copyFile(whole, file);
+  return { dataDir, file };
+}
+
+async function overwrite(file: string, position: number, length: number): Promise<void> {
+  const handle = await open(file, 'r+');
+  await handle.write(Buffer.alloc(length, 0x5a), 0, length, position);
+  await handle.close();
+}
+
+test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) => Promise<void>]>([
+  ['half of the file is gone', /it has \d+ bytes, but its newest commit needs \d+/, (f, size) => truncate(f, size / 2)],
+  ['the last page is gone', /it has \d+ bytes/, (file, size) => truncate(file, size - PAGE_BYTES)],
+  ['one byte is left', /its meta pages are not those of a log/, (file) => truncate(file, 1)],
+  ['the first meta page is overwritten', /its meta pages are not/, (file) => overwrite(file, 0, PAGE_BYTES)],
+  ['the second meta page is overwritten', /its meta pages are not/, (file) => overwrite(file, PAGE_BYTES, PAGE_BYTES)],
+  ['the page size is overwritten', /its meta pages are not/, (file) => overwrite(file, 48, 4)],
+  [
+    'the roots are overwritten',
+    /its meta pages refer to pages/,
+    async (file) => {
+      await overwrite(file, 136, 8);
+      await overwrite(file, PAGE_BYTES + 136, 8);
+    },
+  ],
+])('a log of which %s is refused, and the refusal names the backup', async (damage, problem, harm) => {
+  const { dataDir, file } = await copyOf(damage);
+  await harm(file, (await stat(file)).size);
+  const { code, output } = await runStoreProcess({ dataDir });
+  expect(output).toMatch(/^event store: the log .*events\.mdb is damaged: .*`npx parley backup`.*\n$/);
+  expect(output).toMatch(problem);
+  expect(code).toBe(1);
+  await expect(backUpEventStore(join(dataDir, 'eventstore'), join(dataDir, 'copy'))).rejects.toThrow('is damaged');
+});
+
+test('a log whose last pages are free and were never written is not damaged', async () => {
+  const { file } = await copyOf('free pages');
+  // As if the newest commit had allocated 50 pages and freed them again.
+  const handle = await open(file, 'r+');
+  for (const at of [144, PAGE_BYTES + 144]) {
+    const lastPage = Buffer.alloc(8);
+    await handle.read(lastPage, 0, 8, at);
+    lastPage.writeBigUInt64LE(lastPage.readBigUInt64LE() + 50n);
+    await handle.write(lastPage, 0, 8, at);
+  }
+  await handle.close();
+  expect(damageOf(file)).toBeUndefined();
+});
+
+test('a missing and an empty file are logs without events', async () => {
+  const { file } = await copyOf('empty');
+  await truncate(file, 0);
+  expect(damageOf(file)).toBeUndefined();
+  expect(damageOf(join(parent, 'missing.mdb'))).toBeUndefined();
+});

@@ -15,6 +15,7 @@ import {
 } from '#libs/platform/lifecycle/index.ts';
 import { freePort } from './free-port.ts';
 import { endOrphans } from './orphans.ts';
+import { startWithoutData } from './discarded-data.ts';
 import { RedisStartError, startRedisProcess, type RedisProcess } from './redis-process.ts';
 
 export interface PrivateRedisOptions {
@@ -49,7 +50,14 @@ export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOp
   async function start(port: number, giveUp?: AbortSignal): Promise<RedisProcess> {
     const orphans = await endOrphans(dataDir);
     if (orphans.length > 0) log.warn({ pids: orphans }, 'ended a Redis that an earlier Parley left behind');
-    return startRedisProcess({ dataDir, port, password, extraConfig: [`logfile ${LOG_FILE}`], signal: giveUp });
+    const startHere = (): Promise<RedisProcess> =>
+      startRedisProcess({ dataDir, port, password, extraConfig: [`logfile ${LOG_FILE}`], signal: giveUp });
+    try {
+      return await startHere();
+    } catch (error) {
+      if (!(error instanceof RedisStartError) || !error.ended) throw error;
+      return startWithoutData({ dataDir, log, error, start: startHere });
+    }
   }
 
   let redis = await startOnFreePort((port) => start(port, signal), dataDir);

@@ -64,7 +64,7 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   void exited.then(() => (gone = true));
   const deadline = Date.now() + readyTimeoutMs;
   while (!(await pingRedis({ port, ...(password === undefined ? {} : { password }) }))) {
-    if (gone) throw new RedisStartError(`${command} ended at once: ${output()}`);
+    if (gone) throw new RedisStartError(`${command} ended at once: ${output()}`, { ended: true });
     if (signal?.aborted === true) {
       child.kill('SIGKILL');
       await exited;
@@ -97,10 +97,13 @@ export class RedisStartError extends Error {
   override readonly name = 'RedisStartError';
   /** There is no such command on the PATH. */
   readonly notFound: boolean;
+  /** The server ran, and ended before it answered. */
+  readonly ended: boolean;
 
-  constructor(message: string, { notFound = false }: { notFound?: boolean } = {}) {
+  constructor(message: string, { notFound = false, ended = false }: { notFound?: boolean; ended?: boolean } = {}) {
     super(message);
     this.notFound = notFound;
+    this.ended = ended;
   }
 }
 

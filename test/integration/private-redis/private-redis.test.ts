@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startPrivateRedis } from '#infra/private-redis/index.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
@@ -40,6 +41,43 @@ describe('private Redis', () => {
     }
     expect(redis.url).toBe(url);
     expect(await redisProcessesIn(dataDir)).toEqual([redis.pid]);
+    await redis.stop();
+  });
+
+  it('discards damaged files at its start, and when the server comes back', async () => {
+    const first = await startPrivateRedis({ dataDir, log: silentLog });
+    await command(first.url, 'SET', 'key', 'value');
+    await first.stop();
+    await damage(/\.aof$/);
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    expect(await command(redis.url, 'SET', 'key', 'value', 'NX', 'GET')).toBeNull();
+
+    const killed = redis.pid;
+    process.kill(killed, 'SIGSTOP');
+    await damage(/\.manifest$/);
+    process.kill(killed, 'SIGKILL');
+    await eventually(() => redis.pid !== killed);
+    expect(await command(redis.url, 'GET', 'key')).toBeNull();
+    await redis.stop();
+    expect((await readdir(dataDir)).toSorted()).toEqual(['appendonlydir', 'redis.log']);
+  });
+
+  it('keeps its files when they are not why the server does not start', async () => {
+    const first = await startPrivateRedis({ dataDir, log: silentLog });
+    await command(first.url, 'SET', 'key', 'value');
+    await first.stop();
+    const path = process.env['PATH'];
+    const broken = join(dataDir, 'broken');
+    await mkdir(broken);
+    await writeFile(join(broken, 'redis-server'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    process.env['PATH'] = broken;
+    try {
+      await expect(startPrivateRedis({ dataDir, log: silentLog })).rejects.toThrow('the private Redis does not start');
+    } finally {
+      process.env['PATH'] = path;
+    }
+    const redis = await startPrivateRedis({ dataDir, log: silentLog });
+    expect(await command(redis.url, 'GET', 'key')).toBe('value');
     await redis.stop();
   });
 
@@ -83,6 +121,22 @@ describe('private Redis', () => {
     }
   });
 });
+
+async function damage(names: RegExp): Promise<void> {
+  const folder = join(dataDir, 'appendonlydir');
+  const found = (await readdir(folder)).filter((name) => names.test(name));
+  expect(found).not.toEqual([]);
+  for (const name of found) await writeFile(join(folder, name), Buffer.alloc(1_000, 'Z'));
+}
+
+async function command(url: string, ...[name = '', ...args]: string[]): Promise<unknown> {
+  const client = new Redis(url);
+  try {
+    return await client.call(name, ...args);
+  } finally {
+    client.disconnect();
+  }
+}
 
 function addressOf(url: string): { port: number; password: string } {
   const { port, password } = new URL(url);

@@ -1,0 +1,45 @@
+import { readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
+import type { RedisProcess, RedisStartError } from './redis-process.ts';
+
+/** Redis' append-only files, and a snapshot that another configuration left. */
+const DATA = ['appendonlydir', 'dump.rdb'];
+const ASIDE = '.aside';
+
+export interface StartWithoutData {
+  readonly dataDir: string;
+  readonly log: LifecycleLog;
+  /** With the data, Redis ended with this. */
+  readonly error: RedisStartError;
+  start(): Promise<RedisProcess>;
+}
+
+/**
+ * Starts Redis without its data, after it ended on them. If that succeeds, its files are damaged: they are removed,
+ * since everything in them is rebuilt from the log. If it fails, the files are not the cause and are kept.
+ *
+ * @throws the error of the start with data
+ */
+export async function startWithoutData({ dataDir, log, error, start }: StartWithoutData): Promise<RedisProcess> {
+  const found = (await readdir(dataDir)).filter((name) => DATA.includes(name));
+  if (found.length === 0) throw error;
+  for (const name of found) {
+    // Left by a process that was killed between the two starts.
+    await rm(join(dataDir, `${name}${ASIDE}`), { recursive: true, force: true });
+    await rename(join(dataDir, name), join(dataDir, `${name}${ASIDE}`));
+  }
+  let redis: RedisProcess;
+  try {
+    redis = await start();
+  } catch {
+    for (const name of found) {
+      await rm(join(dataDir, name), { recursive: true, force: true });
+      await rename(join(dataDir, `${name}${ASIDE}`), join(dataDir, name));
+    }
+    throw error;
+  }
+  log.warn({ err: error, files: found }, 'discarded damaged files of the private Redis; its data are rebuilt');
+  for (const name of found) await rm(join(dataDir, `${name}${ASIDE}`), { recursive: true, force: true });
+  return redis;
+}

@@ -117,7 +117,7 @@ async function requireParent(
   if (origin && !parent) {
     throw invalid(['body', 'origin_message_id'], 'only a thread has a message that started it', origin);
   }
-  if (parent && (await channels.channel(organizationId, parent)) === null) {
+  if (parent && !(await channels.exists(organizationId, parent))) {
     throw invalid(['body', 'parent_channel_id'], 'the organization has no such channel', parent);
   }
 }

@@ -72,14 +72,15 @@ export class EntityReader {
   }
 
   /**
-   * The folded state that the entity was last projected with, or null if there is none.
+   * The folded state that the entity was last projected with, or null if the organization has no such entity. Commands
+   * are rejected for what is missing here, so a missing entity is confirmed on the log: complete read models may lag.
    *
    * @throws `Fault` `store_unavailable`
    */
   async state(noun: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
     const keys = entityKeys(noun, organizationId, id);
     const { value, isComplete } = await this.#state.valueOf(keys.state);
-    if (isComplete) return value === null ? null : JSON.parse(value.toString());
+    if (isComplete && value !== null) return JSON.parse(value.toString());
     await this.#catchUp({ noun, organizationId, id });
     const [caughtUp] = await this.#readModel.snapshots([keys]);
     return caughtUp?.state ?? null;

@@ -74,7 +74,7 @@ import type {
   RealtimePorts,
   Tickets,
 } from '#libs/features/realtime/index.ts';
-import type { Authenticator, HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
+import type { Authenticator, HttpApp } from '#libs/platform/http/index.ts';
 import type { LiveCommandType } from '#libs/platform/live/index.ts';
 import {
   CollectionReader,
@@ -280,11 +280,7 @@ export function describedProtocol({ realtime }: Features): DescribedProtocol {
 }
 
 /** Declares every route of the API. */
-export function featureRoutes(
-  features: Features,
-  idempotency: IdempotencyStore,
-  node: RealtimeNode,
-): (app: HttpApp) => void {
+export function featureRoutes(features: Features, node: RealtimeNode): (app: HttpApp) => void {
   const { channels, keys } = features;
   const users = { ...features.users, organizations: features.organizations.queries };
   const organizations = {
@@ -303,7 +299,7 @@ export function featureRoutes(
     participantRoutes(app, { ...channels, users: users.queries });
     organizationRoutes(app, organizations);
     userRoutes(app, users);
-    keyRoutes(app, { ...keys, users: users.queries, organizations: organizations.queries, idempotency });
+    keyRoutes(app, { ...keys, users: users.queries, organizations: organizations.queries });
   };
 }
 

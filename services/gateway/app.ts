@@ -23,7 +23,7 @@ export async function buildGateway(platform: Platform, config: Config): Promise<
   const node = realtimeNodeOf(platform, features);
   const server = await buildHttpServer({
     ...serverOptions(platform, config),
-    routes: featureRoutes(features, idempotency, node),
+    routes: featureRoutes(features, node),
     authenticator,
     idempotency,
     positions: new ReadModelPositions(platform.readModel, features.projector),

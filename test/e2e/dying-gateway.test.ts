@@ -57,7 +57,7 @@ async function leased(): Promise<string[]> {
   return found;
 }
 
-/** The lease of a dead gateway ends after half a minute; here, at once. */
+/** The lease of a dead gateway ends after three seconds; here, at once. */
 async function endLeases(): Promise<void> {
   for (const name of await leased()) await redis.command('HSET', name, 'lease_until', '0');
 }
@@ -114,11 +114,12 @@ async function dieBeforeAnswering({ send, isAppending, isInLog }: Doomed): Promi
 
 /** @returns the answer of the other gateway, once it may run the command */
 async function retryElsewhere(send: Doomed['send']): Promise<Reply> {
-  const tooEarly = await send(other.api);
-  expect(tooEarly.status).toBe(409);
-  expect(Number(tooEarly.headers['retry-after'])).toBeGreaterThan(0);
-  await endLeases();
-  const retried = await send(other.api);
+  let retried = await send(other.api);
+  // Unless the lease has ended by itself meanwhile.
+  if (retried.status === 409) {
+    await endLeases();
+    retried = await send(other.api);
+  }
   expect(retried.status).toBe(200);
   expect(retried.headers['idempotency-replayed']).toBeUndefined();
 

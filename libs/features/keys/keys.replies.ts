@@ -10,10 +10,9 @@ import {
   sendJson,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import type { IdempotencyStore } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import type { Key, KeyRejection } from './key.decider.ts';
+import type { KeyRejection } from './key.decider.ts';
 import { KEY } from './key.events.ts';
 import type { KeyResult, NewKeyResult } from './keys.commands.ts';
 import { keyResource } from './keys.projection.ts';
@@ -26,47 +25,16 @@ export function sendKey(request: FastifyRequest, reply: FastifyReply, result: Ke
 }
 
 /**
- * Answers with a new key and its secret. Answers to idempotency keys are stored as they went out, for 24
- * hours: this one is stored here instead, without the secret. Whoever repeats the request gets the same key
- * (id, scopes, …) with `"key": null`, makes no second one, and can rotate or revoke it.
+ * Answers with a new key and its secret. The reply that is stored under an `Idempotency-Key` lacks the secret: a
+ * repeated request gets the same key (id, scopes, …) with `"key": null`, and creates no second one.
  */
-export async function sendNewKey(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  result: NewKeyResult,
-  idempotency: IdempotencyStore | undefined,
-): Promise<FastifyReply> {
+export function sendNewKey(request: FastifyRequest, reply: FastifyReply, result: NewKeyResult): FastifyReply {
   if (!result.ok) throw errorOf(result.rejection);
   setHeaders(request, reply, result);
   void reply.header('cache-control', 'no-store');
-  await storeWithoutSecret(request, reply, result.key, idempotency);
-  return sendJson(reply, JSON.stringify({ ...keyResource(result.key), key: result.secret }));
-}
-
-const KEEP_MS = 24 * 60 * 60 * 1000;
-
-async function storeWithoutSecret(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  key: Key,
-  idempotency: IdempotencyStore | undefined,
-): Promise<void> {
-  const run = request.idempotentRun;
-  const lease = run?.lease;
-  if (run === null || lease === undefined) return;
-  // Without a lease, nobody behind us stores the answer; whatever happens here, the secret must not be.
-  run.lease = undefined;
-  const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' };
-  for (const name of ['etag', 'parley-position']) {
-    const value = reply.getHeader(name);
-    if (value !== undefined) headers[name] = String(value);
-  }
-  const body = JSON.stringify({ ...keyResource(key), key: null });
-  try {
-    await idempotency?.complete(run.scope, lease, { status: 200, headers, body }, KEEP_MS);
-  } catch (error) {
-    request.log.warn({ err: error, request_id: request.id }, 'the answer to an idempotency key was not stored');
-  }
+  const resource = keyResource(result.key);
+  if (request.idempotentRun !== null) request.idempotentRun.storedBody = JSON.stringify({ ...resource, key: null });
+  return sendJson(reply, JSON.stringify({ ...resource, key: result.secret }));
 }
 
 function setHeaders(request: FastifyRequest, reply: FastifyReply, { key, revision }: KeyResult & { ok: true }): void {

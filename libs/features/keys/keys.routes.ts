@@ -6,7 +6,7 @@ import type { UserQueries } from '#libs/features/users/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { ifMatchOf, invalid, notFound, notModified, openPage, sendJson, sendPage } from '#libs/platform/http/index.ts';
-import type { HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { KeyIssued } from './key.events.ts';
 import type { KeyCommands } from './keys.commands.ts';
@@ -29,8 +29,6 @@ export interface KeyRouteParts {
   readonly queries: KeyQueries;
   readonly users: UserQueries;
   readonly organizations: OrganizationQueries;
-  /** The server's own: new keys are answered once with their secret, and remembered without it. */
-  readonly idempotency: IdempotencyStore | undefined;
 }
 
 const tags = ['keys'];
@@ -112,12 +110,12 @@ function createRoute(app: HttpApp, parts: KeyRouteParts): void {
       const principal = await principalOf(request, context.organizationId, request.body, parts.users);
       const description = { name, scopes: [...new Set(scopes)], principal, expiresAt };
       const result = await parts.commands.issue(context, description, request.principal);
-      return sendNewKey(request, reply, result, parts.idempotency);
+      return sendNewKey(request, reply, result);
     },
   );
 }
 
-function rotateRoute(app: HttpApp, { commands, organizations, idempotency }: KeyRouteParts): void {
+function rotateRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): void {
   app.post(
     '/api/v1/keys/:id/rotate',
     {
@@ -144,7 +142,7 @@ function rotateRoute(app: HttpApp, { commands, organizations, idempotency }: Key
         grantor: request.principal,
         ifMatch: ifMatchOf(request),
       });
-      return sendNewKey(request, reply, result, idempotency);
+      return sendNewKey(request, reply, result);
     },
   );
 }

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import { interactionParams, interactionSchema, readerOf, requirePlace } from '#libs/features/interactions/index.ts';
 import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
-import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import { commandContext, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
+import { faultAfterWrite, storeUnavailable } from '#libs/kernel/faults.ts';
+import { commandContext, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
@@ -131,7 +131,8 @@ async function sendReacted(
   const found = await interactions.interaction(principal.organizationId, place, audience).catch((error: unknown) => {
     throw faultAfterWrite(error);
   });
-  if (found === null) throw notFound();
+  // The command was accepted, so the interaction exists, and Redis lacks it.
+  if (found === null) throw faultAfterWrite(storeUnavailable('redis'));
   setPosition(request, reply, { stream: streamName(CHANNEL, place.channelId), revision: result.revision });
   return sendJson(reply, found);
 }

@@ -12,7 +12,7 @@ import {
   answerOf,
   canonicalJson,
   HttpError,
-  IDEMPOTENCY_KEEP_MS,
+  idempotencyInFlight,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
 import type { IdempotencyStore } from '#libs/platform/http/index.ts';
@@ -25,12 +25,8 @@ import type { Grant, LiveCommand, LiveCommandOutcome, LiveCommands } from './rea
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/**
- * How long a process has a command to itself. One that is still at it after that shares it with another one, and
- * whoever appends second runs into a conflict, and finds that it is done.
- */
-const LEASE_MS = 10_000;
-/** How often it is asked whether another process is done with a command. */
+/** How long a command waits for the outcome of the same command in another process, before it is refused. */
+const WAIT_MS = 10_000;
 const ASK_AGAIN_MS = 250;
 
 /** There are no runs of agents yet; the protocol names how they will be ended. */
@@ -115,23 +111,24 @@ export class FeatureLiveCommands implements LiveCommands {
     const { organizationId, principalId } = principal;
     // The blank keeps it apart from what callers of REST can send as a key.
     const scope = { organizationId, principalId, key: `socket ${channelId}:${idempotencyKey}` };
-    const times = { leaseMs: LEASE_MS, keepMs: IDEMPOTENCY_KEEP_MS };
-    // Another process may have died with it: its lease ends, and then it is this one's turn.
-    for (let waitedMs = 0; waitedMs <= LEASE_MS + ASK_AGAIN_MS; waitedMs += ASK_AGAIN_MS) {
-      const start = await this.#idempotency.begin(scope, fingerprint, times);
+    // If the other process has died, its lease ends meanwhile, and the command runs here.
+    for (let waitedMs = 0; ; waitedMs += ASK_AGAIN_MS) {
+      const start = await this.#idempotency.begin(scope, fingerprint);
       switch (start.state) {
         case 'completed':
           return revisionIn(start.response.body);
         case 'mismatch':
           throw new HttpError(409, 'command_id_used', 'The id was used with another command');
         case 'in_flight':
+          if (waitedMs >= WAIT_MS) {
+            throw idempotencyInFlight('Another process is running the command', start.leaseEndsInMs);
+          }
           await delay(ASK_AGAIN_MS);
           continue;
         case 'started':
           return this.#first(request, scope, start);
       }
     }
-    throw new HttpError(409, 'idempotency_in_flight', 'The command is being run elsewhere', { 'retry-after': '1' });
   }
 
   async #first(
@@ -148,7 +145,7 @@ export class FeatureLiveCommands implements LiveCommands {
       throw error;
     }
     const response = { status: 200, headers: {}, body: JSON.stringify({ revision }) };
-    await this.#quietly(this.#idempotency.complete(scope, lease, response, IDEMPOTENCY_KEEP_MS));
+    await this.#quietly(this.#idempotency.complete(scope, lease, response));
     return revision;
   }
 

@@ -17,6 +17,8 @@ export interface CommandContext {
   readonly idempotencyKey?: string | undefined;
   /** Since when (Unix milliseconds) this very command may have run already, and its events be in the log. */
   readonly repeatedSinceMs?: number | undefined;
+  /** Called when the command was accepted or rejected on the state at the end of its stream, before it is answered. */
+  readonly onDecided?: (() => void) | undefined;
 }
 
 export function metadataOf(context: CommandContext): EventMetadata {

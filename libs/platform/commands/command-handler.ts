@@ -106,8 +106,11 @@ export class CommandHandler<State, E extends DomainEvent> {
         context,
         decide,
         lookups,
-        // A caller gets back only what its own `decide` gave, so its rejections are of its own type.
-        resolve: resolve as Waiting<State, E>['resolve'],
+        resolve: (result) => {
+          context.onDecided?.();
+          // A caller gets back only what its own `decide` gave, so its rejections are of its own type.
+          resolve(result as CommandResult<State, E, R>);
+        },
         reject,
       });
     });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { canonicalJson } from './canonical-json.ts';
 import { conflict, invalid } from './errors.ts';
+import type { HttpError } from './errors.ts';
 
 /** Whose key it is: keys of different principals never meet. */
 export interface IdempotencyScope {
@@ -29,8 +30,8 @@ export type IdempotencyStart =
        */
       readonly begunAtMs?: number;
     }
-  /** Another request holds the key. */
-  | { readonly state: 'in_flight' }
+  /** Another request holds the key. Its lease ends in `leaseEndsInMs`, unless its process is alive and renews it. */
+  | { readonly state: 'in_flight'; readonly leaseEndsInMs: number }
   /** The key was used with another fingerprint. */
   | { readonly state: 'mismatch' }
   | { readonly state: 'completed'; readonly response: StoredResponse };
@@ -40,22 +41,19 @@ export type IdempotencyStart =
  *
  * Guarantees:
  * - `begin` is atomic: of any number of concurrent calls with one scope, one gets `started`.
- * - A lease ends by itself after `leaseMs`: a process that dies holds nobody up for longer. The
- *   fingerprint outlives the lease and is kept for `keepMs`, so that a retry with another body is
- *   `mismatch` even after a crash.
+ * - The store renews a lease until `complete` or `abandon` is called, for a minute at most. Without renewal it
+ *   ends after a few seconds: when the process has died, when the reply to `begin` was lost, and when `complete`
+ *   or `abandon` failed.
+ * - The fingerprint is kept for 24 hours, so that a retry with another body is `mismatch` even after a crash.
  * - `complete` and `abandon` do nothing when the lease is no longer the holder's.
- * - After `complete`, `begin` with the same fingerprint is `completed` for `keepMs`.
+ * - After `complete`, `begin` with the same fingerprint is `completed` for 24 hours.
  * - All three throw `storeUnavailable` when the store does not answer: a request that asks for
  *   idempotency is never run without it.
  * Omits: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
  */
 export interface IdempotencyStore {
-  begin(
-    scope: IdempotencyScope,
-    fingerprint: string,
-    options: { leaseMs: number; keepMs: number },
-  ): Promise<IdempotencyStart>;
-  complete(scope: IdempotencyScope, lease: string, response: StoredResponse, keepMs: number): Promise<void>;
+  begin(scope: IdempotencyScope, fingerprint: string): Promise<IdempotencyStart>;
+  complete(scope: IdempotencyScope, lease: string, response: StoredResponse): Promise<void>;
   abandon(scope: IdempotencyScope, lease: string): Promise<void>;
 }
 
@@ -66,14 +64,16 @@ export interface IdempotentRun {
   lease: string | undefined;
   /** When the key was first taken, if an earlier request may have run this command. */
   repeatedSinceMs: number | undefined;
+  /** The command was decided on the log, accepted or rejected. See `CommandContext.onDecided`. */
+  isDecided: boolean;
+  /** Stored in place of the body that is sent, by routes that send a secret. */
+  storedBody: string | undefined;
 }
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key';
-export const KEEP_MS = 24 * 60 * 60 * 1000;
-export const LEASE_MS = 30_000;
 /** Headers of the first answer that belong to its content; others belong to the exchange. */
 const KEPT_HEADERS = ['content-type', 'etag', 'location', 'parley-position'] as const;
-/** Refusals that the very same request may get past a moment later; nothing was written. */
+/** Rejections that the same request may get past a moment later; nothing was written. */
 const TRANSIENT = new Set([401, 403, 408, 409, 412, 425, 429]);
 
 /**
@@ -91,7 +91,14 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
     .update(`${request.method} ${request.url}\n`)
     .update(canonicalJson(request.body))
     .digest('base64url');
-  return { scope: { organizationId, principalId, key }, fingerprint, lease: undefined, repeatedSinceMs: undefined };
+  return {
+    scope: { organizationId, principalId, key },
+    fingerprint,
+    lease: undefined,
+    repeatedSinceMs: undefined,
+    isDecided: false,
+    storedBody: undefined,
+  };
 }
 
 /**
@@ -104,16 +111,14 @@ export async function beginIdempotent(
   store: IdempotencyStore,
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
-  const start = await store.begin(run.scope, run.fingerprint, { leaseMs: LEASE_MS, keepMs: KEEP_MS });
+  const start = await store.begin(run.scope, run.fingerprint);
   switch (start.state) {
     case 'started':
       run.lease = start.lease;
       run.repeatedSinceMs = start.begunAtMs;
       return undefined;
     case 'in_flight':
-      throw conflict('A request with this Idempotency-Key is in flight', 'idempotency_in_flight', {
-        'retry-after': '1',
-      });
+      throw idempotencyInFlight('A request with this Idempotency-Key is in flight', start.leaseEndsInMs);
     case 'mismatch':
       throw invalid(['header', IDEMPOTENCY_HEADER], 'the key was used with another request', run.scope.key);
     case 'completed':
@@ -124,9 +129,16 @@ export async function beginIdempotent(
   }
 }
 
+/** 409 for a key that another request holds; `Retry-After` is when the key is free if that request's process died. */
+export function idempotencyInFlight(detail: string, leaseEndsInMs: number): HttpError {
+  const seconds = Math.max(1, Math.ceil(leaseEndsInMs / 1_000));
+  return conflict(detail, 'idempotency_in_flight', { 'retry-after': String(seconds) });
+}
+
 /**
- * Stores the answer before it goes out. Never throws: by now the command has happened, and a caller
- * who repeats it is safe by its deterministic event ids.
+ * Stores the reply before it is sent, or releases the key. A success is stored; a rejection only if the command
+ * was decided on the log, for any other may come from a read model that lags. Never throws: by now the command
+ * has run, and a retry is safe by its command id.
  */
 export async function endIdempotent(
   run: IdempotentRun,
@@ -139,10 +151,11 @@ export async function endIdempotent(
   if (lease === undefined) return;
   run.lease = undefined;
   const status = reply.statusCode;
-  const body = bodyText(payload);
+  const body = run.storedBody ?? bodyText(payload);
+  const isFinal = status < 300 || (run.isDecided && status < 500 && !TRANSIENT.has(status));
   try {
-    if (status >= 500 || TRANSIENT.has(status) || body === undefined) await store.abandon(run.scope, lease);
-    else await store.complete(run.scope, lease, { status, headers: keptHeaders(reply), body }, KEEP_MS);
+    if (!isFinal || body === undefined) await store.abandon(run.scope, lease);
+    else await store.complete(run.scope, lease, { status, headers: keptHeaders(reply), body });
   } catch (error) {
     request.log.warn({ err: error, request_id: request.id }, 'the answer to an idempotency key was not stored');
   }

@@ -70,7 +70,7 @@ export {
 } from './errors.ts';
 export { parseJsonBody } from './json-body.ts';
 export { parseInput } from './validation/validator.ts';
-export { KEEP_MS as IDEMPOTENCY_KEEP_MS } from './idempotency.ts';
+export { idempotencyInFlight } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageRequest } from './paging.ts';

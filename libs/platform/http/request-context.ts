@@ -91,6 +91,7 @@ export function commandIdOf(request: FastifyRequest): EntityId {
 /** Call once per command: without an `Idempotency-Key` each call makes a new command id. */
 export function commandContext(request: FastifyRequest): CommandContext {
   const { organizationId, principalType, principalId } = request.principal;
+  const run = request.idempotentRun;
   return {
     commandId: commandIdOf(request),
     organizationId,
@@ -99,6 +100,11 @@ export function commandContext(request: FastifyRequest): CommandContext {
     correlationId: request.id,
     traceparent: request.traceparent,
     idempotencyKey: request.idempotencyKey,
-    repeatedSinceMs: request.idempotentRun?.repeatedSinceMs,
+    ...(run !== null && {
+      repeatedSinceMs: run.repeatedSinceMs,
+      onDecided: () => {
+        run.isDecided = true;
+      },
+    }),
   };
 }

@@ -10,51 +10,101 @@ import type {
 } from '#libs/platform/http/index.ts';
 
 import { FunctionLibrary } from './function-library.ts';
-import type { RedisClient } from './redis-client.ts';
+import type { FunctionCall, RedisClient } from './redis-client.ts';
 import { idempotencyKey } from './redis.keys.ts';
+
+const KEEP_MS = 24 * 60 * 60 * 1_000;
+/** How long a key stays taken by a process that does not renew its lease. */
+const LEASE_MS = 3_000;
+const RENEW_EVERY_MS = 1_000;
+/** A run without an outcome after this time will not have one: its lease is no longer renewed. */
+const MAX_RUN_MS = 60_000;
 
 const startReply = z.union([
   z.tuple([z.literal('started'), z.string()]),
-  z.tuple([z.enum(['in_flight', 'mismatch'])]),
+  z.tuple([z.literal('in_flight'), z.int()]),
+  z.tuple([z.literal('mismatch')]),
   z.tuple([z.literal('completed'), z.coerce.number().int(), z.string(), z.string()]),
 ]);
 const headersJson = z.record(z.string(), z.string());
 
-/** Remembers the answers to idempotency keys in Redis; time is Redis' own. See the port for guarantees. */
+interface Held {
+  readonly scope: IdempotencyScope;
+  readonly sinceMs: number;
+}
+
+/** Remembers the replies to idempotency keys in Redis; time is Redis' own. See the port for guarantees. */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #functions: FunctionLibrary;
+  /** Leases that this process renews. */
+  readonly #held = new Map<string, Held>();
+  #isRenewing = false;
 
   constructor(redis: RedisClient) {
     this.#functions = new FunctionLibrary(redis, new URL('./lua/idempotency.lua', import.meta.url));
   }
 
-  async begin(
-    scope: IdempotencyScope,
-    fingerprint: string,
-    { leaseMs, keepMs }: { leaseMs: number; keepMs: number },
-  ): Promise<IdempotencyStart> {
+  async begin(scope: IdempotencyScope, fingerprint: string): Promise<IdempotencyStart> {
     const lease = randomUUID();
-    const reply = startReply.parse(await this.#call('begin', scope, [fingerprint, lease, leaseMs, keepMs]));
-    if (reply[0] === 'started') {
-      return { state: 'started', lease, ...(reply[1] !== '' && { begunAtMs: Number(reply[1]) }) };
+    const reply = startReply.parse(await this.#call('begin', scope, [fingerprint, lease, LEASE_MS, KEEP_MS]));
+    switch (reply[0]) {
+      case 'started':
+        this.#held.set(lease, { scope, sinceMs: performance.now() });
+        this.#renewLater();
+        return { state: 'started', lease, ...(reply[1] !== '' && { begunAtMs: Number(reply[1]) }) };
+      case 'in_flight':
+        return { state: 'in_flight', leaseEndsInMs: reply[1] };
+      case 'mismatch':
+        return { state: 'mismatch' };
+      case 'completed': {
+        const headers = headersJson.parse(JSON.parse(reply[2]));
+        return { state: 'completed', response: { status: reply[1], headers, body: reply[3] } };
+      }
     }
-    if (reply[0] !== 'completed') return { state: reply[0] };
-    const headers = headersJson.parse(JSON.parse(reply[2]));
-    return { state: 'completed', response: { status: reply[1], headers, body: reply[3] } };
   }
 
-  async complete(scope: IdempotencyScope, lease: string, response: StoredResponse, keepMs: number): Promise<void> {
+  async complete(scope: IdempotencyScope, lease: string, response: StoredResponse): Promise<void> {
+    this.#held.delete(lease);
     const { status, headers, body } = response;
-    await this.#call('complete', scope, [lease, status, JSON.stringify(headers), body, keepMs]);
+    await this.#call('complete', scope, [lease, status, JSON.stringify(headers), body, KEEP_MS]);
   }
 
   async abandon(scope: IdempotencyScope, lease: string): Promise<void> {
+    this.#held.delete(lease);
     await this.#call('abandon', scope, [lease]);
   }
 
+  /** One timer for all leases, which runs only while there are any. */
+  #renewLater(): void {
+    if (this.#isRenewing || this.#held.size === 0) return;
+    this.#isRenewing = true;
+    setTimeout(() => {
+      void this.#renew().finally(() => {
+        this.#isRenewing = false;
+        this.#renewLater();
+      });
+    }, RENEW_EVERY_MS).unref();
+  }
+
+  async #renew(): Promise<void> {
+    const calls: FunctionCall[] = [];
+    for (const [lease, { scope, sinceMs }] of this.#held) {
+      if (performance.now() - sinceMs > MAX_RUN_MS) this.#held.delete(lease);
+      else calls.push(functionCall('renew', scope, [lease, LEASE_MS]));
+    }
+    try {
+      await this.#functions.callAll(calls);
+    } catch {
+      // Renewed next time. A lease that ends meanwhile lets a retry run the same command again, which is safe.
+    }
+  }
+
   async #call(name: string, scope: IdempotencyScope, args: readonly (string | number)[]): Promise<unknown> {
-    const call = { name: `parley_idempotency_${name}_v2`, keys: [idempotencyKey(scope)], args };
-    const [reply] = await this.#functions.callAll([call]);
+    const [reply] = await this.#functions.callAll([functionCall(name, scope, args)]);
     return reply;
   }
+}
+
+function functionCall(name: string, scope: IdempotencyScope, args: readonly (string | number)[]): FunctionCall {
+  return { name: `parley_idempotency_${name}_v3`, keys: [idempotencyKey(scope)], args };
 }

@@ -122,12 +122,14 @@ function declareThings(app: HttpApp, commands: string[]): void {
     void reply.header('etag', etagOf(REVISION + 1));
     return { id: request.params.id, ...request.body, command: commandId, traceparent };
   });
-  const failures = z.object({ how: z.enum(['fault', 'bug', 'conflict', 'missing']) });
+  const failures = z.object({ how: z.enum(['fault', 'bug', 'conflict', 'missing', 'rejected']) });
   app.post('/failures', { ...write, schema: { body: failures } }, async (request) => {
-    commands.push(commandContext(request).commandId);
+    const { commandId, onDecided } = commandContext(request);
+    commands.push(commandId);
+    if (request.body.how === 'rejected') onDecided?.();
     if (request.body.how === 'fault') throw storeUnavailable('event store', new Error('connect 10.0.0.1:2113'));
     if (request.body.how === 'conflict') throw conflict('Others were faster');
-    if (request.body.how === 'missing') throw notFound();
+    if (request.body.how === 'missing' || request.body.how === 'rejected') throw notFound();
     throw new TypeError('a secret of the inside');
   });
 }

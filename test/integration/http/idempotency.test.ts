@@ -1,34 +1,56 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectRedis, RedisIdempotencyStore, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { startEmptyRedis } from '#test/support/redis.ts';
-import type { EmptyRedis } from '#test/support/redis.ts';
+import { idempotencyKey } from '#libs/platform/redis/redis.keys.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 import { startEdge } from './edge.ts';
 import type { Edge } from './edge.ts';
 
 let edge: Edge;
-let store: EmptyRedis;
+let store: TestRedis;
 let client: RedisClient;
 let held: Promise<void> | undefined;
 let entered: () => void = () => undefined;
 
 beforeAll(async () => {
-  store = await startEmptyRedis();
+  store = await startTestRedis();
   client = connectRedis(store.url);
   await waitForRedis(client, 5_000);
-  edge = await startEdge({ idempotency: new RedisIdempotencyStore(client) }, (app) => {
-    app.post('/held', { config: { scope: 'write' } }, async () => {
-      entered();
-      await held;
-      return { done: true };
-    });
-  });
+  edge = await startHolding(client);
 });
 afterAll(async () => {
   await edge.server.close();
   client.close();
   await store.stop();
 });
+
+/** With a route whose requests wait for `held`. */
+function startHolding(redis: RedisClient): Promise<Edge> {
+  return startEdge({ idempotency: new RedisIdempotencyStore(redis) }, (app) => {
+    app.post('/held', { config: { scope: 'write' } }, async () => {
+      entered();
+      await held;
+      return { done: true };
+    });
+  });
+}
+
+/** The next request for `/held` waits until `release`; `inside` resolves when it does. */
+function hold(): { readonly inside: Promise<void>; release(): void } {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+  held = promise;
+  entered = enter;
+  return { inside, release };
+}
+
+/** When the lease of a key ends, by the clock of Redis. */
+async function leaseEnd(key: string): Promise<number> {
+  const name = idempotencyKey({ organizationId: 'org-1', principalId: 'user of org-1', key });
+  return Number(await store.command('HGET', name, 'lease_until'));
+}
 
 function patch(key: string, body: string, headers: Record<string, string> = {}): Promise<Response> {
   return edge.call('/things/one', { method: 'PATCH', body, headers: { 'idempotency-key': key, ...headers } });
@@ -68,23 +90,72 @@ test('keys of different organizations never meet', async () => {
 });
 
 test('while the first request is in flight, the second is 409; then it gets the first answer', async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
-  held = promise;
-  entered = enter;
+  const { inside, release } = hold();
   const request = { method: 'POST', headers: { 'idempotency-key': 'flight' } };
   const first = edge.call('/held', request);
   await inside;
   const second = await edge.call('/held', request);
-  resolve();
+  release();
   expect(second.status).toBe(409);
-  expect(second.headers.get('retry-after')).toBe('1');
+  expect(['1', '2', '3']).toContain(second.headers.get('retry-after'));
   expect(await (await first).json()).toEqual({ done: true });
   const third = await edge.call('/held', request);
   expect([third.status, third.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
 });
 
-test.each(['fault', 'bug', 'conflict'])(
+test('a request that takes long keeps its key', async () => {
+  const { inside, release } = hold();
+  const first = edge.call('/held', { method: 'POST', headers: { 'idempotency-key': 'long' } });
+  await inside;
+  const end = await leaseEnd('long');
+  await eventually(async () => (await leaseEnd('long')) > end);
+  release();
+  expect((await first).status).toBe(200);
+});
+
+test('the reply to a client that hung up is stored for its retry', async () => {
+  const { inside, release } = hold();
+  const request = { method: 'POST', headers: { 'idempotency-key': 'hung-up' } };
+  const client = new AbortController();
+  const first = edge.call('/held', { ...request, signal: client.signal });
+  await inside;
+  client.abort();
+  await expect(first).rejects.toThrow();
+  release();
+  await eventually(async () => {
+    const retry = await edge.call('/held', request);
+    expect([retry.status, retry.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+  });
+});
+
+test('the key of a process that lost Redis is free again within seconds', async () => {
+  const lost = connectRedis(store.url);
+  await waitForRedis(lost, 5_000);
+  const other = await startHolding(lost);
+  const { inside, release } = hold();
+  const request = { method: 'POST', headers: { 'idempotency-key': 'lost', authorization: edge.keys.first } };
+  const principal = { ...request, headers: { ...request.headers, authorization: other.keys.first } };
+  const first = other.call('/held', principal);
+  await inside;
+  lost.close();
+  const tooEarly = await edge.call('/held', request);
+  expect(tooEarly.status).toBe(409);
+  expect(['1', '2', '3']).toContain(tooEarly.headers.get('retry-after'));
+  release();
+  expect((await first).status).toBe(200);
+  await eventually(async () => expect((await edge.call('/held', request)).status).toBe(200));
+  await other.server.close();
+});
+
+test('a key that Redis took after the request had given up is free again within seconds', async () => {
+  await store.pause();
+  const late = await patch('late', '{"name":"a"}');
+  await store.resume();
+  expect(late.status).toBe(503);
+  await eventually(async () => expect((await patch('late', '{"name":"a"}')).status).toBe(200));
+});
+
+test.each(['fault', 'bug', 'conflict', 'missing'])(
   'an answer that may change (%s) is not kept: the command runs again, as the same command',
   async (how) => {
     const request = { method: 'POST', body: JSON.stringify({ how }), headers: { 'idempotency-key': `retry-${how}` } };
@@ -99,8 +170,8 @@ test.each(['fault', 'bug', 'conflict'])(
   },
 );
 
-test('a refusal that will not change is kept', async () => {
-  const request = { method: 'POST', body: '{"how":"missing"}', headers: { 'idempotency-key': 'missing' } };
+test('a rejection that was decided on the log is kept', async () => {
+  const request = { method: 'POST', body: '{"how":"rejected"}', headers: { 'idempotency-key': 'rejected' } };
   await edge.call('/failures', request);
   const second = await edge.call('/failures', request);
   expect([second.status, second.headers.get('idempotency-replayed')]).toEqual([404, 'true']);

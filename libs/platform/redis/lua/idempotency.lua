@@ -1,19 +1,24 @@
-#!lua name=parley_idempotency_v2
+#!lua name=parley_idempotency_v3
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
 
 --[[
-parley_idempotency_begin_v2: takes an idempotency key, or says what became of it.
+parley_idempotency_begin_v3: takes an idempotency key, or says what became of it.
 
 KEYS[1]  hash: fingerprint, begun_at (ms), lease, lease_until (ms), status, headers, body
 ARGV[1]  fingerprint of the request
 ARGV[2]  lease to take
 ARGV[3]  milliseconds that the lease holds
 ARGV[4]  milliseconds that the key is remembered
-Returns  { 'started', begun_at or '' } | { 'in_flight' } | { 'mismatch' } | { 'completed', status, headers, body }
+Returns  { 'started', begun_at or '' } | { 'in_flight', milliseconds until the lease ends } | { 'mismatch' }
+         | { 'completed', status, headers, body }
          begun_at (ms): an earlier request took the key then and never said what became of it
 --]]
 local function begin(keys, args)
-  local time = redis.call('TIME')
-  local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  local now = now_ms()
   local known = redis.call('HMGET', keys[1], 'fingerprint', 'lease_until', 'status', 'headers', 'body', 'begun_at')
   if known[1] and known[1] ~= args[1] then
     return { 'mismatch' }
@@ -22,7 +27,7 @@ local function begin(keys, args)
     return { 'completed', known[3], known[4], known[5] }
   end
   if known[2] and tonumber(known[2]) > now then
-    return { 'in_flight' }
+    return { 'in_flight', tonumber(known[2]) - now }
   end
   redis.call('HSET', keys[1], 'fingerprint', args[1], 'lease', args[2], 'lease_until', now + tonumber(args[3]))
   if not known[6] then
@@ -33,7 +38,23 @@ local function begin(keys, args)
 end
 
 --[[
-parley_idempotency_complete_v2: remembers the answer, if the lease still holds the key.
+parley_idempotency_renew_v3: extends a lease, if it still holds the key.
+
+KEYS[1]  as above
+ARGV[1]  lease
+ARGV[2]  milliseconds that the lease holds from now on
+Returns  1 extended, 0 the lease is no longer the holder's
+--]]
+local function renew(keys, args)
+  if redis.call('HGET', keys[1], 'lease') ~= args[1] then
+    return 0
+  end
+  redis.call('HSET', keys[1], 'lease_until', now_ms() + tonumber(args[2]))
+  return 1
+end
+
+--[[
+parley_idempotency_complete_v3: remembers the answer, if the lease still holds the key.
 
 KEYS[1]     as above
 ARGV[1]     lease
@@ -52,7 +73,7 @@ local function complete(keys, args)
 end
 
 --[[
-parley_idempotency_abandon_v2: lets the key go. Its fingerprint stays, so that a retry must be the same request.
+parley_idempotency_abandon_v3: lets the key go. Its fingerprint stays, so that a retry must be the same request.
 
 KEYS[1]  as above
 ARGV[1]  lease
@@ -66,6 +87,7 @@ local function abandon(keys, args)
   return 1
 end
 
-redis.register_function('parley_idempotency_begin_v2', begin)
-redis.register_function('parley_idempotency_complete_v2', complete)
-redis.register_function('parley_idempotency_abandon_v2', abandon)
+redis.register_function('parley_idempotency_begin_v3', begin)
+redis.register_function('parley_idempotency_renew_v3', renew)
+redis.register_function('parley_idempotency_complete_v3', complete)
+redis.register_function('parley_idempotency_abandon_v3', abandon)

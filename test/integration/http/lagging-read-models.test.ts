@@ -1,0 +1,151 @@
+/* Requests that name entities which are in the log, while the read models that are called complete lack them. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { bootstrap } from '#libs/features/keys/index.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { buildGateway } from '#services/gateway/app.ts';
+import type { Gateway } from '#services/gateway/app.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { composeUnapplied } from '#test/support/unapplied-writer.ts';
+
+let test: TestPlatform;
+let gateway: Gateway;
+/** Writes to the log only. No projector runs, so its entities stay missing from the read models. */
+let elsewhere: Features;
+let organizationId: string;
+let key: string;
+let dataDir: string;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-test-lag-'));
+  const { platform } = test;
+  const { organizations, users, keys, state } = composeFeatures(platform);
+  const first = await bootstrap({
+    store: platform.store,
+    organizations: organizations.commands,
+    users: users.commands,
+    keys: keys.commands,
+    dataDir,
+  });
+  ({ organizationId } = first);
+  key = first.apiKey ?? '';
+  const { build } = await state.begin();
+  await state.save(build, null, true);
+  elsewhere = composeUnapplied(platform);
+  gateway = await buildGateway(platform, parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' }));
+});
+afterAll(async () => {
+  await gateway.server.close();
+  gateway.stop();
+  await test.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function send(method: 'POST' | 'PATCH', url: string, body: object, idempotencyKey: string) {
+  const headers = { authorization: key, 'idempotency-key': idempotencyKey };
+  const {
+    statusCode: status,
+    headers: sent,
+    payload,
+  } = await gateway.server.app.inject({
+    method,
+    url,
+    headers,
+    payload: body,
+  });
+  return { status, isReplay: sent['idempotency-replayed'] === 'true', json: JSON.parse(payload) };
+}
+
+const newUser = (id: string) => {
+  const context = serviceCommand(organizationId, { commandId: id });
+  return elsewhere.users.commands.create(context, { id, displayName: 'Ada', email: null, imageUrl: null });
+};
+const newChannel = (id: string) =>
+  elsewhere.channels.commands.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL });
+const newOrganization = (id: string) => {
+  const organization = { id, name: 'Other', application: null, ownerUserId: null };
+  return elsewhere.organizations.commands.create(serviceCommand(id, { commandId: id }), organization);
+};
+
+/** A channel that the read models have. */
+const channel = async (): Promise<string> =>
+  (await send('POST', '/api/v1/channels', { name: 'here', participants: [] }, newId())).json.id;
+const user = (id: string) => ({ type: 'authenticated_user', user_id: id });
+const content = [{ type: 'text', text: 'hello' }];
+
+it.each([
+  {
+    named: 'a user who takes part in a new channel',
+    write: newUser,
+    request: (id: string) => ({ url: '/api/v1/channels', body: { name: 'a', participants: [user(id)] } }),
+  },
+  {
+    named: 'a new participant',
+    write: newUser,
+    request: async (id: string) => ({ url: `/api/v1/channels/${await channel()}/participants`, body: user(id) }),
+  },
+  {
+    named: 'the sender of an interaction',
+    write: newUser,
+    request: async (id: string) => ({
+      url: `/api/v1/channels/${await channel()}/interactions`,
+      body: { content, participant: user(id) },
+    }),
+  },
+  {
+    named: 'the principal of a new key',
+    write: newUser,
+    request: (id: string) => ({
+      url: '/api/v1/keys',
+      body: { name: 'key', scopes: ['read'], principal: { type: 'user', id } },
+    }),
+  },
+  {
+    named: 'the owner of an organization',
+    write: newUser,
+    request: (id: string) => ({
+      method: 'PATCH' as const,
+      url: `/api/v1/organizations/${organizationId}`,
+      body: { owner_id: id },
+    }),
+  },
+  {
+    named: 'the parent of a thread',
+    write: newChannel,
+    request: (id: string) => ({
+      url: '/api/v1/channels',
+      body: { name: 'a', participants: [], parent_channel_id: id },
+    }),
+  },
+  {
+    named: 'the organization of a new user',
+    write: newOrganization,
+    request: (id: string) => ({ url: '/api/v1/users', body: { display_name: 'Eve', organization_id: id } }),
+  },
+])('$named is looked for in the log, and the reply that it was missing is not stored', async ({ write, request }) => {
+  const id = newId();
+  const { url, body, method = 'POST' as const } = { method: undefined, ...(await request(id)) };
+  const idempotencyKey = newId();
+  const before = await send(method, url, body, idempotencyKey);
+  expect([404, 422]).toContain(before.status);
+  expect(await write(id)).toMatchObject({ ok: true });
+  expect(await send(method, url, body, idempotencyKey)).toMatchObject({ status: 200, isReplay: false });
+  expect(await send(method, url, body, idempotencyKey)).toMatchObject({ status: 200, isReplay: true });
+});
+
+it('a rejection that was decided on the log is stored', async () => {
+  const url = `/api/v1/channels/${newId()}/interactions`;
+  const idempotencyKey = newId();
+  expect(await send('POST', url, { content }, idempotencyKey)).toMatchObject({ status: 404, isReplay: false });
+  expect(await send('POST', url, { content }, idempotencyKey)).toMatchObject({ status: 404, isReplay: true });
+});

@@ -145,8 +145,9 @@ export interface Features extends ReadModels {
   readonly organizations: { readonly commands: OrganizationCommands; readonly queries: OrganizationQueries };
   readonly users: { readonly commands: UserCommands; readonly queries: UserQueries };
   readonly keys: { readonly commands: KeyCommands; readonly queries: KeyQueries };
-  /** Tells every process which keys to forget. */
+  /** Announces changes of keys to every process. */
   readonly keyChanges: KeyChanges;
+  readonly authenticator: KeyAuthenticator;
   /** What sockets and their clients need. */
   readonly realtime: Realtime;
 }
@@ -173,6 +174,7 @@ export function composeFeatures(platform: Platform): Features {
   const tree = new InteractionTreeIndex(platform);
   const interactionQueries = new InteractionQueries(reader, collections, history, { annotations, tree, updates });
   const keyChanges = new KeyChanges(platform);
+  const authenticator = new KeyAuthenticator({ directory: new KeyDirectory(platform), changes: keyChanges });
   const users = new UserCommands(stores, {
     ...options,
     onDeactivated: (organizationId, userId) =>
@@ -202,11 +204,13 @@ export function composeFeatures(platform: Platform): Features {
     users: { commands: users, queries: userQueries },
     keys: { commands: new KeyCommands(stores, keyChanges, options), queries: new KeyQueries(reader) },
     keyChanges,
+    authenticator,
     realtime: composeRealtime(platform, {
       history,
       collections,
       channels: channelQueries,
       keyChanges,
+      authenticator,
       values: [drafts, updates],
       commands: [
         ...interactionLiveCommands({ ...interactions, directory: people }),
@@ -223,11 +227,13 @@ function composeRealtime(
     readonly collections: CollectionReader;
     readonly channels: ChannelQueries;
     readonly keyChanges: KeyChanges;
+    readonly authenticator: KeyAuthenticator;
     readonly values: readonly LiveValues[];
     readonly commands: readonly LiveCommandType[];
   },
 ): Realtime {
-  const { history, collections, channels, keyChanges: changes } = of;
+  const { history, collections, channels, authenticator, keyChanges: changes } = of;
+  const access = new KeyedListenerAccess({ authenticator, changes, channels });
   const typing = new Typing(platform);
   return {
     log: new StoredChannelLog(platform.store, history, {
@@ -239,10 +245,11 @@ function composeRealtime(
       }),
     }),
     tickets: new RedisTickets(platform),
-    access: new KeyedListenerAccess({ directory: new KeyDirectory(platform), changes, channels }),
+    access,
     values: new JoinedLiveValues([...of.values, typing]),
     commands: new FeatureLiveCommands({
       types: [...of.commands, typing.command, CANCEL_RUN],
+      access,
       idempotency: new RedisIdempotencyStore(platform.redis),
       log: platform.log,
     }),
@@ -303,11 +310,10 @@ export function featureRoutes(features: Features, node: RealtimeNode): (app: Htt
   };
 }
 
-/** Who calls: known keys are remembered, and forgotten as soon as they change. */
-export function featureAuthenticator(
-  platform: Platform,
-  features: Features,
-): { readonly authenticator: Authenticator; stop(): void } {
-  const authenticator = new KeyAuthenticator(new KeyDirectory(platform));
-  return { authenticator, stop: features.keyChanges.inform(authenticator) };
+/** Who calls; kept current by announcements until `stop` is called. */
+export function featureAuthenticator({ authenticator, keyChanges }: Features): {
+  readonly authenticator: Authenticator;
+  stop(): void;
+} {
+  return { authenticator, stop: keyChanges.subscribe(authenticator) };
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { channelListKeys } from '#libs/features/channels/channels.keys.ts';
 import { draftKeys, interactionKeys } from '#libs/features/interactions/interactions.keys.ts';
-import { keyListKeys, keyOwnerKeys } from '#libs/features/keys/keys.keys.ts';
+import { keyListKeys } from '#libs/features/keys/keys.keys.ts';
 import { ORGANIZATION_LIST, organizationKeys } from '#libs/features/organizations/organizations.keys.ts';
 import { reactionKeys } from '#libs/features/reactions/reactions.keys.ts';
 import { userListKeys } from '#libs/features/users/users.keys.ts';
@@ -44,7 +44,7 @@ describe.each([
 
   it('a list is in one slot with its indexes', () => {
     const lists = [channelListKeys, userListKeys, keyListKeys].map((list) => list(organizationId));
-    for (const { members, indexPrefix } of [...lists, keyOwnerKeys(id), ORGANIZATION_LIST]) {
+    for (const { members, indexPrefix } of [...lists, ORGANIZATION_LIST]) {
       expect(slots([members, `${indexPrefix}all`, `${indexPrefix}type={x}`])).toBe(1);
     }
   });

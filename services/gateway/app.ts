@@ -19,7 +19,7 @@ export interface Gateway {
 export async function buildGateway(platform: Platform, config: Config): Promise<Gateway> {
   const features = featuresOf(platform);
   const idempotency = new RedisIdempotencyStore(platform.redis);
-  const { authenticator, stop } = featureAuthenticator(platform, features);
+  const { authenticator, stop } = featureAuthenticator(features);
   const node = realtimeNodeOf(platform, features);
   const server = await buildHttpServer({
     ...serverOptions(platform, config),

@@ -16,9 +16,9 @@ export const realtimeRole: Role<Platform, Config> = {
   async start(platform, config) {
     const features = featuresOf(platform);
     const node = realtimeNodeOf(platform, features);
-    const { tickets } = features.realtime;
+    const { tickets, access } = features.realtime;
     const release = platform.upgrades.handle(
-      new WebsocketAdmission(node, { tickets, origins: config.realtimeOrigins }),
+      new WebsocketAdmission(node, { tickets, access, origins: config.realtimeOrigins }),
     );
     const own = platform.upgrades.isFed ? null : await listenAlone(platform, config, { features, node });
     return {
@@ -37,7 +37,7 @@ async function listenAlone(
   config: Config,
   { features, node }: { readonly features: Features; readonly node: RealtimeNode },
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const { authenticator, stop } = featureAuthenticator(platform, features);
+  const { authenticator, stop } = featureAuthenticator(features);
   const server = await buildHttpServer({
     ...serverOptions(platform, config),
     routes: (app) => eventStreamRoutes(app, { node, channels: features.channels.queries }),

@@ -44,6 +44,25 @@ describe('who may not come in', () => {
     expect(await closeOf(new WebSocket(url))).toEqual(refused);
   });
 
+  it('is closed with 1008 before any frame: a ticket whose key was revoked or expired, or its user deactivated', async () => {
+    const channelId = await stage.createChannel();
+    const newKey = async (body: object) => {
+      const key = asRecord((await one.api.post('/api/v1/keys', { name: 'k', scopes: ['read'], ...body })).json());
+      const api = one.api.withKey(String(key['key']));
+      return { id: String(key['id']), api, ticket: await newTicket(api, channelId) };
+    };
+    const user = String(asRecord((await one.api.post('/api/v1/users', { display_name: 'Ada' })).json())['id']);
+    const revoked = await newKey({ principal: { type: 'service', id: 'robot' } });
+    const deactivated = await newKey({ principal: { type: 'user', id: user } });
+    const expired = await newKey({ expires_at: new Date(Date.now() + 2_000).toISOString() });
+    await one.api.post(`/api/v1/keys/${revoked.id}/revoke`);
+    await one.api.delete(`/api/v1/users/${user}`);
+    await eventually(async () => (await expired.api.get('/api/v1/channels')).status === 401);
+    for (const { ticket } of [revoked, deactivated, expired]) {
+      expect(await closeOf(openSocket(other.baseUrl, channelId, ticket))).toEqual(refused);
+    }
+  });
+
   it('is a page of a foreign origin; one of the list, and a client without origin, may', async () => {
     const channelId = await stage.createChannel();
     const from = async (origin: string) =>

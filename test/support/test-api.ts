@@ -48,6 +48,8 @@ export interface TestApi<R extends EmptyRedis = EmptyRedis> extends TestInstance
   /** Has every scope. */
   readonly rootKey: string;
   startInstance(): Promise<TestInstance>;
+  /** Read models get only what is applied by whoever appends, until the returned function is called. */
+  stopProjector(): Promise<() => Promise<void>>;
 }
 
 const config = parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' });
@@ -66,7 +68,7 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
     keys: features.keys.commands,
     dataDir,
   });
-  const projector = await projectorRole.start(platform, config);
+  let projector = await projectorRole.start(platform, config);
   await eventually(() => features.state.isComplete());
   const instance = await startInstance(platform);
   return {
@@ -76,6 +78,12 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
     userId: first.userId,
     rootKey: first.apiKey ?? '',
     startInstance: () => startInstanceOfItsOwn(stores),
+    async stopProjector() {
+      await projector.stop();
+      return async () => {
+        projector = await projectorRole.start(platform, config);
+      };
+    },
     async stop() {
       await instance.stop();
       await projector.stop();

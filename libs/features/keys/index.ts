@@ -6,14 +6,14 @@
  *     const users = new UserCommands(stores, {
  *       onDeactivated: (organizationId, userId) => changes.announce({ kind: 'user-deactivated', organizationId, userId }),
  *     });
- *     const authenticator = new KeyAuthenticator(new KeyDirectory(platform));
- *     const stop = changes.inform(authenticator);
+ *     const authenticator = new KeyAuthenticator({ directory: new KeyDirectory(platform), changes });
+ *     const stop = changes.subscribe(authenticator);
  */
 export { bootstrap, FIRST_ORGANIZATION, refuseUnusableKey } from './bootstrap.ts';
 export type { Bootstrapped, BootstrapParts } from './bootstrap.ts';
 export { KeyAuthenticator } from './key-authenticator.ts';
 export { KeyChanges } from './key-changes.ts';
-export type { KeyChange, KeyChangeAnnouncer, KeyMemory } from './key-changes.ts';
+export type { KeyChange, KeyChangeAnnouncer, KeyChangeListener } from './key-changes.ts';
 export { KeyDirectory } from './key-directory.ts';
 export type { KnownKey } from './known-key.ts';
 export { endOf } from './key.decider.ts';

@@ -1,44 +1,138 @@
-import { expect, test } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
-import { digestOf } from '#libs/platform/http/index.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { newKey } from './key-form.ts';
+import type { KnownKey } from './known-key.ts';
 
+const { secret, id, digest } = newKey();
 const principal = {
   organizationId: 'org',
-  principalType: 'service',
-  principalId: 'robot',
-  keyId: 'key',
+  principalType: 'user',
+  principalId: 'ada',
+  keyId: id,
   scopes: new Set<string>(),
   expiresAtMs: null,
 } as const;
 
-/** Says that every key works, as read models do that lack the newest events. */
-const laggingBehind = {
-  byDigest: async (digest: string) => ({ digest, principal, expiresAtMs: null }),
-};
+/** What the log says, and whether it can be read. */
+let log: { works: boolean; away: boolean; reads: number };
+/** Whether announcements arrive. */
+let received: boolean;
+let clockMs: number;
+let authenticator: KeyAuthenticator;
 
-test('a key that was revoked here stays revoked when the connection was lost and stands again', async () => {
-  const { secret, id } = newKey();
-  const authenticator = new KeyAuthenticator(laggingBehind);
-  authenticator.setHearing(true);
-  expect(await authenticator.authenticate(secret)).toBe(principal);
-  authenticator.forget({ kind: 'revoked', keyId: id });
-  expect(await authenticator.authenticate(secret)).toBeNull();
-  authenticator.setHearing(false);
-  authenticator.setHearing(true);
-  expect(await authenticator.authenticate(secret)).toBeNull();
+beforeEach(() => {
+  log = { works: true, away: false, reads: 0 };
+  received = true;
+  clockMs = 0;
+  authenticator = new KeyAuthenticator({
+    directory: { byId: () => read() },
+    changes: { areReceivedSince: () => received },
+    clock: () => clockMs,
+  });
 });
 
-test('a key that was unknown is asked for again when the connection stands again', async () => {
-  const { secret } = newKey();
-  const known = new Set<string>();
-  const authenticator = new KeyAuthenticator({
-    byDigest: async (digest) => (known.has(digest) ? laggingBehind.byDigest(digest) : null),
+async function read(): Promise<KnownKey | null> {
+  log.reads += 1;
+  const { works, away } = log;
+  await Promise.resolve();
+  if (away) throw storeUnavailable('event store');
+  return works ? { digest, principal } : null;
+}
+
+const authenticate = async (): Promise<boolean> => (await authenticator.authenticate(secret)) !== null;
+
+describe('a key that was read before', () => {
+  it('is answered at once while announcements arrive', async () => {
+    expect(await authenticate()).toBe(true);
+    clockMs = 10_000;
+    expect(authenticator.authenticate(secret)).toBe(principal);
+    expect(authenticator.principal(id)).toBe(principal);
+    expect(log.reads).toBe(1);
   });
-  expect(await authenticator.authenticate(secret)).toBeNull();
-  known.add(digestOf(secret));
-  authenticator.setHearing(true);
-  expect(await authenticator.authenticate(secret)).toBe(principal);
+
+  it('is read again within a second where announcements do not arrive', async () => {
+    expect(await authenticate()).toBe(true);
+    received = false;
+    clockMs = 700;
+    expect(await authenticate()).toBe(true);
+    log.works = false;
+    clockMs = 1_000;
+    expect(await authenticate()).toBe(false);
+    expect(log.reads).toBe(2);
+  });
+
+  it('is read again behind a use after a while, in case the announcement was lost', async () => {
+    expect(await authenticate()).toBe(true);
+    log.works = false;
+    clockMs = 16_000;
+    expect(authenticator.authenticate(secret)).toBe(principal);
+    expect(log.reads).toBe(2);
+    await expect.poll(authenticate).toBe(false);
+  });
+
+  it('is read again after a gap in the announcements', async () => {
+    expect(await authenticate()).toBe(true);
+    log.works = false;
+    authenticator.onGap();
+    expect(await authenticate()).toBe(false);
+  });
+
+  it('is accepted for half a minute while the log is away, then it cannot be decided', async () => {
+    expect(await authenticate()).toBe(true);
+    log.away = true;
+    clockMs = 34_000;
+    expect(await authenticate()).toBe(true);
+    clockMs = 36_000;
+    await expect(authenticate()).rejects.toMatchObject({ code: 'store_unavailable' });
+    log.away = false;
+    expect(await authenticate()).toBe(true);
+  });
+});
+
+describe('a revocation', () => {
+  it('outlasts every later answer of a store that lags', async () => {
+    expect(await authenticate()).toBe(true);
+    authenticator.onChange({ kind: 'revoked', keyId: id });
+    expect(await authenticate()).toBe(false);
+    authenticator.onGap();
+    expect(await authenticate()).toBe(false);
+    expect(authenticator.principal(id)).toBeNull();
+  });
+
+  it.each([
+    { kind: 'revoked', keyId: id },
+    { kind: 'user-deactivated', organizationId: 'org', userId: 'ada' },
+  ] as const)('that is announced during a read ($kind) makes it void', async (change) => {
+    const reading = authenticate();
+    log.works = false;
+    authenticator.onChange(change);
+    expect(await reading).toBe(false);
+    expect(await authenticate()).toBe(false);
+  });
+});
+
+describe('an open connection', () => {
+  it('stays open for half a minute while neither store answers, then its key is unknown', async () => {
+    expect(await authenticator.check(id)).toBe('works');
+    log.away = true;
+    received = false;
+    clockMs = 34_000;
+    expect(await authenticator.check(id)).toBe('works');
+    clockMs = 36_000;
+    expect(await authenticator.check(id)).toBe('unknown');
+    log = { works: false, away: false, reads: 0 };
+    expect(await authenticator.check(id)).toBe('ended');
+  });
+});
+
+it('a key that was unknown is read again once it is announced', async () => {
+  log.works = false;
+  expect(await authenticate()).toBe(false);
+  log.works = true;
+  expect(await authenticate()).toBe(false);
+  authenticator.onChange({ kind: 'changed', keyId: id });
+  expect(await authenticate()).toBe(true);
 });

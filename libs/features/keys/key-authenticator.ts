@@ -1,104 +1,189 @@
 import { LRUCache } from 'lru-cache';
 
+import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { digestOf } from '#libs/platform/http/index.ts';
 import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
 
-import type { KeyChange, KeyMemory } from './key-changes.ts';
+import type { KeyChange, KeyChangeListener, KeyChanges } from './key-changes.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import { canBeKey, isSameDigest, keyIdOf } from './key-form.ts';
 import type { KnownKey } from './known-key.ts';
 
-/** Changes are announced; this bounds what a lost announcement can do. */
-const KNOWN_TTL_MS = 30_000;
-/** While announcements cannot be heard, a revocation by another process is seen this late. */
-const DEAF_TTL_MS = 1_000;
+/** A decision about a key may be this much older than the log, unless announcements show that nothing changed since. */
+export const MAX_STALENESS_MS = 800;
+/** With announcements, too, a key is read again after this time: the process that revoked it may have lost Redis. */
+const REFRESH_AFTER_MS = 15_000;
+/**
+ * Longest use of one read while the log cannot be read. Open connections are checked every 20 s, and a check waits at
+ * most 4 s for the log: none outlives its key by more than a minute.
+ */
+export const MAX_AGE_MS = 35_000;
+/** A flood of unknown keys reads each of them once in this time. */
 const UNKNOWN_TTL_MS = 2_000;
-/** A revoked key stays revoked, whatever a read model that lags behind says. */
 const REVOKED_TTL_MS = 10 * 60_000;
 const MAX_KEYS = 10_000;
 
-/**
- * Authentication for every request: a hash and a look into memory, without a promise. The directory is asked
- * only for keys that are new to this process, once for all that wait for the same one.
- *
- * Guarantees: a key that expired or was revoked through this process is refused from then on; one that was
- * revoked elsewhere as soon as that is heard (see `KeyChanges`). Memory is bounded, and junk cannot push
- * known keys out of it.
- */
-export class KeyAuthenticator implements Authenticator, KeyMemory {
-  readonly #directory: Pick<KeyDirectory, 'byDigest'>;
-  readonly #now: () => number;
-  readonly #known = new LRUCache<EntityId, KnownKey>({ max: MAX_KEYS, ttl: KNOWN_TTL_MS, ttlResolution: 100 });
-  readonly #refused = new LRUCache<EntityId, 'revoked' | 'unknown'>({
-    max: MAX_KEYS,
-    ttl: UNKNOWN_TTL_MS,
-    ttlResolution: 100,
-  });
-  readonly #pending = new Map<EntityId, Promise<Principal | null>>();
-  #hears = false;
-  /** Counts what was heard: an answer that was asked for before is not kept. */
-  #generation = 0;
+/** What one read of the log found, and when it began, by the authenticator's clock. */
+interface Reading {
+  readonly key: KnownKey;
+  readonly readAtMs: number;
+}
 
-  constructor(directory: Pick<KeyDirectory, 'byDigest'>, { now = Date.now }: { now?: () => number } = {}) {
+interface PendingRead {
+  readonly key: Promise<KnownKey | null>;
+  /** A change of the key was announced after the read had begun. */
+  outdated: boolean;
+}
+
+interface AuthenticatorParts {
+  readonly directory: Pick<KeyDirectory, 'byId'>;
+  readonly changes: Pick<KeyChanges, 'areReceivedSince'>;
+  /** Monotonic, in milliseconds. Default: `performance.now()`. */
+  readonly clock?: () => number;
+  /** Milliseconds since the Unix epoch. Default: `Date.now()`. */
+  readonly now?: () => number;
+}
+
+/**
+ * Decides who calls, from the log. A key that was read lately is answered from memory, without a promise, for as long
+ * as announcements prove that it has not changed; a use of a reading older than 15 s starts another one behind it.
+ *
+ * Guarantees: a key that expired, or was revoked through this process, is refused from then on. One that was revoked
+ * elsewhere is refused within a second where the announcement arrives, or where announcements fail to arrive and this
+ * process notices. Nothing is accepted on a read older than 35 s; when the log cannot be read by then, it throws
+ * `store_unavailable`. Memory is bounded, and unknown keys cannot push known ones out of it.
+ */
+export class KeyAuthenticator implements Authenticator, KeyChangeListener {
+  readonly #directory: Pick<KeyDirectory, 'byId'>;
+  readonly #changes: Pick<KeyChanges, 'areReceivedSince'>;
+  readonly #clock: () => number;
+  readonly #now: () => number;
+  readonly #known = new LRUCache<EntityId, Reading>({ max: MAX_KEYS });
+  readonly #refused = new LRUCache<EntityId, 'revoked' | 'unknown'>({ max: MAX_KEYS, ttl: UNKNOWN_TTL_MS });
+  readonly #pending = new Map<EntityId, PendingRead>();
+  /** Readings from before this time may lack changes that were announced. */
+  #gapAtMs = -Infinity;
+
+  constructor({ directory, changes, clock = () => performance.now(), now = Date.now }: AuthenticatorParts) {
     this.#directory = directory;
+    this.#changes = changes;
+    this.#clock = clock;
     this.#now = now;
   }
 
-  /** See the port. Null for whatever is not the secret of a key that works now. */
+  /** See the port. */
   authenticate(presented: string): Principal | null | Promise<Principal | null> {
     const digest = digestOf(presented);
     const id = keyIdOf(digest);
-    const known = this.#known.get(id);
-    if (known !== undefined) return this.#principal(known, digest);
+    const current = this.#current(id);
+    if (current !== undefined) return this.#principalOf(current, digest);
     if (this.#refused.has(id) || !canBeKey(presented)) return null;
-    return this.#pending.get(id) ?? this.#lookUp(id, digest);
+    return this.#read(id).then((key) => this.#principalOf(key, digest));
   }
 
-  forget(change: KeyChange): void {
-    this.#generation += 1;
+  /** As `authenticate`, for a caller that presented the key earlier, such as one with a ticket. */
+  principal(id: EntityId): Principal | null | Promise<Principal | null> {
+    const current = this.#current(id);
+    if (current !== undefined) return this.#principalOf(current);
+    if (this.#refused.has(id)) return null;
+    return this.#read(id).then((key) => this.#principalOf(key));
+  }
+
+  /**
+   * Whether a connection that was opened with this key may stay open. As `authenticate`, but while the log cannot be
+   * read, a reading of the last 35 s still counts.
+   *
+   * @returns `unknown` when it cannot be decided
+   */
+  async check(id: EntityId): Promise<'works' | 'ended' | 'unknown'> {
+    let principal: Principal | null;
+    try {
+      principal = await this.principal(id);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      const last = this.#known.get(id);
+      if (last === undefined || this.#clock() - last.readAtMs >= MAX_AGE_MS) return 'unknown';
+      principal = this.#principalOf(last.key);
+    }
+    return principal === null ? 'ended' : 'works';
+  }
+
+  onChange(change: KeyChange): void {
     if (change.kind === 'user-deactivated') {
-      this.#pending.clear();
-      for (const [id, { principal }] of this.#known.entries()) {
-        if (principal.principalType === 'user' && principal.principalId === change.userId) this.#known.delete(id);
+      // A read under way does not say yet whose key it reads.
+      for (const pending of this.#pending.values()) pending.outdated = true;
+      for (const [id, { key }] of this.#known.entries()) {
+        if (key.principal.principalType === 'user' && key.principal.principalId === change.userId) {
+          this.#known.delete(id);
+        }
       }
       return;
     }
-    this.#pending.delete(change.keyId);
     this.#known.delete(change.keyId);
+    const pending = this.#pending.get(change.keyId);
+    if (pending !== undefined) pending.outdated = true;
     if (change.kind === 'revoked') this.#refused.set(change.keyId, 'revoked', { ttl: REVOKED_TTL_MS });
     else if (this.#refused.get(change.keyId) === 'unknown') this.#refused.delete(change.keyId);
   }
 
-  setHearing(hears: boolean): void {
-    this.#hears = hears;
-    this.#generation += 1;
-    this.#pending.clear();
-    this.#known.clear();
-    // A revocation is for good: it alone survives, for a Redis that comes back may not know of it any more.
+  onGap(): void {
+    this.#gapAtMs = this.#clock();
+    for (const pending of this.#pending.values()) pending.outdated = true;
     for (const [id, why] of this.#refused.entries()) if (why === 'unknown') this.#refused.delete(id);
   }
 
-  #lookUp(id: EntityId, digest: string): Promise<Principal | null> {
-    const running = this.#ask(id, digest).finally(() => {
-      if (this.#pending.get(id) === running) this.#pending.delete(id);
-    });
-    this.#pending.set(id, running);
-    return running;
-  }
-
-  async #ask(id: EntityId, digest: string): Promise<Principal | null> {
-    const generation = this.#generation;
-    const known = await this.#directory.byDigest(digest, { logFirst: !this.#hears });
-    if (generation === this.#generation) {
-      if (known === null) this.#refused.set(id, 'unknown');
-      else this.#known.set(id, known, { ttl: this.#hears ? KNOWN_TTL_MS : DEAF_TTL_MS });
+  /** A reading that proves what the key is now; undefined if there is none. */
+  #current(id: EntityId): KnownKey | undefined {
+    const reading = this.#known.get(id);
+    if (reading === undefined || reading.readAtMs <= this.#gapAtMs) return undefined;
+    const age = this.#clock() - reading.readAtMs;
+    if (age >= MAX_STALENESS_MS) {
+      if (age >= MAX_AGE_MS || !this.#changes.areReceivedSince(reading.readAtMs, MAX_STALENESS_MS)) return undefined;
+      // Whoever needs it once this one is too old hears why it failed.
+      if (age >= REFRESH_AFTER_MS) this.#read(id).catch(() => undefined);
     }
-    return known && this.#principal(known, digest);
+    return reading.key;
   }
 
-  #principal(known: KnownKey, digest: string): Principal | null {
-    if (!isSameDigest(known.digest, digest)) return null;
-    return known.expiresAtMs !== null && known.expiresAtMs <= this.#now() ? null : known.principal;
+  /** One read for all callers that wait for the same key. */
+  async #read(id: EntityId): Promise<KnownKey | null> {
+    for (;;) {
+      const pending = this.#pending.get(id) ?? this.#beginRead(id);
+      const key = await pending.key;
+      if (!pending.outdated) return key;
+    }
+  }
+
+  #beginRead(id: EntityId): PendingRead {
+    const readAtMs = this.#clock();
+    const pending: PendingRead = {
+      outdated: false,
+      key: this.#directory
+        .byId(id)
+        .then((key) => {
+          if (!pending.outdated) this.#remember(id, key, readAtMs);
+          return key;
+        })
+        .finally(() => this.#pending.delete(id)),
+    };
+    this.#pending.set(id, pending);
+    return pending;
+  }
+
+  #remember(id: EntityId, key: KnownKey | null, readAtMs: number): void {
+    if (key !== null) {
+      this.#known.set(id, { key, readAtMs });
+      return;
+    }
+    this.#known.delete(id);
+    if (!this.#refused.has(id)) this.#refused.set(id, 'unknown');
+  }
+
+  /** @param digest of the secret that was presented, if one was */
+  #principalOf(key: KnownKey | null, digest?: string): Principal | null {
+    if (key === null || (digest !== undefined && !isSameDigest(key.digest, digest))) return null;
+    const { expiresAtMs } = key.principal;
+    return expiresAtMs !== null && expiresAtMs <= this.#now() ? null : key.principal;
   }
 }

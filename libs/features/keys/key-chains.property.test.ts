@@ -7,7 +7,7 @@ import type { Decision } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
-import { keyIdOf, newKey } from './key-form.ts';
+import { newKey } from './key-form.ts';
 import { decideIssue, decideRevoke, decideRotate, decideWithdraw, isActive, keyFold } from './key.decider.ts';
 import type { KeyRejection, KeyState } from './key.decider.ts';
 import type { KeyEvent } from './key.events.ts';
@@ -138,20 +138,20 @@ describe('any history of keys', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const keys = new Keys();
-        const authenticator = new KeyAuthenticator(
-          {
-            byDigest: async (digest) => knownKey({ key: keys.states.get(keyIdOf(digest)) ?? null, user: null }, digest),
-          },
-          { now: () => keys.nowMs },
-        );
+        const authenticator = new KeyAuthenticator({
+          directory: { byId: async (id) => knownKey(keys.states.get(id) ?? null, null) },
+          changes: { areReceivedSince: () => true },
+          now: () => keys.nowMs,
+        });
         for (const one of steps) {
           const id = 'key' in one ? keys.idAt(one.key) : undefined;
           if (one.do === 'issue') keys.issue(null, one.lifeMs);
           if (one.do === 'rotate' && id !== undefined) keys.rotate(id, one.graceMs, one.diesAfter);
           if (one.do === 'revoke' && id !== undefined) keys.revoke(id);
           if (one.do === 'wait') keys.nowMs += one.ms;
-          // What a process hears of each change.
-          if (id !== undefined) authenticator.forget({ kind: one.do === 'revoke' ? 'revoked' : 'changed', keyId: id });
+          // What is announced of each change.
+          if (id !== undefined)
+            authenticator.onChange({ kind: one.do === 'revoke' ? 'revoked' : 'changed', keyId: id });
 
           const perChain = new Map<string, number>();
           for (const secret of keys.secrets) {

@@ -16,28 +16,28 @@ const keyChange = z.discriminatedUnion('kind', [
 
 const PUBLISH_WAIT_MS = 500;
 
-/** What those who remember authenticated keys have to know at once. */
+/** A change that ends or alters what a key, or all keys of a user, may do. */
 export type KeyChange = z.infer<typeof keyChange>;
 
-/** Somebody who remembers keys. */
-export interface KeyMemory {
-  forget(change: KeyChange): void;
-  /** `hears`: whether changes made by other processes are heard. On each change of it, old memories are worthless. */
-  setHearing(hears: boolean): void;
+export interface KeyChangeListener {
+  onChange(change: KeyChange): void;
+  /** Changes by other processes may have been missed; those after this call are received. */
+  onGap(): void;
 }
 
-/** Port: tells every process of a change. Never throws: what it announces has happened already. */
+/** Port: announces a change to every process. Never throws: the change is in the log already. */
 export interface KeyChangeAnnouncer {
   announce(change: KeyChange): Promise<void>;
 }
 
 /**
- * Changes of keys travel between processes by Redis pub/sub. Who makes a change tells its own process first,
- * whether Redis is there or not.
+ * Announces changes of keys: to this process at once, whether Redis is available or not, to others by Redis pub/sub.
+ * An announcement only makes a process read the log earlier; the log decides.
  */
 export class KeyChanges implements KeyChangeAnnouncer {
   readonly #platform: Pick<Platform, 'redis' | 'log'>;
-  readonly #memories = new Set<KeyMemory>();
+  /** One entry for each call of `subscribe`: two roles of a process may subscribe the same listener. */
+  readonly #listeners = new Set<{ readonly listener: KeyChangeListener }>();
   #subscription: Subscription | null = null;
 
   constructor(platform: Pick<Platform, 'redis' | 'log'>) {
@@ -45,46 +45,60 @@ export class KeyChanges implements KeyChangeAnnouncer {
   }
 
   async announce(change: KeyChange): Promise<void> {
-    for (const memory of this.#memories) memory.forget(change);
-    // A Redis that hangs must not hold up an answer: what it is to tell has happened.
+    this.#pass(change);
+    // A Redis that hangs must not hold up the answer to a command that has taken effect.
     await Promise.race([this.#publish(change), delay(PUBLISH_WAIT_MS, undefined, { ref: false })]);
+  }
+
+  /** The first listener opens the one connection that all of them share; the returned function ends it with the last. */
+  subscribe(listener: KeyChangeListener): () => void {
+    const entry = { listener };
+    this.#listeners.add(entry);
+    this.#subscription ??= this.#subscribe();
+    return () => {
+      if (!this.#listeners.delete(entry) || this.#listeners.size > 0) return;
+      this.#subscription?.stop();
+      this.#subscription = null;
+    };
+  }
+
+  /**
+   * Whether all announcements since a time have been received, except perhaps those of the last `withinMs`.
+   *
+   * @param sinceMs by `performance.now()`
+   */
+  areReceivedSince(sinceMs: number, withinMs: number): boolean {
+    const received = this.#subscription?.received ?? null;
+    return received !== null && received.since <= sinceMs && performance.now() - received.until < withinMs;
   }
 
   async #publish(change: KeyChange): Promise<void> {
     try {
       await publishToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, JSON.stringify(change));
     } catch (error) {
-      // Others that cannot be reached through Redis do not hear it either, and know that they are deaf.
+      // Processes that have lost Redis as well know it, and read the log for each decision.
       this.#platform.log.warn({ err: error }, 'a change of an API key was not announced to other processes');
     }
   }
 
-  /** Keeps `memory` up to date until the returned function is called. However many there are: one connection. */
-  inform(memory: KeyMemory): () => void {
-    this.#memories.add(memory);
-    if (this.#subscription === null) this.#subscription = this.#subscribe();
-    else if (this.#subscription.listening) memory.setHearing(true);
-    return () => {
-      if (!this.#memories.delete(memory) || this.#memories.size > 0) return;
-      this.#subscription?.stop();
-      this.#subscription = null;
-    };
-  }
-
   #subscribe(): Subscription {
-    const setHearing = (hears: boolean): void => {
-      for (const memory of this.#memories) memory.setHearing(hears);
-    };
     return subscribeToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, {
       onMessage: (text) => {
         const change = keyChange.safeParse(parseJson(text));
-        // From a newer version, perhaps: what is not understood may concern everybody.
-        if (!change.success) return setHearing(true);
-        for (const memory of this.#memories) memory.forget(change.data);
+        if (change.success) this.#pass(change.data);
+        // A newer version may announce what this one does not understand; it may concern any key.
+        else this.#gap();
       },
-      onListening: () => setHearing(true),
-      onDeaf: () => setHearing(false),
+      onListening: () => this.#gap(),
     });
+  }
+
+  #pass(change: KeyChange): void {
+    for (const { listener } of this.#listeners) listener.onChange(change);
+  }
+
+  #gap(): void {
+    for (const { listener } of this.#listeners) listener.onGap();
   }
 }
 

@@ -11,11 +11,3 @@ export const KEY_CHANGES_CHANNEL = 'parley:key-changes:v1';
 export function keyListKeys(organizationId: EntityId): ListKeys {
   return listKeys(KEY, organizationId);
 }
-
-/**
- * The organization of one key, as a list with one member. This is the one read model whose key does not begin
- * with an organization: whoever presents a key does not say whose it is, the key does.
- */
-export function keyOwnerKeys(keyId: EntityId): ListKeys {
-  return listKeys(`${KEY}-owner`, keyId);
-}

@@ -5,9 +5,7 @@ import { endOf, keyFold } from './key.decider.ts';
 import type { Key, KeyState } from './key.decider.ts';
 import { KEY, keyCodec } from './key.events.ts';
 import type { KeyEvent } from './key.events.ts';
-import { keyListKeys, keyOwnerKeys } from './keys.keys.ts';
-
-export const OWNER = 'owner';
+import { keyListKeys } from './keys.keys.ts';
 
 export const keyProjection: Projection<KeyState, KeyEvent> = {
   noun: KEY,
@@ -18,7 +16,6 @@ export const keyProjection: Projection<KeyState, KeyEvent> = {
     return {
       operations: [{ command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, keyResource(after))] }],
       lists: [
-        { list: keyOwnerKeys(id), member: organizationId, facets: [OWNER] },
         { list: keyListKeys(organizationId), member: listMember(after.createdAt, id), facets: facetsOfKey(after) },
       ],
     };

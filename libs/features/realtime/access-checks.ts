@@ -8,7 +8,9 @@ const AT_ONCE = 500;
 /** Who comes within this time is asked about together: many come with the same key, and it is read once for all. */
 const GATHER_MS = 50;
 
-/** Closes listeners whose grant no longer holds. In doubt nobody is closed: the next check will know. */
+/**
+ * Closes listeners whose grant no longer holds, and those of whom that cannot be known: they may come back when it can.
+ */
 export class AccessChecks {
   readonly #access: ListenerAccess;
   readonly #onFailure: (error: unknown) => void;
@@ -43,8 +45,9 @@ export class AccessChecks {
     try {
       const grants = await this.#access.check(open.map(({ grant }) => grant));
       for (const [index, listener] of open.entries()) {
-        const grant = grants[index] ?? null;
-        if (grant === null) listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+        const grant = grants[index] ?? 'unknown';
+        if (grant === 'lost') listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+        else if (grant === 'unknown') listener.close(CLOSE.unverified, 'Access to the channel could not be verified');
         else if (grant.takesPart !== listener.grant.takesPart) {
           listener.grant = { ...listener.grant, takesPart: grant.takesPart };
         }

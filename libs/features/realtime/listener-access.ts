@@ -1,10 +1,11 @@
-import type { KeyChange, KeyChanges, KeyDirectory } from '#libs/features/keys/index.ts';
+import type { KeyAuthenticator, KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 
-import type { AccessChange, Grant, ListenerAccess } from './realtime.ports.ts';
+import type { AccessChange, CheckedGrant, Grant, ListenerAccess } from './realtime.ports.ts';
 
 /** Port: what is asked of channels before somebody may listen to one. Throws `store_unavailable` faults. */
 export interface ListenedChannels {
@@ -28,48 +29,73 @@ export async function listenerGrant(
   return { organizationId, channelId, principalType, principalId, keyId, scopes: [...scopes], takesPart };
 }
 
-/** See the port. However many grants: their keys are read together, and so are their channels. */
+interface AccessParts {
+  readonly authenticator: Pick<KeyAuthenticator, 'principal' | 'check' | 'onChange' | 'onGap'>;
+  readonly changes: Pick<KeyChanges, 'subscribe'>;
+  readonly channels: ListenedChannels;
+}
+
+/** See the port. Grants of the same key, or of the same channel, share one look-up. */
 export class KeyedListenerAccess implements ListenerAccess {
-  readonly #directory: Pick<KeyDirectory, 'areWorking'>;
-  readonly #changes: Pick<KeyChanges, 'inform'>;
+  readonly #authenticator: AccessParts['authenticator'];
+  readonly #changes: AccessParts['changes'];
   readonly #channels: ListenedChannels;
 
-  constructor(parts: {
-    readonly directory: Pick<KeyDirectory, 'areWorking'>;
-    readonly changes: Pick<KeyChanges, 'inform'>;
-    readonly channels: ListenedChannels;
-  }) {
-    this.#directory = parts.directory;
-    this.#changes = parts.changes;
-    this.#channels = parts.channels;
+  constructor({ authenticator, changes, channels }: AccessParts) {
+    this.#authenticator = authenticator;
+    this.#changes = changes;
+    this.#channels = channels;
   }
 
-  async check(grants: readonly Grant[]): Promise<readonly (Grant | null)[]> {
+  admit({ keyId }: Grant): boolean | Promise<boolean> {
+    const principal = this.#authenticator.principal(keyId);
+    return principal instanceof Promise ? principal.then((found) => found !== null) : principal !== null;
+  }
+
+  async check(grants: readonly Grant[]): Promise<readonly CheckedGrant[]> {
+    const keys = new Map<EntityId, ReturnType<KeyAuthenticator['check']>>();
     const channels = new Map<string, Promise<ReadonlySet<EntityId> | null>>();
-    const usersOf = ({ organizationId, channelId }: Grant): Promise<ReadonlySet<EntityId> | null> => {
-      const name = `${organizationId} ${channelId}`;
-      const users = channels.get(name) ?? this.#channels.usersOf(organizationId, channelId);
-      channels.set(name, users);
-      return users;
+    const once = <K, V>(known: Map<K, V>, name: K, look: () => V): V => {
+      const found = known.get(name) ?? look();
+      known.set(name, found);
+      return found;
     };
-    const asOfNow = async (grant: Grant): Promise<Grant | null> => {
-      if (grant.principalType !== 'user') return grant;
-      const takesPart = (await usersOf(grant))?.has(grant.principalId) === true;
-      if (takesPart === grant.takesPart) return grant;
-      return takesPart ? { ...grant, takesPart } : null;
-    };
-    const [working, present] = await Promise.all([
-      this.#directory.areWorking(grants),
-      Promise.all(grants.map(asOfNow)),
-    ]);
-    return present.map((grant, index) => (working[index] === true ? grant : null));
+    return Promise.all(
+      grants.map(async (grant): Promise<CheckedGrant> => {
+        const { organizationId, channelId, keyId } = grant;
+        const key = await once(keys, keyId, () => this.#authenticator.check(keyId));
+        if (key !== 'works') return key === 'ended' ? 'lost' : 'unknown';
+        if (grant.principalType !== 'user') return grant;
+        const users = await once(channels, `${organizationId} ${channelId}`, () => this.#usersOf(grant));
+        if (users === null) return grant;
+        const takesPart = users.has(grant.principalId);
+        if (takesPart === grant.takesPart) return grant;
+        return takesPart ? { ...grant, takesPart } : 'lost';
+      }),
+    );
+  }
+
+  /** @returns null when it is not known. Taking part decides nothing about access to the data, so this fails open. */
+  async #usersOf({ organizationId, channelId }: Grant): Promise<ReadonlySet<EntityId> | null> {
+    try {
+      return await this.#channels.usersOf(organizationId, channelId);
+    } catch (error) {
+      if (error instanceof Fault) return null;
+      throw error;
+    }
   }
 
   onChange(listener: (change: AccessChange) => void): () => void {
-    return this.#changes.inform({
-      forget: (change) => listener(accessChange(change)),
-      // Whatever was changed while nobody heard, or will be while nobody hears, may concern everybody.
-      setHearing: () => listener({ kind: 'doubtful', concerns: () => true }),
+    return this.#changes.subscribe({
+      onChange: (change) => {
+        // First: the listener may ask for a check at once.
+        this.#authenticator.onChange(change);
+        listener(accessChange(change));
+      },
+      onGap: () => {
+        this.#authenticator.onGap();
+        listener({ kind: 'doubtful', concerns: () => true });
+      },
     });
   }
 }

@@ -13,6 +13,7 @@ import {
   canonicalJson,
   HttpError,
   idempotencyInFlight,
+  unauthorized,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
 import type { IdempotencyStore } from '#libs/platform/http/index.ts';
@@ -21,7 +22,7 @@ import type { LiveCaller, LiveCommandType } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { faultsOf } from './frames.schemas.ts';
-import type { Grant, LiveCommand, LiveCommandOutcome, LiveCommands } from './realtime.ports.ts';
+import type { Grant, ListenerAccess, LiveCommand, LiveCommandOutcome, LiveCommands } from './realtime.ports.ts';
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -59,6 +60,7 @@ interface Request {
  */
 export class FeatureLiveCommands implements LiveCommands {
   readonly #types: ReadonlyMap<string, LiveCommandType>;
+  readonly #access: Pick<ListenerAccess, 'admit'>;
   readonly #idempotency: IdempotencyStore;
   readonly #log: Platform['log'];
   /** Commands that run in this process: who sends one again gets the same answer. */
@@ -66,10 +68,12 @@ export class FeatureLiveCommands implements LiveCommands {
 
   constructor(parts: {
     readonly types: readonly LiveCommandType[];
+    readonly access: Pick<ListenerAccess, 'admit'>;
     readonly idempotency: IdempotencyStore;
     readonly log: Platform['log'];
   }) {
     this.#types = new Map(parts.types.map((type) => [type.type, type]));
+    this.#access = parts.access;
     this.#idempotency = parts.idempotency;
     this.#log = parts.log;
   }
@@ -81,6 +85,9 @@ export class FeatureLiveCommands implements LiveCommands {
 
   async run(grant: Grant, command: LiveCommand, session: { readonly id: string }): Promise<LiveCommandOutcome> {
     try {
+      // As strict as a request over REST: the socket of a revoked key may be open for a moment longer.
+      const admitted = this.#access.admit(grant);
+      if (!(admitted instanceof Promise ? await admitted : admitted)) throw unauthorized();
       const revision = await this.#run(grant, command, session);
       return { ok: true, seq: revision === null ? null : sequenceOf(revision) };
     } catch (error) {

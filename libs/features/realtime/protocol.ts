@@ -25,7 +25,7 @@ export const CLOSE = {
   notText: 1003,
   /** The text was not UTF-8. */
   notUtf8: 1007,
-  /** No such ticket (any more), or an origin that is not on the list. Before any frame. */
+  /** No such ticket (any more), one whose key has ended, or an origin that is not on the list. Before any frame. */
   refused: 1008,
   /** The frame was larger than {@link MAX_CLIENT_FRAME_BYTES}. */
   tooLarge: 1009,
@@ -39,6 +39,8 @@ export const CLOSE = {
   slow: 4009,
   /** No `pong` came. */
   noPong: 4013,
+  /** The log could not be read for half a minute, so the key may have been revoked since. */
+  unverified: 4014,
   /** The client does not keep to the protocol. */
   protocol: 4500,
   /** The client asked for no version that the server speaks. */

@@ -24,7 +24,7 @@ export interface Grant {
  *
  * Guarantees: a value is redeemed at most once, within its life time, by whichever process comes first.
  * `redeem` gives null for every value that is unknown, used or expired, without saying which.
- * Omits: whether the grant still holds when it is redeemed ({@link ListenerAccess} does that).
+ * Omits: whether the grant still holds when it is redeemed: {@link ListenerAccess.admit} decides that.
  * Throws `store_unavailable` faults.
  */
 export interface Tickets {
@@ -33,15 +33,26 @@ export interface Tickets {
 }
 
 /**
- * Port: who may go on listening.
+ * What a check found: the grant as it is now (a user may have joined the channel since); `lost` once the key is
+ * revoked or expired, its user is deactivated, or a user who took part in the channel was removed from it; `unknown`
+ * when the stores have not answered for so long that the key may have been revoked.
+ */
+export type CheckedGrant = Grant | 'lost' | 'unknown';
+
+/**
+ * Port: who may open a connection, and who may keep it.
  *
- * Guarantees: one answer per grant, in order: the grant as it is now (a user may take part by now who did not), or
- * null once the key is revoked or expired, its user is deactivated, or a user who took part in the channel was
- * removed from it.
- * Omits: doubt. It throws `store_unavailable` when it cannot know, and nobody loses access by that.
+ * Guarantees: a key and its user are decided on the log. `admit` is as strict as the authentication of a request. One
+ * answer of `check` per grant, in order; it tolerates that the log is away for half a minute.
  */
 export interface ListenerAccess {
-  check(grants: readonly Grant[]): Promise<readonly (Grant | null)[]>;
+  /**
+   * Whether the key behind a ticket still works and its user is active.
+   *
+   * @throws `Fault` `store_unavailable` when that cannot be decided
+   */
+  admit(grant: Grant): boolean | Promise<boolean>;
+  check(grants: readonly Grant[]): Promise<readonly CheckedGrant[]>;
   /** Tells at once of what is heard to end access, or may; until the returned function is called. */
   onChange(listener: (change: AccessChange) => void): () => void;
 }

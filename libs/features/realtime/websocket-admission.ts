@@ -8,7 +8,7 @@ import type { ConnectionOwner, UpgradeHandler } from '#libs/platform/websocket/i
 import { CLOSE, MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
 import type { CloseCode } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
-import type { Grant, Tickets } from './realtime.ports.ts';
+import type { Grant, ListenerAccess, Tickets } from './realtime.ports.ts';
 import { SocketSession } from './socket-session.ts';
 
 const PATH = /^\/api\/v1\/channels\/([A-Za-z0-9_-]{1,64})\/websocket$/;
@@ -17,6 +17,7 @@ const CLOSE_TIMEOUT_MS = 15_000;
 
 export interface AdmissionOptions {
   readonly tickets: Tickets;
+  readonly access: Pick<ListenerAccess, 'admit'>;
   /** Origins whose web pages may connect. A request without `Origin` comes from no web page. */
   readonly origins: readonly string[];
 }
@@ -48,15 +49,17 @@ interface Refusal {
 export class WebsocketAdmission implements UpgradeHandler {
   readonly #node: RealtimeNode;
   readonly #tickets: Tickets;
+  readonly #access: Pick<ListenerAccess, 'admit'>;
   readonly #origins: ReadonlySet<string>;
   readonly #handshakes = new Handshakes({
     maxMessageBytes: MAX_CLIENT_FRAME_BYTES,
     closeTimeoutMs: CLOSE_TIMEOUT_MS,
   });
 
-  constructor(node: RealtimeNode, { tickets, origins }: AdmissionOptions) {
+  constructor(node: RealtimeNode, { tickets, access, origins }: AdmissionOptions) {
     this.#node = node;
     this.#tickets = tickets;
+    this.#access = access;
     this.#origins = new Set(origins);
   }
 
@@ -64,7 +67,7 @@ export class WebsocketAdmission implements UpgradeHandler {
     return PATH.test(path);
   }
 
-  /** 1. whether this node takes anybody 2. origin and version 3. the ticket, once all else is right 4. welcome */
+  /** 1. whether this node accepts sockets 2. origin and version 3. the ticket and its key, as they are now 4. welcome */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (this.#node.isStopping) return refuseForNow(socket);
     const arrival: Arrival = { request, socket, head, channelId: PATH.exec(pathOf(request))?.[1], ...offerOf(request) };
@@ -78,6 +81,8 @@ export class WebsocketAdmission implements UpgradeHandler {
     let grant: Grant | null;
     try {
       grant = await this.#tickets.redeem(ticket);
+      // The key may have ended since the ticket was issued.
+      if (grant !== null && !(await this.#access.admit(grant))) grant = null;
     } catch (error) {
       if (!(error instanceof Fault)) this.#node.warn(error, 'a ticket could not be redeemed');
       return refuseForNow(arrival.socket);

@@ -15,7 +15,7 @@ describe('slot of a key', () => {
   });
 
   it.each([
-    ['parley:rm:v7:channel:{o:c}:revision', 'o:c'],
+    ['parley:rm:v8:channel:{o:c}:revision', 'o:c'],
     ['a{b}{c}', 'b'],
     ['a{{b}}', '{b'],
     ['a{}{b}', 'a{}{b}'],

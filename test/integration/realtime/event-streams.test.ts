@@ -42,7 +42,7 @@ beforeAll(async () => {
     {
       ...features.realtime,
       heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
-      access: { check: (grants) => Promise.resolve(grants), onChange: () => () => undefined },
+      access: { admit: () => true, check: (grants) => Promise.resolve(grants), onChange: () => () => undefined },
       log: {
         async head(organizationId, channelId) {
           looks += 1;

@@ -28,12 +28,13 @@ beforeAll(async () => {
     composeFeatures(platform),
     composeFeatures({ ...platform, redis: second, readModel: new ReadModel(second) }),
   ];
+  const [rootKey] = (await call('GET', '/api/v1/keys')).json.items;
   grant = {
     organizationId: api.organizationId,
     channelId: '',
     principalType: 'user',
     principalId: api.userId,
-    keyId: 'key',
+    keyId: rootKey.id,
     scopes: ['read', 'write'],
     takesPart: false,
   };
@@ -185,6 +186,18 @@ describe('a command', () => {
     expect(await run(own, command)).toMatchObject({ ok: false, code: 'invalid' });
     await run(own, { id: newId(), data: { content: [], span_id: 'later' } });
     expect(await run(own, command, { node: 1 })).toEqual({ ok: true, seq: 3 });
+  });
+
+  it('is refused once the key of its socket is revoked, before the socket is closed', async () => {
+    const principal = { type: 'service', id: 'robot' };
+    const { id: keyId } = (await call('POST', '/api/v1/keys', { name: 'k', scopes: ['write'], principal })).json;
+    const own = { ...(await newChannel()), keyId, principalType: 'service' as const, principalId: 'robot' };
+    const typing = { type: 'typing', data: { typing: true } };
+    expect(await run(own, typing)).toMatchObject({ ok: true });
+    await call('POST', `/api/v1/keys/${keyId}/revoke`);
+    await eventually(async () => {
+      expect(await run(own, typing)).toMatchObject({ ok: false, code: 'not_authenticated' });
+    });
   });
 
   it('needs the scope write', async () => {

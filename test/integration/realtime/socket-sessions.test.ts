@@ -25,8 +25,9 @@ let features: Features;
 let node: RealtimeNode;
 let server: HttpServer;
 let baseUrl: string;
-/** Keys that no longer work, as far as the node's neighbours know. */
+/** Keys that no longer work, and those of which that cannot be known, as far as the node's neighbours know. */
 const revoked = new Set<string>();
+const undecided = new Set<string>();
 /** Users of whom the node has heard that they take part. */
 const takingPart = new Set<string>();
 
@@ -36,8 +37,13 @@ beforeAll(async () => {
   const metrics = createMetrics({ processMetrics: false });
   const { tickets } = features.realtime;
   const access = new KeyedListenerAccess({
-    directory: { areWorking: (keys) => Promise.resolve(keys.map(({ keyId }) => !revoked.has(keyId))) },
-    changes: { inform: () => () => undefined },
+    authenticator: {
+      principal: () => null,
+      onChange: () => undefined,
+      onGap: () => undefined,
+      check: (keyId) => Promise.resolve(undecided.has(keyId) ? 'unknown' : revoked.has(keyId) ? 'ended' : 'works'),
+    },
+    changes: { subscribe: () => () => undefined },
     channels: features.channels.queries,
   });
   node = new RealtimeNode(
@@ -46,9 +52,11 @@ beforeAll(async () => {
       ...features.realtime,
       heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
       access: {
+        admit: () => true,
         async check(grants) {
           const checked = await access.check(grants);
-          for (const grant of checked) if (grant?.takesPart === true) takingPart.add(grant.principalId);
+          for (const grant of checked)
+            if (typeof grant === 'object' && grant.takesPart) takingPart.add(grant.principalId);
           return checked;
         },
         onChange: (listener) => access.onChange(listener),
@@ -57,7 +65,7 @@ beforeAll(async () => {
     TICK_MS,
   );
   const upgrades = new Upgrades();
-  upgrades.handle(new WebsocketAdmission(node, { tickets, origins: [] }));
+  upgrades.handle(new WebsocketAdmission(node, { tickets, access: { admit: () => true }, origins: [] }));
   server = await buildHttpServer({
     routes: () => undefined,
     authenticator: { authenticate: () => null },
@@ -130,7 +138,7 @@ it('one that answers no ping is closed with 4013; one that answers stays, be it 
 }, 30_000);
 
 it('one that does not resume is closed with 4500', async () => {
-  expect(await (await open()).closed).toBe(4500);
+  expect(await (await open({}, PONG)).closed).toBe(4500);
 });
 
 it('one whose key has stopped working without a word is closed with 4503 at the next check', async () => {
@@ -143,6 +151,12 @@ it('one whose key has stopped working without a word is closed with 4503 at the 
   const late = await follow();
   revoked.add(late.grant.keyId);
   expect(await late.closed).toBe(4503);
+});
+
+it('one whose key cannot be verified is closed with 4014: it may come back', async () => {
+  const doubtful = await follow({}, PONG);
+  undecided.add(doubtful.grant.keyId);
+  expect(await doubtful.closed).toBe(4014);
 });
 
 it('one that came to take part after it was opened is closed with 4503 when it is removed', async () => {

@@ -53,7 +53,7 @@ import {
   reactionsProjection,
 } from '#libs/features/reactions/index.ts';
 import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
-import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
+import { CommandHandler, runnerOfEvents, runnerOfPart, withPreconditions } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
 import {
   asyncApiRoute,
@@ -166,7 +166,11 @@ export function composeFeatures(platform: Platform): Features {
   const { reader, projector } = models;
   const stores: CommandStores = { ...platform, projector };
   const options = commandOptions(platform);
-  const channelRunner = new CommandHandler(channelStream, stores, options);
+  const channelRunner = withPreconditions(
+    new CommandHandler(channelStream, stores, options),
+    // The ETag of a channel does not change with what is posted in it.
+    ({ channel }) => channel?.changedAt ?? null,
+  );
   const collections = new CollectionReader(platform.redis);
   const history = new HistoryReader(platform, projector, collections);
   const updates = new ToolCallUpdates(platform);

@@ -29,6 +29,8 @@ const FAULT_STATUS = {
   not_caught_up: 503,
   /** Bounded retries did not get the command through against other writers. */
   conflict: 409,
+  /** The entity is not at a revision that the caller allows (`If-Match`). */
+  precondition_failed: 412,
 } as const;
 
 export type FaultCode = keyof typeof FAULT_STATUS;

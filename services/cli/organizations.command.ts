@@ -124,9 +124,7 @@ function refusal(rejection: OrganizationRejection, id: string): CliError {
   switch (rejection.reason) {
     case 'not_found':
       return missing(id);
-    case 'changed_since':
-      return new CliError('somebody else changed the organization at the same time; try again');
     default:
-      return unreachable(rejection);
+      return unreachable(rejection.reason);
   }
 }

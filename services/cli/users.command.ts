@@ -125,8 +125,6 @@ function printUser(parts: CliParts, options: OrganizationOptions, id: string, re
       throw missing(id);
     case 'deactivated':
       throw new CliError('the user is deactivated and cannot be changed any more');
-    case 'changed_since':
-      throw new CliError('somebody else changed the user at the same time; try again');
     default:
       return unreachable(result.rejection);
   }

@@ -1,4 +1,4 @@
-import { commandContext, ifMatchOf, notFound } from '#libs/platform/http/index.ts';
+import { commandContext, notFound } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { participantToAdd } from './channels.inputs.ts';
@@ -60,7 +60,7 @@ export function participantRoutes(app: HttpApp, { commands, queries, users }: Ch
       const context = commandContext(request);
       const { id } = request.params;
       const participant = await participantToAdd(context, request.body, users);
-      const result = await commands.addParticipant(context, id, participant, ifMatchOf(request));
+      const result = await commands.addParticipant(context, id, participant);
       return sendChannel(request, reply, result);
     },
   );
@@ -80,11 +80,7 @@ export function participantRoutes(app: HttpApp, { commands, queries, users }: Ch
     async (request, reply) => {
       const { id, participant_id: participantId } = request.params;
       const context = commandContext(request);
-      return sendChannel(
-        request,
-        reply,
-        await commands.removeParticipant(context, id, participantId, ifMatchOf(request)),
-      );
+      return sendChannel(request, reply, await commands.removeParticipant(context, id, participantId));
     },
   );
 }

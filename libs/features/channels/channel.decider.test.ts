@@ -116,15 +116,6 @@ describe('updating a channel', () => {
     expect(decideUpdate(given(created), theirs, { name: 'x' })).toEqual(missing);
   });
 
-  it('is refused when the channel has changed since the revision that the caller knows', () => {
-    const state = given(created, { type: 'ChannelRenamed.v1', data: { name: 'other' } });
-    const ifMatch = { allows: (revision: number) => revision === 0 };
-    expect(decideUpdate(state, { ...ours, ifMatch }, { name: 'x' })).toEqual({
-      ok: false,
-      rejection: { reason: 'changed_since', revision: 1 },
-    });
-  });
-
   it('is refused once the channel is archived', () => {
     expect(decideUpdate(given(created, archived), ours, { name: 'x' })).toEqual({
       ok: false,

@@ -29,16 +29,14 @@ export type ChannelState = Channel | null;
 export type ChannelRejection =
   | { readonly reason: 'not_found' }
   | { readonly reason: 'archived' }
-  | { readonly reason: 'changed_since'; readonly revision: StreamRevision }
   | { readonly reason: 'too_many_participants' }
   | { readonly reason: 'participant_not_found' };
 
 type ChannelDecision = Decision<ChannelEvent, ChannelRejection>;
 
-/** Whose channel a command expects to find, and in which revision, if the caller cares. */
+/** Whose channel a command expects to find. */
 export interface ChannelTarget {
   readonly organizationId: EntityId;
-  readonly ifMatch?: { allows(revision: StreamRevision): boolean } | undefined;
 }
 
 export const channelFold: Fold<ChannelState, ChannelEvent> = {
@@ -163,9 +161,6 @@ type Found = { readonly ok: true; readonly channel: Channel } | Extract<ChannelD
 /** Another organization's channel is refused just as one that does not exist. */
 function find(state: ChannelState, target: ChannelTarget): Found {
   if (state === null || state.organizationId !== target.organizationId) return refuse({ reason: 'not_found' });
-  if (target.ifMatch && !target.ifMatch.allows(state.changedAt)) {
-    return refuse({ reason: 'changed_since', revision: state.changedAt });
-  }
   return { ok: true, channel: state };
 }
 

@@ -9,15 +9,13 @@ import {
   decideRemoveParticipant,
   decideUpdate,
 } from './channel.decider.ts';
-import type { Channel, ChannelChanges, ChannelRejection, ChannelState, ChannelTarget } from './channel.decider.ts';
+import type { Channel, ChannelChanges, ChannelRejection, ChannelState } from './channel.decider.ts';
 import type { ChannelCreated, ChannelEvent, Participant } from './channel.events.ts';
 
 /** A channel after a command, at the revision of its stream. */
 export type ChannelResult =
   | { readonly ok: true; readonly channel: Channel; readonly revision: StreamRevision }
   | { readonly ok: false; readonly rejection: ChannelRejection };
-
-type IfMatch = ChannelTarget['ifMatch'];
 
 /** The commands of channels. All of them throw the faults of `CommandHandler.handle`. */
 export class ChannelCommands {
@@ -32,43 +30,24 @@ export class ChannelCommands {
     return asChannel(await this.#handler.handle(channel.id, context, (state) => decideCreate(state, channel)));
   }
 
-  async update(
-    context: CommandContext,
-    id: EntityId,
-    changes: ChannelChanges,
-    ifMatch?: IfMatch,
-  ): Promise<ChannelResult> {
-    const target = { organizationId: context.organizationId, ifMatch };
-    return asChannel(await this.#handler.handle(id, context, (state) => decideUpdate(state, target, changes)));
+  async update(context: CommandContext, id: EntityId, changes: ChannelChanges): Promise<ChannelResult> {
+    return asChannel(await this.#handler.handle(id, context, (state) => decideUpdate(state, context, changes)));
   }
 
-  async addParticipant(
-    context: CommandContext,
-    id: EntityId,
-    participant: Participant,
-    ifMatch?: IfMatch,
-  ): Promise<ChannelResult> {
-    const target = { organizationId: context.organizationId, ifMatch };
+  async addParticipant(context: CommandContext, id: EntityId, participant: Participant): Promise<ChannelResult> {
     return asChannel(
-      await this.#handler.handle(id, context, (state) => decideAddParticipant(state, target, participant)),
+      await this.#handler.handle(id, context, (state) => decideAddParticipant(state, context, participant)),
     );
   }
 
-  async removeParticipant(
-    context: CommandContext,
-    id: EntityId,
-    participantId: EntityId,
-    ifMatch?: IfMatch,
-  ): Promise<ChannelResult> {
-    const target = { organizationId: context.organizationId, ifMatch };
+  async removeParticipant(context: CommandContext, id: EntityId, participantId: EntityId): Promise<ChannelResult> {
     return asChannel(
-      await this.#handler.handle(id, context, (state) => decideRemoveParticipant(state, target, participantId)),
+      await this.#handler.handle(id, context, (state) => decideRemoveParticipant(state, context, participantId)),
     );
   }
 
-  async archive(context: CommandContext, id: EntityId, ifMatch?: IfMatch): Promise<ChannelResult> {
-    const target = { organizationId: context.organizationId, ifMatch };
-    return asChannel(await this.#handler.handle(id, context, (state) => decideArchive(state, target)));
+  async archive(context: CommandContext, id: EntityId): Promise<ChannelResult> {
+    return asChannel(await this.#handler.handle(id, context, (state) => decideArchive(state, context)));
   }
 }
 

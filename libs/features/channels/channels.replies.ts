@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import { unreachable } from '#libs/kernel/decider.ts';
-import { conflict, etagOf, notFound, preconditionFailed, sendJson, setPosition } from '#libs/platform/http/index.ts';
+import { conflict, etagOf, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES } from './channel.decider.ts';
@@ -26,8 +26,6 @@ function errorOf(rejection: ChannelRejection): Error {
       return notFound();
     case 'archived':
       return conflict('The channel is archived', 'archived');
-    case 'changed_since':
-      return preconditionFailed();
     case 'too_many_participants':
       return conflict(
         `A channel has at most ${MAX_PARTICIPANTS} participants, with ${MAX_PARTICIPANTS_BYTES / 1024} KiB of details`,

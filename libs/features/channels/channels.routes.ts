@@ -1,12 +1,4 @@
-import {
-  commandContext,
-  ifMatchOf,
-  notFound,
-  notModified,
-  openPage,
-  sendJson,
-  sendPage,
-} from '#libs/platform/http/index.ts';
+import { commandContext, notFound, notModified, openPage, sendJson, sendPage } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { ChannelCommands } from './channels.commands.ts';
@@ -131,11 +123,7 @@ function commandRoutes(app: HttpApp, { commands, queries, users }: ChannelRouteP
       const { name, meta_data: metaData, agent_invocation_behavior: agentInvocationBehavior } = request.body;
       const changes = { name, metaData, agentInvocationBehavior };
       const context = commandContext(request);
-      return sendChannel(
-        request,
-        reply,
-        await commands.update(context, request.params.id, changes, ifMatchOf(request)),
-      );
+      return sendChannel(request, reply, await commands.update(context, request.params.id, changes));
     },
   );
 
@@ -152,7 +140,7 @@ function commandRoutes(app: HttpApp, { commands, queries, users }: ChannelRouteP
       },
     },
     async (request, reply) => {
-      const result = await commands.archive(commandContext(request), request.params.id, ifMatchOf(request));
+      const result = await commands.archive(commandContext(request), request.params.id);
       return sendChannel(request, reply, result);
     },
   );

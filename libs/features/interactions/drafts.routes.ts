@@ -1,5 +1,5 @@
 import { unreachable } from '#libs/kernel/decider.ts';
-import { conflict, notFound, sendJson } from '#libs/platform/http/index.ts';
+import { conflict, notFound, refuseIfMatch, sendJson } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { MAX_DRAFT_BYTES } from './drafts.ts';
@@ -17,6 +17,7 @@ export function draftRoutes(app: HttpApp, { drafts }: DraftRouteParts): void {
     '/api/v1/interactions/:interaction_id/deltas',
     {
       config: { scope: 'write' },
+      preHandler: refuseIfMatch,
       schema: {
         operationId: 'writeInteractionDelta',
         summary: 'Show the text of an incomplete interaction as it is being written',

@@ -5,7 +5,16 @@ import type { OrganizationQueries } from '#libs/features/organizations/index.ts'
 import type { UserQueries } from '#libs/features/users/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { ifMatchOf, invalid, notFound, notModified, openPage, sendJson, sendPage } from '#libs/platform/http/index.ts';
+import {
+  ifMatchOf,
+  invalid,
+  notFound,
+  notModified,
+  openPage,
+  refuseIfMatch,
+  sendJson,
+  sendPage,
+} from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { KeyIssued } from './key.events.ts';
@@ -93,6 +102,7 @@ function createRoute(app: HttpApp, parts: KeyRouteParts): void {
     '/api/v1/keys',
     {
       config: admin,
+      preHandler: refuseIfMatch,
       schema: {
         operationId: 'createKey',
         summary: 'Create an API key',

@@ -15,8 +15,7 @@ export interface Organization extends OrganizationCreated {
 /** `null` until the organization is created. */
 export type OrganizationState = Organization | null;
 
-export type OrganizationRejection =
-  { readonly reason: 'not_found' } | { readonly reason: 'changed_since'; readonly revision: StreamRevision };
+export type OrganizationRejection = { readonly reason: 'not_found' };
 
 type OrganizationDecision = Decision<OrganizationEvent, OrganizationRejection>;
 
@@ -44,14 +43,8 @@ export interface OrganizationChanges {
   readonly ownerUserId?: string | null | undefined;
 }
 
-export function decideUpdate(
-  state: OrganizationState,
-  changes: OrganizationChanges,
-  ifMatch?: { allows(revision: StreamRevision): boolean },
-): OrganizationDecision {
+export function decideUpdate(state: OrganizationState, changes: OrganizationChanges): OrganizationDecision {
   if (state === null) return refuse({ reason: 'not_found' });
-  if (ifMatch && !ifMatch.allows(state.changedAt))
-    return refuse({ reason: 'changed_since', revision: state.changedAt });
   const { name, application, ownerUserId } = changes;
   const events: OrganizationEvent[] = [];
   if (name !== undefined && name !== state.name) events.push({ type: 'OrganizationRenamed.v1', data: { name } });

@@ -1,10 +1,11 @@
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { CommandHandler } from '#libs/platform/commands/index.ts';
+import { CommandHandler, withPreconditions } from '#libs/platform/commands/index.ts';
 import type {
   CommandContext,
   CommandHandlerOptions,
   CommandResult,
+  CommandRunner,
   CommandStores,
 } from '#libs/platform/commands/index.ts';
 
@@ -28,10 +29,13 @@ export type OrganizationResult =
  * who acts; its organization may be another one than the one that is acted on.
  */
 export class OrganizationCommands {
-  readonly #handler: CommandHandler<OrganizationState, OrganizationEvent>;
+  readonly #handler: CommandRunner<OrganizationState, OrganizationEvent>;
 
   constructor(stores: CommandStores, options?: CommandHandlerOptions) {
-    this.#handler = new CommandHandler(organizationProjection, stores, options);
+    this.#handler = withPreconditions(
+      new CommandHandler(organizationProjection, stores, options),
+      (organization) => organization?.changedAt ?? null,
+    );
   }
 
   async create(context: CommandContext, organization: OrganizationCreated): Promise<OrganizationResult> {
@@ -41,15 +45,8 @@ export class OrganizationCommands {
     );
   }
 
-  async update(
-    context: CommandContext,
-    id: EntityId,
-    changes: OrganizationChanges,
-    ifMatch?: { allows(revision: StreamRevision): boolean },
-  ): Promise<OrganizationResult> {
-    return asOrganization(
-      await this.#handler.handle(id, within(id, context), (state) => decideUpdate(state, changes, ifMatch)),
-    );
+  async update(context: CommandContext, id: EntityId, changes: OrganizationChanges): Promise<OrganizationResult> {
+    return asOrganization(await this.#handler.handle(id, within(id, context), (state) => decideUpdate(state, changes)));
   }
 }
 

@@ -3,16 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import {
-  commandContext,
-  etagOf,
-  ifMatchOf,
-  invalid,
-  notFound,
-  openPage,
-  preconditionFailed,
-  setPosition,
-} from '#libs/platform/http/index.ts';
+import { commandContext, etagOf, invalid, notFound, openPage, setPosition } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
@@ -138,7 +129,7 @@ function updateRoute(app: HttpApp, { commands, queries, summarizeUser }: Organiz
         throw invalid(['body', 'owner_id'], 'the organization has no such user', ownerUserId);
       }
       const context = commandContext(request);
-      const result = await commands.update(context, id, { name, application, ownerUserId }, ifMatchOf(request));
+      const result = await commands.update(context, id, { name, application, ownerUserId });
       return answer(request, reply, result, summarizeUser);
     },
   );
@@ -173,9 +164,7 @@ function errorOf(rejection: OrganizationRejection): Error {
   switch (rejection.reason) {
     case 'not_found':
       return notFound();
-    case 'changed_since':
-      return preconditionFailed();
     default:
-      return unreachable(rejection);
+      return unreachable(rejection.reason);
   }
 }

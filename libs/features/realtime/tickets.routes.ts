@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import { idParam, sendJson } from '#libs/platform/http/index.ts';
+import { idParam, refuseIfMatch, sendJson } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { listenerGrant } from './listener-access.ts';
@@ -42,6 +42,7 @@ export function ticketRoutes(app: HttpApp, parts: TicketRouteParts): void {
     '/api/v1/channels/:id/websocket_ticket',
     {
       config,
+      preHandler: refuseIfMatch,
       schema: {
         operationId: 'createWebsocketTicket',
         summary: 'Create a ticket that opens a websocket on a channel, within a minute',
@@ -56,6 +57,7 @@ export function ticketRoutes(app: HttpApp, parts: TicketRouteParts): void {
     '/api/v1/channels/:id/websocket_tickets',
     {
       config,
+      preHandler: refuseIfMatch,
       schema: {
         operationId: 'createWebsocketTicketAlias',
         summary: 'The same under its other name',

@@ -65,17 +65,9 @@ describe('users', () => {
 
   it('of another organization are refused as if they did not exist', () => {
     const refusal = { ok: false, rejection: { reason: 'not_found' } };
-    const foreign = { organizationId: 'other', ifMatch: { allows: () => false } };
+    const foreign = { organizationId: 'other' };
     expect(decideUpdate(given(created), foreign, { displayName: 'x' })).toEqual(refusal);
     expect(decideDeactivate(given(created), foreign)).toEqual(refusal);
     expect(decideDeactivate(given(), target)).toEqual(refusal);
-  });
-
-  it('can be changed on condition of a revision', () => {
-    const seen = { organizationId, ifMatch: { allows: (revision: number) => revision === 7 } };
-    expect(decideUpdate(given(created), seen, { displayName: 'x' })).toEqual({
-      ok: false,
-      rejection: { reason: 'changed_since', revision: 0 },
-    });
   });
 });

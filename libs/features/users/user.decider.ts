@@ -18,17 +18,13 @@ export interface User extends UserCreated {
 /** `null` until the user is created. */
 export type UserState = User | null;
 
-export type UserRejection =
-  | { readonly reason: 'not_found' }
-  | { readonly reason: 'deactivated' }
-  | { readonly reason: 'changed_since'; readonly revision: StreamRevision };
+export type UserRejection = { readonly reason: 'not_found' } | { readonly reason: 'deactivated' };
 
 type UserDecision = Decision<UserEvent, UserRejection>;
 
-/** Whose user a command expects to find, and in which revision, if the caller cares. */
+/** Whose user a command expects to find. */
 export interface UserTarget {
   readonly organizationId: EntityId;
-  readonly ifMatch?: { allows(revision: StreamRevision): boolean } | undefined;
 }
 
 export const userFold: Fold<UserState, UserEvent> = {
@@ -93,8 +89,5 @@ type Found = { readonly ok: true; readonly user: User } | Extract<UserDecision, 
 /** Another organization's user is refused just as one that does not exist. */
 function find(state: UserState, target: UserTarget): Found {
   if (state === null || state.organizationId !== target.organizationId) return refuse({ reason: 'not_found' });
-  if (target.ifMatch && !target.ifMatch.allows(state.changedAt)) {
-    return refuse({ reason: 'changed_since', revision: state.changedAt });
-  }
   return { ok: true, user: state };
 }

@@ -1,15 +1,16 @@
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { CommandHandler } from '#libs/platform/commands/index.ts';
+import { CommandHandler, withPreconditions } from '#libs/platform/commands/index.ts';
 import type {
   CommandContext,
   CommandHandlerOptions,
   CommandResult,
+  CommandRunner,
   CommandStores,
 } from '#libs/platform/commands/index.ts';
 
 import { decideCreate, decideDeactivate, decideUpdate } from './user.decider.ts';
-import type { User, UserChanges, UserRejection, UserState, UserTarget } from './user.decider.ts';
+import type { User, UserChanges, UserRejection, UserState } from './user.decider.ts';
 import type { UserCreated, UserEvent } from './user.events.ts';
 import { userProjection } from './users.projection.ts';
 
@@ -23,15 +24,16 @@ export interface UserCommandsOptions extends CommandHandlerOptions {
   readonly onDeactivated?: (organizationId: EntityId, userId: EntityId) => Promise<void>;
 }
 
-type IfMatch = UserTarget['ifMatch'];
-
 /** The commands of users. All of them throw the faults of `CommandHandler.handle`. */
 export class UserCommands {
-  readonly #handler: CommandHandler<UserState, UserEvent>;
+  readonly #handler: CommandRunner<UserState, UserEvent>;
   readonly #onDeactivated: UserCommandsOptions['onDeactivated'];
 
   constructor(stores: CommandStores, options: UserCommandsOptions = {}) {
-    this.#handler = new CommandHandler(userProjection, stores, options);
+    this.#handler = withPreconditions(
+      new CommandHandler(userProjection, stores, options),
+      (user) => user?.changedAt ?? null,
+    );
     this.#onDeactivated = options.onDeactivated;
   }
 
@@ -39,14 +41,12 @@ export class UserCommands {
     return asUser(await this.#handler.handle(user.id, context, (state) => decideCreate(state, user)));
   }
 
-  async update(context: CommandContext, id: EntityId, changes: UserChanges, ifMatch?: IfMatch): Promise<UserResult> {
-    const target = { organizationId: context.organizationId, ifMatch };
-    return asUser(await this.#handler.handle(id, context, (state) => decideUpdate(state, target, changes)));
+  async update(context: CommandContext, id: EntityId, changes: UserChanges): Promise<UserResult> {
+    return asUser(await this.#handler.handle(id, context, (state) => decideUpdate(state, context, changes)));
   }
 
-  async deactivate(context: CommandContext, id: EntityId, ifMatch?: IfMatch): Promise<UserResult> {
-    const target = { organizationId: context.organizationId, ifMatch };
-    const result = asUser(await this.#handler.handle(id, context, (state) => decideDeactivate(state, target)));
+  async deactivate(context: CommandContext, id: EntityId): Promise<UserResult> {
+    const result = asUser(await this.#handler.handle(id, context, (state) => decideDeactivate(state, context)));
     if (result.ok) await this.#onDeactivated?.(context.organizationId, id);
     return result;
   }

@@ -6,11 +6,9 @@ import { unreachable } from '#libs/kernel/decider.ts';
 import {
   conflict,
   etagOf,
-  ifMatchOf,
   notFound,
   notModified,
   openPage,
-  preconditionFailed,
   sendJson,
   sendPage,
   setPosition,
@@ -138,7 +136,7 @@ function updateRoute(app: HttpApp, { commands, organizations }: UserRouteParts):
       const { display_name: displayName, email, image_url: imageUrl } = request.body;
       const context = await targetContext(request, request.query.organization_id, organizations);
       const changes = { displayName, email, imageUrl };
-      const result = await commands.update(context, request.params.id, changes, ifMatchOf(request));
+      const result = await commands.update(context, request.params.id, changes);
       return sendUser(request, reply, result);
     },
   );
@@ -160,7 +158,7 @@ function deactivateRoute(app: HttpApp, { commands, organizations }: UserRoutePar
     },
     async (request, reply) => {
       const context = await targetContext(request, request.query.organization_id, organizations);
-      return sendUser(request, reply, await commands.deactivate(context, request.params.id, ifMatchOf(request)));
+      return sendUser(request, reply, await commands.deactivate(context, request.params.id));
     },
   );
 }
@@ -183,8 +181,6 @@ function errorOf(rejection: UserRejection): Error {
       return notFound();
     case 'deactivated':
       return conflict('The user is deactivated', 'deactivated');
-    case 'changed_since':
-      return preconditionFailed();
     default:
       return unreachable(rejection);
   }

@@ -1,5 +1,5 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { Actor, EventMetadata } from '#libs/kernel/event.ts';
+import type { Actor, EventMetadata, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** What every command brings along besides its own data. */
@@ -19,6 +19,8 @@ export interface CommandContext {
   readonly repeatedSinceMs?: number | undefined;
   /** Called when the command was accepted or rejected on the state at the end of its stream, before it is answered. */
   readonly onDecided?: (() => void) | undefined;
+  /** Revisions of the entity that the caller allows the command to be decided on; any by default. */
+  readonly ifMatch?: { allows(revision: StreamRevision): boolean } | undefined;
 }
 
 export function metadataOf(context: CommandContext): EventMetadata {

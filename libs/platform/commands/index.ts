@@ -6,3 +6,4 @@ export type { CommandHandlerOptions, CommandStores } from './command-handler.ts'
 export type { CommandResult } from './decide-batch.ts';
 export { runnerOfEvents, runnerOfPart } from './command-runner.ts';
 export type { CommandRunner } from './command-runner.ts';
+export { withPreconditions } from './preconditions.ts';

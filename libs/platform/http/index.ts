@@ -36,7 +36,7 @@
  *     config: { scope: 'write' },
  *     schema: { operationId: 'updateChannel', tags: ['channels'], params, body: changes, response: { 200: channelSchema } },
  *   }, async (request, reply) => {
- *     const outcome = await channels.update(commandContext(request), request.params.id, request.body, ifMatchOf(request));
+ *     const outcome = await channels.update(commandContext(request), request.params.id, request.body);
  *     if (!outcome.ok) throw statusOf(outcome.rejection);     // each reason to a status, exhaustively
  *     setPosition(request, reply, { stream: outcome.stream, revision: outcome.revision });
  *     reply.header('etag', etagOf(outcome.revision));
@@ -76,7 +76,7 @@ export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageRequest } from './paging.ts';
 export { positionOf, setPosition } from './position.ts';
 export type { Position, PositionWaiter } from './position.ts';
-export { etagOf, ifMatchOf, notModified } from './preconditions.ts';
+export { etagOf, ifMatchOf, notModified, refuseIfMatch } from './preconditions.ts';
 export type { IfMatch } from './preconditions.ts';
 export { commandContext, commandIdOf } from './request-context.ts';
 export { sendJson, sendPage } from './replies.ts';

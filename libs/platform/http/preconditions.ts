@@ -1,4 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+
+import { preconditionFailed } from './errors.ts';
 
 /** The strong entity tag of an entity at a stream revision: `"12"`. */
 export function etagOf(revision: number): string {
@@ -21,6 +23,17 @@ export function ifMatchOf(request: FastifyRequest): IfMatch | undefined {
   if (header === undefined) return undefined;
   const tags = entityTags(header);
   return tags === '*' ? ANY : { allows: (revision) => tags.includes(etagOf(revision)) };
+}
+
+/**
+ * `preHandler` of a command on something without an ETag, which no condition can match (RFC 9110, 13.1.1). A
+ * command whose runner honours `ifMatch` needs none: no condition matches an entity that does not exist.
+ *
+ * @throws HttpError 412 for any `If-Match`
+ */
+export function refuseIfMatch(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
+  if (request.headers['if-match'] !== undefined) throw preconditionFailed('There is no ETag that If-Match could name');
+  done();
 }
 
 /**

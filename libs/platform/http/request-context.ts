@@ -6,6 +6,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
 import type { IdempotentRun } from './idempotency.ts';
+import { ifMatchOf } from './preconditions.ts';
 import type { TokenSigner } from './signed-token.ts';
 
 declare module 'fastify' {
@@ -106,5 +107,6 @@ export function commandContext(request: FastifyRequest): CommandContext {
         run.isDecided = true;
       },
     }),
+    ifMatch: ifMatchOf(request),
   };
 }

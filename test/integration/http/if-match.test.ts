@@ -1,0 +1,163 @@
+/* `If-Match` on every request that changes something: honoured, or refused, and never passed over. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { asRecord } from '#test/support/log-reader.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let channel: string;
+let message: string;
+let incomplete: string;
+let participant: string;
+let user: string;
+let key: string;
+
+const call = (one: Call): Promise<Answer> => api.call({ key: api.rootKey, ...one });
+
+async function made(method: Call['method'], url: string, body: object): Promise<Answer['json']> {
+  const answer = await call({ method, url, body });
+  expect(answer).toMatchObject({ status: 200 });
+  return answer.json;
+}
+
+const text = [{ type: 'text', text: 'hello' }];
+
+beforeAll(async () => {
+  api = await startTestApi();
+  channel = (await made('POST', '/api/v1/channels', { name: 'a' })).id;
+  const posts = `/api/v1/channels/${channel}/interactions`;
+  message = (await made('POST', posts, { content: text, content_role: 'user_message' })).id;
+  incomplete = (await made('POST', posts, { content: text, content_role: 'agent_response', complete: false })).id;
+  const participants = `/api/v1/channels/${channel}/participants`;
+  await made('POST', participants, { type: 'external_agent' });
+  participant = (await call({ method: 'GET', url: participants })).json.items[0].participant_id;
+  user = (await made('POST', '/api/v1/users', { display_name: 'Ann' })).id;
+  key = (await made('POST', '/api/v1/keys', { name: 'a key', scopes: ['read'] })).id;
+});
+afterAll(() => api?.stop());
+
+interface Change extends Call {
+  readonly operation: string;
+}
+
+/** Requests that are accepted without a condition, so that only the condition can refuse them. */
+function changesOfChannel(): Change[] {
+  const at = `/api/v1/channels/${channel}`;
+  const one = `/api/v1/interactions/${message}`;
+  const begun = `/api/v1/interactions/${incomplete}`;
+  const agent = { agent_id: 'agent-1' };
+  return [
+    { operation: 'postInteraction', method: 'POST', url: `${at}/interactions`, body: { content: text } },
+    { operation: 'appendInteractionContent', method: 'POST', url: `${begun}/content`, body: { content: text } },
+    { operation: 'completeInteraction', method: 'POST', url: `${begun}/complete`, body: {} },
+    { operation: 'failInteraction', method: 'POST', url: `${begun}/fail`, body: { reason: 'x' } },
+    { operation: 'addReaction', method: 'PUT', url: `${one}/reactions/%F0%9F%91%8D`, body: agent },
+    { operation: 'removeReaction', method: 'DELETE', url: `${one}/reactions/%F0%9F%91%8D?agent_id=agent-1` },
+    { operation: 'recordReadReceipt', method: 'POST', url: `${one}/read_receipts`, body: agent },
+    { operation: 'dismissMentionInvitePrompt', method: 'POST', url: `${one}/mention_invite_prompt/dismiss` },
+    { operation: 'updateChannel', method: 'PATCH', url: at, body: { name: 'b' } },
+    { operation: 'addChannelParticipant', method: 'POST', url: `${at}/participants`, body: { type: 'external_agent' } },
+    { operation: 'removeChannelParticipant', method: 'DELETE', url: `${at}/participants/${participant}` },
+    { operation: 'archiveChannel', method: 'POST', url: `${at}/archive` },
+  ];
+}
+
+function changesOfOthers(): Change[] {
+  return [
+    { operation: 'updateOrganization', method: 'PATCH', url: `/api/v1/organizations/${api.organizationId}`, body: {} },
+    { operation: 'updateUser', method: 'PATCH', url: `/api/v1/users/${user}`, body: {} },
+    { operation: 'deactivateUser', method: 'DELETE', url: `/api/v1/users/${user}` },
+    { operation: 'rotateKey', method: 'POST', url: `/api/v1/keys/${key}/rotate`, body: {} },
+    { operation: 'revokeKey', method: 'POST', url: `/api/v1/keys/${key}/revoke` },
+  ];
+}
+
+function withoutTag(): Change[] {
+  const at = `/api/v1/channels/${channel}`;
+  const delta = { offset: null, text: 'x' };
+  return [
+    { operation: 'createChannel', method: 'POST', url: '/api/v1/channels', body: { name: 'c' } },
+    { operation: 'createOrganization', method: 'POST', url: '/api/v1/organizations', body: { name: 'c' } },
+    { operation: 'createUser', method: 'POST', url: '/api/v1/users', body: { display_name: 'Bob' } },
+    { operation: 'createKey', method: 'POST', url: '/api/v1/keys', body: { name: 'c', scopes: ['read'] } },
+    { operation: 'createWebsocketTicket', method: 'POST', url: `${at}/websocket_ticket` },
+    { operation: 'createWebsocketTicketAlias', method: 'POST', url: `${at}/websocket_tickets` },
+    {
+      operation: 'writeInteractionDelta',
+      method: 'POST',
+      url: `/api/v1/interactions/${incomplete}/deltas`,
+      body: delta,
+    },
+  ];
+}
+
+/** Operations, each with the status and the code of its answer under a condition. */
+async function answersUnder(ifMatch: string, changes: readonly Change[]): Promise<object[]> {
+  const answers: object[] = [];
+  for (const { operation, ...one } of changes) {
+    const { status, json } = await call({ ...one, headers: { 'if-match': ifMatch } });
+    answers.push({ operation, status, ...(status === 412 && { code: json.code }) });
+  }
+  return answers;
+}
+
+const refused = (changes: readonly Change[]) =>
+  changes.map(({ operation }) => ({ operation, status: 412, code: 'precondition_failed' }));
+
+async function interactionsOf(id: string): Promise<unknown> {
+  const url = `/api/v1/channels/${id}/interactions?include_incomplete=true`;
+  return (await call({ method: 'GET', url })).json;
+}
+
+describe('If-Match', () => {
+  it('is tried here on every operation of the API that changes something', async () => {
+    const document = (await call({ method: 'GET', url: '/openapi.json' })).json;
+    const operations = Object.values(asRecord(document.paths)).flatMap((path) =>
+      Object.entries(asRecord(path)).flatMap(([method, { operationId }]: [string, Answer['json']]) =>
+        ['post', 'put', 'patch', 'delete'].includes(method) ? [String(operationId)] : [],
+      ),
+    );
+    const tried = [...changesOfChannel(), ...changesOfOthers(), ...withoutTag()].map(({ operation }) => operation);
+    expect(tried.toSorted()).toEqual(operations.toSorted());
+  });
+
+  it('that names another revision is 412, and nothing is written', async () => {
+    const before = await interactionsOf(channel);
+    const changes = [...changesOfChannel(), ...changesOfOthers()];
+    for (const stale of ['"999"', 'W/"0"', 'junk'])
+      expect(await answersUnder(stale, changes)).toEqual(refused(changes));
+    expect(await interactionsOf(channel)).toEqual(before);
+  });
+
+  it('is 412 where there is no ETag, even for any revision', async () => {
+    const changes = withoutTag();
+    for (const any of ['"0"', '*']) expect(await answersUnder(any, changes)).toEqual(refused(changes));
+  });
+
+  it('on posting is the ETag of the channel, which other posts do not change', async () => {
+    const tag = async () => String((await call({ method: 'GET', url: `/api/v1/channels/${channel}` })).headers['etag']);
+    const etag = await tag();
+    const [post] = changesOfChannel();
+    if (post === undefined) throw new Error('there is no such change');
+    for (const good of [etag, etag, '*']) {
+      expect(await answersUnder(good, [post])).toEqual([{ operation: 'postInteraction', status: 200 }]);
+    }
+    expect(await tag()).toBe(etag);
+    await made('PATCH', `/api/v1/channels/${channel}`, { name: 'renamed' });
+    expect(await answersUnder(etag, [post])).toEqual(refused([post]));
+  });
+
+  it('comes after what the request would be refused for without it', async () => {
+    const missing = `/api/v1/channels/01900000-0000-7000-8000-000000000000/interactions`;
+    const wrong = { content: text, parent_span_id: 'no-such-span' };
+    const changes: Change[] = [
+      { operation: 'missing', method: 'POST', url: missing, body: { content: text } },
+      { operation: 'invalid', method: 'POST', url: `/api/v1/channels/${channel}/interactions`, body: wrong },
+    ];
+    expect(await answersUnder('"999"', changes)).toEqual([
+      { operation: 'missing', status: 404 },
+      { operation: 'invalid', status: 422 },
+    ]);
+  });
+});

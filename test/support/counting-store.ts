@@ -5,6 +5,8 @@ export class CountingStore implements EventStore {
   appends = 0;
   /** Streams that were begun to be read. */
   reads = 0;
+  /** Reads that have begun and not ended. */
+  openReads = 0;
   /** Events that were taken from them. */
   eventsRead = 0;
   readonly #store: EventStore;
@@ -32,9 +34,14 @@ export class CountingStore implements EventStore {
   }
 
   async *#counted(events: AsyncIterable<StoredEvent>): AsyncGenerator<StoredEvent> {
-    for await (const event of events) {
-      this.eventsRead++;
-      yield event;
+    this.openReads++;
+    try {
+      for await (const event of events) {
+        this.eventsRead++;
+        yield event;
+      }
+    } finally {
+      this.openReads--;
     }
   }
 }

@@ -50,11 +50,12 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
     organizationId: EntityId,
     channelId: EntityId,
     after: ChannelSequence,
+    signal?: AbortSignal,
   ): AsyncGenerator<readonly EventFrame[]> {
     const channel = { noun: this.#events.projection.noun, organizationId, id: channelId };
     let state: State | undefined;
     for (let next = streamRevision(after); ;) {
-      const page = await this.#page(channel, next, state);
+      const page = await this.#page(channel, { from: next, signal }, state);
       if (page.frames.length > 0) yield page.frames;
       if (page.isLast) return;
       state = page.state;
@@ -65,14 +66,18 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
   /** @param known the state before `from`, if the page before this one has left it */
   async #page(
     channel: HistoricEntity,
-    from: StreamRevision,
+    { from, signal }: { readonly from: StreamRevision; readonly signal: AbortSignal | undefined },
     known: State | undefined,
   ): Promise<{ readonly frames: EventFrame[]; readonly state: State | undefined; readonly isLast: boolean }> {
     const frames: EventFrame[] = [];
     let state = known;
     let size = 0;
     const stream = streamName(channel.noun, channel.id);
-    for await (const stored of this.#store.readStream(stream, { from, limit: PAGE_FRAMES })) {
+    for await (const stored of this.#store.readStream(stream, {
+      from,
+      limit: PAGE_FRAMES,
+      ...(signal && { signal }),
+    })) {
       if (organizationOf(stored) !== channel.organizationId) break;
       // Only now: who is at the end of the log costs no more than to see that.
       state ??= await this.#stateBefore(channel, from);

@@ -50,8 +50,8 @@ export class LiveChannel {
   readonly #ring = new FrameRing();
   readonly #fanOut: FanOut;
   readonly #values: ValueCatchUp;
-  /** Those that are not live yet. */
-  readonly #arriving = new Set<ChannelListener>();
+  /** Listeners that are not live yet, each with what ends its replay. */
+  readonly #arriving = new Map<ChannelListener, AbortController>();
   readonly #pending = new PendingFrames();
   #head = 0 as ChannelSequence;
   /** The newest sequence that was heard of. */
@@ -140,7 +140,7 @@ export class LiveChannel {
 
   /** All who listen. */
   members(): readonly ChannelListener[] {
-    return [...this.#arriving, ...this.#fanOut.all()];
+    return [...this.#arriving.keys(), ...this.#fanOut.all()];
   }
 
   /** A number that is known to be a sequence of this channel, or 0. */
@@ -150,16 +150,18 @@ export class LiveChannel {
 
   /** Stays open for a listener that has yet to say from where on it wants the events. */
   keepFor(listener: ChannelListener): void {
-    this.#arriving.add(listener);
+    this.#arriving.set(listener, new AbortController());
   }
 
   /** Begins with a listener at its position, which must not be beyond the head. */
   join(listener: ChannelListener): void {
-    this.#arriving.add(listener);
-    void replay(this, listener, this.#parts);
+    const closed = new AbortController();
+    this.#arriving.set(listener, closed);
+    void replay(this, listener, this.#parts, closed.signal);
   }
 
   leave(listener: ChannelListener): void {
+    this.#arriving.get(listener)?.abort();
     this.#arriving.delete(listener);
     this.#fanOut.remove(listener);
   }

@@ -1,6 +1,6 @@
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { Turnstile } from '#libs/platform/lifecycle/index.ts';
+import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { LiveChannel } from './live-channel.ts';
@@ -23,8 +23,11 @@ interface Known {
   idle: number;
 }
 
-/** Page reads of the log at once, by all replays of the process. */
-const MAX_LOG_READS = 16;
+/**
+ * Page reads of the log at once, by all replays of the process. Decoding the events of one page is what takes the
+ * time, on the one thread that commands need as well: more at once are no faster, and delay commands for longer.
+ */
+const MAX_PAGE_READS = 2;
 /** A channel that nobody listens to is kept for those who come back at once. In ticks, of a second. */
 const IDLE_TICKS = 5;
 const SWEEP_TICKS = 15;
@@ -51,7 +54,7 @@ export class LiveChannels {
       log,
       values,
       metrics,
-      turnstile: new Turnstile(MAX_LOG_READS),
+      pageReads: new FairSemaphore({ permits: MAX_PAGE_READS }),
       warn: this.#warn,
       onHearingAgain: () => this.#sweepAtOnce(),
       onAccessChange: (channel) => options.onAccessChange(channel),

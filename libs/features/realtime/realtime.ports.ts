@@ -122,11 +122,14 @@ export interface ChannelLog {
   /**
    * Pages from `after + 1` to what is the end at the time; each at most about 500 frames or 1 MiB. Holds
    * nothing open between pages, so that a slow reader costs nothing.
+   *
+   * @param signal cancels the read of the event store when it aborts; the iteration then throws its reason
    */
   framesAfter(
     organizationId: EntityId,
     channelId: EntityId,
     after: ChannelSequence,
+    signal?: AbortSignal,
   ): AsyncIterable<readonly EventFrame[]>;
 }
 

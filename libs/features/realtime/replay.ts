@@ -1,7 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
-import { backoffMs } from '#libs/platform/lifecycle/index.ts';
-import type { Turnstile } from '#libs/platform/lifecycle/index.ts';
+import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
+import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
 import { ChannelFrame, joinedFor } from './channel-frame.ts';
 import type { ChannelListener } from './channel-listener.ts';
@@ -11,8 +9,8 @@ import type { ChannelLog } from './realtime.ports.ts';
 
 export interface ReplaySource {
   readonly log: ChannelLog;
-  /** So many read from the log at once: thousands who come back together must not all be in memory. */
-  readonly turnstile: Turnstile;
+  /** Page reads of the log: a storm of resumes must not keep commands from it, nor fill the memory. */
+  readonly pageReads: FairSemaphore;
   readonly metrics: RealtimeMetrics;
   warn(error: unknown, message: string): void;
 }
@@ -22,22 +20,30 @@ const PART_BYTES = 256 * 1024;
 
 /**
  * Brings a listener from its position to the channel's head, at the speed at which it reads, and hands it over
- * to the channel: from the newest frames where they reach back far enough, else from the log. Ends, too, when
- * the listener is closed. Never rejects: a log that is away is waited for.
+ * to the channel: from the newest frames where they reach back far enough, else from the log. Never rejects:
+ * while the log is unavailable it retries.
+ *
+ * @param closed aborts when the listener is closed; that ends the replay, and cancels the read that it waits for
  */
-export async function replay(channel: LiveChannel, listener: ChannelListener, source: ReplaySource): Promise<void> {
+export async function replay(
+  channel: LiveChannel,
+  listener: ChannelListener,
+  source: ReplaySource,
+  closed: AbortSignal,
+): Promise<void> {
   for (let failures = 0; listener.isOpen;) {
     const recent = channel.recentAfter(listener.position, PART_BYTES);
     // Nothing may come between the look at the head and the hand-over.
     if (recent?.length === 0) return channel.enter(listener);
     if (recent === null) {
       try {
-        await replayFromLog(channel, listener, source);
+        await replayFromLog(channel, listener, source, closed);
         failures = 0;
       } catch (error) {
+        if (closed.aborted) return;
         failures += 1;
-        source.warn(error, 'a replay has to wait for the log');
-        await delay(backoffMs(failures), undefined, { ref: false });
+        source.warn(error, 'a replay waits for the log');
+        await pause(backoffMs(failures), closed);
       }
       continue;
     }
@@ -46,17 +52,23 @@ export async function replay(channel: LiveChannel, listener: ChannelListener, so
   }
 }
 
-async function replayFromLog(channel: LiveChannel, listener: ChannelListener, source: ReplaySource): Promise<void> {
+async function replayFromLog(
+  channel: LiveChannel,
+  listener: ChannelListener,
+  source: ReplaySource,
+  closed: AbortSignal,
+): Promise<void> {
   const { organizationId, channelId } = channel;
-  const pages = source.log.framesAfter(organizationId, channelId, channel.sequence(listener.position));
+  const pages = source.log.framesAfter(organizationId, channelId, channel.sequence(listener.position), closed);
   const iterator = pages[Symbol.asyncIterator]();
   let some = false;
   try {
     while (listener.isOpen && channel.recentAfter(listener.position, 0) === null) {
-      const next = await source.turnstile.pass(() => iterator.next());
+      // Organizations take turns, page by page.
+      const next = await source.pageReads.run(() => iterator.next(), { group: organizationId, signal: closed });
       if (next.done === true) {
         if (some) return;
-        throw new Error('the log has not what was published');
+        throw new Error('the log lacks events that were published');
       }
       some = true;
       const frames = next.value.map((one) => new ChannelFrame(one.sequence, one.flags, one.json));

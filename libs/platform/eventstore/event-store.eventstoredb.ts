@@ -75,9 +75,10 @@ export class EventStoreDbStore implements EventStore {
   }
 
   async *readStream(stream: string, options: ReadStreamOptions = {}): AsyncGenerator<StoredEvent, void, undefined> {
-    const { from, direction = 'forwards', limit = Number.MAX_SAFE_INTEGER } = options;
+    const { from, direction = 'forwards', limit = Number.MAX_SAFE_INTEGER, signal } = options;
     const deadlineMs = options.deadlineMs ?? READ_DEADLINE_MS;
     if (limit <= 0) return;
+    signal?.throwIfAborted();
     const start = direction === 'forwards' ? 'start' : 'end';
     const read = this.#connection.client.readStream(
       stream,
@@ -85,17 +86,23 @@ export class EventStoreDbStore implements EventStore {
       { highWaterMark: READ_AHEAD },
     );
     const pull = new EventPull<ResolvedEvent>(read, () => read.cancel());
+    const onAbort = (): void => pull.notify();
+    signal?.addEventListener('abort', onAbort);
     try {
       while (!pull.ended) {
         for (const resolved of pull.take(READ_AHEAD)) {
           const event = toStoredEvent(resolved);
           if (event) yield event;
         }
+        signal?.throwIfAborted();
         if (!(await pull.wait(deadlineMs))) throw storeUnavailable('event store');
+        signal?.throwIfAborted();
       }
     } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
       if (!isMissingStream(error)) throw readFault(error);
     } finally {
+      signal?.removeEventListener('abort', onAbort);
       pull.close();
     }
   }

@@ -38,6 +38,8 @@ export interface ReadStreamOptions {
   readonly limit?: number;
   /** How long to wait for each next event. Default: 3,000 ms. */
   readonly deadlineMs?: number;
+  /** Ends the read when it aborts: the call is cancelled, and the iteration throws the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 /**

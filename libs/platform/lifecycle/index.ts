@@ -1,5 +1,6 @@
 export { backoffMs, pause, unlessAborted, type BackoffOptions } from './backoff.ts';
 export { startBackgroundJob, type BackgroundJob, type BackgroundJobOptions } from './background-job.ts';
+export { FairSemaphore, QueueFull, type FairSemaphoreOptions, type Turn } from './fair-semaphore.ts';
 export { silentLog, type LifecycleLog } from './log.ts';
 export { selectRoles, StartRefusal, throwUncaught, type Role, type RunningRole } from './role.ts';
 export { refusalLines, runProcess, type ProcessOptions } from './run-process.ts';

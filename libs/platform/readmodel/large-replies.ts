@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-import { Turnstile } from '#libs/platform/lifecycle/index.ts';
+import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
 /** Bytes that one reply for large values may have, about; and how many such replies are on their way at a time. */
 const PIECE_BYTES = 2 * 1024 * 1024;
@@ -20,7 +20,7 @@ type Values = readonly (Buffer | null)[];
 export class LargeReplies {
   /** By hash, the bytes of a value, where they are large. */
   readonly #sizes = new LRUCache<string, number>({ max: REMEMBERED });
-  readonly #pieces = new Turnstile(MAX_PIECES);
+  readonly #pieces = new FairSemaphore({ permits: MAX_PIECES });
 
   /** @param fetch reads some of the fields, in their order */
   async read(
@@ -33,7 +33,7 @@ export class LargeReplies {
     const most = Math.max(1, Math.floor(PIECE_BYTES / size));
     const values: (Buffer | null)[] = [];
     for (let at = 0; at < fields.length; at += most) {
-      values.push(...(await this.#pieces.pass(() => fetch(fields.slice(at, at + most)))));
+      values.push(...(await this.#pieces.run(() => fetch(fields.slice(at, at + most)))));
     }
     return this.#noted(hash, values);
   }

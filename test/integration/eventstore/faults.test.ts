@@ -41,6 +41,31 @@ test('a killed server is a fault at once, and is used again as soon as it is bac
   expect(await revisions(store, stream)).toEqual([0, 1, 2, 3]);
 });
 
+test('a read whose signal aborts ends there and then, whether events wait for it or the server is silent', async () => {
+  const { server, store } = await setUp();
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(600));
+  const taken = new AbortController();
+  let events = 0;
+  const taking = async (): Promise<void> => {
+    for await (const _event of store.readStream(stream, { signal: taken.signal })) {
+      events += 1;
+      if (events === 10) taken.abort(new Error('enough'));
+    }
+  };
+  await expect(taking()).rejects.toThrow('enough');
+  expect(events).toBeLessThan(600);
+  await server.pause();
+  const silent = new AbortController();
+  const { signal } = silent;
+  const waiting = Array.fromAsync(store.readStream(stream, { signal, deadlineMs: 600_000 }));
+  setImmediate(() => silent.abort(new Error('gone')));
+  await expect(waiting).rejects.toThrow('gone');
+  await expect(Array.fromAsync(store.readStream(stream, { signal }))).rejects.toThrow('gone');
+  await server.resume();
+  expect(await revisions(store, stream)).toHaveLength(600);
+});
+
 test('appends under way when the server is killed have an unknown outcome, and may be sent again', async () => {
   const { server, store } = await setUp();
   await store.append(newStream(), NO_EVENTS, numberedEvents(1));

@@ -1,0 +1,167 @@
+/* Replays from the log: those of closed connections end, and organizations share what there is to read with. */
+import { once } from 'node:events';
+import { get } from 'node:http';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+
+import { eventStreamRoutes, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
+import type { Grant } from '#libs/features/realtime/index.ts';
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { buildHttpServer } from '#libs/platform/http/index.ts';
+import type { HttpServer } from '#libs/platform/http/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import { Upgrades } from '#libs/platform/websocket/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { CountingStore } from '#test/support/counting-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
+import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
+
+/** More than a channel keeps in memory, in three pages of the log. */
+const EVENTS = 1_300;
+const STORM = 150;
+
+let test: TestPlatform;
+let features: Features;
+let store: CountingStore;
+let node: RealtimeNode;
+let server: HttpServer;
+let port: number;
+/** Whose event streams are asked for. */
+let caller: LiveChannel;
+const metrics = createMetrics({ processMetrics: false });
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  store = new CountingStore(test.platform.store);
+  features = composeFeatures({ ...test.platform, store });
+  const access = {
+    admit: () => true,
+    check: (grants: readonly Grant[]) => Promise.resolve(grants),
+    onChange: () => () => undefined,
+  };
+  const heads = { heads: (channels: readonly unknown[]) => Promise.resolve(channels.map(() => 0)) };
+  node = new RealtimeNode({ ...test.platform, metrics }, { ...features.realtime, heads, access });
+  const upgrades = new Upgrades();
+  upgrades.handle(new WebsocketAdmission(node, { tickets: features.realtime.tickets, access, origins: [] }));
+  server = await buildHttpServer({
+    routes: (app) => eventStreamRoutes(app, { node, channels: features.channels.queries }),
+    authenticator: {
+      authenticate: () => ({ ...caller, ...SERVICE, scopes: new Set(SERVICE.scopes), expiresAtMs: null }),
+    },
+    tokenSecret: test.platform.tokenSecret,
+    metrics,
+    upgrades,
+    info: { title: 'Replays', version: '1' },
+  });
+  port = Number(new URL(await server.listen({ host: '127.0.0.1', port: 0 })).port);
+}, 60_000);
+afterAll(async () => {
+  await node.stop();
+  await server.close();
+  await test.stop();
+});
+
+const SERVICE = { principalType: 'service', principalId: 's', keyId: 'k', scopes: ['read'] } as const;
+
+async function longChannel(): Promise<LiveChannel> {
+  const channel = await newChannel(features);
+  const { commandId, at, actor } = contextOf(channel.organizationId, newId(), 0);
+  const metadata = {
+    at,
+    organizationId: channel.organizationId,
+    actor,
+    commandId,
+    $correlationId: commandId,
+    $causationId: commandId,
+  };
+  const events = Array.from({ length: EVENTS - 1 }, (_, n) => ({
+    id: newId(),
+    type: 'ChannelRenamed.v1',
+    data: { name: `name ${n}` },
+    metadata,
+  }));
+  await store.append(`channel-${channel.channelId}`, streamRevision(0), events);
+  await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
+  return channel;
+}
+
+interface Reader {
+  /** Whether it has got all events, each once and in order. */
+  isComplete(): boolean;
+  hangUp(): void;
+}
+
+async function socketFrom(channel: LiveChannel): Promise<Reader> {
+  const { value } = await features.realtime.tickets.issue({ ...channel, ...SERVICE, takesPart: false });
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/api/v1/channels/${channel.channelId}/websocket?ticket=${value}`);
+  await once(socket, 'message');
+  let seq = 0;
+  socket.on('message', (data: Buffer) => {
+    const frame = JSON.parse(data.toString());
+    if (frame.frame === 'event' && frame.seq === seq + 1) seq += 1;
+  });
+  socket.on('error', () => undefined);
+  socket.send('{"frame":"resume","after":0}');
+  return { isComplete: () => seq === EVENTS, hangUp: () => socket.terminate() };
+}
+
+async function streamFrom(channel: LiveChannel): Promise<Reader> {
+  caller = channel;
+  const path = `/api/v1/channels/${channel.channelId}/events?after=0`;
+  const request = get({ port, path, headers: { authorization: 'k' }, agent: false });
+  request.on('error', () => undefined);
+  const [response] = await once(request, 'response');
+  let text = '';
+  response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  response.on('error', () => undefined);
+  return { isComplete: () => text.includes(`\nid: ${EVENTS}\n`), hangUp: () => request.destroy() };
+}
+
+describe.each([
+  { what: 'sockets', open: socketFrom },
+  { what: 'event streams', open: streamFrom },
+])('$what that resume and hang up', ({ open }) => {
+  it('leave no read of the log behind, neither begun nor waiting', async () => {
+    const channel = await longChannel();
+    const readers = await Promise.all(Array.from({ length: STORM }, () => open(channel)));
+    store.reads = 0;
+    for (const reader of readers) reader.hangUp();
+    const next = await open(channel);
+    await eventually(() => next.isComplete(), { timeoutMs: 30_000 });
+    // Its own pages and what they start from, and nothing for the others.
+    expect(store.reads).toBeLessThan(STORM / 5);
+    await eventually(() => store.openReads === 0);
+    next.hangUp();
+  }, 60_000);
+});
+
+it('cancels the read under way when its listener leaves', async () => {
+  const channel = await longChannel();
+  const closed = new AbortController();
+  const { organizationId, channelId } = channel;
+  store.eventsRead = 0;
+  const after = sequenceOf(streamRevision(-1));
+  const pages = features.realtime.log.framesAfter(organizationId, channelId, after, closed.signal);
+  const first = pages[Symbol.asyncIterator]().next();
+  await eventually(() => store.openReads === 1, { everyMs: 0 });
+  closed.abort(new Error('closed'));
+  await expect(first).rejects.toThrow('closed');
+  expect(store.openReads).toBe(0);
+  expect(store.eventsRead).toBeLessThan(500);
+});
+
+it('lets a socket of another organization through while many of one replay a long channel', async () => {
+  const [crowded, quiet] = [await longChannel(), await longChannel()];
+  const crowd = await Promise.all(Array.from({ length: STORM }, () => socketFrom(crowded)));
+  const other = await socketFrom(quiet);
+  await eventually(() => other.isComplete(), { timeoutMs: 30_000, everyMs: 1 });
+  // First come, first served would have it wait for all of them.
+  expect(crowd.filter((one) => one.isComplete()).length).toBeLessThan(STORM / 2);
+  for (const one of [...crowd, other]) one.hangUp();
+}, 60_000);

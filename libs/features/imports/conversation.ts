@@ -3,6 +3,7 @@ import { createChannelBody } from '#libs/features/channels/index.ts';
 
 import { asObject, BadInput, fitsAsMap, shortName } from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
+import { parseSourceJson } from './source-json.ts';
 
 export interface Conversation {
   readonly channel: ChannelDraft;
@@ -11,13 +12,7 @@ export interface Conversation {
 
 /** @throws BadInput if the line is no JSON object */
 export function objectOfLine(line: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    throw new BadInput('not JSON');
-  }
-  const found = asObject(value);
+  const found = asObject(parseSourceJson(line));
   if (found === null) throw new BadInput('not a JSON object');
   return found;
 }

@@ -9,6 +9,7 @@ import { BadInput } from './import.model.ts';
 import type { ChannelDraft, ImportFormat, ImportJob, ImportSource, MessageDraft, Place } from './import.model.ts';
 import { readLines } from './line-reader.ts';
 import type { SourceLine } from './line-reader.ts';
+import { parseSourceJson } from './source-json.ts';
 import { parseOpenai } from './openai.format.ts';
 import { parseParley } from './parley.format.ts';
 import { parseSharegpt } from './sharegpt.format.ts';
@@ -112,7 +113,7 @@ export async function detectLines(path: string): Promise<LinesFormat | null> {
 
 function formatOfLine(text: string): LinesFormat | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseSourceJson(text);
     if (typeof value !== 'object' || value === null) return null;
     if ('conversations' in value) return 'sharegpt';
     if ('messages' in value) return 'openai';

@@ -22,6 +22,8 @@ export async function openSource(
     if (format !== null && format !== 'slack') throw new BadInput(`${path} is a folder; ${format} is a file`);
     return { format: 'slack', source: await openSlack(() => Promise.resolve(slackFolder(path))) };
   }
+  // Sources are read more than once, and reading a device may never end.
+  if (!found.isFile()) throw new BadInput(`${path} is neither a regular file nor a folder`);
   if (format === 'slack' || (format === null && /\.zip$/i.test(path))) {
     return { format: 'slack', source: await openSlack(() => openSlackZip(path)) };
   }

@@ -5,6 +5,7 @@ import { conversationOf, objectOfLine } from './conversation.ts';
 import type { Conversation } from './conversation.ts';
 import { BadInput, textItems } from './import.model.ts';
 import type { Place } from './import.model.ts';
+import { parseSourceJson } from './source-json.ts';
 import { inMessage, mapOf, TurnTree } from './turn-tree.ts';
 
 type Kind = 'user' | 'agent' | 'system' | 'call' | 'result';
@@ -70,7 +71,7 @@ const calledAtOnce = z.union([called.transform((one) => [one]), z.array(called).
 function addCalls(tree: TurnTree, value: string, about: { readonly time: unknown }): void {
   let json: unknown;
   try {
-    json = JSON.parse(value);
+    json = parseSourceJson(value);
   } catch {
     throw new BadInput('the call of a function is not JSON');
   }
@@ -86,7 +87,7 @@ function toolsOf(tools: unknown): unknown {
   if (tools === null || tools === '') return undefined;
   if (typeof tools !== 'string') return tools;
   try {
-    return JSON.parse(tools);
+    return parseSourceJson(tools);
   } catch {
     return tools;
   }

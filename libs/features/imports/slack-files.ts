@@ -1,4 +1,5 @@
 /** The files of Slack's export, unpacked in a folder or zipped as Slack hands it out. */
+import type { Stats } from 'node:fs';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -7,11 +8,15 @@ import type { Entry, ZipFile } from 'yauzl';
 
 import { BadInput } from './import.model.ts';
 
+const MIB = 1024 * 1024;
 /** A file is read as a whole; Slack's, one for each day of each channel, are far below this. */
-export const MAX_FILE_BYTES = 256 * 1024 * 1024;
-/** Of one archive: more than the largest workspaces have, and no more than is looked through in a while. */
+const MAX_FILE_BYTES = 256 * MIB;
+/** Of one archive: more than the largest workspaces have. */
 const MAX_ENTRIES = 1_000_000;
-const MAX_UNPACKED_BYTES = 64 * 1024 * 1024 * 1024;
+const MAX_UNPACKED_BYTES = 64 * 1024 * MIB;
+/** Unpacked size of an archive by its own size; messages as JSON stay far below. Small archives may exceed it. */
+const MAX_RATIO = 200;
+const SMALL_BYTES = 16 * MIB;
 
 export interface SlackFiles {
   /** The files of a folder that is known by its name alone; none if it is not there. */
@@ -25,15 +30,26 @@ export function slackFolder(path: string): SlackFiles {
   return {
     async list(folder) {
       const names = await readdir(join(path, folder)).catch(() => []);
-      return Promise.all(names.map(async (name) => ({ name, bytes: (await stat(join(path, folder, name))).size })));
+      return Promise.all(
+        names.map(async (name) => ({ name, bytes: (await statOf(join(path, folder, name)))?.size ?? 0 })),
+      );
     },
-    read: (name) =>
-      readFile(join(path, name), 'utf8').catch(() => {
+    async read(name) {
+      const file = join(path, name);
+      const found = await statOf(file);
+      if (found === null) throw new BadInput('cannot be read');
+      // Reading a pipe or a device may block, or never end.
+      if (!found.isFile()) throw new BadInput('not a regular file');
+      if (found.size > MAX_FILE_BYTES) throw tooLargeFile();
+      return readFile(file, 'utf8').catch(() => {
         throw new BadInput('cannot be read');
-      }),
+      });
+    },
     close: () => undefined,
   };
 }
+
+const statOf = (path: string): Promise<Stats | null> => stat(path).catch(() => null);
 
 /**
  * Nothing is unpacked to the disk, so no name can lead out of anywhere; and an entry is inflated up to the size
@@ -82,15 +98,22 @@ async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
   const tooLarge = (): BadInput => new BadInput(`${path} unpacks to more than an export of Slack can hold`);
   if (zip.entryCount > MAX_ENTRIES) throw tooLarge();
   const found: Entry[] = [];
+  const names = new Set<string>();
   let bytes = 0;
   try {
     for await (const entry of zip.eachEntry()) {
       bytes += entry.uncompressedSize;
       if (bytes > MAX_UNPACKED_BYTES) throw tooLarge();
+      // Programs that unpack such an archive keep one of the two, each another one.
+      if (names.has(entry.fileName)) throw new BadInput(`${path} has two entries named ${entry.fileName}`);
+      names.add(entry.fileName);
       found.push(entry);
     }
   } catch (error) {
     throw error instanceof BadInput ? error : new BadInput(`${path} is damaged: ${reasonOf(error)}`);
+  }
+  if (bytes > Math.max(SMALL_BYTES, MAX_RATIO * zip.fileSize)) {
+    throw new BadInput(`${path} unpacks to more than ${MAX_RATIO} times its size`);
   }
   const lists = found.map(({ fileName }) => /^(?!__MACOSX\/)([^/]+\/)?channels\.json$/.exec(fileName));
   const root = lists.find((match) => match !== null);
@@ -110,8 +133,8 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
   }
 }
 
-export function tooLargeFile(): BadInput {
-  return new BadInput(`larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`);
+function tooLargeFile(): BadInput {
+  return new BadInput(`larger than ${MAX_FILE_BYTES / MIB} MiB`);
 }
 
 function reasonOf(error: unknown): string {

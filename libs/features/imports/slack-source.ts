@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 
 import { BadInput } from './import.model.ts';
 import type { ImportJob, ImportSource, MessageDraft, Problem } from './import.model.ts';
-import { MAX_FILE_BYTES, tooLargeFile } from './slack-files.ts';
 import type { SlackFiles } from './slack-files.ts';
 import { parseSlackChannel, parseSlackMessage, parseSlackUsers } from './slack.format.ts';
 import type { SlackChannel, SlackPeople } from './slack.format.ts';
+import { parseSourceJson } from './source-json.ts';
 
 const DAY = /^\d{4}-\d{2}-\d{2}\.json$/;
 
@@ -82,13 +82,12 @@ async function* jobsOf({ open, days, people, channels, bad }: SlackExport, from:
   }
 }
 
-async function readDay(files: SlackFiles, { channel, name, bytes }: Day, people: SlackPeople) {
+async function readDay(files: SlackFiles, { channel, name }: Day, people: SlackPeople) {
   const file = `${channel.folder}/${name}`;
   const messages: MessageDraft[] = [];
   const bad: Problem[] = [];
   const skipped: Problem[] = [];
   try {
-    if (bytes > MAX_FILE_BYTES) throw tooLargeFile();
     const list = await readJson(files, file);
     if (!Array.isArray(list)) throw new BadInput('not a list of messages');
     for (const [index, input] of list.entries()) {
@@ -119,9 +118,9 @@ async function daysOf(files: SlackFiles, channel: SlackChannel): Promise<Day[]> 
 /** @param at to say before errors */
 async function readJson(files: SlackFiles, name: string, at = ''): Promise<unknown> {
   try {
-    return JSON.parse(await files.read(name));
+    return parseSourceJson(await files.read(name));
   } catch (error) {
-    throw new BadInput(`${at}${error instanceof BadInput ? error.message : 'not JSON'}`);
+    throw error instanceof BadInput ? new BadInput(`${at}${error.message}`) : error;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Builds the interactions of a conversation: a user's message opens a turn, what follows hangs below it. */
 import { BadInput, checkedMessage, fitsAsMap, sourceTime } from './import.model.ts';
 import type { MessageDraft, Place } from './import.model.ts';
+import { parseSourceJson } from './source-json.ts';
 
 type Content = readonly { readonly type: string }[];
 
@@ -117,7 +118,7 @@ function anyMapOf(value: unknown, member: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   if (typeof value !== 'string') return { [member]: value ?? null };
   try {
-    const parsed: unknown = JSON.parse(value);
+    const parsed = parseSourceJson(value);
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return { ...parsed };
   } catch {
     // Models write such things; it is kept as they wrote it.

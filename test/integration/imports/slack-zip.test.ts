@@ -1,7 +1,10 @@
 /** Slack's export as it comes, in a .zip: true ones, damaged ones, and those that are made to do harm. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { openSource } from '#libs/features/imports/index.ts';
@@ -62,7 +65,10 @@ describe("a .zip with Slack's export", () => {
   it('holds days that cannot be unpacked, which are named while the others are read', async () => {
     const bomb = { name: 'lab/2026-03-03.json', content: Buffer.alloc(20_000_000, ' '), saysBytes: 1_000 };
     const huge = { name: 'lab/2026-03-04.json', content: '[]', saysBytes: 300 * 1024 * 1024 };
-    const jobs = await jobsOf(await archive(zipOf([...small, bomb, huge])));
+    const deep = { name: 'lab/2026-03-05.json', content: '['.repeat(10_000_000) };
+    // What cannot be compressed: the archive as a whole unpacks to less than 200 times its size.
+    const noise = { name: 'noise', content: randomBytes(2_000_000) };
+    const jobs = await jobsOf(await archive(zipOf([...small, bomb, huge, deep, noise])));
     expect(jobs.slice(2)).toMatchObject([
       { messages: [{ body: { content: [{ text: 'hello' }] } }], bad: [] },
       {
@@ -70,6 +76,7 @@ describe("a .zip with Slack's export", () => {
         bad: [{ file: bomb.name, reason: expect.stringMatching(/^cannot be unpacked: too many bytes/) }],
       },
       { messages: [], bad: [{ file: huge.name, reason: 'larger than 256 MiB' }] },
+      { messages: [], bad: [{ file: deep.name, reason: 'nested deeper than 100 levels' }] },
     ]);
   });
 
@@ -85,6 +92,16 @@ describe("a .zip with Slack's export", () => {
     ],
     ['names a place of its own', zipOf([...small, { name: '/etc/x', content: '' }]), /is damaged: absolute path/],
     ['would fill any disk', zipOf([...small, ...many]), /unpacks to more than an export of Slack can hold/],
+    [
+      'unpacks to many times its size',
+      zipOf([...small, { name: 'lab/2026-03-03.json', content: '['.repeat(20_000_000) }]),
+      /unpacks to more than 200 times its size/,
+    ],
+    [
+      'has two entries of one name',
+      zipOf([...small, { name: 'lab/2026-03-02.json', content: '[]' }]),
+      /has two entries named lab\/2026-03-02\.json/,
+    ],
     ['lacks its users', zipOf(small.slice(1)), /^users\.json: is not in the archive/],
     [
       'has a list that is none',
@@ -93,5 +110,32 @@ describe("a .zip with Slack's export", () => {
     ],
   ])('is refused when it %s', async (_, content, reason) => {
     await expect(openSource(await archive(content), null)).rejects.toThrow(reason);
+  });
+});
+
+describe('a source that is no regular file', () => {
+  const pipe = (path: string): Promise<unknown> => promisify(execFile)('mkfifo', [path]);
+
+  it.each([null, 'slack', 'openai'] as const)('is refused without being read (format %s)', async (format) => {
+    const path = join(work, `pipe-${format}.zip`);
+    await pipe(path);
+    for (const source of [path, '/dev/zero']) {
+      await expect(openSource(source, format)).rejects.toThrow(/is neither a regular file nor a folder/);
+    }
+  });
+
+  it('is named where it stands in the folder of an export', async () => {
+    const folder = join(work, 'with-pipes');
+    await mkdir(join(folder, 'lab'), { recursive: true });
+    for (const { name, content } of small) await writeFile(join(folder, name), content);
+    await pipe(join(folder, 'lab/2026-03-03.json'));
+    await symlink('/dev/zero', join(folder, 'lab/2026-03-04.json'));
+    await symlink('missing', join(folder, 'lab/2026-03-05.json'));
+    expect((await jobsOf(folder)).slice(2)).toMatchObject([
+      { messages: [{ body: { content: [{ text: 'hello' }] } }], bad: [] },
+      { messages: [], bad: [{ file: 'lab/2026-03-03.json', reason: 'not a regular file' }] },
+      { messages: [], bad: [{ file: 'lab/2026-03-04.json', reason: 'not a regular file' }] },
+      { messages: [], bad: [{ file: 'lab/2026-03-05.json', reason: 'cannot be read' }] },
+    ]);
   });
 });

@@ -310,7 +310,7 @@ export function featureRoutes(features: Features, node: RealtimeNode): (app: Htt
     participantRoutes(app, { ...channels, users: users.queries });
     organizationRoutes(app, organizations);
     userRoutes(app, users);
-    keyRoutes(app, { ...keys, users: users.queries, organizations: organizations.queries });
+    keyRoutes(app, { ...keys, organizations: organizations.queries });
   };
 }
 

@@ -33,7 +33,7 @@ export function keysCommand(parts: CliParts): Command {
     .command('create')
     .description('Create an API key. It is shown once and stored nowhere')
     .option('--name <name>', 'what the key is for', 'key of the command line')
-    .option('--scopes <scopes>', 'read, write, admin, platform, separated by commas', 'read,write')
+    .option('--scopes <scopes>', 'read, write, impersonate, admin, platform, separated by commas', 'read,write')
     .option('--user <id>', "who acts with it; without it, the organization's owner")
     .option('--service <id>', 'a service acts with it, under this name')
     .option('--expires <time>', 'RFC 3339 time after which it stops working')
@@ -131,7 +131,7 @@ async function rotate(parts: CliParts, id: string, options: RotateOptions): Prom
 async function revoke(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
   await withSession(parts, async (session) => {
     const context = operatorContext(await organizationOf(session, options));
-    const result = await session.features.keys.commands.revoke(context, id);
+    const result = await session.features.keys.commands.revoke(context, id, 'operator');
     if (!result.ok) throw refusal(result.rejection, id);
     printOne(parts, options, { ...keyResource(result.key) });
   });
@@ -157,6 +157,10 @@ function refusal(rejection: KeyRejection, id: string): CliError {
       return new CliError('somebody else changed the key at the same time; try again');
     case 'scope_not_held':
       return new CliError(`the scope ${rejection.scope} may not be granted`);
+    case 'outlives_caller':
+      return new CliError(`the key must end by ${rejection.latest}`);
+    case 'user_not_active':
+      return new CliError('the organization has no such user, or the user was deactivated');
     case 'not_active':
       return new CliError('the key has expired or was revoked');
     case 'rotated_already':

@@ -81,5 +81,7 @@ async function makeKey(session: Session, options: AccessOptions): Promise<OwnKey
 /** Where Parley is gone the key stays, and expires. */
 async function revoke(parts: CliParts, { organizationId, id }: OwnKey): Promise<void> {
   if (!(await storesAreThere(parts))) return;
-  await withSession(parts, ({ features }) => features.keys.commands.revoke(operatorContext(organizationId), id));
+  await withSession(parts, ({ features }) =>
+    features.keys.commands.revoke(operatorContext(organizationId), id, 'operator'),
+  );
 }

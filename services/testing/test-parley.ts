@@ -31,7 +31,7 @@ export interface TestCaller extends ParleyAccess {
 export type TestUser = components['schemas']['User'] & TestCaller;
 
 /**
- * An organization; its `apiKey` may read, write and administrate it. Everything rejects with an `ApiError` that
+ * An organization; its `apiKey` may read, write and administrate it, and post as anybody. Everything rejects with an `ApiError` that
  * holds the answer when Parley refuses, and can be used as soon as it resolves. A store that is away for a moment, or
  * slow because the machine is busy, is waited for; nothing is made twice.
  */
@@ -90,7 +90,7 @@ async function createOrganization(caller: TestCaller, name: string): Promise<Tes
   const body = { display_name: `Owner of ${name}`, organization_id: id };
   const owner = await answered((headers) => rest.POST('/api/v1/users', { body, headers }));
   const apiKey = await newKey(caller, {
-    scopes: ['read', 'write', 'admin'],
+    scopes: ['read', 'write', 'impersonate', 'admin'],
     principal: { type: 'user', id: owner.id },
     organization_id: id,
   });

@@ -5,7 +5,7 @@ import { asRecord } from './log-reader.ts';
 export interface Tenant {
   readonly organizationId: string;
   readonly userId: string;
-  /** Acts as that user, with the scopes `read`, `write` and `admin`. */
+  /** Acts as that user, with the scopes `read`, `write`, `impersonate` and `admin`. */
   readonly api: ApiClient;
   /** What `api` calls with. */
   readonly key: string;
@@ -19,7 +19,7 @@ export async function newTenant(root: ApiClient): Promise<Tenant> {
   const organizationId = await created(root, '/api/v1/organizations', { name });
   const user = { display_name: `User of ${name}`, organization_id: organizationId };
   const userId = await created(root, '/api/v1/users', user);
-  const key = await newKey(root, ['read', 'write', 'admin'], {
+  const key = await newKey(root, ['read', 'write', 'impersonate', 'admin'], {
     principal: { type: 'user', id: userId },
     organization_id: organizationId,
   });

@@ -351,7 +351,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Revoke an API key: it stops working at once, for good */
+        /**
+         * Revoke an API key: it stops working at once, for good
+         * @description Takes a key that has all scopes of the revoked one.
+         */
         post: operations["revokeKey"];
         delete?: never;
         options?: never;
@@ -370,7 +373,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key by a new one of the same name, principal and scopes
-         * @description The old key works on until it is revoked, or for `grace_seconds`; at most two keys of a chain work at a time. Answers as the creation of a key does.
+         * @description Takes a key that has all scopes of the old one and works at least as long as the new one. The old key works on until it is revoked, or for `grace_seconds`; at most two keys of a chain work at a time. Answers as the creation of a key does.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -503,9 +506,10 @@ export interface components {
             revoked_at: string | null;
             rotated_from: string | null;
             rotated_to: string | null;
-            scopes: ("read" | "write" | "admin" | "platform")[];
+            scopes: ("read" | "write" | "impersonate" | "admin" | "platform")[];
         };
         ApiKeyCreateInput: {
+            /** @description When the key stops working; in the future, and no later than the calling key. Without it, that of the calling key. Null: never */
             expires_at?: string | null;
             /** @description What the key is for */
             name: string;
@@ -517,8 +521,8 @@ export interface components {
                 /** @enum {string} */
                 type: "user" | "service";
             };
-            /** @description What the key may do: at most what the calling key may do */
-            scopes: ("read" | "write" | "admin" | "platform")[];
+            /** @description What the key may do: at most what the calling key may do. `impersonate`: act as others */
+            scopes: ("read" | "write" | "impersonate" | "admin" | "platform")[];
         };
         ApiKeyPage: {
             items: components["schemas"]["ApiKey"][];
@@ -936,7 +940,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             parent_span_id?: string | null;
-            /** @description The sender; without it, the caller */
+            /** @description The sender; without it, the caller: the key's user, or an external agent that names the key's service. Another user and `system`, and for a user's key agents, too, take the scope `impersonate` */
             participant?: components["schemas"]["InteractionParticipantInput"];
             span_id?: string | null;
         };
@@ -1096,7 +1100,7 @@ export interface components {
             revoked_at: string | null;
             rotated_from: string | null;
             rotated_to: string | null;
-            scopes: ("read" | "write" | "admin" | "platform")[];
+            scopes: ("read" | "write" | "impersonate" | "admin" | "platform")[];
         };
         NewChannelParticipantInput: {
             /** @constant */

@@ -132,7 +132,10 @@ export class ImportTarget {
       span_id: spanOf(key),
       parent_span_id: parentKey === null ? null : spanOf(parentKey),
     };
-    const { interaction } = await interactionToPost(context, named, this.#parts.directory);
+    const { interaction } = await interactionToPost(context, named, {
+      directory: this.#parts.directory,
+      writer: 'operator',
+    });
     return { context, interaction };
   }
 

@@ -1,5 +1,5 @@
 import { unreachable } from '#libs/kernel/decider.ts';
-import { conflict, notFound, refuseIfMatch, sendJson } from '#libs/platform/http/index.ts';
+import { conflict, mayNotActAs, notFound, refuseIfMatch, sendJson } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { MAX_DRAFT_BYTES } from './drafts.ts';
@@ -34,7 +34,7 @@ export function draftRoutes(app: HttpApp, { drafts }: DraftRouteParts): void {
       const { offset, text } = request.body;
       const place = requirePlace(request.params.interaction_id);
       const { organizationId } = request.principal;
-      const result = await drafts.put(organizationId, place, { offset: offset ?? null, text });
+      const result = await drafts.put(organizationId, place, { offset: offset ?? null, text }, request.principal);
       if (!result.ok) throw errorOf(result);
       return sendJson(reply, JSON.stringify(draftOf(request.params.interaction_id, result.length)));
     },
@@ -49,6 +49,8 @@ function errorOf(result: DraftResult & { readonly ok: false }): Error {
   switch (result.reason) {
     case 'not_found':
       return notFound();
+    case 'not_the_sender':
+      return mayNotActAs();
     case 'complete_already':
       return conflict('The interaction is complete', 'complete_already');
     case 'too_long':

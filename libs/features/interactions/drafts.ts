@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
 import { CHANNEL } from '#libs/features/channels/index.ts';
@@ -11,6 +12,8 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { interactionId } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
+import { mayWriteAs } from './interaction.senders.ts';
+import type { Sender, Writer } from './interaction.senders.ts';
 import { draftKeys, interactionKeys } from './interactions.keys.ts';
 
 /** How long a text is kept after its last change. */
@@ -31,7 +34,7 @@ export interface Delta {
 export type DraftResult =
   /** UTF-16 code units that are held now. */
   | { readonly ok: true; readonly length: number }
-  | { readonly ok: false; readonly reason: 'not_found' | 'complete_already' | 'too_long' }
+  | { readonly ok: false; readonly reason: 'not_found' | 'not_the_sender' | 'complete_already' | 'too_long' }
   | { readonly ok: false; readonly reason: 'wrong_offset'; readonly length: number };
 
 const OUTCOMES = new Map([
@@ -42,6 +45,10 @@ const OUTCOMES = new Map([
 
 const putReply = z.tuple([z.int(), z.int()]);
 const allReply = z.array(z.string());
+const storedSender = z.object({ participant: z.looseObject({ type: z.string() }) });
+
+/** Interactions whose senders are remembered, because they never change. */
+const MAX_SENDERS = 10_000;
 
 /**
  * The texts of interactions that are being written, as far as they have come: kept in Redis for
@@ -52,19 +59,29 @@ const allReply = z.array(z.string());
  */
 export class Drafts {
   readonly #functions: FunctionLibrary;
+  readonly #redis: Platform['redis'];
   readonly #reader: Pick<EntityReader, 'isBehind'>;
+  readonly #senders = new LRUCache<string, Sender>({ max: MAX_SENDERS });
 
   constructor({ redis }: Pick<Platform, 'redis'>, reader: Pick<EntityReader, 'isBehind'>) {
     this.#functions = new FunctionLibrary(redis, new URL('./lua/drafts.lua', import.meta.url));
+    this.#redis = redis;
     this.#reader = reader;
   }
 
-  async put(organizationId: EntityId, place: InteractionPlace, delta: Delta): Promise<DraftResult> {
-    const result = await this.#put(organizationId, place, delta);
+  /** @param writer must be the sender of the interaction, or may write as it */
+  async put(organizationId: EntityId, place: InteractionPlace, delta: Delta, writer: Writer): Promise<DraftResult> {
+    const put = async (): Promise<DraftResult> => {
+      const sender = await this.#senderOf(organizationId, place);
+      if (sender === null) return { ok: false, reason: 'not_found' };
+      if (!mayWriteAs(writer, sender)) return { ok: false, reason: 'not_the_sender' };
+      return this.#put(organizationId, place, delta);
+    };
+    const result = await put();
     if (result.ok || result.reason !== 'not_found') return result;
     // Read models that are being built may not have it yet.
     if (!(await this.#reader.isBehind(CHANNEL, organizationId, place.channelId))) return result;
-    return this.#put(organizationId, place, delta);
+    return put();
   }
 
   /** The frames that tell the texts of a channel from their beginning. */
@@ -78,6 +95,18 @@ export class Drafts {
       const id = interactionId({ channelId, sequence: Number(sequence) as ChannelSequence });
       return { flags: Number(flags), key: draftKey(id), json: snapshotJson(id, text) };
     });
+  }
+
+  async #senderOf(organizationId: EntityId, { channelId, sequence }: InteractionPlace): Promise<Sender | null> {
+    const { documents } = interactionKeys(organizationId, channelId);
+    const name = `${documents} ${sequence}`;
+    const known = this.#senders.get(name);
+    if (known !== undefined) return known;
+    const stored = await this.#redis.send(documents, (node) => node.hget(documents, String(sequence)));
+    if (stored === null) return null;
+    const { participant } = storedSender.parse(JSON.parse(stored));
+    this.#senders.set(name, participant);
+    return participant;
   }
 
   async #put(organizationId: EntityId, place: InteractionPlace, { offset, text }: Delta): Promise<DraftResult> {

@@ -54,7 +54,7 @@ const begun: InteractionEvent = { type: 'InteractionPosted.v1', data: { ...messa
 const { depth: _depth, ...rest } = message;
 const post: Post = { ...rest, organizationId, parent: null, spanTaken: false };
 const at = (revision: number): ChannelSequence => sequenceOf(streamRevision(revision));
-const target = { organizationId, sequence: at(0), exists: true };
+const target = { organizationId, sequence: at(0), exists: true, isSender: () => true };
 
 /** The state after events, the first of which has the sequence 1. */
 function given(...events: InteractionEvent[]): InteractionContext {
@@ -192,6 +192,13 @@ describe('an incomplete interaction', () => {
       { type: 'InteractionFailed.v1', data: { sequence: 1, reason: '' } },
     ];
     for (const end of ends) expect(given(begun, appended, end, appended).interactions.open).toEqual({});
+  });
+
+  it('is written by who may write as its sender only, and ended by anyone as failed', () => {
+    const stranger = { ...target, isSender: () => false };
+    expect(decideAppend(given(begun), stranger, more)).toEqual(refusal('not_the_sender'));
+    expect(decideComplete(given(begun), stranger, null)).toEqual(refusal('not_the_sender'));
+    expect(decideFail(given(begun), stranger, '')).toMatchObject({ ok: true });
   });
 
   const changes = [

@@ -48,7 +48,8 @@ export type InteractionRejection =
   | { readonly reason: 'too_deep' }
   /** `oldest`: of those that are incomplete; null where one alone would be too much. */
   | { readonly reason: 'too_many_open'; readonly oldest: ChannelSequence | null }
-  | { readonly reason: 'complete_already' };
+  | { readonly reason: 'complete_already' }
+  | { readonly reason: 'not_the_sender' };
 
 type InteractionDecision = Decision<InteractionEvent, InteractionRejection>;
 
@@ -145,6 +146,8 @@ export interface InteractionTarget {
   readonly sequence: ChannelSequence;
   /** Whether there is an interaction at that place at all. */
   readonly exists: boolean;
+  /** Whether the caller may write as the sender of the interaction. */
+  isSender(sender: InteractionPosted['participant']): boolean;
 }
 
 export function decideAppend(
@@ -152,7 +155,7 @@ export function decideAppend(
   target: InteractionTarget,
   content: StoredContent,
 ): InteractionDecision {
-  const found = findOpen(state, target);
+  const found = findOwn(state, target);
   if (!found.ok) return found;
   if (content.length === 0) return accept();
   if (isFull(state.interactions, bytesOf(content), 0)) return refuse(tooManyOpen(state.interactions));
@@ -164,7 +167,7 @@ export function decideComplete(
   target: InteractionTarget,
   content: StoredContent | null,
 ): InteractionDecision {
-  const found = findOpen(state, target);
+  const found = findOwn(state, target);
   if (!found.ok) return found;
   return accept({ type: 'InteractionCompleted.v1', data: { sequence: target.sequence, content } });
 }
@@ -208,4 +211,10 @@ function findOpen({ channel, interactions }: InteractionContext, target: Interac
   if (channel.archivedAt !== null) return refuse({ reason: 'archived' });
   const interaction = interactions.open[sequence];
   return interaction === undefined ? refuse({ reason: 'complete_already' }) : { ok: true, interaction };
+}
+
+/** What its sender, or who may write as that, has begun. */
+function findOwn(state: InteractionContext, target: InteractionTarget): Found {
+  const found = findOpen(state, target);
+  return found.ok && !target.isSender(found.interaction.participant) ? refuse({ reason: 'not_the_sender' }) : found;
 }

@@ -16,6 +16,8 @@ import type {
 } from './interaction.decider.ts';
 import type { InteractionEvent, InteractionPosted, StoredContent } from './interaction.events.ts';
 import type { InteractionPlace } from './interaction.id.ts';
+import { mayWriteAs } from './interaction.senders.ts';
+import type { Writer } from './interaction.senders.ts';
 import { interactionKeys } from './interactions.keys.ts';
 import { decodeSpan, ephemeralResource, interactionResource, postedJson } from './interactions.projection.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
@@ -128,16 +130,23 @@ export class InteractionCommands {
     return { ok: true, document: kept, revision: result.revision };
   }
 
-  append(context: CommandContext, place: InteractionPlace, content: StoredContent): Promise<InteractionResult> {
-    return this.#change(context, place, (state, target) => decideAppend(state, target, content));
+  /** @param writer may have to be the sender, as for a post; failing an interaction is open to all */
+  append(
+    context: CommandContext,
+    place: InteractionPlace,
+    content: StoredContent,
+    writer: Writer = 'operator',
+  ): Promise<InteractionResult> {
+    return this.#change(context, place, (state, target) => decideAppend(state, target, content), writer);
   }
 
   complete(
     context: CommandContext,
     place: InteractionPlace,
     content: StoredContent | null,
+    writer: Writer = 'operator',
   ): Promise<InteractionResult> {
-    return this.#change(context, place, (state, target) => decideComplete(state, target, content));
+    return this.#change(context, place, (state, target) => decideComplete(state, target, content), writer);
   }
 
   fail(context: CommandContext, place: InteractionPlace, reason: string): Promise<InteractionResult> {
@@ -148,6 +157,7 @@ export class InteractionCommands {
     context: CommandContext,
     place: InteractionPlace,
     decide: (state: InteractionContext, target: InteractionTarget) => ReturnType<typeof decideFail>,
+    writer: Writer = 'operator',
   ): Promise<InteractionResult> {
     const { channelId, sequence } = place;
     const { organizationId } = context;
@@ -158,7 +168,8 @@ export class InteractionCommands {
       context,
       (state, { found }) => {
         before = state.interactions.open[sequence] ?? null;
-        return decide(state, { organizationId, sequence, exists: found(stored) !== null });
+        const exists = found(stored) !== null;
+        return decide(state, { organizationId, sequence, exists, isSender: (sender) => mayWriteAs(writer, sender) });
       },
       [stored],
     );

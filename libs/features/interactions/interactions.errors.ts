@@ -1,7 +1,7 @@
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { conflict, invalid, notFound } from '#libs/platform/http/index.ts';
+import { conflict, invalid, mayNotActAs, notFound } from '#libs/platform/http/index.ts';
 
 import { MAX_DEPTH, MAX_OPEN } from './interaction.decider.ts';
 import type { InteractionRejection } from './interaction.decider.ts';
@@ -36,6 +36,8 @@ export function interactionError(
       return tooManyOpen(channelId, rejection.oldest);
     case 'complete_already':
       return conflict('The interaction is complete', 'complete_already');
+    case 'not_the_sender':
+      return mayNotActAs();
     default:
       return unreachable(rejection);
   }

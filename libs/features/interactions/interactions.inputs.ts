@@ -1,10 +1,12 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { invalid, notFound } from '#libs/platform/http/index.ts';
+import { invalid, mayNotActAs, notFound } from '#libs/platform/http/index.ts';
 
 import type { InteractionDirectory } from './interaction-directory.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
+import { mayWriteAs } from './interaction.senders.ts';
+import type { Writer } from './interaction.senders.ts';
 import { placeOfInteraction } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import type { NewInteraction } from './interactions.commands.ts';
@@ -21,6 +23,9 @@ export function requirePlace(id: EntityId): InteractionPlace {
  * The interaction that a request posts: its sender and its role follow from the caller where they are left
  * out, its span from the command, so that a repeated command posts nothing twice.
  *
+ * @param writer whose key it is posted with
+ * @throws HttpError 403 for a sender as whom the writer may not post
+ *
  * `update` says which tool call it is about, where it is such an update and nothing else.
  *
  * @throws ValidationFailure 422 for a user that the organization does not have, and for an update of a tool
@@ -29,13 +34,14 @@ export function requirePlace(id: EntityId): InteractionPlace {
 export async function interactionToPost(
   context: CommandContext,
   body: PostInteractionBody,
-  directory: InteractionDirectory,
+  { directory, writer }: { readonly directory: InteractionDirectory; readonly writer: Writer },
 ): Promise<{
   readonly interaction: NewInteraction;
   readonly spanIsNew: boolean;
   readonly update: { readonly toolCallId: string; readonly sequence: number } | null;
 }> {
   const participant = body.participant ?? callerAsSender(context);
+  if (!mayWriteAs(writer, participant)) throw mayNotActAs();
   const contentRole = body.content_role ?? roleOf(participant);
   const update = updateOf(contentRole, body.content);
   await requireSender(context, participant, directory);
@@ -84,8 +90,16 @@ export function refuseUpdates(content: readonly ContentItem[]): void {
   );
 }
 
+/** The contract has no sender of the type service: to a channel, a service is an agent from outside. */
 function callerAsSender({ actor }: CommandContext): InteractionParticipant {
-  return actor.type === 'user' ? { type: 'authenticated_user', user_id: actor.id } : { type: 'system' };
+  switch (actor.type) {
+    case 'user':
+      return { type: 'authenticated_user', user_id: actor.id };
+    case 'service':
+      return { type: 'external_agent', agent_metadata: { service: actor.id } };
+    default:
+      return { type: 'system' };
+  }
 }
 
 function roleOf({ type }: InteractionParticipant): ContentRole {

@@ -21,8 +21,11 @@ export function interactionLiveCommands(parts: {
       summary: 'Post an interaction, or start one that is completed later',
       data: postInteractionBody,
       isDurable: true,
-      async run({ context, channelId, data }) {
-        const { interaction, spanIsNew, update } = await interactionToPost(context, data, directory);
+      async run({ context, principal, channelId, data }) {
+        const { interaction, spanIsNew, update } = await interactionToPost(context, data, {
+          directory,
+          writer: principal,
+        });
         const result =
           update === null
             ? await commands.post(context, channelId, interaction, { spanIsNew })

@@ -133,7 +133,10 @@ function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts)
     },
     async (request, reply) => {
       const context = commandContext(request);
-      const { interaction, spanIsNew, update } = await interactionToPost(context, request.body, directory);
+      const { interaction, spanIsNew, update } = await interactionToPost(context, request.body, {
+        directory,
+        writer: request.principal,
+      });
       const channelId = request.params.id;
       const result =
         update === null
@@ -161,7 +164,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
     async (request, reply) => {
       const place = requirePlace(request.params.interaction_id);
       refuseUpdates(request.body.content);
-      const result = await commands.append(commandContext(request), place, request.body.content);
+      const result = await commands.append(commandContext(request), place, request.body.content, request.principal);
       return sendChanged(request, reply, place, result, queries);
     },
   );
@@ -181,7 +184,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       const place = requirePlace(request.params.interaction_id);
       const content = request.body.content ?? null;
       refuseUpdates(content ?? []);
-      const result = await commands.complete(commandContext(request), place, content);
+      const result = await commands.complete(commandContext(request), place, content, request.principal);
       return sendChanged(request, reply, place, result, queries);
     },
   );

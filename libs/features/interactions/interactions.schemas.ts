@@ -80,7 +80,11 @@ export const postInteractionBody = z
   .object({
     content,
     content_role: contentRole.optional().describe('Without it, what fits the sender'),
-    participant: interactionParticipant.optional().describe('The sender; without it, the caller'),
+    participant: interactionParticipant
+      .optional()
+      .describe(
+        "The sender; without it, the caller: the key's user, or an external agent that names the key's service. Another user and `system`, and for a user's key agents, too, take the scope `impersonate`",
+      ),
     complete: z.boolean().default(true),
     metadata: jsonMap().nullish(),
     invocation_config: invocationConfig.nullish(),

@@ -80,7 +80,7 @@ class Keys {
   }
 
   revoke(id: string): void {
-    if (this.#decide(id, (state) => decideRevoke(state, { organizationId }))) this.revoked.add(id);
+    if (this.#decide(id, (state) => decideRevoke(state, { organizationId }, 'operator'))) this.revoked.add(id);
   }
 
   #decide(id: string, decide: (state: KeyState) => Decision<KeyEvent, KeyRejection>): boolean {

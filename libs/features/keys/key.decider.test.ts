@@ -4,7 +4,7 @@ import { foldEvents } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 
 import { decideIssue, decideRevoke, decideRotate, decideWithdraw, endOf, isActive, keyFold } from './key.decider.ts';
-import type { KeyState, Rotation } from './key.decider.ts';
+import type { Grantor, KeyState, Rotation } from './key.decider.ts';
 import type { KeyEvent, KeyIssued } from './key.events.ts';
 
 const organizationId = 'organization-1';
@@ -61,6 +61,8 @@ function rotation(change: Partial<Rotation> = {}): Rotation {
 
 const nothing = { ok: true, events: [] };
 
+const calling = (...scopes: string[]): Grantor => ({ scopes: new Set(scopes), expiresAtMs: null });
+
 describe('issuing a key', () => {
   it('issues it, once', () => {
     expect(decideIssue(given(), key, 'operator')).toEqual({ ok: true, events: [issued()] });
@@ -72,8 +74,8 @@ describe('issuing a key', () => {
   });
 
   it('grants only what the grantor may do', () => {
-    expect(decideIssue(given(), key, { scopes: new Set(['admin', 'read', 'write']) })).toMatchObject({ ok: true });
-    expect(decideIssue(given(), key, { scopes: new Set(['admin', 'write']) })).toEqual({
+    expect(decideIssue(given(), key, calling('admin', 'read', 'write'))).toMatchObject({ ok: true });
+    expect(decideIssue(given(), key, calling('admin', 'write'))).toEqual({
       ok: false,
       rejection: { reason: 'scope_not_held', scope: 'read' },
     });
@@ -120,7 +122,7 @@ describe('rotating a key', () => {
   });
 
   it('hands no scope to somebody who does not have it', () => {
-    const grantor = { scopes: new Set(['admin']) };
+    const grantor = calling('admin');
     expect(decideRotate(given(issued()), rotation({ grantor }))).toMatchObject({
       rejection: { reason: 'scope_not_held', scope: 'read' },
     });
@@ -129,14 +131,23 @@ describe('rotating a key', () => {
 
 describe('revoking a key', () => {
   it('revokes it, once', () => {
-    expect(decideRevoke(given(issued()), { organizationId })).toEqual({ ok: true, events: [revoked] });
-    expect(decideRevoke(given(issued(), revoked), { organizationId })).toEqual(nothing);
+    expect(decideRevoke(given(issued()), { organizationId }, 'operator')).toEqual({ ok: true, events: [revoked] });
+    expect(decideRevoke(given(issued(), revoked), { organizationId }, 'operator')).toEqual(nothing);
+  });
+
+  it('takes all of its scopes', () => {
+    const target = { organizationId };
+    expect(decideRevoke(given(issued()), target, calling('admin', 'read'))).toMatchObject({ ok: true });
+    expect(decideRevoke(given(issued()), target, calling('admin', 'write'))).toEqual({
+      ok: false,
+      rejection: { reason: 'scope_not_held', scope: 'read' },
+    });
   });
 
   it("refuses another organization's key as one that does not exist", () => {
     const refusal = { ok: false, rejection: { reason: 'not_found' } };
-    expect(decideRevoke(given(issued()), { organizationId: 'other' })).toEqual(refusal);
-    expect(decideRevoke(given(), { organizationId })).toEqual(refusal);
+    expect(decideRevoke(given(issued()), { organizationId: 'other' }, 'operator')).toEqual(refusal);
+    expect(decideRevoke(given(), { organizationId }, 'operator')).toEqual(refusal);
   });
 
   it('can depend on the revision that the caller has seen', () => {
@@ -145,8 +156,32 @@ describe('revoking a key', () => {
       organizationId,
       ifMatch: { allows: (revision: number) => revision === seen },
     });
-    expect(decideRevoke(state, ifMatch(0))).toEqual({ ok: false, rejection: { reason: 'changed_since', revision: 1 } });
-    expect(decideRevoke(state, ifMatch(1))).toMatchObject({ ok: true });
+    expect(decideRevoke(state, ifMatch(0), 'operator')).toEqual({
+      ok: false,
+      rejection: { reason: 'changed_since', revision: 1 },
+    });
+    expect(decideRevoke(state, ifMatch(1), 'operator')).toMatchObject({ ok: true });
+  });
+});
+
+describe('a key that expires', () => {
+  const grantor: Grantor = { scopes: new Set(key.scopes), expiresAtMs: Date.parse(LATER) };
+  const tooLong = { ok: false, rejection: { reason: 'outlives_caller', latest: LATER } };
+  const AFTER = '2026-01-31T13:00:00.001Z';
+
+  it('creates none that ends later', () => {
+    expect(decideIssue(given(), { ...key, expiresAt: LATER }, grantor)).toMatchObject({ ok: true });
+    expect(decideIssue(given(), { ...key, expiresAt: AFTER }, grantor)).toEqual(tooLong);
+    expect(decideIssue(given(), key, grantor)).toEqual(tooLong);
+  });
+
+  it('rotates none so that its successor ends later', () => {
+    const ending = given(issued({ expiresAt: LATER }));
+    expect(decideRotate(ending, rotation({ grantor }))).toMatchObject({ ok: true });
+    expect(decideRotate(ending, rotation({ grantor, expiresAt: AFTER }))).toEqual(tooLong);
+    expect(decideRotate(ending, rotation({ grantor, expiresAt: null }))).toEqual(tooLong);
+    expect(decideRotate(given(issued()), rotation({ grantor }))).toEqual(tooLong);
+    expect(decideRotate(given(issued()), rotation({ grantor, expiresAt: LATER }))).toMatchObject({ ok: true });
   });
 });
 

@@ -24,6 +24,10 @@ export type KeyRejection =
   | { readonly reason: 'not_found' }
   | { readonly reason: 'changed_since'; readonly revision: StreamRevision }
   | { readonly reason: 'scope_not_held'; readonly scope: KeyScope }
+  /** The new key would work longer than the key that creates it, which ends at `latest`. */
+  | { readonly reason: 'outlives_caller'; readonly latest: Timestamp }
+  /** The user that the key belongs to does not exist in the organization, or was deactivated. */
+  | { readonly reason: 'user_not_active' }
   | { readonly reason: 'not_active' }
   /** Its successor still works: that one is to be rotated, or revoked first. */
   | { readonly reason: 'rotated_already' }
@@ -39,8 +43,8 @@ export interface KeyTarget {
   readonly ifMatch?: { allows(revision: StreamRevision): boolean } | undefined;
 }
 
-/** What the caller may grant: the scopes of its own key, or all of them for who has the machine itself. */
-export type Grantor = { readonly scopes: ReadonlySet<string> } | 'operator';
+/** The calling key, which manages only keys that are not stronger; or the operator of the installation. */
+export type Grantor = { readonly scopes: ReadonlySet<string>; readonly expiresAtMs: number | null } | 'operator';
 
 export const keyFold: Fold<KeyState, KeyEvent> = {
   initialState: null,
@@ -88,13 +92,17 @@ export function isActive(key: KeyState, at: Timestamp): key is Key {
 export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): KeyDecision {
   if (state === 'withdrawn') return refuse({ reason: 'withdrawn' });
   if (state !== null) return accept();
-  return mayGrant(grantor, key.scopes) ?? accept({ type: 'KeyIssued.v1', data: key });
+  return (
+    mayManage(grantor, key) ?? mayGrantUntil(grantor, key.expiresAt) ?? accept({ type: 'KeyIssued.v1', data: key })
+  );
 }
 
 export interface Rotation {
   readonly target: KeyTarget;
   readonly to: EntityId;
   readonly graceEndsAt: Timestamp | null;
+  /** Expiry of the successor; undefined for that of the key. */
+  readonly expiresAt?: Timestamp | null | undefined;
   readonly at: Timestamp;
   readonly grantor: Grantor;
   /**
@@ -109,19 +117,30 @@ export function decideRotate(state: KeyState, rotation: Rotation): KeyDecision {
   const found = find(state, rotation.target);
   if (!found.ok) return found;
   const { key } = found;
-  const { at, to, inactive } = rotation;
+  const { at, to, inactive, grantor } = rotation;
   if (!isActive(key, at)) return refuse({ reason: 'not_active' });
   if (key.rotatedTo !== null && !inactive.has(key.rotatedTo)) return refuse({ reason: 'rotated_already' });
   if (key.rotatedFrom !== null && !inactive.has(key.rotatedFrom)) return refuse({ reason: 'two_active' });
   // A grace that was announced is never prolonged: what has been told to end, ends.
   const graceEndsAt = earlier(rotation.graceEndsAt, key.graceEndsAt);
-  return mayGrant(rotation.grantor, key.scopes) ?? accept({ type: 'KeyRotated.v1', data: { to, graceEndsAt } });
+  return (
+    mayManage(grantor, key) ??
+    mayGrantUntil(grantor, expiryOfSuccessor(key, rotation)) ??
+    accept({ type: 'KeyRotated.v1', data: { to, graceEndsAt } })
+  );
 }
 
-export function decideRevoke(state: KeyState, target: KeyTarget): KeyDecision {
+/** A successor has the expiry of its predecessor, unless the rotation says otherwise. */
+export function expiryOfSuccessor(key: Key, { expiresAt }: Pick<Rotation, 'expiresAt'>): Timestamp | null {
+  return expiresAt === undefined ? key.expiresAt : expiresAt;
+}
+
+export function decideRevoke(state: KeyState, target: KeyTarget, by: Grantor): KeyDecision {
   const found = find(state, target);
   if (!found.ok) return found;
-  return found.key.revokedAt === null ? accept({ type: 'KeyRevoked.v1', data: {} }) : accept();
+  const { key } = found;
+  if (key.revokedAt !== null) return accept();
+  return mayManage(by, key) ?? accept({ type: 'KeyRevoked.v1', data: {} });
 }
 
 /** Makes sure that a key that was announced by a rotation and not issued yet never is. */
@@ -129,10 +148,20 @@ export function decideWithdraw(state: KeyState): KeyDecision {
   return state === null ? accept({ type: 'KeyWithdrawn.v1', data: {} }) : accept();
 }
 
-function mayGrant(grantor: Grantor, scopes: readonly KeyScope[]): Extract<KeyDecision, { ok: false }> | null {
+type Refusal = Extract<KeyDecision, { ok: false }>;
+
+/** Creating, rotating and revoking a key takes all of its scopes. */
+function mayManage(grantor: Grantor, { scopes }: Pick<KeyIssued, 'scopes'>): Refusal | null {
   if (grantor === 'operator') return null;
   const missing = scopes.find((scope) => !grantor.scopes.has(scope));
   return missing === undefined ? null : refuse({ reason: 'scope_not_held', scope: missing });
+}
+
+/** A key that ends, by its expiry or with its grace, creates no key that works longer. */
+function mayGrantUntil(grantor: Grantor, expiresAt: Timestamp | null): Refusal | null {
+  if (grantor === 'operator' || grantor.expiresAtMs === null) return null;
+  if (expiresAt !== null && Date.parse(expiresAt) <= grantor.expiresAtMs) return null;
+  return refuse({ reason: 'outlives_caller', latest: new Date(grantor.expiresAtMs).toISOString() });
 }
 
 function earlier(one: Timestamp | null, other: Timestamp | null): Timestamp | null {
@@ -140,7 +169,7 @@ function earlier(one: Timestamp | null, other: Timestamp | null): Timestamp | nu
   return one < other ? one : other;
 }
 
-type Found = { readonly ok: true; readonly key: Key } | Extract<KeyDecision, { ok: false }>;
+type Found = { readonly ok: true; readonly key: Key } | Refusal;
 
 /** Another organization's key is refused just as one that does not exist. */
 function find(state: KeyState, target: KeyTarget): Found {

@@ -12,10 +12,10 @@ import type { EventOf } from '#libs/platform/eventstore/index.ts';
 export const KEY = 'key';
 
 /**
- * What a key may do. `read` and `write`: the API; `admin`: users and keys of the own organization;
- * `platform`: all organizations. None includes another one.
+ * What a key may do. `read` and `write`: the API; `impersonate`: act as others than its own principal; `admin`: users
+ * and keys of the own organization; `platform`: all organizations. None includes another one.
  */
-export const keyScope = z.enum(['read', 'write', 'admin', 'platform']);
+export const keyScope = z.enum(['read', 'write', 'impersonate', 'admin', 'platform']);
 export type KeyScope = z.infer<typeof keyScope>;
 
 export const keyPrincipal = z.object({ type: z.enum(['user', 'service']), id: z.string() });

@@ -4,6 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { CommandHandler } from '#libs/platform/commands/index.ts';
+import { foldStream } from '#libs/platform/readmodel/index.ts';
 import type {
   CommandContext,
   CommandHandlerOptions,
@@ -15,7 +16,8 @@ import { accept } from '#libs/kernel/decider.ts';
 import type { KeyChangeAnnouncer } from './key-changes.ts';
 import { newKey } from './key-form.ts';
 import type { NewKey } from './key-form.ts';
-import { decideIssue, decideRevoke, decideRotate, decideWithdraw, isActive } from './key.decider.ts';
+import { userProjection } from '#libs/features/users/index.ts';
+import { decideIssue, decideRevoke, decideRotate, decideWithdraw, expiryOfSuccessor, isActive } from './key.decider.ts';
 import type { Grantor, Key, KeyRejection, KeyState, KeyTarget } from './key.decider.ts';
 import type { KeyEvent, KeyIssued } from './key.events.ts';
 import { keyProjection } from './keys.projection.ts';
@@ -46,10 +48,12 @@ export interface RotateOptions {
 /** The commands of API keys. All of them throw the faults of `CommandHandler.handle`. */
 export class KeyCommands {
   readonly #handler: CommandHandler<KeyState, KeyEvent>;
+  readonly #store: CommandStores['store'];
   readonly #changes: KeyChangeAnnouncer;
 
   constructor(stores: CommandStores, changes: KeyChangeAnnouncer, options?: CommandHandlerOptions) {
     this.#handler = new CommandHandler(keyProjection, stores, options);
+    this.#store = stores.store;
     this.#changes = changes;
   }
 
@@ -60,6 +64,9 @@ export class KeyCommands {
     grantor: Grantor,
     secret: NewKey = newKey(),
   ): Promise<NewKeyResult> {
+    if (!(await this.#isActive(context.organizationId, description.principal))) {
+      return { ok: false, rejection: { reason: 'user_not_active' } };
+    }
     return this.#issue(context, { ...description, rotatedFrom: null }, grantor, secret);
   }
 
@@ -72,13 +79,18 @@ export class KeyCommands {
     const { graceSeconds = null, grantor, ifMatch } = options;
     const successor = newKey();
 
-    // 1. Which keys of the chain do not work any more.
-    const inactive = await this.#inactiveNeighbours(context, id);
+    // 1. Which keys of the chain do not work any more, and whether the successor would.
+    const known = await this.#ownKey(context, id);
+    if (known !== null && !(await this.#isActive(organizationId, known.principal))) {
+      return { ok: false, rejection: { reason: 'user_not_active' } };
+    }
+    const inactive = known === null ? new Set<EntityId>() : await this.#inactiveNeighbours(context, known);
 
     // 2. The old key names its successor: from here on, no other one can be issued.
     const graceEndsAt = graceSeconds === null ? null : new Date(Date.parse(at) + graceSeconds * 1_000).toISOString();
     const target = { organizationId, ifMatch };
-    const rotation = { target, to: successor.id, graceEndsAt, at, grantor, inactive };
+    const { expiresAt } = options;
+    const rotation = { target, to: successor.id, graceEndsAt, expiresAt, at, grantor, inactive };
     const old = asKey(
       await this.#handler.handle(id, stepOf(context, `rotate to ${successor.id}`), (state) =>
         decideRotate(state, rotation),
@@ -89,17 +101,18 @@ export class KeyCommands {
 
     // 3. The successor is issued. If this never happens, the next rotation withdraws it.
     const { name, principal, scopes } = old.key;
-    const expiresAt = options.expiresAt === undefined ? old.key.expiresAt : options.expiresAt;
+    const description = { name, principal, scopes, expiresAt: expiryOfSuccessor(old.key, rotation), rotatedFrom: id };
     try {
-      return await this.#issue(context, { name, principal, scopes, expiresAt, rotatedFrom: id }, grantor, successor);
+      return await this.#issue(context, description, grantor, successor);
     } catch (error) {
       throw faultAfterWrite(error);
     }
   }
 
-  async revoke(context: CommandContext, id: EntityId, ifMatch?: IfMatch): Promise<KeyResult> {
+  /** @param by the calling key: one that lacks a scope of the key does not revoke it */
+  async revoke(context: CommandContext, id: EntityId, by: Grantor, ifMatch?: IfMatch): Promise<KeyResult> {
     const target = { organizationId: context.organizationId, ifMatch };
-    const result = asKey(await this.#handler.handle(id, context, (state) => decideRevoke(state, target)));
+    const result = asKey(await this.#handler.handle(id, context, (state) => decideRevoke(state, target, by)));
     if (result.ok) await this.#changes.announce({ kind: 'revoked', keyId: id });
     return result;
   }
@@ -119,10 +132,8 @@ export class KeyCommands {
   }
 
   /** Of the key's predecessor and its successor, those that do not work, and from now on never will. */
-  async #inactiveNeighbours(context: CommandContext, id: EntityId): Promise<Set<EntityId>> {
+  async #inactiveNeighbours(context: CommandContext, key: Key): Promise<Set<EntityId>> {
     const inactive = new Set<EntityId>();
-    const key = await this.#current(context, id);
-    if (key === null || key === 'withdrawn' || key.organizationId !== context.organizationId) return inactive;
     if (key.rotatedFrom !== null && !isActive(await this.#current(context, key.rotatedFrom), context.at)) {
       inactive.add(key.rotatedFrom);
     }
@@ -132,6 +143,18 @@ export class KeyCommands {
       if (successor.ok && !isActive(successor.state, context.at)) inactive.add(key.rotatedTo);
     }
     return inactive;
+  }
+
+  async #ownKey(context: CommandContext, id: EntityId): Promise<Key | null> {
+    const key = await this.#current(context, id);
+    return key === null || key === 'withdrawn' || key.organizationId !== context.organizationId ? null : key;
+  }
+
+  /** Whether a key of the principal can work, by the log: a read model may not know yet that a user was deactivated. */
+  async #isActive(organizationId: EntityId, { type, id }: KeyIssued['principal']): Promise<boolean> {
+    if (type !== 'user') return true;
+    const user = await foldStream(this.#store, userProjection, id);
+    return user !== null && user.organizationId === organizationId && user.deactivatedAt === null;
   }
 
   /** The state at the true end of the stream: a command that does nothing is decided there. */

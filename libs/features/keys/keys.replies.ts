@@ -52,7 +52,17 @@ function errorOf(rejection: KeyRejection): Error {
     case 'changed_since':
       return preconditionFailed();
     case 'scope_not_held':
-      return forbidden(`The API key lacks the scope ${rejection.scope}, so it cannot grant it`, 'missing_scope');
+      return forbidden(
+        `The API key lacks the scope ${rejection.scope}, so it cannot create, rotate or revoke a key that has it`,
+        'missing_scope',
+      );
+    case 'outlives_caller':
+      return forbidden(
+        `The calling API key ends at ${rejection.latest}: no key that it creates ends later`,
+        'outlives_caller',
+      );
+    case 'user_not_active':
+      return conflict('The user that the key belongs to was deactivated', 'user_not_active');
     case 'not_active':
       return conflict('The key has expired or was revoked', 'key_not_active');
     case 'rotated_already':

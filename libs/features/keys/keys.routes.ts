@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 
 import { targetContext, targetOrganization } from '#libs/features/organizations/index.ts';
 import type { OrganizationQueries } from '#libs/features/organizations/index.ts';
-import type { UserQueries } from '#libs/features/users/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
+import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   ifMatchOf,
@@ -15,7 +15,7 @@ import {
   sendJson,
   sendPage,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
 
 import type { KeyIssued } from './key.events.ts';
 import type { KeyCommands } from './keys.commands.ts';
@@ -36,7 +36,6 @@ import type { CreateKeyBody } from './keys.schemas.ts';
 export interface KeyRouteParts {
   readonly commands: KeyCommands;
   readonly queries: KeyQueries;
-  readonly users: UserQueries;
   readonly organizations: OrganizationQueries;
 }
 
@@ -114,12 +113,15 @@ function createRoute(app: HttpApp, parts: KeyRouteParts): void {
       },
     },
     async (request, reply) => {
-      const { name, scopes, expires_at: expiresAt = null } = request.body;
+      const { name, scopes, expires_at: expiresAt = expiryOf(request.principal) } = request.body;
       const context = await targetContext(request, request.body.organization_id, parts.organizations);
       requireFuture(expiresAt);
-      const principal = await principalOf(request, context.organizationId, request.body, parts.users);
+      const principal = principalOf(request, context.organizationId, request.body);
       const description = { name, scopes: [...new Set(scopes)], principal, expiresAt };
       const result = await parts.commands.issue(context, description, request.principal);
+      if (!result.ok && result.rejection.reason === 'user_not_active') {
+        throw invalid(['body', 'principal', 'id'], 'the organization has no such active user', principal.id);
+      }
       return sendNewKey(request, reply, result);
     },
   );
@@ -134,7 +136,7 @@ function rotateRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
         operationId: 'rotateKey',
         summary: 'Replace an API key by a new one of the same name, principal and scopes',
         description:
-          'The old key works on until it is revoked, or for `grace_seconds`; at most two keys of a chain work at a time. Answers as the creation of a key does.',
+          'Takes a key that has all scopes of the old one and works at least as long as the new one. The old key works on until it is revoked, or for `grace_seconds`; at most two keys of a chain work at a time. Answers as the creation of a key does.',
         tags,
         params: keyParams,
         querystring: keyQuery,
@@ -165,6 +167,7 @@ function revokeRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
       schema: {
         operationId: 'revokeKey',
         summary: 'Revoke an API key: it stops working at once, for good',
+        description: 'Takes a key that has all scopes of the revoked one.',
         tags,
         params: keyParams,
         querystring: keyQuery,
@@ -173,25 +176,25 @@ function revokeRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
     },
     async (request, reply) => {
       const context = await targetContext(request, request.query.organization_id, organizations);
-      return sendKey(request, reply, await commands.revoke(context, request.params.id, ifMatchOf(request)));
+      return sendKey(
+        request,
+        reply,
+        await commands.revoke(context, request.params.id, request.principal, ifMatchOf(request)),
+      );
     },
   );
 }
 
 /** @throws ValidationFailure 422 */
-async function principalOf(
+function principalOf(
   request: FastifyRequest,
   organizationId: EntityId,
   { principal }: CreateKeyBody,
-  users: UserQueries,
-): Promise<KeyIssued['principal']> {
+): KeyIssued['principal'] {
   const { principalType, principalId, organizationId: own } = request.principal;
   if (principal === undefined) {
     if (organizationId === own) return { type: principalType, id: principalId };
     throw invalid(['body', 'principal'], 'Field required', request.body, 'missing');
-  }
-  if (principal.type === 'user' && (await users.user(organizationId, principal.id)) === null) {
-    throw invalid(['body', 'principal', 'id'], 'the organization has no such active user', principal.id);
   }
   return principal;
 }
@@ -201,4 +204,8 @@ function requireFuture(expiresAt: string | null | undefined): void {
   if (typeof expiresAt === 'string' && expiresAt <= systemClock.now()) {
     throw invalid(['body', 'expires_at'], 'the time has passed already', expiresAt);
   }
+}
+
+function expiryOf({ expiresAtMs }: Principal): Timestamp | null {
+  return expiresAtMs === null ? null : new Date(expiresAtMs).toISOString();
 }

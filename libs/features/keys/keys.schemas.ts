@@ -47,11 +47,19 @@ export const keyPageSchema = z.object({ items: z.array(keySchema), meta: pageMet
 export const createKeyBody = z
   .object({
     name: text({ min: 1, max: 256, description: 'What the key is for' }),
-    scopes: z.array(keyScope).min(1).max(16).describe('What the key may do: at most what the calling key may do'),
+    scopes: z
+      .array(keyScope)
+      .min(1)
+      .max(16)
+      .describe('What the key may do: at most what the calling key may do. `impersonate`: act as others'),
     principal: principal
       .optional()
       .describe('Who acts with the key: a user of the organization, or a service. Without it, the caller'),
-    expires_at: expiresAt.nullish(),
+    expires_at: expiresAt
+      .nullish()
+      .describe(
+        'When the key stops working; in the future, and no later than the calling key. Without it, that of the calling key. Null: never',
+      ),
     organization_id: organizationReference,
   })
   .meta({ id: 'ApiKeyCreate' });

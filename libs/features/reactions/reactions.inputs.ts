@@ -1,6 +1,6 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { invalid } from '#libs/platform/http/index.ts';
-import type { Principal } from '#libs/platform/http/index.ts';
+import { invalid, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
+import type { Caller, Principal } from '#libs/platform/http/index.ts';
 
 import type { Reactor } from './reaction.events.ts';
 
@@ -12,10 +12,11 @@ export interface ReactorNames {
 
 /**
  * Who reacts, with the name that others are shown.
+ * @throws HttpError 403 for a user without the scope `impersonate` that reacts for an agent
  * @throws ValidationFailure 422 for a service that does not say for which agent it reacts
  */
 export async function namedReactor(
-  principal: Pick<Principal, 'organizationId' | 'principalType' | 'principalId'>,
+  principal: Caller & Pick<Principal, 'organizationId'>,
   input: { readonly agent_id?: EntityId | null | undefined; readonly agent_name?: string | null | undefined },
   { nameOf }: ReactorNames,
 ): Promise<Reactor> {
@@ -24,13 +25,16 @@ export async function namedReactor(
   return { type, id, name: name || null };
 }
 
-/** @throws ValidationFailure 422 for a service that does not say for which agent it reacts */
+/** The same without the name. @throws as above */
 export function reactorOf(
-  principal: Pick<Principal, 'principalType' | 'principalId'>,
+  principal: Caller,
   where: 'body' | 'query',
   agentId: EntityId | null | undefined,
 ): Omit<Reactor, 'name'> {
-  if (typeof agentId === 'string') return { type: 'agent', id: agentId };
+  if (typeof agentId === 'string') {
+    requireMayActAs(principal, UNAUTHENTICATED);
+    return { type: 'agent', id: agentId };
+  }
   if (principal.principalType === 'user') return { type: 'user', id: principal.principalId };
   throw invalid([where, 'agent_id'], 'a service reacts for an agent only', agentId ?? null);
 }

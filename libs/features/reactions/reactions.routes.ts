@@ -4,7 +4,7 @@ import { CHANNEL } from '#libs/features/channels/index.ts';
 import { interactionParams, interactionSchema, readerOf, requirePlace } from '#libs/features/interactions/index.ts';
 import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
 import { faultAfterWrite, storeUnavailable } from '#libs/kernel/faults.ts';
-import { commandContext, sendJson, setPosition } from '#libs/platform/http/index.ts';
+import { commandContext, requireMayActAs, sendJson, setPosition, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
@@ -91,6 +91,7 @@ function receiptRoute(app: HttpApp, parts: ReactionRouteParts): void {
       },
     },
     async (request, reply) => {
+      requireMayActAs(request.principal, UNAUTHENTICATED);
       const place = requirePlace(request.params.interaction_id);
       const result = await parts.commands.recordReceipt(commandContext(request), place, request.body.agent_id);
       return sendReacted(request, reply, place, result, parts);

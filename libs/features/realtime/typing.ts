@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { idReference } from '#libs/platform/http/index.ts';
+import { idReference, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
 import { EphemeralValues, liveCommand } from '#libs/platform/live/index.ts';
 import type { LiveCommandType, LiveValue } from '#libs/platform/live/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -41,6 +41,7 @@ export class Typing {
     isDurable: false,
     run: async ({ principal, channelId, data }) => {
       const { organizationId, principalType, principalId } = principal;
+      if (data?.agent_id) requireMayActAs(principal, UNAUTHENTICATED);
       const typist = data?.agent_id ? { type: 'agent', id: data.agent_id } : { type: principalType, id: principalId };
       const typing = data?.typing ?? true;
       const value = { name: typist.id, json: JSON.stringify({ ...typist, typing }) };

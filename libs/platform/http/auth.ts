@@ -7,7 +7,7 @@ export interface Principal {
   readonly principalType: 'user' | 'service';
   readonly principalId: EntityId;
   readonly keyId: EntityId;
-  /** `read`, `write`, `admin`, `platform`; none includes another one. */
+  /** `read`, `write`, `impersonate`, `admin`, `platform`; none includes another one. */
   readonly scopes: ReadonlySet<string>;
   /** When the key stops working: milliseconds since the Unix epoch, or null if it does not expire. */
   readonly expiresAtMs: number | null;

@@ -51,6 +51,8 @@
  */
 export { buildHttpServer } from './server.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, RateLimit } from './server-options.ts';
+export { mayActAs, mayNotActAs, requireMayActAs, UNAUTHENTICATED } from './acting-as.ts';
+export type { ActingAs, Caller } from './acting-as.ts';
 export { requireScope } from './auth.ts';
 export type { Authenticator, Principal } from './auth.ts';
 export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './api-key.ts';

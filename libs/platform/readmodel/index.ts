@@ -8,6 +8,7 @@ export type { ComposedEvent, ComposedState } from './compose-projections.ts';
 export { decodeDocument, encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
 export { DocumentReader } from './document-reader.ts';
+export { foldStream } from './fold-stream.ts';
 export { EntityReader } from './entity-reader.ts';
 export type { DocumentPage, ListFilter } from './entity-reader.ts';
 export { blockStart, revisionMember, withHistory } from './history.ts';

@@ -170,7 +170,7 @@ describe('a revoked key', () => {
     const { platform } = api.stores;
     const silent = { announce: async () => undefined };
     const commands = new KeyCommands({ ...platform, projector: composeReadModels(platform).projector }, silent);
-    await commands.revoke(operatorContext(), id);
+    await commands.revoke(operatorContext(), id, 'operator');
     for (const node of api.stores.platform.redis.nodes()) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await eventually(async () => (await statusWith(other, key)) === 401);
   });
@@ -183,7 +183,7 @@ describe('a revoked key', () => {
     expect((await api.call({ method: 'GET', url: `/api/v1/keys/${ofUser.id}`, key: api.rootKey })).status).toBe(200);
     const release = await api.stopProjector();
     const { keys, users } = composeUnapplied(api.stores.platform);
-    await keys.commands.revoke(operatorContext(), id);
+    await keys.commands.revoke(operatorContext(), id, 'operator');
     await users.commands.deactivate(operatorContext(), user);
     const started = await api.startInstance();
     try {

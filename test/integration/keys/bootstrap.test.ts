@@ -62,7 +62,7 @@ describe('the first start', () => {
       organizationId: FIRST_ORGANIZATION,
       principalType: 'user',
       principalId: first.userId,
-      scopes: new Set(['read', 'write', 'admin', 'platform']),
+      scopes: new Set(['read', 'write', 'impersonate', 'admin', 'platform']),
     });
 
     const again = await start();
@@ -148,7 +148,17 @@ describe('a bootstrap key', () => {
       actor: { type: 'system' as const, id: 'test' },
       at: new Date().toISOString(),
     };
-    await keys.commands.revoke(context, principal?.keyId ?? '');
+    await keys.commands.revoke(context, principal?.keyId ?? '', 'operator');
+    await start(OWN_KEY);
+    expect(await authenticate(OWN_KEY)).toBeNull();
+  });
+
+  it('does not keep Parley from starting when the owner was deactivated', async () => {
+    const { userId } = await start(OWN_KEY);
+    const { users } = composeFeatures(test.platform);
+    const actor = { type: 'system' as const, id: 'test' };
+    const at = new Date().toISOString();
+    await users.commands.deactivate({ commandId: newId(), organizationId: FIRST_ORGANIZATION, actor, at }, userId);
     await start(OWN_KEY);
     expect(await authenticate(OWN_KEY)).toBeNull();
   });

@@ -35,7 +35,7 @@ beforeAll(async () => {
     principalType: 'user',
     principalId: api.userId,
     keyId: rootKey.id,
-    scopes: ['read', 'write'],
+    scopes: ['read', 'write', 'impersonate'],
     takesPart: false,
   };
 });

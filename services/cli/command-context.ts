@@ -8,12 +8,12 @@ import type { DescribedVariable } from '#libs/platform/config/index.ts';
 import { CliError } from './errors.ts';
 import { details, json, table } from './output.ts';
 import type { Row } from './output.ts';
-import type { Session } from './session.ts';
+import type { Session, SessionOptions } from './session.ts';
 
 /** What the commands are given by the process that they run in. */
 export interface CliParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  openSession(): Promise<Session>;
+  openSession(options?: SessionOptions): Promise<Session>;
   /** Writes to standard output, as it is. */
   print(text: string): void;
   /** Where progress is shown; absent when nobody is looking. */
@@ -28,8 +28,12 @@ export interface OutputOptions {
 }
 
 /** Runs `work` on a session that is closed afterwards, whatever happens. */
-export async function withSession<T>(parts: CliParts, work: (session: Session) => Promise<T>): Promise<T> {
-  const session = await parts.openSession();
+export async function withSession<T>(
+  parts: CliParts,
+  work: (session: Session) => Promise<T>,
+  options?: SessionOptions,
+): Promise<T> {
+  const session = await parts.openSession(options);
   try {
     return await work(session);
   } finally {

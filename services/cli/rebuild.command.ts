@@ -1,22 +1,29 @@
 import { SingleBar } from 'cli-progress';
 import { Command } from 'commander';
+import { ACCEPT_OPTION } from '#services/log-check.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { printOne, withSession } from './command-context.ts';
 import type { CliParts, OutputOptions } from './command-context.ts';
+import type { Session } from './session.ts';
 
 export function rebuildCommand(parts: CliParts): Command {
   return new Command('rebuild')
     .description('Throw the read models away and fold the log again; safe beside a running Parley')
+    .option(ACCEPT_OPTION, 'also where the log lacks events that the read models hold: they are lost then')
     .option('--json', 'print JSON')
-    .action((options: OutputOptions) => run(parts, options));
+    .action((options: RebuildOptions) => run(parts, options));
 }
 
-async function run(parts: CliParts, options: OutputOptions): Promise<void> {
+interface RebuildOptions extends OutputOptions {
+  readonly acceptLostEvents?: boolean;
+}
+
+async function run(parts: CliParts, options: RebuildOptions): Promise<void> {
   const stop = new AbortController();
   const onInterrupt = (): void => stop.abort(new Error('interrupted; the next projector finishes the rebuild'));
   process.once('SIGINT', onInterrupt);
   try {
-    await withSession(parts, async ({ platform, features }) => {
+    const work = async ({ platform, features }: Session): Promise<void> => {
       const startedAt = performance.now();
       const bar = progressBar(parts.terminal);
       const events = await rebuild(
@@ -26,7 +33,8 @@ async function run(parts: CliParts, options: OutputOptions): Promise<void> {
       const seconds = (performance.now() - startedAt) / 1_000;
       const rate = Math.round(events / seconds);
       printOne(parts, options, { events, seconds: Number(seconds.toFixed(3)), events_per_second: rate });
-    });
+    };
+    await withSession(parts, work, { acceptLostEvents: options.acceptLostEvents === true });
   } finally {
     process.off('SIGINT', onInterrupt);
   }

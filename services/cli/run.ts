@@ -9,7 +9,7 @@ import { openSession } from './session.ts';
 export async function runCli(argv: readonly string[], environment: Variables): Promise<void> {
   const program = parleyProgram({
     environment,
-    openSession: () => openSession(parseConfig(environment)),
+    openSession: (options) => openSession(parseConfig(environment), options),
     print: (text) => void process.stdout.write(text),
     screen: process.stdout.isTTY === true && !environment['NO_COLOR'] ? process.stdout : undefined,
     terminal: process.stderr.isTTY === true ? process.stderr : undefined,

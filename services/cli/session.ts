@@ -10,6 +10,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
+import { refuseLostLog } from '#services/log-check.ts';
 import { projectorRole } from '#services/projector/role.ts';
 import { startStores } from '#services/standalone/stores.ts';
 import type { Stores } from '#services/standalone/stores.ts';
@@ -22,6 +23,11 @@ export interface Session {
   close(): Promise<void>;
 }
 
+export interface SessionOptions {
+  /** Also on a log that lacks events that the read models hold. Default: that is refused. */
+  readonly acceptLostEvents?: boolean;
+}
+
 const REDIS_WAIT_MS = 5_000;
 const PROJECTION_WAIT_MS = 60_000;
 
@@ -31,7 +37,7 @@ const PROJECTION_WAIT_MS = 60_000;
  *
  * @throws StartRefusal or CliError with what the operator can do, `Fault` when a store does not answer
  */
-export async function openSession(config: Config): Promise<Session> {
+export async function openSession(config: Config, { acceptLostEvents = false }: SessionOptions = {}): Promise<Session> {
   const stops = createStopSequence(silentLog, config.stopTimeoutMs);
   try {
     const { stores, ours } = await findStores(config, stops);
@@ -43,6 +49,7 @@ export async function openSession(config: Config): Promise<Session> {
     });
     stops.add('clients of the stores', () => platform.close());
     await waitForRedis(platform.redis, REDIS_WAIT_MS);
+    if (!acceptLostEvents) await refuseLostLog(platform);
     const features = composeFeatures(platform);
     if (ours) await project(platform, features, config, stops);
     return { platform, features, close: async () => void (await stops.stop()) };

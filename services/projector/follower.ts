@@ -1,4 +1,5 @@
 import type { FeedItem, SharedFeedItem } from '#libs/platform/eventstore/index.ts';
+import type { LogWitness } from '#libs/platform/readmodel/index.ts';
 import type { Attempts } from './attempts.ts';
 import type { Bookmark } from './bookmarks.ts';
 import type { EventApplier } from './event-applier.ts';
@@ -10,6 +11,7 @@ export interface FollowerParts {
   readonly attempts: Attempts;
   readonly progress: ProgressReport;
   readonly trail?: Trail | undefined;
+  readonly witness: LogWitness;
   /** The end of what is followed was reached, and that is saved. */
   readonly onLive: () => void;
   /** The read models, or what is noted of them, are no longer those that were begun with: all is to begin again. */
@@ -64,10 +66,11 @@ export class Follower {
     bookmark: Bookmark,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { applier, progress, onLive } = this.#parts;
+    const { applier, progress, witness, onLive } = this.#parts;
     switch (item.kind) {
       case 'events':
         await applier.apply(item.events);
+        witness.note(item.events.at(-1) ?? item.events[0]);
         return this.#save(bookmark, false, signal);
       case 'checkpoint':
         progress.reached(item.position);
@@ -94,6 +97,7 @@ export class Follower {
     if (signal.aborted) return true;
     if (!atOnce && Date.now() - this.#savedMs < SAVE_EVERY_MS) return true;
     const saved = await bookmark.save(complete);
+    if (saved) await this.#parts.witness.save();
     this.#savedMs = Date.now();
     const { phase, position } = this.#parts.progress.now;
     if (phase === 'live' && position !== null) this.#parts.trail?.note(position);

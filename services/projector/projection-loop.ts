@@ -62,6 +62,7 @@ export class ProjectionLoop {
       attempts,
       progress,
       trail,
+      witness: state.witness,
       onLive: () => (this.#isGoingBack = false),
       onStale: restart,
     });

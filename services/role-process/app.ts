@@ -6,6 +6,7 @@ import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { createMetrics, type createLogger } from '#libs/platform/telemetry/index.ts';
 import { gatewayRole } from '#services/gateway/role.ts';
 import { healthRole } from '#services/health/role.ts';
+import { logCheckRole } from '#services/log-check.ts';
 import { projectorRole } from '#services/projector/role.ts';
 import { realtimeRole } from '#services/realtime/role.ts';
 import { relayRole } from '#services/relay/role.ts';
@@ -26,9 +27,9 @@ const STORES = ['PARLEY_TOKEN_SECRET', 'EVENTSTORE_URL', 'REDIS_URL'] as const;
 const PROCESSES: Readonly<Record<RoleName, ProcessOfARole>> = {
   // Who calls the API needs a first organization; the other roles have no use for it.
   gateway: { roles: [bootstrapJob, gatewayRole], needs: STORES },
-  realtime: { roles: [realtimeRole], needs: STORES },
-  projector: { roles: [healthRole, projectorRole], needs: STORES },
-  relay: { roles: [healthRole, relayRole], needs: [...STORES, 'KAFKA_BROKERS'] },
+  realtime: { roles: [logCheckRole, realtimeRole], needs: STORES },
+  projector: { roles: [logCheckRole, healthRole, projectorRole], needs: STORES },
+  relay: { roles: [logCheckRole, healthRole, relayRole], needs: [...STORES, 'KAFKA_BROKERS'] },
 };
 
 /** @throws ConfigError with everything that is wrong or missing; StartRefusal */

@@ -13,9 +13,11 @@ import {
   type Role,
   type StopSequence,
 } from '#libs/platform/lifecycle/index.ts';
+import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/platform.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import { refuseLostLog, startLogCheck } from '#services/log-check.ts';
 import { ensureListenable, listenRefusal } from './listen-address.ts';
 import { startStores, type Stores, type StoresOptions } from './stores.ts';
 
@@ -104,8 +106,12 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);
 
-  // 3. Somebody who can call.
-  const firstKey = await bootstrapWhenPossible(parts, platform, { ...config, dataDir: folder.path });
+  // 3. The log is the one that the read models were built from, and somebody can call.
+  if (!(await isReachable(platform.redis))) {
+    const check = startLogCheck(platform);
+    stops.add(check.name, () => check.stop());
+  }
+  const firstKey = await beginOnLog(parts, platform, { ...config, dataDir: folder.path });
 
   // 4. Roles: the last one started is the first one stopped.
   const startRole = async (role: Role<Platform, Config>): Promise<string | undefined> => {
@@ -123,17 +129,23 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop(config.stopDelayMs) };
 }
 
+/** Of a Redis that is away, the log is checked as soon as it is back. */
+function isReachable(redis: Platform['redis']): Promise<boolean> {
+  return waitForRedis(redis, REDIS_WAIT_MS).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** An event store of somebody else may still be starting, or be away for a moment. */
 const BOOTSTRAP_ATTEMPTS = 20;
+const REDIS_WAIT_MS = 2_000;
 
-async function bootstrapWhenPossible(
-  { bootstrap, log, signal }: AllParts,
-  platform: Platform,
-  config: Config,
-): Promise<FirstKey> {
-  if (bootstrap === undefined) return { apiKey: null, shown: async () => undefined };
+async function beginOnLog({ bootstrap, log, signal }: AllParts, platform: Platform, config: Config): Promise<FirstKey> {
   for (let attempt = 1; ; attempt++) {
     try {
+      if (platform.redis.isReady) await unlessAborted(refuseLostLog(platform), signal);
+      if (bootstrap === undefined) return { apiKey: null, shown: async () => undefined };
       return await unlessAborted(bootstrap(platform, config), signal);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;

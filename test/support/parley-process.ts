@@ -41,6 +41,8 @@ export interface ParleyProcess {
   signal(name: NodeJS.Signals): void;
   /** Resolves when the process is gone. @returns its exit code, null if a signal has ended it */
   ended(): Promise<number | null>;
+  /** SIGTERM; keeps its data, which `start` uses again. */
+  halt(): Promise<void>;
   /** SIGTERM; removes its data. @returns the exit code, null if it had to be killed */
   stop(): Promise<number | null>;
 }
@@ -111,6 +113,7 @@ export async function startParleyProcess(options: ParleyProcessOptions = {}): Pr
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     start,
+    halt: () => terminate(child),
     async restart() {
       await terminate(child);
       await start();

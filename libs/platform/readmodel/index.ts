@@ -18,6 +18,8 @@ export type { HistoricEntity, HistoryPoint } from './history-reader.ts';
 export { idOfMember, listMember, readList } from './entity-list.ts';
 export type { ListPage, ListResult } from './entity-list.ts';
 export { OldReadModels } from './old-read-models.ts';
+export { LogWitness } from './log-witness.ts';
+export type { Witness } from './log-witness.ts';
 export { ReadModelPositions } from './position-waiter.ts';
 export { parseStreamName, streamName, withFrames } from './projection.ts';
 export type { ProjectedEvent, ProjectedRun, ProjectedWrites, Projection } from './projection.ts';

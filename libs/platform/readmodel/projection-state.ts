@@ -7,6 +7,7 @@ import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
 import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 import { bytesOf, textsOf } from '#libs/platform/redis/values.ts';
 
+import { LogWitness } from './log-witness.ts';
 import { MarkedReads } from './marked-reads.ts';
 import { ownerOf, PROJECTION_KEYS, READ_MODEL_PREFIX } from './read-model.keys.ts';
 import { READ_MODEL_FUNCTIONS } from './read-model.ts';
@@ -29,9 +30,11 @@ export class ProjectionState {
   readonly #redis: RedisClient;
   readonly #marked: MarkedReads;
   readonly #functions: FunctionLibrary;
+  readonly witness: LogWitness;
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
+    this.witness = new LogWitness(redis);
     this.#marked = new MarkedReads(redis);
     this.#functions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
   }

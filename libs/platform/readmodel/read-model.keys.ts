@@ -20,6 +20,8 @@ export interface ProjectionKeys {
   readonly complete: string;
   /** Hash: how far each share of a shared feed has come, see `ProjectionShares`. */
   readonly shares: string;
+  /** JSON: an event that the read models hold, see `LogWitness`. */
+  readonly witness: string;
 }
 
 export function projectionKeys(version: number): ProjectionKeys {
@@ -29,6 +31,7 @@ export function projectionKeys(version: number): ProjectionKeys {
     checkpoint: `${prefix}checkpoint`,
     complete: `${prefix}complete`,
     shares: `${prefix}shares`,
+    witness: `${prefix}witness`,
   };
 }
 

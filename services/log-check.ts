@@ -1,0 +1,51 @@
+/** Keeps Parley from running on a log that is not the one that its read models were built from. */
+import { encodePosition } from '#libs/platform/eventstore/index.ts';
+import { startBackgroundJob, StartRefusal, throwUncaught, unlessAborted } from '#libs/platform/lifecycle/index.ts';
+import type { BackgroundJob, Role } from '#libs/platform/lifecycle/index.ts';
+import type { Config } from '#libs/platform/config/index.ts';
+import { LogWitness } from '#libs/platform/readmodel/index.ts';
+import { waitForRedis } from '#libs/platform/redis/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+
+type CheckedStores = Pick<Platform, 'store' | 'feed' | 'redis'>;
+
+const REDIS_WAIT_MS = 2_000;
+
+/** What the operator types to go on with the log as it is. */
+export const ACCEPT_OPTION = '--accept-lost-events';
+
+/**
+ * @throws StartRefusal when the log lacks an event that the read models hold; `Fault` while a store is away: nothing is
+ *   decided then
+ */
+export async function refuseLostLog({ store, feed, redis }: CheckedStores): Promise<void> {
+  await waitForRedis(redis, REDIS_WAIT_MS);
+  const missing = await new LogWitness(redis).missingIn(store);
+  if (missing === null) return;
+  const head = await feed.head();
+  throw new StartRefusal(
+    `the log lacks events that the read models hold: event ${missing.revision} of ${missing.stream} ` +
+      `(position ${missing.position}) is not in it, ${head === null ? 'it is empty' : `it ends at ${encodePosition(head)}`}. ` +
+      'The log was lost, set back, or replaced by another one. Either restore it: put back its files, or a backup ' +
+      '("Backup and restore" in docs/operations.md). Or go on without the lost events: ' +
+      `\`npx parley rebuild ${ACCEPT_OPTION}\` drops the read models and builds them from the log as it is now`,
+  );
+}
+
+/** Repeats the check until both stores have answered. A refusal then ends the process. */
+export function startLogCheck(platform: Platform): BackgroundJob {
+  return startBackgroundJob({
+    name: 'log check',
+    log: platform.log,
+    backoff: { maxMs: 3_000 },
+    run: (signal) => unlessAborted(refuseLostLog(platform), signal),
+    isFatal: (error) => error instanceof StartRefusal,
+    onFatal: throwUncaught,
+  });
+}
+
+/** For processes that have nothing else to do before they serve. */
+export const logCheckRole: Role<Platform, Config> = {
+  name: 'log check',
+  start: async (platform) => startLogCheck(platform),
+};

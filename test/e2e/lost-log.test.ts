@@ -1,0 +1,135 @@
+/* A log that lacks what the read models hold must be noticed before anything is served from them, or written. */
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, rm, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import { findRunning } from '#infra/data-folder/index.ts';
+import { PROJECTION_KEYS } from '#libs/platform/readmodel/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestEventStore } from '#test/support/event-store.ts';
+import { readLog } from '#test/support/log-reader.ts';
+import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
+import { startEmptyRedis } from '#test/support/redis.ts';
+
+const COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
+const REFUSAL =
+  /parley: the log lacks events that the read models hold: event \d+ of \S+ \(position \d+\/\d+\) is not in it/;
+
+const made = z.object({ id: z.string() });
+
+let folder: string;
+let parley: ParleyProcess;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'parley-test-lost-log-'));
+  parley = await startParleyProcess();
+  await parley.ready();
+  await createChannel('Before the backup');
+  await parley.halt();
+  await cp(eventStoreFolder(), join(folder, 'older'), { recursive: true });
+  await parley.start();
+  await createChannel('After the backup');
+  await parley.halt();
+  await cp(eventStoreFolder(), join(folder, 'newest'), { recursive: true });
+}, 120_000);
+afterAll(async () => {
+  await parley.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const eventStoreFolder = (): string => join(parley.dataDir, 'eventstore');
+
+/** Resolves when the read models hold the channel, and a projector has saved that. */
+async function createChannel(name: string): Promise<string> {
+  const { id } = made.parse((await parley.api.post('/api/v1/channels', { name })).json());
+  const running = await findRunning(parley.dataDir);
+  const redis = new Redis(running?.redisUrl ?? '');
+  await eventually(async () => (await redis.get(PROJECTION_KEYS.witness))?.includes(id) === true);
+  redis.disconnect();
+  return id;
+}
+
+async function putLog(from: string): Promise<void> {
+  await rm(eventStoreFolder(), { recursive: true });
+  await cp(from, eventStoreFolder(), { recursive: true });
+}
+
+async function rebuild(...options: string[]): Promise<string> {
+  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: parley.dataDir };
+  return promisify(execFile)(process.execPath, [COMMAND, 'rebuild', ...options], { env }).then(
+    ({ stdout }) => stdout,
+    (error: { stderr: string }) => error.stderr,
+  );
+}
+
+it.each<[what: string, lose: () => Promise<void>]>([
+  ['the folder of the event store is gone', () => rm(eventStoreFolder(), { recursive: true })],
+  ['its file is empty', () => truncate(join(eventStoreFolder(), 'events.mdb'), 0)],
+  ['it is an older backup', () => putLog(join(folder, 'older'))],
+  [
+    'it is the longer log of another Parley',
+    async () => {
+      const other = await startParleyProcess();
+      for (let i = 0; i < 5; i++) await other.api.post('/api/v1/channels', { name: 'Another' });
+      await other.halt();
+      await putLog(join(other.dataDir, 'eventstore'));
+      await other.stop();
+    },
+  ],
+])(
+  'refuses to start when %s, says what the choices are, and starts on the restored log',
+  async (_what, lose) => {
+    await lose();
+    await parley.start({ wait: false });
+    expect(await parley.ended()).toBe(1);
+    expect(parley.output()).toMatch(REFUSAL);
+    expect(parley.output()).toContain('npx parley rebuild --accept-lost-events');
+    await putLog(join(folder, 'newest'));
+    await parley.start();
+    await parley.ready();
+    expect((await parley.api.get('/api/v1/channels')).text).toContain('After the backup');
+    await parley.halt();
+  },
+  120_000,
+);
+
+it('drops the lost events from the read models only when it is told to', async () => {
+  await putLog(join(folder, 'older'));
+  expect(await rebuild()).toMatch(REFUSAL);
+  expect(await rebuild('--accept-lost-events')).toMatch(/events +\d/);
+  await parley.start();
+  await parley.ready();
+  const channels = (await parley.api.get('/api/v1/channels')).text;
+  expect(channels).toContain('Before the backup');
+  expect(channels).not.toContain('After the backup');
+  await createChannel('After the loss');
+  await parley.halt();
+}, 120_000);
+
+it.each(['gateway', 'projector'] as const)(
+  'a %s ends when the event store is not the one of the read models, and writes nothing to it',
+  async (role) => {
+    const redis = await startEmptyRedis();
+    const [first, second] = await Promise.all([startTestEventStore(), startTestEventStore()]);
+    const stores = { redisUrl: redis.url, apiKey: parley.apiKey };
+    const projector = await startParleyProcess({ ...stores, role: 'projector', eventstoreUrl: first.url });
+    const gateway = await startParleyProcess({ ...stores, role: 'gateway', eventstoreUrl: first.url });
+    const client = new Redis(redis.url);
+    await eventually(async () => (await client.get(PROJECTION_KEYS.witness)) !== null);
+    client.disconnect();
+    await Promise.all([projector.stop(), gateway.stop()]);
+
+    const mistaken = await startParleyProcess({ ...stores, role, eventstoreUrl: second.url, wait: false });
+    expect(await mistaken.ended()).toBe(1);
+    expect(mistaken.output()).toMatch(REFUSAL);
+    expect(await readLog(second.url, '')).toEqual([]);
+    await mistaken.stop();
+    await Promise.all([first.stop(), second.stop(), redis.stop()]);
+  },
+  120_000,
+);

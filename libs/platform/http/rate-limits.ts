@@ -30,7 +30,7 @@ export function createLimiters({
   const addresses = perAddress ? new Windows(perAddress) : undefined;
   const isTrusted = proxyAddr.compile([...trustedProxies]);
   return {
-    perAddress: addresses && limiter(addresses, (request) => networkOf(addressOf(request))),
+    perAddress: addresses && limiter(addresses, callerAddress),
     perKey: perKey ? limiter(new Windows(perKey), (request) => request.principal.keyId) : undefined,
     // No request of Fastify's, which would have found the address in the same way.
     upgradeAfter: (request) => addresses?.take(networkOf(addressOf({ ip: proxyAddr(request, isTrusted) }))) ?? 0,
@@ -42,7 +42,8 @@ interface Window {
   used: number;
 }
 
-class Windows {
+/** Fixed windows of callers; counted in this process. */
+export class Windows {
   readonly max: number;
   readonly #windowMs: number;
   readonly #windows = new LRUCache<string, Window>({ max: MAX_CALLERS });
@@ -66,6 +67,13 @@ class Windows {
     }
     return 0;
   }
+
+  /** As `take`, without counting anything. */
+  remaining(caller: string): number {
+    const window = this.#windows.peek(caller);
+    if (window === undefined || window.used < this.max) return 0;
+    return Math.max(0, Math.ceil((window.endsAt - performance.now()) / 1000));
+  }
 }
 
 function limiter(windows: Windows, callerOf: (request: FastifyRequest) => string): Limiter {
@@ -75,6 +83,11 @@ function limiter(windows: Windows, callerOf: (request: FastifyRequest) => string
     void reply.header('x-ratelimit-limit', windows.max).header('x-ratelimit-reset', seconds);
     throw tooManyRequests(seconds);
   };
+}
+
+/** What a caller is known by before authentication. */
+export function callerAddress(request: FastifyRequest): string {
+  return networkOf(addressOf(request));
 }
 
 /** A caller that is gone by now has no address any more, whatever the types say. */

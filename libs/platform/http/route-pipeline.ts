@@ -8,16 +8,18 @@ import type { Logger } from 'pino';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { Metrics } from '../telemetry/index.ts';
 import { presentedKey, requireScope } from './auth.ts';
-import type { Authenticator, Principal } from './auth.ts';
+import type { Principal } from './auth.ts';
 import { unauthorized } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
 import type { IdempotencyStore } from './idempotency.ts';
+import type { KeyLookups } from './key-lookups.ts';
 import { awaitPosition, POSITION_HEADER } from './position.ts';
 import type { PositionWaiter } from './position.ts';
+import { callerAddress } from './rate-limits.ts';
 import type { Limiters } from './rate-limits.ts';
 
 export interface Pipeline {
-  readonly authenticator: Authenticator;
+  readonly keys: KeyLookups;
   readonly limiters: Limiters;
   readonly metrics: Metrics;
   readonly logger: Logger | undefined;
@@ -93,13 +95,13 @@ const nameOnly: Hook = (request, reply, done) => {
 
 /** 1. limit by address 2. authenticate 3. scope 4. limit by key 5. on reads: wait for the position */
 function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
-  const { authenticator, isClosing, positions } = pipeline;
+  const { keys, isClosing, positions } = pipeline;
   const { perAddress, perKey } = pipeline.limiters;
   const mayWait = isRead(method);
 
   function identify(request: FastifyRequest): Principal | null | Promise<Principal | null> {
     const key = presentedKey(request.headers.authorization);
-    return key === null ? null : authenticator.authenticate(key);
+    return key === null ? null : keys.authenticate(key, callerAddress(request));
   }
 
   /** @returns a promise when the request has to wait */

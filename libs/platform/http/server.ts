@@ -9,6 +9,7 @@ import type { AllowedMethods } from './allowed-methods.ts';
 import { registerDocumentation } from './documentation.ts';
 import { HttpError, notFound, replyWithError } from './errors.ts';
 import { parseJsonBody } from './json-body.ts';
+import { KeyLookups } from './key-lookups.ts';
 import { openApiRoute, registerOpenApi } from './openapi.ts';
 import { operationRoutes } from './operations.ts';
 import { createLimiters } from './rate-limits.ts';
@@ -48,6 +49,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
 
   // 2. What stands around every route
   const limiters = createLimiters(options);
+  const keys = new KeyLookups(options.authenticator, { limitAddresses: options.rateLimits?.perAddress !== false });
   if (options.corsOrigins && options.corsOrigins.length > 0) await app.register(cors, corsOptions(options.corsOrigins));
   refuseUnservable(app, allowed, limiters);
   app.addHook('onRoute', (route) => {
@@ -58,7 +60,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   await registerOpenApi(app, options.info);
   app.addHook('onRoute', (route) => {
     attachPipeline(route, {
-      authenticator: options.authenticator,
+      keys,
       limiters,
       metrics: options.metrics,
       logger: options.logger,

@@ -3,6 +3,8 @@ import { connect } from 'node:net';
 
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
+import { createApiKey } from '#libs/platform/http/index.ts';
+import type { Principal } from '#libs/platform/http/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 import { startEdge } from './edge.ts';
 import type { Edge } from './edge.ts';
@@ -16,6 +18,15 @@ async function start(...args: Parameters<typeof startEdge>): Promise<Edge> {
 afterEach(() => Promise.all(started.splice(0).map((edge) => edge.server.close())));
 
 const DAY_MS = 86_400_000;
+
+const somebody: Principal = {
+  organizationId: 'org-1',
+  principalType: 'user',
+  principalId: 'user',
+  keyId: 'key',
+  scopes: new Set(['read']),
+  expiresAtMs: null,
+};
 
 test('a key that has used up its window is 429 with Retry-After; another key is not', async () => {
   const edge = await start({ rateLimits: { perKey: { max: 3, windowMs: DAY_MS }, perAddress: false } });
@@ -40,6 +51,38 @@ test('guessing keys and paths uses up the window of the address, before authenti
     (await edge.call('/nowhere')).status,
   ];
   expect(statuses).toEqual([401, 404, 401, 429, 429, 429]);
+});
+
+test('an address whose unknown keys were looked up too often is 429 for further ones, and not for known ones', async () => {
+  const KNOWN = createApiKey();
+  // At once for a key that it has looked up before, as the real one.
+  const lookedUp = new Set<string>();
+  const authenticate = (key: string): Principal | null | Promise<Principal | null> => {
+    const principal = key === KNOWN ? somebody : null;
+    if (lookedUp.has(key)) return principal;
+    return Promise.resolve(principal).finally(() => lookedUp.add(key));
+  };
+  const statusWith = async (edge: Edge, authorization: string): Promise<number> => {
+    const answer = await edge.call('/things/one', { headers: { authorization } });
+    if (answer.status === 429) expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    return answer.status;
+  };
+  const guess = (edge: Edge, count: number): Promise<number[]> =>
+    Promise.all(Array.from({ length: count }, () => statusWith(edge, createApiKey())));
+
+  const edge = await start({ authenticator: { authenticate } });
+  expect(await statusWith(edge, KNOWN)).toBe(200);
+  for (let guesses = 0; guesses < 600; guesses += 100) expect(new Set(await guess(edge, 100))).toEqual(new Set([401]));
+  expect(new Set(await guess(edge, 10))).toEqual(new Set([429]));
+  expect(await statusWith(edge, KNOWN)).toBe(200);
+  lookedUp.clear();
+  expect(await statusWith(edge, KNOWN)).toBe(200);
+
+  // Behind a proxy that limits by itself, callers may share an address.
+  const proxied = await start({ authenticator: { authenticate }, rateLimits: { perAddress: false } });
+  for (let guesses = 0; guesses < 700; guesses += 100) {
+    expect(new Set(await guess(proxied, 100))).toEqual(new Set([401]));
+  }
 });
 
 test('asking for websockets uses up the window of the address, as all else does', async () => {

@@ -8,6 +8,9 @@ export interface CutProxy {
   readonly baseUrl: string;
   /** Cuts every connection that is open now. @returns how many there were */
   cut(): number;
+  /** Passes nothing on, over connections that are open or will be, until `speak`: nothing is lost by it. */
+  silence(): void;
+  speak(): void;
   stop(): Promise<void>;
 }
 
@@ -15,19 +18,21 @@ export interface CutProxy {
 export async function startCutProxy(target: string): Promise<CutProxy> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
+  let silent = false;
   const server = createServer((client) => {
     const upstream = connect(Number(port), hostname);
-    open.add(client);
+    open.add(client).add(upstream);
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
     ] as const) {
       from.on('error', () => to.destroy());
       from.on('close', () => {
-        open.delete(client);
+        open.delete(from);
         to.destroy();
       });
-      from.pipe(to);
+      from.on('data', (bytes) => to.write(bytes));
+      if (silent) from.pause();
     }
   });
   server.listen(0, '127.0.0.1');
@@ -36,11 +41,19 @@ export async function startCutProxy(target: string): Promise<CutProxy> {
   const cut = (): number => {
     const sockets = [...open];
     for (const socket of sockets) socket.resetAndDestroy();
-    return sockets.length;
+    return sockets.length / 2;
   };
   return {
     baseUrl: `http://127.0.0.1:${address.port}`,
     cut,
+    silence() {
+      silent = true;
+      for (const socket of open) socket.pause();
+    },
+    speak() {
+      silent = false;
+      for (const socket of open) socket.resume();
+    },
     async stop() {
       server.close();
       cut();

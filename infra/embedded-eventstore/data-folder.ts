@@ -35,7 +35,7 @@ export function holdDataFolder(path: string): DataFolder {
 
 function prepare(path: string): void {
   try {
-    mkdirSync(path, { recursive: true });
+    mkdirSync(path, { recursive: true, mode: 0o700 });
     const names = readdirSync(path);
     if (names.length === 0 || names.includes(DATA_FILE) || names.includes(LOCK_FILE)) return;
   } catch (error) {

@@ -1,10 +1,12 @@
 // The event store as a process of its own.
-// Environment: EVENTSTORE_PORT (2113), HOST (127.0.0.1), DATA_DIR (./data; the store uses its folder `eventstore`).
+// Environment: EVENTSTORE_PORT (2113), HOST (127.0.0.1), DATA_DIR (./data; the store uses its folder `eventstore`),
+// EVENTSTORE_INSECURE (false; true serves calls without credentials, as on a real server).
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { startEmbeddedEventStore } from './server.ts';
 
-const { EVENTSTORE_PORT = '2113', HOST = '127.0.0.1', DATA_DIR = './data' } = process.env;
+const { EVENTSTORE_PORT = '2113', EVENTSTORE_INSECURE = 'false' } = process.env;
+const { HOST = '127.0.0.1', DATA_DIR = './data' } = process.env;
 
 function parsePort(text: string): number {
   const port = Number(text);
@@ -12,12 +14,19 @@ function parsePort(text: string): number {
   throw new Error(`EVENTSTORE_PORT must be a port number, not '${text}'`);
 }
 
+function parseFlag(text: string): boolean {
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new Error(`EVENTSTORE_INSECURE must be true or false, not '${text}'`);
+}
+
 // Before anything else: a signal while it starts must not leave it half started.
 const stopSignal = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
 
 try {
   const dataDir = join(DATA_DIR, 'eventstore');
-  const store = await startEmbeddedEventStore({ dataDir, host: HOST, port: parsePort(EVENTSTORE_PORT) });
+  const port = parsePort(EVENTSTORE_PORT);
+  const insecure = parseFlag(EVENTSTORE_INSECURE);
+  const store = await startEmbeddedEventStore({ dataDir, host: HOST, port, insecure });
   process.stdout.write(`event store  ${store.url}\ndata         ${dataDir}\n`);
   await stopSignal;
   await store.stop();

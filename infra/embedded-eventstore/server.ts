@@ -4,6 +4,9 @@ import { once } from 'node:events';
 import { createServer as createProbe } from 'node:net';
 import { join } from 'node:path';
 import { CannotStartError, DATA_FILE, damagedLog, holdDataFolder } from './data-folder.ts';
+import { credentialsOf } from './credentials.ts';
+import type { Credentials } from './credentials.ts';
+import { authenticated } from './grpc/authentication.ts';
 import { gossipService, serverFeaturesService } from './grpc/cluster-services.ts';
 import type { GrpcService } from './grpc/service.ts';
 import { streamsService } from './grpc/streams-service.ts';
@@ -20,11 +23,13 @@ export type EventStoreOptions = {
   host?: string;
   /** Default 0: any free port. */
   port?: number;
+  /** Serves calls without credentials. Default: only those that carry the credentials in the folder. */
+  insecure?: boolean;
 };
 
 export type EventStoreServer = {
   port: number;
-  /** `esdb://…?tls=false`, for the official client. */
+  /** `esdb://name:password@…?tls=false`; the official client sends such credentials only with help, see the README. */
   url: string;
   /** Ends open streams with CANCELLED, finishes accepted writes, frees port and folder. May be called twice. */
   stop(): Promise<void>;
@@ -40,15 +45,16 @@ const STOP_GRACE_MS = 2000;
  * @throws CannotStartError (rejects) when the folder or the port cannot be had
  */
 export async function startEmbeddedEventStore(options: EventStoreOptions): Promise<EventStoreServer> {
-  const { dataDir, host = '127.0.0.1', port = 0 } = options;
+  const { dataDir, host = '127.0.0.1', port = 0, insecure = false } = options;
   const folder = holdDataFolder(dataDir);
   let log: EventLog | undefined;
   try {
     log = openLog(dataDir);
-    const services = servicesOf(log);
+    const credentials = insecure ? undefined : credentialsOf(dataDir);
+    const services = servicesOf(log, credentials);
     const server = createServer(services);
     const bound = await bind(server, host, port);
-    return running({ server, services, log, host, port: bound, release: () => folder.release() });
+    return running({ server, services, log, host, port: bound, credentials, release: () => folder.release() });
   } catch (error) {
     await log?.close();
     folder.release();
@@ -67,9 +73,11 @@ function openLog(dataDir: string): EventLog {
   }
 }
 
-function servicesOf(log: EventLog): GrpcService[] {
-  const working = [streamsService(log), persistentSubscriptionsService(log), gossipService()];
-  return [...working, serverFeaturesService(working), ...unsupportedServices()];
+/** As on a real server, gossip and features need no credentials: clients ask for them without any. */
+function servicesOf(log: EventLog, credentials: Credentials | undefined): GrpcService[] {
+  const guard = (service: GrpcService): GrpcService => (credentials ? authenticated(service, credentials) : service);
+  const working = [guard(streamsService(log)), guard(persistentSubscriptionsService(log)), gossipService()];
+  return [...working, serverFeaturesService(working), ...unsupportedServices().map(guard)];
 }
 
 function createServer(services: readonly GrpcService[]): Server {
@@ -109,10 +117,11 @@ type Parts = {
   log: EventLog;
   host: string;
   port: number;
+  credentials: Credentials | undefined;
   release(): void;
 };
 
-function running({ server, services, log, host, port, release }: Parts): EventStoreServer {
+function running({ server, services, log, host, port, credentials, release }: Parts): EventStoreServer {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     for (const service of services) await service.stop?.();
@@ -120,10 +129,11 @@ function running({ server, services, log, host, port, release }: Parts): EventSt
     await log.close();
     release();
   };
+  const user = credentials ? `${[credentials.username, credentials.password].map(encodeURIComponent).join(':')}@` : '';
   const shownHost = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return {
     port,
-    url: `esdb://${shownHost.includes(':') ? `[${shownHost}]` : shownHost}:${port}?tls=false`,
+    url: `esdb://${user}${shownHost.includes(':') ? `[${shownHost}]` : shownHost}:${port}?tls=false`,
     stop: () => (stopped ??= stop()),
   };
 }

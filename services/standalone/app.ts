@@ -149,7 +149,8 @@ async function beginOnLog({ bootstrap, log, signal }: AllParts, platform: Platfo
       return await unlessAborted(bootstrap(platform, config), signal);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      if (attempt === BOOTSTRAP_ATTEMPTS) throw new StartRefusal(`${error.message}: start it, or check its address`);
+      if (attempt === BOOTSTRAP_ATTEMPTS)
+        throw new StartRefusal(`${error.message}: start it, or check its address and credentials`);
       log.warn({ err: error, attempt }, 'waiting for the event store');
       await pause(backoffMs(attempt, { maxMs: 3_000 }), signal);
     }

@@ -96,7 +96,7 @@ interface Place {
 }
 
 async function inline({ url, port, dataDir }: Place): Promise<TestEventStore> {
-  const start = () => startEventStoreWorker({ dataDir, host: '127.0.0.1', port });
+  const start = () => startEventStoreWorker({ dataDir, host: '127.0.0.1', port, insecure: true });
   let store = await start();
   return {
     url,

@@ -1,5 +1,5 @@
 /** Reads the whole log through the official client, past every library of ours: what checkers believe. */
-import { EventStoreDBClient } from '@eventstore/db-client';
+import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 
 /** An event of the log, as it is stored. */
 export interface LogEvent {
@@ -13,7 +13,7 @@ export interface LogEvent {
 
 /** The events of all streams whose names start with `prefix`, in the order of the log. */
 export async function readLog(eventstoreUrl: string, prefix: string): Promise<LogEvent[]> {
-  const client = EventStoreDBClient.connectionString(eventstoreUrl);
+  const client = connectClient(eventstoreUrl);
   try {
     const events: LogEvent[] = [];
     for await (const { event } of client.readAll({ direction: 'forwards', fromPosition: 'start' })) {

@@ -1,4 +1,5 @@
 import {
+  AccessDeniedError,
   DeadlineExceededError,
   isCommandError,
   MaxAppendSizeExceededError,
@@ -52,7 +53,9 @@ export function appendError(error: unknown): Error {
   }
   const refused =
     error instanceof Error && isCommandError(error) && !isIndefinite(error) && codeOf(error) === undefined;
-  if (refused || NEVER_SENT.test(textOf(error))) return storeUnavailable('event store', error);
+  // A stream of batch appends is refused as a whole, with the status of the call.
+  if (refused || error instanceof AccessDeniedError || NEVER_SENT.test(textOf(error)))
+    return storeUnavailable('event store', error);
   return outcomeUnknown(error);
 }
 

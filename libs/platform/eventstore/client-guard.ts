@@ -86,7 +86,8 @@ export async function supportsBatchAppend(client: EventStoreDBClient): Promise<b
   return supports(StreamsService.batchAppend);
 }
 
-function method<M extends (...args: never[]) => unknown>(client: EventStoreDBClient, name: string): M {
+/** A member that is protected in the client's types. @throws TypeError in a version that lacks it */
+export function method<M extends (...args: never[]) => unknown>(client: EventStoreDBClient, name: string): M {
   const found: unknown = Reflect.get(client, name);
   if (typeof found !== 'function') throw new TypeError(`this version of @eventstore/db-client has no ${name}`);
   return found as M;

@@ -1,11 +1,12 @@
-import { EventStoreDBClient } from '@eventstore/db-client';
+import type { EventStoreDBClient } from '@eventstore/db-client';
 import { Fault } from '#libs/kernel/faults.ts';
 import { guardClient, supportsBatchAppend } from './client-guard.ts';
 import type { GuardedClient } from './client-guard.ts';
+import { connectClient } from './connect-client.ts';
 import { reconnectsByItself } from './client-errors.ts';
 
 export interface ConnectionOptions {
-  /** `esdb://host:port?tls=false`, or `esdb+discover://…` for a cluster. */
+  /** `esdb://name:password@host:port?tls=false`, or `esdb+discover://…` for a cluster: see `connectClient`. */
   readonly url: string;
   /** Hears of answers by the server that were thrown away, for the log of the process. */
   readonly onDefect?: (error: unknown) => void;
@@ -92,7 +93,7 @@ export class EventStoreConnection {
 
   #newClient(): GuardedClient {
     const { url, onDefect = () => undefined } = this.#options;
-    return guardClient(connect(withSettings(url)), {
+    return guardClient(connectClient(withSettings(url)), {
       onDefect,
       isAlone: () => open.size <= 1,
       onBroken: (error) => {
@@ -108,18 +109,4 @@ function withSettings(url: string): string {
   const separator = url.includes('?') ? '&' : '?';
   const keepAlive = /[?&]keep_?-?alive/i.test(url) ? '' : `&${KEEP_ALIVE}`;
   return `${url.trim()}${separator}throwOnAppendFailure=true${keepAlive}`;
-}
-
-function connect(url: string): EventStoreDBClient {
-  if (!/^esdb(\+discover)?:\/\/[^/?]/.test(url)) {
-    throw new Error('the event store URL must look like esdb://host:2113?tls=false');
-  }
-  try {
-    return EventStoreDBClient.connectionString(url);
-  } catch (error) {
-    // The client quotes the URL; it may hold a password.
-    const problem = String(error instanceof Error ? error.message : error).replace(/[^\s"/]*:[^\s"/]*@/g, '***@');
-    // eslint-disable-next-line preserve-caught-error -- the cause would quote it, too
-    throw new Error(`the event store URL is not valid: ${problem}`);
-  }
 }

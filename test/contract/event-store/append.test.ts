@@ -1,12 +1,12 @@
 import {
   ANY,
-  EventStoreDBClient,
   NO_STREAM,
   STREAM_EXISTS,
   WrongExpectedVersionError,
   type AppendExpectedRevision,
 } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
+import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import {
   appendPaths,
   collect,
@@ -183,7 +183,7 @@ describe('append', () => {
   test('the unary append reports a wrong version as a result when the client is asked not to throw', async () => {
     const stream = uniqueName('append');
     const separator = store.url.includes('?') ? '&' : '?';
-    const client = EventStoreDBClient.connectionString(`${store.url}${separator}throwOnAppendFailure=false`);
+    const client = connectClient(`${store.url}${separator}throwOnAppendFailure=false`);
     try {
       await client.appendToStream(stream, numberedEvents(3), unaryPath);
       const refused = await client.appendToStream(stream, numberedEvents(1), {

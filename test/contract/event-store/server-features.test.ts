@@ -1,5 +1,5 @@
-import { EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
+import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { z } from 'zod';
 import { numberedEvents, uniqueName, useEventStore } from './support.ts';
 import { createRequire } from 'node:module';
@@ -59,7 +59,7 @@ describe('server features', () => {
   test.skipIf(process.env['EVENTSTORE_URL'])(
     'a client that looks for the leader by gossip finds this server',
     async () => {
-      const client = EventStoreDBClient.connectionString(store.url.replace('esdb://', 'esdb+discover://'));
+      const client = connectClient(store.url.replace('esdb://', 'esdb+discover://'));
       try {
         const { nextExpectedRevision } = await client.appendToStream(uniqueName('gossip'), numberedEvents(1));
         expect(nextExpectedRevision).toBe(0n);

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  EventStoreDBClient,
+  type EventStoreDBClient,
   binaryEvent,
   jsonEvent,
   type AppendResult,
@@ -15,6 +15,7 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import { afterAll, beforeAll } from 'vitest';
+import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { startSharedEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 
@@ -27,7 +28,7 @@ export function useEventStore(): { readonly client: EventStoreDBClient; readonly
   let client: EventStoreDBClient | undefined;
   beforeAll(async () => {
     server = await startSharedEventStore();
-    client = EventStoreDBClient.connectionString(server.url);
+    client = connectClient(server.url);
   }, 60_000);
   afterAll(async () => {
     // The client waits for every read that a test left unfinished, which may be for ever.
@@ -52,8 +53,8 @@ export function uniqueName(prefix: string): string {
 }
 
 /**
- * Per-call credentials make the client use the unary append. Over an insecure
- * connection they are not sent. On a secured server, name a valid user.
+ * Per-call credentials make the client use the unary append. Without TLS they are not sent
+ * (those of the URL are). With TLS, name a valid user.
  */
 export const unaryPath = {
   credentials: {

@@ -15,7 +15,7 @@ let whole: string;
 
 beforeAll(async () => {
   parent = await mkdtemp(join(tmpdir(), 'event-store-damage-'));
-  const store = await startEmbeddedEventStore({ dataDir: join(parent, 'whole') });
+  const store = await startEmbeddedEventStore({ dataDir: join(parent, 'whole'), insecure: true });
   const client = EventStoreDBClient.connectionString(store.url);
   await client.appendToStream(
     's',

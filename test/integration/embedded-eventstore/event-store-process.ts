@@ -63,7 +63,13 @@ export async function runStoreProcess(options: Options): Promise<Ended> {
 
 function launch({ dataDir, port = 0, shell = 'exec' }: Options): ChildProcess {
   return spawn('/bin/sh', ['-c', `${shell} "$0" "$1"`, process.execPath, MAIN], {
-    env: { ...process.env, NODE_OPTIONS: '', DATA_DIR: dataDir, EVENTSTORE_PORT: String(port) },
+    env: {
+      ...process.env,
+      NODE_OPTIONS: '',
+      DATA_DIR: dataDir,
+      EVENTSTORE_PORT: String(port),
+      EVENTSTORE_INSECURE: 'true',
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

@@ -83,7 +83,7 @@ describe('as a process', () => {
 
 describe('in a thread', () => {
   test('it serves until it is stopped, then ends subscriptions with CANCELLED and frees folder and port', async () => {
-    const first = await startEventStoreWorker({ dataDir });
+    const first = await startEventStoreWorker({ dataDir, insecure: true });
     const client = EventStoreDBClient.connectionString(first.url);
     await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
     const { ended } = await subscribed(client);
@@ -93,7 +93,7 @@ describe('in a thread', () => {
     expect(await exit).toBeUndefined();
     await client.dispose();
 
-    const second = await startEventStoreWorker({ dataDir, port: first.port });
+    const second = await startEventStoreWorker({ dataDir, port: first.port, insecure: true });
     expect(second.url).toBe(first.url);
     await second.stop();
   });
@@ -102,7 +102,7 @@ describe('in a thread', () => {
     ['in the current thread', startEmbeddedEventStore],
     ['in a worker thread', startEventStoreWorker],
   ])('a second one on the same folder is refused, %s', async (_where, start) => {
-    const first = await startEventStoreWorker({ dataDir });
+    const first = await startEventStoreWorker({ dataDir, insecure: true });
     await expect(start({ dataDir })).rejects.toThrow(CannotStartError);
     await first.stop();
   });
@@ -111,7 +111,7 @@ describe('in a thread', () => {
     await withBusyPort(async (port) => {
       await expect(startEventStoreWorker({ dataDir, port })).rejects.toThrow(`port ${port} on 127.0.0.1 is in use`);
     });
-    const store = await startEventStoreWorker({ dataDir });
+    const store = await startEventStoreWorker({ dataDir, insecure: true });
     await store.stop();
     expect(store.port).toBeGreaterThan(0);
   });
@@ -148,14 +148,14 @@ describe('in a thread', () => {
       parentPort.postMessage({ kind: 'started', port, url });
     `);
     const folder = join(dataDir, 'events');
-    const first = await startThread(dying, { dataDir: folder });
+    const first = await startThread(dying, { dataDir: folder, insecure: true });
     const client = EventStoreDBClient.connectionString(first.url);
     await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
     const exit = new Promise((resolve) => first.onExit(resolve));
     await first.stop();
     await exit;
 
-    const next = await startEventStoreWorker({ dataDir: folder, port: first.port });
+    const next = await startEventStoreWorker({ dataDir: folder, port: first.port, insecure: true });
     const { nextExpectedRevision } = await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
     expect(nextExpectedRevision).toBe(1n);
     await client.dispose();

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
@@ -32,6 +32,8 @@ describe('standalone', () => {
     expect(parley.baseUrl).toBe('http://gateway.example');
     expect(await findRunning(dataDir)).toMatchObject({ pid: process.pid, baseUrl: parley.baseUrl, ...parley.stores });
     await expect(parley.platform.store.ping()).resolves.toBeUndefined();
+    expect(parley.stores.eventstoreUrl).toMatch(/^esdb:\/\/parley:[0-9a-f]{48}@127\.0\.0\.1:/);
+    expect((await stat(join(dataDir, 'run.json'))).mode & 0o777).toBe(0o600);
     await eventually(async () => (await parley.platform.redis.ping()).length === 1);
 
     expect(await parley.stop()).toEqual([]);

@@ -1,0 +1,47 @@
+// The one user of an event store. Its name and password are in a file of the
+// data folder that only the owner can read: who can read that can also read
+// the events.
+import { randomBytes } from 'node:crypto';
+import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CannotStartError } from './data-folder.ts';
+
+const FILE = 'credentials';
+const CONTENT = /^(?<username>[^\s:]+):(?<password>\S+)\n?$/;
+
+export type Credentials = { username: string; password: string };
+
+/**
+ * Reads the credentials of the folder, and generates them at the first start.
+ * @throws CannotStartError when the file is not one line `name:password`; Error of the file system
+ */
+export function credentialsOf(dataDir: string): Credentials {
+  const file = join(dataDir, FILE);
+  const content = read(file);
+  if (content === undefined) return generate(file);
+  const { username, password } = CONTENT.exec(content)?.groups ?? {};
+  if (username === undefined || password === undefined) {
+    throw new CannotStartError(`${file} must be one line, name:password; remove it to have new ones generated`);
+  }
+  chmodSync(file, 0o600);
+  return { username, password };
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function generate(file: string): Credentials {
+  const credentials = { username: 'parley', password: randomBytes(24).toString('hex') };
+  // Whole or not at all. The caller holds the lock of the folder.
+  const next = `${file}.next`;
+  writeFileSync(next, `${credentials.username}:${credentials.password}\n`, { mode: 0o600 });
+  chmodSync(next, 0o600);
+  renameSync(next, file);
+  return credentials;
+}

@@ -1,0 +1,49 @@
+// Basic credentials, required of every call of a service. As on a real server,
+// a call without any is denied access and one with wrong ones is not
+// authenticated; the official client makes an AccessDeniedError of both.
+import { status } from '@grpc/grpc-js';
+import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall, UntypedHandleCall } from '@grpc/grpc-js';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Credentials } from '../credentials.ts';
+import { CallError } from './errors.ts';
+import type { GrpcService } from './service.ts';
+
+/** What the handlers of all four kinds of calls are called with. */
+type AnyCall = ServerUnaryCall<unknown, unknown> & ServerDuplexStream<unknown, unknown>;
+type Handle = (call: AnyCall, callback: sendUnaryData<unknown>) => void;
+
+/** The same service, for callers that send these credentials. */
+export function authenticated(service: GrpcService, { username, password }: Credentials): GrpcService {
+  const expected = digest(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
+  const refusalOf = ({ metadata }: AnyCall): CallError | undefined => {
+    const [sent] = metadata.get('authorization');
+    if (sent === undefined) return accessDenied();
+    return timingSafeEqual(digest(sent), expected) ? undefined : notAuthenticated();
+  };
+  const guarded = Object.entries(service.implementation).map(([name, handle]): [string, UntypedHandleCall] => {
+    const serve = handle as Handle;
+    const streams = service.definition[name]?.responseStream === true;
+    const guard: Handle = (call, callback) => {
+      const refusal = refusalOf(call)?.toStatus();
+      if (!refusal) serve(call, callback);
+      else if (streams) call.emit('error', refusal);
+      else callback(refusal);
+    };
+    return [name, guard as UntypedHandleCall];
+  });
+  return { ...service, implementation: Object.fromEntries(guarded) };
+}
+
+function digest(text: string | Buffer): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+function accessDenied(): CallError {
+  return new CallError(status.PERMISSION_DENIED, 'Access Denied: this event store requires credentials.', {
+    exception: 'access-denied',
+  });
+}
+
+function notAuthenticated(): CallError {
+  return new CallError(status.UNAUTHENTICATED, 'The credentials are not those of this event store.');
+}

@@ -5,4 +5,3 @@ export { silentLog, type LifecycleLog } from './log.ts';
 export { selectRoles, StartRefusal, throwUncaught, type Role, type RunningRole } from './role.ts';
 export { refusalLines, runProcess, type ProcessOptions } from './run-process.ts';
 export { createStopSequence, type StopSequence } from './stop-sequence.ts';
-export { Turnstile } from './turnstile.ts';

@@ -1,6 +1,6 @@
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, ReadStreamOptions } from '#libs/platform/eventstore/index.ts';
 
 import { streamName } from './projection.ts';
 import type { Projection } from './projection.ts';
@@ -15,9 +15,10 @@ export async function foldStream<State, E extends DomainEvent>(
   store: Pick<EventStore, 'readStream'>,
   { noun, codec, fold }: Projection<State, E>,
   id: EntityId,
+  options: Pick<ReadStreamOptions, 'deadlineMs'> = {},
 ): Promise<State> {
   let state = fold.initialState;
-  for await (const stored of store.readStream(streamName(noun, id))) {
+  for await (const stored of store.readStream(streamName(noun, id), options)) {
     const event = codec.decode(stored);
     if (event !== null) state = fold.evolve(state, event);
   }

@@ -23,6 +23,7 @@ import {
   InteractionQueries,
   InteractionTreeIndex,
   interactionRoutes,
+  interactionsOfChannel,
   interactionsProjection,
   openBefore,
   openSequences,
@@ -201,7 +202,13 @@ export function composeFeatures(platform: Platform): Features {
   const people = directoryOf({ users: userQueries, organizations: organizationQueries });
   return {
     ...models,
-    channels: { commands: new ChannelCommands(runnerOfPart(channelRunner, 'channel')), queries: channelQueries },
+    channels: {
+      commands: new ChannelCommands(
+        runnerOfPart(channelRunner, 'channel'),
+        interactionsOfChannel(runnerOfEvents(channelRunner), platform.store),
+      ),
+      queries: channelQueries,
+    },
     interactions,
     reactions,
     organizations: { commands: new OrganizationCommands(stores, options), queries: organizationQueries },

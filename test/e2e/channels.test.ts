@@ -129,7 +129,8 @@ describe('PATCH /channels/{id}', () => {
 describe('threads', () => {
   it('belong to a channel and a message, and are listed by their channel', async () => {
     const parent = await create();
-    const given = { parent_channel_id: parent['id'], origin_message_id: 'message-1' };
+    const message = await api.post(`/api/v1/channels/${String(parent['id'])}/interactions`, { content: [] });
+    const given = { parent_channel_id: parent['id'], origin_message_id: asRecord(message.json())['id'] };
     const thread = await create(given);
     expect(thread).toMatchObject({ ...given, channel_type: 'thread' });
     expect(await create({ parent_channel_id: parent['id'] })).toMatchObject({ origin_message_id: null });
@@ -149,6 +150,7 @@ describe('threads', () => {
       [{ parent_channel_id: 'a b' }, 'parent_channel_id'],
       [{ parent_channel_id: parent, channel_type: 'chat' }, 'channel_type'],
       [{ origin_message_id: 'message-1' }, 'origin_message_id'],
+      [{ parent_channel_id: parent, origin_message_id: 'message-1' }, 'origin_message_id'],
     ];
     for (const [body, field] of bodies) {
       const reply = await api.post('/api/v1/channels', { name: 'x', ...body });

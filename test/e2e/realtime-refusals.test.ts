@@ -179,6 +179,19 @@ describe('the end of access', () => {
     expect(eventsOf(subscriber).at(-1)).toMatchObject({ type: 'channel.archived', seq: 2 });
     expect(subscriber.session?.closed?.code).toBe(4504);
   });
+
+  it('comes with the archiving of the channel for things of the moment, too: nobody types in it', async () => {
+    const channelId = await stage.createChannel();
+    expect((await one.api.post(`/api/v1/channels/${channelId}/archive`)).status).toBe(200);
+    const socket = openSocket(one.baseUrl, channelId, await newTicket(one.api, channelId));
+    const frames: Record<string, unknown>[] = [];
+    socket.on('message', (data: Buffer) => frames.push(asRecord(JSON.parse(data.toString()))));
+    await once(socket, 'message');
+    socket.send(JSON.stringify({ frame: 'command', id: '1', type: 'typing' }));
+    await eventually(() => frames.length > 1);
+    expect(frames[1]).toEqual({ frame: 'error', id: '1', code: 'archived', detail: 'The channel is archived' });
+    socket.close();
+  });
 });
 
 describe('a user who listens', () => {

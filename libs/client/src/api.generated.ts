@@ -46,7 +46,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Archive a channel: it can be read and no longer changed */
+        /**
+         * Archive a channel: it can be read and no longer changed
+         * @description Incomplete interactions in it fail. No thread can be created below it; those that exist go on.
+         */
         post: operations["archiveChannel"];
         delete?: never;
         options?: never;

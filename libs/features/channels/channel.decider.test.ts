@@ -180,11 +180,15 @@ describe('participants', () => {
 
 describe('archiving a channel', () => {
   it('happens once', () => {
-    expect(decideArchive(given(created), ours)).toEqual({ ok: true, events: [archived] });
-    expect(decideArchive(given(created, archived), ours)).toEqual({ ok: true, events: [] });
+    expect(decideArchive(given(created), ours, false)).toEqual({ ok: true, events: [archived] });
+    expect(decideArchive(given(created, archived), ours, false)).toEqual({ ok: true, events: [] });
+  });
+
+  it('happens again while interactions are open, so that it is the last event', () => {
+    expect(decideArchive(given(created, archived), ours, true)).toEqual({ ok: true, events: [archived] });
   });
 
   it('is refused for another organization', () => {
-    expect(decideArchive(given(created), theirs)).toEqual({ ok: false, rejection: { reason: 'not_found' } });
+    expect(decideArchive(given(created), theirs, false)).toEqual({ ok: false, rejection: { reason: 'not_found' } });
   });
 });

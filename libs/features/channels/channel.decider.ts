@@ -29,6 +29,10 @@ export type ChannelState = Channel | null;
 export type ChannelRejection =
   | { readonly reason: 'not_found' }
   | { readonly reason: 'archived' }
+  | { readonly reason: 'parent_not_found' }
+  | { readonly reason: 'parent_archived' }
+  /** The message that started a thread is not an interaction of the parent channel. */
+  | { readonly reason: 'origin_not_found' }
   | { readonly reason: 'too_many_participants' }
   | { readonly reason: 'participant_not_found' };
 
@@ -138,10 +142,25 @@ export function decideRemoveParticipant(
   return accept({ type: 'ParticipantRemoved.v1', data: { participantId } });
 }
 
-export function decideArchive(state: ChannelState, target: ChannelTarget): ChannelDecision {
+/**
+ * Archives the channel. `ChannelArchived.v1` is the last event of a stream: a channel that was archived while
+ * interactions were open, as earlier versions did, is archived again after they have been ended.
+ */
+export function decideArchive(
+  state: ChannelState,
+  target: ChannelTarget,
+  hasOpenInteractions: boolean,
+): ChannelDecision {
   const found = find(state, target);
   if (!found.ok) return found;
-  return found.channel.archivedAt === null ? accept({ type: 'ChannelArchived.v1', data: {} }) : accept();
+  if (found.channel.archivedAt !== null && !hasOpenInteractions) return accept();
+  return accept({ type: 'ChannelArchived.v1', data: {} });
+}
+
+/** Whether a thread may be created below a channel. */
+export function decideThread(parent: ChannelState, target: ChannelTarget): ChannelDecision {
+  if (parent === null || parent.organizationId !== target.organizationId) return refuse({ reason: 'parent_not_found' });
+  return parent.archivedAt === null ? accept() : refuse({ reason: 'parent_archived' });
 }
 
 /** The same user or agent joins a channel once; callers without an identity may join any number of times. */

@@ -4,7 +4,6 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
 
 import type { ChannelCreated, Participant } from './channel.events.ts';
-import type { ChannelQueries } from './channels.queries.ts';
 import type { CreateChannelBody, ParticipantInput } from './channels.schemas.ts';
 
 /** A user as a channel needs to know one. */
@@ -24,19 +23,19 @@ type Location = readonly (string | number)[];
 /**
  * Checks what a new channel refers to, and fills in what the platform knows.
  *
- * @throws ValidationFailure 422 for a user or parent channel that the organization does not have
+ * @throws ValidationFailure 422 for a user that the organization does not have, and for a thread without a parent
  */
 export async function channelToCreate(
   context: CommandContext,
   body: CreateChannelBody,
-  known: { readonly users: UserDirectory; readonly channels: ChannelQueries },
+  users: UserDirectory,
 ): Promise<ChannelCreated> {
   const parentChannelId = body.parent_channel_id ?? null;
   const channelType = body.channel_type ?? (parentChannelId === null ? 'chat' : 'thread');
-  await requireParent(context.organizationId, body, channelType, known.channels);
+  requireThread(body, channelType);
   const inputs = body.participants ?? callerAsParticipant(context);
   const participants = await Promise.all(
-    inputs.map((input, index) => participantToAdd(context, input, known.users, ['body', 'participants', index])),
+    inputs.map((input, index) => participantToAdd(context, input, users, ['body', 'participants', index])),
   );
   return {
     id: context.commandId,
@@ -101,12 +100,8 @@ function callerAsParticipant(context: CommandContext): ParticipantInput[] {
   return context.actor.type === 'user' ? [{ type: 'authenticated_user', user_id: context.actor.id }] : [];
 }
 
-async function requireParent(
-  organizationId: EntityId,
-  body: CreateChannelBody,
-  channelType: ChannelCreated['channelType'],
-  channels: ChannelQueries,
-): Promise<void> {
+/** Whether a thread, and nothing else, names the channel that it belongs to. */
+function requireThread(body: CreateChannelBody, channelType: ChannelCreated['channelType']): void {
   const { parent_channel_id: parent, origin_message_id: origin } = body;
   if (channelType === 'thread' && !parent) {
     throw invalid(['body', 'parent_channel_id'], 'a thread needs the channel that it belongs to', parent ?? null);
@@ -116,8 +111,5 @@ async function requireParent(
   }
   if (origin && !parent) {
     throw invalid(['body', 'origin_message_id'], 'only a thread has a message that started it', origin);
-  }
-  if (parent && !(await channels.exists(organizationId, parent))) {
-    throw invalid(['body', 'parent_channel_id'], 'the organization has no such channel', parent);
   }
 }

@@ -69,11 +69,6 @@ export class ChannelQueries {
     return state?.channel?.participants ?? null;
   }
 
-  /** Whether the organization has the channel, confirmed on the log: for commands that refer to it. */
-  async exists(organizationId: EntityId, id: EntityId): Promise<boolean> {
-    return (await this.participants(organizationId, id)) !== null;
-  }
-
   /** The users that take part in the channel, or null as for {@link channel}. Many at once cost one round trip. */
   async usersOf(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
     const channel = await this.channel(organizationId, id);

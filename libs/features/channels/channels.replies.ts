@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import { unreachable } from '#libs/kernel/decider.ts';
-import { conflict, etagOf, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
+import { conflict, etagOf, invalid, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES } from './channel.decider.ts';
@@ -12,20 +12,27 @@ import { channelResource } from './channels.projection.ts';
 
 /** Answers a command with the channel as it left it. */
 export function sendChannel(request: FastifyRequest, reply: FastifyReply, result: ChannelResult): FastifyReply {
-  if (!result.ok) throw errorOf(result.rejection);
+  if (!result.ok) throw errorOf(result.rejection, request.body);
   const { channel, revision } = result;
   setPosition(request, reply, { stream: streamName(CHANNEL, channel.id), revision });
   void reply.header('etag', etagOf(channel.changedAt));
   return sendJson(reply, JSON.stringify(channelResource(channel)));
 }
 
-function errorOf(rejection: ChannelRejection): Error {
+/** @param body the input of an error is taken from it */
+function errorOf(rejection: ChannelRejection, body: unknown): Error {
   switch (rejection.reason) {
     case 'not_found':
     case 'participant_not_found':
       return notFound();
     case 'archived':
       return conflict('The channel is archived', 'archived');
+    case 'parent_archived':
+      return conflict('The parent channel is archived', 'archived');
+    case 'parent_not_found':
+      return invalidMember(body, 'parent_channel_id', 'the organization has no such channel');
+    case 'origin_not_found':
+      return invalidMember(body, 'origin_message_id', 'the parent channel has no such interaction');
     case 'too_many_participants':
       return conflict(
         `A channel has at most ${MAX_PARTICIPANTS} participants, with ${MAX_PARTICIPANTS_BYTES / 1024} KiB of details`,
@@ -34,4 +41,9 @@ function errorOf(rejection: ChannelRejection): Error {
     default:
       return unreachable(rejection);
   }
+}
+
+function invalidMember(body: unknown, name: string, message: string): Error {
+  const input: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
+  return invalid(['body', name], message, input);
 }

@@ -86,7 +86,7 @@ function readRoutes(app: HttpApp, { queries }: ChannelRouteParts): void {
   );
 }
 
-function commandRoutes(app: HttpApp, { commands, queries, users }: ChannelRouteParts): void {
+function commandRoutes(app: HttpApp, { commands, users }: ChannelRouteParts): void {
   app.post(
     '/api/v1/channels',
     {
@@ -101,7 +101,7 @@ function commandRoutes(app: HttpApp, { commands, queries, users }: ChannelRouteP
     },
     async (request, reply) => {
       const context = commandContext(request);
-      const channel = await channelToCreate(context, request.body, { users, channels: queries });
+      const channel = await channelToCreate(context, request.body, users);
       return sendChannel(request, reply, await commands.create(context, channel));
     },
   );
@@ -134,6 +134,7 @@ function commandRoutes(app: HttpApp, { commands, queries, users }: ChannelRouteP
       schema: {
         operationId: 'archiveChannel',
         summary: 'Archive a channel: it can be read and no longer changed',
+        description: 'Incomplete interactions in it fail. No thread can be created below it; those that exist go on.',
         tags,
         params: channelParams,
         response: { 200: channelSchema },

@@ -145,7 +145,9 @@ export const createChannelBody = z
     source: channelSource.nullish(),
     agent_invocation_behavior: agentInvocationBehavior.nullish(),
     parent_channel_id: idReference({ description: 'Makes this channel a thread of that one' }).nullish(),
-    origin_message_id: idReference({ description: 'The message that started the thread' }).nullish(),
+    origin_message_id: idReference({
+      description: 'The message that started the thread: an interaction of the parent channel',
+    }).nullish(),
   })
   .meta({ id: 'ChannelCreate' });
 export type CreateChannelBody = z.infer<typeof createChannelBody>;

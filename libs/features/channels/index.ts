@@ -4,6 +4,7 @@ export type { ChannelState } from './channel.decider.ts';
 export { CHANNEL } from './channel.events.ts';
 export type { ChannelEvent } from './channel.events.ts';
 export { ChannelCommands } from './channels.commands.ts';
+export type { ChannelInteractions } from './channels.commands.ts';
 export { channelToCreate } from './channels.inputs.ts';
 export type { KnownUser, UserDirectory } from './channels.inputs.ts';
 export { channelFrame } from './channels.frames.ts';

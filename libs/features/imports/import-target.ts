@@ -77,7 +77,7 @@ export class ImportTarget {
     const context = this.#context(channelId);
     const result = await this.#patience.persist(async () => {
       const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one)));
-      const channel = await channelToCreate(context, { ...body, participants }, { users, channels: channels.queries });
+      const channel = await channelToCreate(context, { ...body, participants }, users);
       return channels.commands.create(context, channel);
     });
     if (!result.ok) return `refused: ${result.rejection.reason}`;

@@ -12,6 +12,7 @@ export { openBefore, openSequences } from './interactions.past.ts';
 export type { InteractionDirectory } from './interaction-directory.ts';
 export { interactionToPost, requirePlace } from './interactions.inputs.ts';
 export { interactionEventTypes, interactionLiveCommands } from './interactions.live.ts';
+export { interactionsOfChannel } from './interactions.of-channel.ts';
 export { interactionKeys } from './interactions.keys.ts';
 export { publicInteractionEvents } from './interactions.public.ts';
 export { interactionsProjection } from './interactions.projection.ts';

@@ -178,6 +178,17 @@ export function decideFail(state: InteractionContext, target: InteractionTarget,
   return accept({ type: 'InteractionFailed.v1', data: { sequence: target.sequence, reason } });
 }
 
+/** What a channel's incomplete interactions fail with when it is archived. */
+export const ARCHIVED_REASON = 'The channel was archived';
+
+/** Ends all incomplete interactions: nothing could end them in an archived channel. */
+export function decideEndings({ open }: InteractionsState): InteractionEvent[] {
+  return Object.values(open).map(({ sequence }) => ({
+    type: 'InteractionFailed.v1',
+    data: { sequence, reason: ARCHIVED_REASON },
+  }));
+}
+
 function isFull({ open }: InteractionsState, moreBytes: number, more = 1): boolean {
   const all = Object.values(open);
   if (all.length + more > MAX_OPEN) return true;

@@ -11,6 +11,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   answerOf,
   canonicalJson,
+  conflict,
   HttpError,
   idempotencyInFlight,
   unauthorized,
@@ -22,7 +23,14 @@ import type { LiveCaller, LiveCommandType } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { faultsOf } from './frames.schemas.ts';
-import type { Grant, ListenerAccess, LiveCommand, LiveCommandOutcome, LiveCommands } from './realtime.ports.ts';
+import type {
+  CommandingSession,
+  Grant,
+  ListenerAccess,
+  LiveCommand,
+  LiveCommandOutcome,
+  LiveCommands,
+} from './realtime.ports.ts';
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -83,7 +91,7 @@ export class FeatureLiveCommands implements LiveCommands {
     return [...this.#types.values()];
   }
 
-  async run(grant: Grant, command: LiveCommand, session: { readonly id: string }): Promise<LiveCommandOutcome> {
+  async run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<LiveCommandOutcome> {
     try {
       // As strict as a request over REST: the socket of a revoked key may be open for a moment longer.
       const admitted = this.#access.admit(grant);
@@ -95,7 +103,7 @@ export class FeatureLiveCommands implements LiveCommands {
     }
   }
 
-  #run(grant: Grant, command: LiveCommand, session: { readonly id: string }): Promise<StreamRevision | null> {
+  #run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<StreamRevision | null> {
     const type = this.#types.get(command.type);
     if (type === undefined) {
       const known = [...this.#types.keys()].join(', ');
@@ -103,7 +111,11 @@ export class FeatureLiveCommands implements LiveCommands {
     }
     if (!grant.scopes.includes('write')) throw new HttpError(403, 'forbidden', 'The API key lacks the scope write');
     const request = requestOf(type, grant, command, session);
-    if (!type.isDurable) return execute(request);
+    if (!type.isDurable) {
+      // Decided on what the socket knows, for no event is: what is durable is decided on the log.
+      if (session.isArchived === true) throw conflict('The channel is archived', 'archived');
+      return execute(request);
+    }
     const running = this.#running.get(request.commandId);
     if (running !== undefined) return running;
     const run = UUID.test(command.id) ? this.#once(request) : execute(request);
@@ -179,7 +191,7 @@ function requestOf(
   type: LiveCommandType,
   { organizationId, channelId, principalType, principalId, keyId, scopes }: Grant,
   { id, data }: LiveCommand,
-  session: { readonly id: string },
+  session: CommandingSession,
 ): Request {
   const fingerprint = createHash('sha256')
     .update(`${type.type}\n${canonicalJson(data)}`)

@@ -99,6 +99,13 @@ export type LiveCommandOutcome =
       readonly retryAfter?: number;
     };
 
+/** The socket that a command came over. */
+export interface CommandingSession {
+  readonly id: string;
+  /** Whether its channel is known to be archived. */
+  readonly isArchived?: boolean;
+}
+
 /**
  * Port: what a socket may ask to be done.
  *
@@ -106,7 +113,7 @@ export type LiveCommandOutcome =
  * or impossible just now. Does not throw, but for defects.
  */
 export interface LiveCommands {
-  run(grant: Grant, command: LiveCommand, session: { readonly id: string }): Promise<LiveCommandOutcome>;
+  run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<LiveCommandOutcome>;
 }
 
 /**

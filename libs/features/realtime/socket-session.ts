@@ -205,7 +205,10 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
     if (this.#node.isStopping)
       return { ok: false, code: 'stopping', detail: 'This process is stopping', retryAfter: 2 };
     try {
-      return await this.#node.commands.run(this.grant, command, { id: this.id });
+      return await this.#node.commands.run(this.grant, command, {
+        id: this.id,
+        isArchived: this.#channel?.isArchived === true,
+      });
     } catch (error) {
       this.#node.warn(error, 'a command failed');
       return { ok: false, code: 'internal', detail: 'Internal Server Error' };

@@ -1,4 +1,12 @@
-import { commandContext, notFound, notModified, openPage, sendJson, sendPage } from '#libs/platform/http/index.ts';
+import {
+  commandContext,
+  notFound,
+  notModified,
+  openPage,
+  readPast,
+  sendJson,
+  sendPage,
+} from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { ChannelCommands } from './channels.commands.ts';
@@ -77,7 +85,7 @@ function readRoutes(app: HttpApp, { queries }: ChannelRouteParts): void {
       const { as_of: asOf } = request.query;
       const found = await (asOf === undefined
         ? queries.channel(organizationId, id)
-        : queries.channelAt(organizationId, id, asOf));
+        : readPast(request, reply, () => queries.channelAt(organizationId, id, asOf)));
       if (found === null) throw notFound();
       // The revision is that of what is shown, so the tag names the same bytes whichever way they were asked for.
       if (notModified(request, reply, found.revision)) return reply;

@@ -3,7 +3,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { commandContext, notFound, openPage, sendJson, sendPage, setPosition } from '#libs/platform/http/index.ts';
+import {
+  commandContext,
+  notFound,
+  openPage,
+  readPast,
+  sendJson,
+  sendPage,
+  setPosition,
+} from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
@@ -67,11 +75,13 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
       const { as_of: asOf, include_incomplete: includeIncomplete } = request.query;
       const includeToolCallUpdates = request.query.include_tool_call_updates;
       const shown = { reader: readerOf(request.principal), includeIncomplete };
-      const found = await queries.at(organizationId, place.channelId, asOf, async (view) => {
-        const interaction = await queries.interaction(organizationId, place, shown, view);
-        if (interaction === null || !request.query.include_nested_interactions) return interaction;
-        return queries.nested(organizationId, place, interaction, { ...shown, includeToolCallUpdates }, view);
-      });
+      const read = () =>
+        queries.at(organizationId, place.channelId, asOf, async (view) => {
+          const interaction = await queries.interaction(organizationId, place, shown, view);
+          if (interaction === null || !request.query.include_nested_interactions) return interaction;
+          return queries.nested(organizationId, place, interaction, { ...shown, includeToolCallUpdates }, view);
+        });
+      const found = await (asOf === undefined ? read() : readPast(request, reply, read));
       if (found === null) throw notFound();
       return sendJson(reply, found);
     },
@@ -108,9 +118,11 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         includeToolCallUpdates: query.include_tool_call_updates,
       };
       const { organizationId } = request.principal;
-      const found = await queries.at(organizationId, id, query.as_of, (view) =>
-        queries.list(organizationId, id, filter, page, readerOf(request.principal), view),
-      );
+      const read = () =>
+        queries.at(organizationId, id, query.as_of, (view) =>
+          queries.list(organizationId, id, filter, page, readerOf(request.principal), view),
+        );
+      const found = await (query.as_of === undefined ? read() : readPast(request, reply, read));
       if (found === null) throw notFound();
       return sendPage(reply, found.items, page.meta(found));
     },

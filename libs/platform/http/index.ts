@@ -50,6 +50,7 @@
  * and its place in the OpenAPI document.
  */
 export { buildHttpServer } from './server.ts';
+export { readPast } from './past-reads.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, RateLimit } from './server-options.ts';
 export { mayActAs, mayNotActAs, requireMayActAs, UNAUTHENTICATED } from './acting-as.ts';
 export type { ActingAs, Caller } from './acting-as.ts';

@@ -6,6 +6,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
 import type { IdempotentRun } from './idempotency.ts';
+import type { PastReads } from './past-reads.ts';
 import { ifMatchOf } from './preconditions.ts';
 import type { TokenSigner } from './signed-token.ts';
 
@@ -13,6 +14,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Signs cursors and positions. */
     tokens: TokenSigner;
+    /** See `readPast`. */
+    pastReads: PastReads;
   }
   interface FastifyRequest {
     /** Who calls. Reading it on a route with `config.public` is a fault of ours, and throws. */

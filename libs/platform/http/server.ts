@@ -12,6 +12,7 @@ import { parseJsonBody } from './json-body.ts';
 import { KeyLookups } from './key-lookups.ts';
 import { openApiRoute, registerOpenApi } from './openapi.ts';
 import { operationRoutes } from './operations.ts';
+import { PastReads } from './past-reads.ts';
 import { createLimiters } from './rate-limits.ts';
 import type { Limiters } from './rate-limits.ts';
 import { headFault, refuseExpectation, requirePlainJson } from './request-head.ts';
@@ -138,6 +139,7 @@ function feed(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAfter }: Li
 
 function decorate(app: HttpApp, options: HttpServerOptions): void {
   app.decorate('tokens', createTokenSigner(options.tokenSecret));
+  app.decorate('pastReads', new PastReads(options));
   app.decorateRequest('authenticated', null);
   app.decorateRequest('idempotentRun', null);
   app.decorateRequest('ownTraceparent', null);

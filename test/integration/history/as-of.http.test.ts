@@ -198,3 +198,17 @@ describe('as_of', () => {
     }
   });
 });
+
+describe('many reads of the past at once', () => {
+  it('are 429 beyond what may wait for one organization, while reads of the present are answered', async () => {
+    const past = Array.from({ length: 60 }, () => listAt(2));
+    const present = Array.from({ length: 60 }, () => get(`/api/v1/channels/${channel}/interactions`));
+    const answers = await Promise.all(past);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(34);
+    expect(refused).toHaveLength(26);
+    expect(refused[0]).toMatchObject({ json: { code: 'rate_limited' }, headers: { 'retry-after': '1' } });
+    expect(new Set((await Promise.all(present)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await listAt(2)).status).toBe(200);
+  });
+});

@@ -167,11 +167,7 @@ export function composeFeatures(platform: Platform): Features {
   const { reader, projector } = models;
   const stores: CommandStores = { ...platform, projector };
   const options = commandOptions(platform);
-  const channelRunner = withPreconditions(
-    new CommandHandler(channelStream, stores, options),
-    // The ETag of a channel does not change with what is posted in it.
-    ({ channel }) => channel?.changedAt ?? null,
-  );
+  const channelRunner = runnerOfChannels(stores, options);
   const collections = new CollectionReader(platform.redis);
   const history = new HistoryReader(platform, projector, collections);
   const updates = new ToolCallUpdates(platform);
@@ -229,6 +225,14 @@ export function composeFeatures(platform: Platform): Features {
       ],
     }),
   };
+}
+
+/** Runs every command in a channel. The channel's ETag, which `If-Match` names, does not change with posts. */
+function runnerOfChannels(stores: CommandStores, options: CommandHandlerOptions) {
+  return withPreconditions(
+    new CommandHandler(channelStream, stores, options),
+    ({ channel }) => channel?.changedAt ?? null,
+  );
 }
 
 function composeRealtime(

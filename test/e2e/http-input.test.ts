@@ -86,7 +86,15 @@ describe('a body', () => {
       'value_error',
       ['body', 'meta_data'],
     ],
-    ['has a number beyond all numbers', '{"meta_data":{"n":1e999}}', 'finite_number', ['body', 'meta_data']],
+    ['has a number beyond all numbers', '{"meta_data":{"n":1e999}}', 'finite_number', ['body', 'meta_data', 'n']],
+    [
+      'has a number of too many digits',
+      '{"meta_data":{"n":9007199254740993}}',
+      'value_error',
+      ['body', 'meta_data', 'n'],
+    ],
+    ['has a zero with a sign', '{"meta_data":{"list":[0,-0]}}', 'value_error', ['body', 'meta_data', 'list', 1]],
+    ['has such a number where none is expected', '{"unknown":1e-400}', 'value_error', ['body', 'unknown']],
     [
       'names no such behaviour',
       json({ agent_invocation_behavior: 'never' }),

@@ -38,6 +38,7 @@ export function conversationOf(
     source_file: place.file,
     source_line: place.line,
     ...((typeof id === 'string' || typeof id === 'number') && { source_id: id }),
+    ...(JSON.isRawJSON(id) && { source_id: id.rawJSON }),
   };
   const described = tools === undefined ? [] : [{ tools }, { tools: JSON.stringify(tools) }, { tools_left_out: true }];
   const parsed = createChannelBody.safeParse({

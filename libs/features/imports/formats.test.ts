@@ -187,6 +187,16 @@ describe('exported lines', () => {
     ['content that the API refuses', JSON.stringify({ ...interaction, content: [{ type: 'smell' }] }), 'content.0'],
     ['what is never kept', JSON.stringify({ ...interaction, content_role: 'tool_call_update' }), 'tool-call updates'],
     ['a channel without a name', '{"id": "x", "channel_type": "chat"}', 'channel: name'],
+    [
+      'a number that would become another one',
+      JSON.stringify({ ...interaction, metadata: { a: [0] } }).replace('[0]', '[0,9007199254740993]'),
+      'metadata.a.1: Value error, the number cannot be represented exactly',
+    ],
+    [
+      'a zero that would lose its sign',
+      '{"id": "x", "channel_type": "chat", "meta_data": -0}',
+      'meta_data: Value error',
+    ],
   ])('refuse %s', (_, line, reason) => {
     const parse = () => parseParley(line, place);
     expect(parse).toThrow(BadInput);
@@ -233,6 +243,25 @@ describe('what all formats share', () => {
       const parsed = openai({ role: 'tool', tool_call_id: 'c', content });
       expect(parsed.messages[0]?.body.content).toMatchObject([{ tool_result: { output: JSON.stringify(rows) } }]);
     }
+  });
+
+  it('keeps as text what has a number that would become another one', () => {
+    const args = '{"id":12345678901234567890,"zero":[-0]}';
+    const call = (given: string) =>
+      `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":${given}}}]}]}`;
+    for (const given of [args, JSON.stringify(args)]) {
+      const [message] = parseOpenai(call(given), place).messages;
+      expect(message?.body.content).toMatchObject([{ tool_args: { arguments: args } }]);
+    }
+    const called = sharegpt({ from: 'function_call', value: `{"name":"f","arguments":${args}}` });
+    expect(called.messages[0]?.body.content).toMatchObject([{ tool_args: { arguments: args } }]);
+    const [large] = parseOpenai(call('12345678901234567890'), place).messages;
+    expect(large?.body.content).toMatchObject([{ tool_args: { arguments: '12345678901234567890' } }]);
+    const messages = '[{"role":"user","content":"hi","timestamp":1767225600.00000000001}]';
+    const line = `{"id":9007199254740993,"tools":[{"max":1e400}],"logprob":-0.0,"messages":${messages}}`;
+    const { channel, messages: said } = parseOpenai(line, place);
+    expect(channel.body.meta_data).toMatchObject({ source_id: '9007199254740993', tools: '[{"max":1e400}]' });
+    expect(said[0]?.body.metadata).toEqual({ source_time: '2026-01-01T00:00:00.000Z' });
   });
 
   it('keeps the tools of a conversation as text, or leaves them out, where a channel cannot hold them', () => {

@@ -117,6 +117,7 @@ const RFC_2822_TIME = /\d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC|[+-]\d{4})(?: \([
  * zone it is taken for UTC, so that it is the same wherever it is imported.
  */
 export function sourceTime(value: unknown): string | null {
+  if (JSON.isRawJSON(value)) return sourceTime(Number(value.rawJSON));
   if (typeof value === 'string' && !/^\d+(\.\d+)?$/.test(value)) return timeOfText(value.trim());
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = Number(value);
@@ -143,6 +144,8 @@ export function shortName(text: string, max = 80): string {
   return characters.length <= max ? line : `${characters.slice(0, max - 1).join('')}…`;
 }
 
+/** A copy of a JSON object; null for any other value, raw numbers included. */
 export function asObject(value: unknown): Record<string, unknown> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
+  return isObject ? { ...value } : null;
 }

@@ -4,6 +4,7 @@
  * new ones.
  */
 import { createChannelBody } from '#libs/features/channels/index.ts';
+import { locateRawNumbers, numberProblem } from '#libs/platform/http/index.ts';
 
 import { objectOfLine } from './conversation.ts';
 import { asObject, BadInput, checkedMessage, fitsAsMap } from './import.model.ts';
@@ -16,6 +17,8 @@ export type ParleyLine =
 /** @throws BadInput */
 export function parseParley(line: string, place: Place): ParleyLine {
   const source = objectOfLine(line);
+  const [raw] = locateRawNumbers(line, 1);
+  if (raw !== undefined) throw new BadInput(`${raw.loc.join('.')}: ${numberProblem(raw.number).msg}`);
   if ('content_role' in source) return interactionOf(source, place);
   if ('channel_type' in source && typeof source['id'] === 'string') {
     return { kind: 'channel', channel: channelOf(source, source['id'], place) };

@@ -1,5 +1,5 @@
 /** Builds the interactions of a conversation: a user's message opens a turn, what follows hangs below it. */
-import { BadInput, checkedMessage, fitsAsMap, sourceTime } from './import.model.ts';
+import { asObject, BadInput, checkedMessage, fitsAsMap, sourceTime } from './import.model.ts';
 import type { MessageDraft, Place } from './import.model.ts';
 import { parseSourceJson } from './source-json.ts';
 
@@ -106,7 +106,7 @@ function agentOf({ name }: About): object {
 
 /**
  * What a tool was given, or gave, as the map that the contract wants; text that is no map stays text, and a map
- * with more in it than the API takes becomes its text.
+ * that the API does not take (for its size, or for its numbers) becomes its text.
  */
 export function mapOf(value: unknown, member: string): Record<string, unknown> {
   const map = anyMapOf(value, member);
@@ -115,15 +115,13 @@ export function mapOf(value: unknown, member: string): Record<string, unknown> {
 }
 
 function anyMapOf(value: unknown, member: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  if (typeof value !== 'string') return { [member]: value ?? null };
+  if (typeof value !== 'string') return asObject(value) ?? { [member]: value ?? null };
   try {
-    const parsed = parseSourceJson(value);
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return { ...parsed };
+    return asObject(parseSourceJson(value)) ?? { [member]: value };
   } catch {
     // Models write such things; it is kept as they wrote it.
+    return { [member]: value };
   }
-  return { [member]: value };
 }
 
 /** @throws BadInput what is wrong with message `index`, by its number */

@@ -30,7 +30,7 @@ describe('frames of a client', () => {
     ['1.5', 'int_from_float', 'Input should be a valid integer, got a number with a fractional part'],
     ['"1e3"', 'int_type', 'Input should be a valid integer'],
     ['null', 'int_type', 'Input should be a valid integer'],
-    ['9223372036854775808', 'int_parsing_size', 'Unable to parse input string as an integer, exceeded maximum size'],
+    ['9223372036854776000', 'int_parsing_size', 'Unable to parse input string as an integer, exceeded maximum size'],
   ])('refuses to resume after %s', (after, type, msg) => {
     const refused = decode(`{"frame":"resume","after":${after}}`);
     expect(refused).toMatchObject({
@@ -93,10 +93,29 @@ describe('frames of a client', () => {
   it.each([
     ['', 'The frame is empty'],
     ['{"frame":', [{ type: 'json_invalid' }]],
-    ['{"frame":"command","id":"1","type":"t","data":{"__proto__":{}}}', [{ type: 'extra_forbidden' }]],
     [`{"frame":"command","id":"1","type":"t","data":${'['.repeat(200)}`, [{ type: 'json_invalid' }]],
   ])('refuses the text %j', (text, detail) => {
     expect(decode(text)).toMatchObject({ ok: false, code: 'invalid_json', detail });
+  });
+
+  it.each([
+    ['"data":{"__proto__":{}}', { type: 'extra_forbidden', loc: ['frame', 'data', '__proto__'] }],
+    ['"data":{"n":[9007199254740993]}', { type: 'value_error', loc: ['frame', 'data', 'n', 0] }],
+    ['"data":{"n":-0}', { type: 'value_error', loc: ['frame', 'data', 'n'] }],
+    ['"data":1e400', { type: 'finite_number', loc: ['frame', 'data'] }],
+  ])('refuses a command for a part of it, and names the command: %s', (member, error) => {
+    const frame = `{"frame":"command","id":"1","type":"t",${member}}`;
+    const refused = { ok: false, code: 'invalid_command', id: '1', detail: [error] };
+    expect(decode(frame)).toMatchObject(refused);
+    expect(decode(`\ufeff${frame}`)).toMatchObject(refused);
+  });
+
+  it('refuses to resume after a number that a double cannot hold', () => {
+    expect(decode('{"frame":"resume","after":9223372036854775808}')).toMatchObject({
+      ok: false,
+      code: 'invalid_resume',
+      detail: [{ type: 'value_error', loc: ['frame', 'after'] }],
+    });
   });
 
   it('refuses bytes that are no UTF-8', () => {

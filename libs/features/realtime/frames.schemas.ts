@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 
-import { parseInput, parseJsonBody, text, ValidationFailure } from '#libs/platform/http/index.ts';
+import { parseInput, parseJson, parseJsonBody, text, ValidationFailure } from '#libs/platform/http/index.ts';
 
 import { PROTOCOL } from './protocol.ts';
 
@@ -188,7 +188,7 @@ export function decodeClientFrame(bytes: Buffer): { ok: true; frame: ClientFrame
   try {
     value = parseJsonBody(bytes, 'frame');
   } catch (error) {
-    return { ok: false, code: 'invalid_json', detail: detailOf(error) };
+    return { ok: false, ...refusalOfText(bytes, error), detail: detailOf(error) };
   }
   if (value === undefined) return { ok: false, code: 'invalid_json', detail: 'The frame is empty' };
   try {
@@ -196,6 +196,14 @@ export function decodeClientFrame(bytes: Buffer): { ok: true; frame: ClientFrame
   } catch (error) {
     return { ok: false, ...refusalOf(value), detail: detailOf(error) };
   }
+}
+
+/** Of JSON that is refused for a part of it (a name, a number), the rest says which frame it is. */
+function refusalOfText(bytes: Buffer, error: unknown): Omit<FrameRefusal, 'detail'> {
+  if (!(error instanceof ValidationFailure) || error.errors.some(({ type }) => type === 'json_invalid')) {
+    return { code: 'invalid_json' };
+  }
+  return refusalOf(parseJson(new TextDecoder().decode(bytes)));
 }
 
 const ofKind = z.object({ frame: z.enum(['resume', 'command']), id: commandId.optional().catch(undefined) });

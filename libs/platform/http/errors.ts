@@ -146,7 +146,8 @@ export function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'none';
 }
 
-const MAX_ERRORS = 100;
+/** Errors that an answer lists at most. */
+export const MAX_ERRORS = 100;
 const MAX_INPUT_BYTES = 16 * 1024;
 
 /** Bounds what a hostile body can make us echo: 100 errors, 16 KiB for each `input`. */

@@ -72,6 +72,7 @@ export {
   ValidationFailure,
 } from './errors.ts';
 export { parseJsonBody } from './json-body.ts';
+export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';
 export { parseInput } from './validation/validator.ts';
 export { idempotencyInFlight } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';

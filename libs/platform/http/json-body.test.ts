@@ -46,6 +46,31 @@ test.each([
   expect(refusalOf(body).errors).toMatchObject([{ type: 'extra_forbidden', loc }]);
 });
 
+test.each([
+  ['{"a": {"b": [1, 9007199254740993]}}', ['body', 'a', 'b', 1], 'value_error', '9007199254740993'],
+  ['{"n": 12345678901234567890, "m": "1"}', ['body', 'n'], 'value_error', '12345678901234567890'],
+  ['{"n": -0}', ['body', 'n'], 'value_error', '-0'],
+  ['-0.0', ['body'], 'value_error', '-0.0'],
+  ['[0.1000000000000000055]', ['body', 0], 'value_error', '0.1000000000000000055'],
+  ['{"n": 1e400}', ['body', 'n'], 'finite_number', '1e400'],
+])('a number that a double does not carry back is refused, and shown as it was sent: %s', (body, loc, type, input) => {
+  const { errors } = refusalOf(body);
+  expect(errors).toMatchObject([{ type, loc }]);
+  expect(JSON.stringify(errors[0]?.input)).toBe(input);
+});
+
+test('all such numbers of a body are named by their places, up to 100', () => {
+  const { errors } = refusalOf(
+    '{"a": [{}, -0, ["]", 1e999]], "x\\ny\\u0041": {"b": {"-0": 1, "c": 9007199254740993}}}',
+  );
+  expect(errors.map(({ loc }) => loc)).toEqual([
+    ['body', 'a', 1],
+    ['body', 'a', 2, 1],
+    ['body', 'x\nyA', 'b', 'c'],
+  ]);
+  expect(refusalOf(`[${'-0,'.repeat(10_000)}0]`).errors).toHaveLength(100);
+});
+
 test.each(['{"constructor": "a builder"}', '{"prototype": 1}', '{"text": "__proto__ and \\u0041"}', '{"proto": {}}'])(
   'a name or text that only looks like it passes: %s',
   (body) => expect(parseJsonBody(Buffer.from(body))).toEqual(JSON.parse(body)),

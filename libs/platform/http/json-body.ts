@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { ValidationFailure } from './errors.ts';
+import { MAX_ERRORS, ValidationFailure } from './errors.ts';
 import type { InputPart } from './validation/issue-mapper.ts';
+import { locateRawNumbers, numberProblem, scanJson } from './validation/json-numbers.ts';
 import { syntaxFaultOf } from './validation/json-syntax.ts';
 import type { ValidationError } from './validation/pydantic-errors.ts';
 
@@ -10,15 +11,15 @@ const MAX_DEPTH = 100;
 /**
  * The body of a request, or another piece of input (`part`): parsed JSON, or `undefined` where it is empty.
  * @throws ValidationFailure 422 for bytes that are no UTF-8, malformed JSON, nesting beyond 100
- *   levels, and names that reach an object's prototype
+ *   levels, names that reach an object's prototype, and numbers that a double does not carry back
  */
 export function parseJsonBody(bytes: Buffer, part: InputPart = 'body'): unknown {
   if (bytes.length === 0) return undefined;
   if (!isUtf8(bytes)) throw jsonInvalid(part, { error: `The ${part} is not UTF-8`, position: 0 });
   const decoded = bytes.toString();
   const text = decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded;
-  const tooDeep = depthFault(text);
-  if (tooDeep !== undefined) throw jsonInvalid(part, { error: 'Nesting is too deep', position: tooDeep });
+  const { tooDeepAt, hasRawNumbers } = scanJson(text, MAX_DEPTH);
+  if (tooDeepAt !== undefined) throw jsonInvalid(part, { error: 'Nesting is too deep', position: tooDeepAt });
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -26,6 +27,7 @@ export function parseJsonBody(bytes: Buffer, part: InputPart = 'body'): unknown 
     throw jsonInvalid(part, syntaxFaultOf(text));
   }
   if (SUSPICIOUS.test(text)) refusePrototypeNames(part, value);
+  if (hasRawNumbers) throw numbersRefused(part, text);
   return value;
 }
 
@@ -35,21 +37,13 @@ function jsonInvalid(part: InputPart, { error, position }: { error: string; posi
   ]);
 }
 
-/** Where the nesting passes the limit, if it does. */
-function depthFault(text: string): number | undefined {
-  if (text.length <= MAX_DEPTH) return undefined;
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) inString = !inString;
-    else if (inString) at += code === 0x5c ? 1 : 0;
-    else if (code === 0x5b || code === 0x7b) {
-      depth += 1;
-      if (depth > MAX_DEPTH) return at;
-    } else if (code === 0x5d || code === 0x7d) depth -= 1;
-  }
-  return undefined;
+function numbersRefused(part: InputPart, text: string): ValidationFailure {
+  return new ValidationFailure(
+    locateRawNumbers(text, MAX_ERRORS).map(({ loc, number }) => {
+      const { type, msg, ctx } = numberProblem(number);
+      return { type, loc: [part, ...loc], msg, input: number, ...(ctx && { ctx }) };
+    }),
+  );
 }
 
 /** Escapes can spell any name, so they are looked into as well. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { jsonLimitProblem } from './json-limits.ts';
+import { parseJson } from './json-numbers.ts';
 
 const limits = { depth: 3, nodes: 5, bytes: 40 };
 const problem = (value: object) => jsonLimitProblem(value, limits)?.msg;
@@ -20,7 +21,8 @@ test('one level, one value or one byte more does not', () => {
 });
 
 test('what would come back from storage as something else is refused', () => {
-  expect(problem({ a: JSON.parse('1e999') })).toContain('finite');
+  expect(problem({ a: parseJson('1e999') })).toContain('finite');
+  expect(problem({ a: [parseJson('9007199254740993')] })).toContain('represented exactly');
   expect(problem({ a: '\ud800' })).toContain('unicode');
   expect(problem({ '\udfff': 1 })).toContain('unicode');
 });

@@ -1,4 +1,5 @@
 import { STRING_UNICODE, valueError } from './custom-issue.ts';
+import { numberProblem } from './json-numbers.ts';
 import type { PydanticError } from './pydantic-errors.ts';
 
 /** Bounds of a free JSON value. `depth` counts the outermost object as 1, `nodes` every value inside it. */
@@ -12,7 +13,7 @@ export interface JsonLimits {
 /**
  * What is wrong with a parsed JSON value, if anything. Walks without recursion and stops at the
  * first bound, so that its cost is bounded too. Also refuses what would not come back from storage
- * as it went in: numbers beyond a double (`1e999`) and half surrogate pairs.
+ * as it went in: raw numbers (see `parseJson`) and half surrogate pairs.
  */
 export function jsonLimitProblem(root: object, { depth, nodes, bytes }: JsonLimits): PydanticError | undefined {
   const pending: { value: unknown; level: number }[] = [{ value: root, level: 1 }];
@@ -22,8 +23,8 @@ export function jsonLimitProblem(root: object, { depth, nodes, bytes }: JsonLimi
     seen += 1;
     if (seen > nodes + 1) return valueError(`at most ${nodes} values are allowed`);
     if (typeof value === 'string' && !value.isWellFormed()) return STRING_UNICODE;
-    if (typeof value === 'number' && !Number.isFinite(value)) return FINITE_NUMBER;
     if (typeof value !== 'object' || value === null) continue;
+    if (JSON.isRawJSON(value)) return numberProblem(value);
     if (level > depth) return valueError(`at most ${depth} levels of nesting are allowed`);
     for (const name in value) {
       if (!Array.isArray(value) && !name.isWellFormed()) return STRING_UNICODE;
@@ -35,5 +36,3 @@ export function jsonLimitProblem(root: object, { depth, nodes, bytes }: JsonLimi
   if (Buffer.byteLength(JSON.stringify(root)) > bytes) return valueError(`at most ${bytes} bytes are allowed`);
   return undefined;
 }
-
-const FINITE_NUMBER: PydanticError = { type: 'finite_number', msg: 'Input should be a finite number' };

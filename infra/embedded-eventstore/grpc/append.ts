@@ -2,7 +2,7 @@
 import type { ServerReadableStream } from '@grpc/grpc-js';
 import type { AppendRequest, EventLog, ExpectedRevision, WriteOutcome } from '../log/event-log.ts';
 import { FieldReader } from '../wire/protobuf.ts';
-import { deadlinePassed, invalidArgument, streamDeleted } from './errors.ts';
+import { deadlinePassed, invalidArgument, stoppedBeforeAppend, streamDeleted } from './errors.ts';
 import { AppendReq, AppendResp, Empty } from './messages.ts';
 import { EventCollector, parseExpectedRevision, parseStreamName } from './proposed-event.ts';
 
@@ -10,10 +10,29 @@ const FIELD = { options: 1, proposedMessage: 2 } as const;
 
 type AppendCall = ServerReadableStream<Buffer, InstanceType<typeof AppendResp>>;
 
-/** @throws CallError, LogWriteError (rejects) */
-export async function append(log: EventLog, call: AppendCall): Promise<InstanceType<typeof AppendResp>> {
-  const request = await collect(call);
+/**
+ * @param stopping aborts when the server stops: what has not arrived whole is refused at once
+ * @throws CallError, LogWriteError (rejects)
+ */
+export async function append(
+  log: EventLog,
+  call: AppendCall,
+  stopping: AbortSignal,
+): Promise<InstanceType<typeof AppendResp>> {
+  const request = await unlessStopping(collect(call), stopping);
   return toResponse(request, await log.append(request));
+}
+
+async function unlessStopping<T>(work: Promise<T>, stopping: AbortSignal): Promise<T> {
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void => stopped.reject(stoppedBeforeAppend());
+  if (stopping.aborted) stop();
+  stopping.addEventListener('abort', stop);
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    stopping.removeEventListener('abort', stop);
+  }
 }
 
 async function collect(call: AppendCall): Promise<AppendRequest> {

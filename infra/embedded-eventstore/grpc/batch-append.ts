@@ -69,6 +69,10 @@ async function commit(
   error: unknown,
 ): Promise<Buffer> {
   if (!target) return batchFailure(correlationId, undefined, error ?? invalidArgument('An append needs options.'));
+  // As on a real server, a late append is late whatever else is wrong with it.
+  if (target.deadline !== undefined && target.deadline < Date.now()) {
+    return batchOutcome(correlationId, target, { kind: 'deadline-passed' });
+  }
   if (error !== undefined) return batchFailure(correlationId, target, error);
   try {
     const request: AppendRequest = { ...target, events: collector.events };

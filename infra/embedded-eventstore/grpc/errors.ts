@@ -6,8 +6,10 @@ import type { StatusObject } from '@grpc/grpc-js';
 import { LogWriteError } from '../log/event-log.ts';
 import type { ExpectedRevision } from '../log/event-log.ts';
 
-/** Limit of one append: data + metadata + twice the length of the type, over all its events. */
+/** Limit of one append: the data of all its events. EventStoreDB 23.10 counts neither metadata nor types. */
 export const MAX_APPEND_BYTES = 1024 * 1024;
+/** What is not counted has to be bounded, too. Each event must fit into a message of 17 MiB, the most that clients read. */
+export const MAX_RECORDS_BYTES = 16 * 1024 * 1024;
 
 /** An error on its way to the client; thrown inside handlers. */
 export class CallError extends Error {
@@ -79,9 +81,14 @@ export function writeFailed(reason: string): CallError {
   return new CallError(status.UNAVAILABLE, `The event store could not write to disk: ${reason}`);
 }
 
-/** Sent on every open call when the server stops. */
+/** Sent on every open stream when the server stops. */
 export function stopping(): CallError {
   return new CallError(status.CANCELLED, 'The event store is stopping.');
+}
+
+/** Sent when the server stops before an append has arrived whole: nothing of it is in the log. */
+export function stoppedBeforeAppend(): CallError {
+  return new CallError(status.UNAVAILABLE, 'The event store is stopping; the append had not arrived whole.');
 }
 
 /** Whatever was thrown, as a status. */

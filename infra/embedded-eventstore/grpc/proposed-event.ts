@@ -1,6 +1,12 @@
 // Proposed messages, identical in Append and BatchAppend, straight from their bytes.
 import { UUID } from './messages.ts';
-import { MAX_APPEND_BYTES, invalidArgument, maximumAppendSizeExceeded, requiredMetadataMissing } from './errors.ts';
+import {
+  MAX_APPEND_BYTES,
+  MAX_RECORDS_BYTES,
+  invalidArgument,
+  maximumAppendSizeExceeded,
+  requiredMetadataMissing,
+} from './errors.ts';
 import type { ExpectedRevision, ProposedEvent } from '../log/event-log.ts';
 import { FieldReader } from '../wire/protobuf.ts';
 
@@ -14,13 +20,18 @@ const NO_BYTES = Buffer.alloc(0);
 /** The events of one append while they arrive; refuses to grow past the limit. */
 export class EventCollector {
   readonly events: ProposedEvent[] = [];
-  #bytes = 0;
+  #dataBytes = 0;
+  #recordBytes = 0;
 
   /** Takes the bytes of one ProposedMessage. @throws CallError */
   add(bytes: Buffer): void {
     const event = parseProposedEvent(bytes);
-    this.#bytes += event.data.length + event.metadata.length + 2 * event.type.length;
-    if (this.#bytes > MAX_APPEND_BYTES) throw maximumAppendSizeExceeded();
+    this.#dataBytes += event.data.length;
+    if (this.#dataBytes > MAX_APPEND_BYTES) throw maximumAppendSizeExceeded();
+    this.#recordBytes += bytes.length;
+    if (this.#recordBytes > MAX_RECORDS_BYTES) {
+      throw invalidArgument(`An append must not exceed ${MAX_RECORDS_BYTES} bytes with its metadata.`);
+    }
     this.events.push(event);
   }
 }

@@ -3,6 +3,7 @@
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { DeleteReq, ReadReq, TombstoneReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { sendUnaryData, ServerReadableStream, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
+import { setMaxListeners } from 'node:events';
 import type { EventLog } from '../log/event-log.ts';
 import { append } from './append.ts';
 import { batchAppend } from './batch-append.ts';
@@ -26,6 +27,9 @@ const definition = {
 
 export function streamsService(log: EventLog): GrpcService {
   const openCalls = new OpenCalls();
+  const stop = new AbortController();
+  // One listener for each unary append under way.
+  setMaxListeners(0, stop.signal);
   const open = (call: ServerWritableStream<ReadReq, Buffer> | BatchCall): Outgoing => {
     const out = new Outgoing(call);
     openCalls.add(out);
@@ -41,7 +45,7 @@ export function streamsService(log: EventLog): GrpcService {
       append: (
         call: ServerReadableStream<Buffer, InstanceType<typeof AppendResp>>,
         callback: sendUnaryData<InstanceType<typeof AppendResp>>,
-      ) => void answer(append(log, call), callback),
+      ) => void answer(append(log, call, stop.signal), callback),
       batchAppend: (call: BatchCall) => batchAppend(log, call, open(call)),
       delete: (call: ServerUnaryCall<DeleteReq, unknown>, callback: sendUnaryData<InstanceType<typeof DeleteResp>>) => {
         void answer(deleteStream(log, call.request), callback);
@@ -53,6 +57,9 @@ export function streamsService(log: EventLog): GrpcService {
         void answer(tombstoneStream(log, call.request), callback);
       },
     },
-    stop: () => openCalls.failAll(stopping()),
+    stop: () => {
+      stop.abort();
+      openCalls.failAll(stopping());
+    },
   };
 }

@@ -5,6 +5,12 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CancelledError, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { ServerFeaturesClient } from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb.js';
+import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import { AppendReq } from '@eventstore/db-client/generated/streams_pb.js';
+import { ChannelCredentials, status } from '@grpc/grpc-js';
+import type { ServiceError } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CannotStartError, startEmbeddedEventStore, startEventStoreWorker } from '#infra/embedded-eventstore/index.ts';
 import { startThread } from '#infra/embedded-eventstore/worker.ts';
@@ -96,6 +102,29 @@ describe('in a thread', () => {
     const second = await startEventStoreWorker({ dataDir, port: first.port, insecure: true });
     expect(second.url).toBe(first.url);
     await second.stop();
+  });
+
+  test('it refuses an append that has not arrived whole when it stops, and writes nothing of it', async () => {
+    const store = await startEventStoreWorker({ dataDir, insecure: true });
+    const client = new StreamsClient(`127.0.0.1:${store.port}`, ChannelCredentials.createInsecure());
+    const ended = Promise.withResolvers<ServiceError | null>();
+    const append = client.append((error) => ended.resolve(error));
+    const target = new StreamIdentifier().setStreamName(Buffer.from('s'));
+    const options = new AppendReq.Options().setStreamIdentifier(target).setAny(new Empty());
+    append.write(new AppendReq().setOptions(options));
+    // The same connection: once this is answered, the server has the append.
+    await new Promise((resolve) =>
+      new ServerFeaturesClient('', ChannelCredentials.createInsecure(), {
+        channelOverride: client.getChannel(),
+      }).getSupportedMethods(new Empty(), resolve),
+    );
+    const stopped = store.stop();
+    expect(await ended.promise).toMatchObject({
+      code: status.UNAVAILABLE,
+      details: expect.stringContaining('stopping'),
+    });
+    client.close();
+    await stopped;
   });
 
   test.each([

@@ -1,7 +1,7 @@
-import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
+import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { startSharedEventStore } from '#test/support/event-store.ts';
@@ -104,7 +104,7 @@ test('missing and deleted streams read as empty', async () => {
   const [deleted, tombstoned] = [newStream(), newStream()];
   await store.append(deleted, NO_EVENTS, numberedEvents(1));
   await store.append(tombstoned, NO_EVENTS, numberedEvents(1));
-  const admin = EventStoreDBClient.connectionString(server.url);
+  const admin = connectClient(server.url);
   await admin.deleteStream(deleted, { expectedRevision: 'any' });
   await admin.tombstoneStream(tombstoned, { expectedRevision: 'any' });
   await admin.dispose();

@@ -208,20 +208,21 @@ describe('a user who listens', () => {
     return { participantId: String(participantId), keyId: String(key['id']), key: String(key['key']) };
   }
 
-  it('is sent away with 4503 when taken out of the channel, after the event that says so; the others stay', async () => {
+  it('is closed with 4010 when removed from the channel, after the event that says so, and may resume with a new ticket', async () => {
     const channelId = await stage.createChannel();
     const { key, participantId } = await newListener(channelId);
     const listeners = [one, other].map(({ api }) => stage.subscribe(channelId, { after: 0, at: api.withKey(key) }));
     const stays = stage.subscribe(channelId, { after: 0 });
     await Promise.all([...listeners, stays].map(isLive));
     await one.api.delete(`/api/v1/channels/${channelId}/participants/${participantId}`);
-    await eventually(() => listeners.every(({ session }) => session?.closed !== undefined));
+    await eventually(() => listeners.every(({ sessions }) => sessions[0]?.closed !== undefined));
     for (const listener of listeners) {
-      expect(listener.session?.closed?.code).toBe(4503);
+      expect(listener.sessions[0]?.closed?.code).toBe(4010);
       expect(eventsOf(listener).at(-1)).toMatchObject({ type: 'participant.left', seq: 3 });
     }
     await stage.post(channelId);
-    await eventually(() => stays.cursor === 4);
+    await eventually(() => [...listeners, stays].every(({ cursor }) => cursor === 4));
+    expect(listeners.map(({ sessions }) => sessions.length)).toEqual([2, 2]);
     expect(stays.sessions).toHaveLength(1);
   });
 

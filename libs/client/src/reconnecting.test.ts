@@ -4,9 +4,12 @@ import { pauseMs } from './backoff.ts';
 import { meaningOf } from './close-codes.ts';
 
 describe('after the end of a connection', () => {
-  it.each([1000, 1001, 1005, 1006, 1011, 1012, 4000, 4008, 4009, 4013, 4499])('%i: it is resumed', (code) => {
-    expect(meaningOf(code)).toBe('resume');
-  });
+  it.each([1000, 1001, 1005, 1006, 1011, 1012, 4000, 4008, 4009, 4010, 4013, 4014, 4499])(
+    '%i: it is resumed',
+    (code) => {
+      expect(meaningOf(code)).toBe('resume');
+    },
+  );
   it('1008: another ticket is fetched', () => {
     expect(meaningOf(1008)).toBe('new ticket');
   });

@@ -9,7 +9,8 @@ const AT_ONCE = 500;
 const GATHER_MS = 50;
 
 /**
- * Closes listeners whose grant no longer holds, and those of whom that cannot be known: they may come back when it can.
+ * Closes listeners whose key has ended, those of users who were removed from the channel, and those of whom it cannot
+ * be known; all but the first may reconnect with a new ticket.
  */
 export class AccessChecks {
   readonly #access: ListenerAccess;
@@ -48,7 +49,9 @@ export class AccessChecks {
         const grant = grants[index] ?? 'unknown';
         if (grant === 'lost') listener.close(CLOSE.accessLost, 'Access to the channel was lost');
         else if (grant === 'unknown') listener.close(CLOSE.unverified, 'Access to the channel could not be verified');
-        else if (grant.takesPart !== listener.grant.takesPart) {
+        else if (listener.grant.takesPart && !grant.takesPart) {
+          listener.close(CLOSE.removed, 'The user was removed from the channel');
+        } else if (grant.takesPart !== listener.grant.takesPart) {
           listener.grant = { ...listener.grant, takesPart: grant.takesPart };
         }
       }

@@ -69,8 +69,7 @@ export class KeyedListenerAccess implements ListenerAccess {
         const users = await once(channels, `${organizationId} ${channelId}`, () => this.#usersOf(grant));
         if (users === null) return grant;
         const takesPart = users.has(grant.principalId);
-        if (takesPart === grant.takesPart) return grant;
-        return takesPart ? { ...grant, takesPart } : 'lost';
+        return takesPart === grant.takesPart ? grant : { ...grant, takesPart };
       }),
     );
   }

@@ -37,6 +37,8 @@ export const CLOSE = {
   tooMany: 4008,
   /** The client does not read as fast as its channel speaks. */
   slow: 4009,
+  /** The user was removed from the channel. What the key may read has not changed: a new ticket decides. */
+  removed: 4010,
   /** No `pong` came. */
   noPong: 4013,
   /** The log could not be read for half a minute, so the key may have been revoked since. */
@@ -45,7 +47,7 @@ export const CLOSE = {
   protocol: 4500,
   /** The client asked for no version that the server speaks. */
   version: 4501,
-  /** The key was revoked, its user deactivated, or the user was removed from the channel. */
+  /** The key was revoked or has expired, or its user was deactivated. */
   accessLost: 4503,
   /** The channel is archived: nothing more will happen in it. */
   channelGone: 4504,

@@ -33,9 +33,9 @@ export interface Tickets {
 }
 
 /**
- * What a check found: the grant as it is now (a user may have joined the channel since); `lost` once the key is
- * revoked or expired, its user is deactivated, or a user who took part in the channel was removed from it; `unknown`
- * when the stores have not answered for so long that the key may have been revoked.
+ * What a check found: the grant as it is now (a user may have joined the channel since, or have been removed from it);
+ * `lost` once the key is revoked or expired, or its user is deactivated; `unknown` when the stores have not answered
+ * for so long that the key may have been revoked.
  */
 export type CheckedGrant = Grant | 'lost' | 'unknown';
 

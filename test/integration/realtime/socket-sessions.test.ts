@@ -159,7 +159,7 @@ it('one whose key cannot be verified is closed with 4014: it may come back', asy
   expect(await doubtful.closed).toBe(4014);
 });
 
-it('one that came to take part after it was opened is closed with 4503 when it is removed', async () => {
+it('one that came to take part after it was opened is closed with 4010 when it is removed', async () => {
   const { commands } = features.channels;
   const [userId, participantId] = [newId(), newId()];
   const member = await follow({ principalType: 'user', principalId: userId });
@@ -168,7 +168,7 @@ it('one that came to take part after it was opened is closed with 4503 when it i
   await commands.addParticipant(contextOf(organizationId, newId(), 1), channelId, { ...user, isOwner: false });
   await eventually(() => takingPart.has(userId));
   await commands.removeParticipant(contextOf(organizationId, newId(), 2), channelId, participantId);
-  expect(await member.closed).toBe(4503);
+  expect(await member.closed).toBe(4010);
 });
 
 it('a node that stops closes all with 1012, cuts who does not even read, and takes nobody in', async () => {

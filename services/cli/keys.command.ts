@@ -153,8 +153,6 @@ function refusal(rejection: KeyRejection, id: string): CliError {
   switch (rejection.reason) {
     case 'not_found':
       return new CliError(`the organization has no key ${id}; another organization is named with --organization`);
-    case 'changed_since':
-      return new CliError('somebody else changed the key at the same time; try again');
     case 'scope_not_held':
       return new CliError(`the scope ${rejection.scope} may not be granted`);
     case 'outlives_caller':

@@ -149,19 +149,6 @@ describe('revoking a key', () => {
     expect(decideRevoke(given(issued()), { organizationId: 'other' }, 'operator')).toEqual(refusal);
     expect(decideRevoke(given(), { organizationId }, 'operator')).toEqual(refusal);
   });
-
-  it('can depend on the revision that the caller has seen', () => {
-    const state = given(issued(), rotated('c'));
-    const ifMatch = (seen: number) => ({
-      organizationId,
-      ifMatch: { allows: (revision: number) => revision === seen },
-    });
-    expect(decideRevoke(state, ifMatch(0), 'operator')).toEqual({
-      ok: false,
-      rejection: { reason: 'changed_since', revision: 1 },
-    });
-    expect(decideRevoke(state, ifMatch(1), 'operator')).toMatchObject({ ok: true });
-  });
 });
 
 describe('a key that expires', () => {

@@ -22,7 +22,6 @@ export type KeyState = Key | 'withdrawn' | null;
 
 export type KeyRejection =
   | { readonly reason: 'not_found' }
-  | { readonly reason: 'changed_since'; readonly revision: StreamRevision }
   | { readonly reason: 'scope_not_held'; readonly scope: KeyScope }
   /** The new key would work longer than the key that creates it, which ends at `latest`. */
   | { readonly reason: 'outlives_caller'; readonly latest: Timestamp }
@@ -37,10 +36,9 @@ export type KeyRejection =
 
 type KeyDecision = Decision<KeyEvent, KeyRejection>;
 
-/** Whose key a command expects to find, and in which revision, if the caller cares. */
+/** Whose key a command expects to find. */
 export interface KeyTarget {
   readonly organizationId: EntityId;
-  readonly ifMatch?: { allows(revision: StreamRevision): boolean } | undefined;
 }
 
 /** The calling key, which manages only keys that are not stronger; or the operator of the installation. */
@@ -175,9 +173,6 @@ type Found = { readonly ok: true; readonly key: Key } | Refusal;
 function find(state: KeyState, target: KeyTarget): Found {
   if (state === null || state === 'withdrawn' || state.organizationId !== target.organizationId) {
     return refuse({ reason: 'not_found' });
-  }
-  if (target.ifMatch && !target.ifMatch.allows(state.changedAt)) {
-    return refuse({ reason: 'changed_since', revision: state.changedAt });
   }
   return { ok: true, key: state };
 }

@@ -3,12 +3,13 @@ import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import { CommandHandler } from '#libs/platform/commands/index.ts';
+import { CommandHandler, withPreconditions } from '#libs/platform/commands/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 import type {
   CommandContext,
   CommandHandlerOptions,
   CommandResult,
+  CommandRunner,
   CommandStores,
 } from '#libs/platform/commands/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
@@ -18,7 +19,7 @@ import { newKey } from './key-form.ts';
 import type { NewKey } from './key-form.ts';
 import { userProjection } from '#libs/features/users/index.ts';
 import { decideIssue, decideRevoke, decideRotate, decideWithdraw, expiryOfSuccessor, isActive } from './key.decider.ts';
-import type { Grantor, Key, KeyRejection, KeyState, KeyTarget } from './key.decider.ts';
+import type { Grantor, Key, KeyRejection, KeyState } from './key.decider.ts';
 import type { KeyEvent, KeyIssued } from './key.events.ts';
 import { keyProjection } from './keys.projection.ts';
 
@@ -35,24 +36,23 @@ export interface KeyDescription extends Pick<KeyIssued, 'name' | 'principal' | '
   readonly expiresAt: Timestamp | null;
 }
 
-type IfMatch = KeyTarget['ifMatch'];
-
 export interface RotateOptions {
   /** How long the old key works on; without it, until it is revoked. */
   readonly graceSeconds?: number | undefined;
   readonly expiresAt?: Timestamp | null | undefined;
   readonly grantor: Grantor;
-  readonly ifMatch?: IfMatch;
 }
 
 /** The commands of API keys. All of them throw the faults of `CommandHandler.handle`. */
 export class KeyCommands {
-  readonly #handler: CommandHandler<KeyState, KeyEvent>;
+  readonly #handler: CommandRunner<KeyState, KeyEvent>;
   readonly #store: CommandStores['store'];
   readonly #changes: KeyChangeAnnouncer;
 
   constructor(stores: CommandStores, changes: KeyChangeAnnouncer, options?: CommandHandlerOptions) {
-    this.#handler = new CommandHandler(keyProjection, stores, options);
+    this.#handler = withPreconditions(new CommandHandler(keyProjection, stores, options), (key) =>
+      key === null || key === 'withdrawn' ? null : key.changedAt,
+    );
     this.#store = stores.store;
     this.#changes = changes;
   }
@@ -76,7 +76,7 @@ export class KeyCommands {
    */
   async rotate(context: CommandContext, id: EntityId, options: RotateOptions): Promise<NewKeyResult> {
     const { at, organizationId } = context;
-    const { graceSeconds = null, grantor, ifMatch } = options;
+    const { graceSeconds = null, grantor } = options;
     const successor = newKey();
 
     // 1. Which keys of the chain do not work any more, and whether the successor would.
@@ -88,14 +88,10 @@ export class KeyCommands {
 
     // 2. The old key names its successor: from here on, no other one can be issued.
     const graceEndsAt = graceSeconds === null ? null : new Date(Date.parse(at) + graceSeconds * 1_000).toISOString();
-    const target = { organizationId, ifMatch };
     const { expiresAt } = options;
-    const rotation = { target, to: successor.id, graceEndsAt, expiresAt, at, grantor, inactive };
-    const old = asKey(
-      await this.#handler.handle(id, stepOf(context, `rotate to ${successor.id}`), (state) =>
-        decideRotate(state, rotation),
-      ),
-    );
+    const rotation = { target: { organizationId }, to: successor.id, graceEndsAt, expiresAt, at, grantor, inactive };
+    const step = { ...stepOf(context, `rotate to ${successor.id}`), ifMatch: context.ifMatch };
+    const old = asKey(await this.#handler.handle(id, step, (state) => decideRotate(state, rotation)));
     if (!old.ok) return old;
     await this.#changes.announce({ kind: 'changed', keyId: id });
 
@@ -110,9 +106,8 @@ export class KeyCommands {
   }
 
   /** @param by the calling key: one that lacks a scope of the key does not revoke it */
-  async revoke(context: CommandContext, id: EntityId, by: Grantor, ifMatch?: IfMatch): Promise<KeyResult> {
-    const target = { organizationId: context.organizationId, ifMatch };
-    const result = asKey(await this.#handler.handle(id, context, (state) => decideRevoke(state, target, by)));
+  async revoke(context: CommandContext, id: EntityId, by: Grantor): Promise<KeyResult> {
+    const result = asKey(await this.#handler.handle(id, context, (state) => decideRevoke(state, context, by)));
     if (result.ok) await this.#changes.announce({ kind: 'revoked', keyId: id });
     return result;
   }
@@ -159,17 +154,18 @@ export class KeyCommands {
 
   /** The state at the true end of the stream: a command that does nothing is decided there. */
   async #current(context: CommandContext, id: EntityId): Promise<KeyState> {
-    const result = await this.#handler.handle(id, context, () => accept());
+    const result = await this.#handler.handle(id, { ...context, ifMatch: undefined }, () => accept());
     return result.ok ? result.state : null;
   }
 }
 
 /**
  * One request may write to several streams, with a command id for each. It depends on the new key's id:
- * a repeated request makes another secret, hence other events, which must not pass for the first ones.
+ * a repeated request makes another secret, hence other events, which must not pass for the first ones. `If-Match`
+ * names the revision of one stream, so no step has it unless it is added.
  */
 function stepOf(context: CommandContext, step: string): CommandContext {
-  return { ...context, commandId: derivedId(context.commandId, step) };
+  return { ...context, commandId: derivedId(context.commandId, step), ifMatch: undefined };
 }
 
 function asKey(result: CommandResult<KeyState, KeyEvent, KeyRejection>): KeyResult {

@@ -1,15 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import { unreachable } from '#libs/kernel/decider.ts';
-import {
-  conflict,
-  etagOf,
-  forbidden,
-  notFound,
-  preconditionFailed,
-  sendJson,
-  setPosition,
-} from '#libs/platform/http/index.ts';
+import { conflict, etagOf, forbidden, notFound, sendJson, setPosition } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { KeyRejection } from './key.decider.ts';
@@ -49,8 +41,6 @@ function errorOf(rejection: KeyRejection): Error {
   switch (rejection.reason) {
     case 'not_found':
       return notFound();
-    case 'changed_since':
-      return preconditionFailed();
     case 'scope_not_held':
       return forbidden(
         `The API key lacks the scope ${rejection.scope}, so it cannot create, rotate or revoke a key that has it`,

@@ -6,7 +6,6 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
-  ifMatchOf,
   invalid,
   notFound,
   notModified,
@@ -152,7 +151,6 @@ function rotateRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
         graceSeconds: graceSeconds ?? undefined,
         expiresAt,
         grantor: request.principal,
-        ifMatch: ifMatchOf(request),
       });
       return sendNewKey(request, reply, result);
     },
@@ -176,11 +174,7 @@ function revokeRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
     },
     async (request, reply) => {
       const context = await targetContext(request, request.query.organization_id, organizations);
-      return sendKey(
-        request,
-        reply,
-        await commands.revoke(context, request.params.id, request.principal, ifMatchOf(request)),
-      );
+      return sendKey(request, reply, await commands.revoke(context, request.params.id, request.principal));
     },
   );
 }

@@ -58,8 +58,6 @@ export const conflict = (
   headers?: Record<string, string>,
   members?: Readonly<Record<string, unknown>>,
 ): HttpError => new HttpError(409, code, detail, headers, members);
-export const preconditionFailed = (detail = 'The entity has changed since the given ETag'): HttpError =>
-  new HttpError(412, 'precondition_failed', detail);
 export const tooManyRequests = (retryAfterSeconds: number): HttpError =>
   new HttpError(429, 'rate_limited', 'Too many requests', { 'retry-after': String(retryAfterSeconds) });
 

@@ -66,7 +66,6 @@ export {
   JSON_TYPE,
   invalid,
   notFound,
-  preconditionFailed,
   tooManyRequests,
   unauthorized,
   ValidationFailure,
@@ -80,7 +79,7 @@ export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageRequest } from './paging.ts';
 export { positionOf, setPosition } from './position.ts';
 export type { Position, PositionWaiter } from './position.ts';
-export { etagOf, ifMatchOf, notModified, refuseIfMatch } from './preconditions.ts';
+export { etagOf, notModified, refuseIfMatch } from './preconditions.ts';
 export type { IfMatch } from './preconditions.ts';
 export { commandContext, commandIdOf } from './request-context.ts';
 export { sendJson, sendPage } from './replies.ts';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 
-import { preconditionFailed } from './errors.ts';
+import { HttpError } from './errors.ts';
 
 /** The strong entity tag of an entity at a stream revision: `"12"`. */
 export function etagOf(revision: number): string {
@@ -32,7 +32,9 @@ export function ifMatchOf(request: FastifyRequest): IfMatch | undefined {
  * @throws HttpError 412 for any `If-Match`
  */
 export function refuseIfMatch(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
-  if (request.headers['if-match'] !== undefined) throw preconditionFailed('There is no ETag that If-Match could name');
+  if (request.headers['if-match'] !== undefined) {
+    throw new HttpError(412, 'precondition_failed', 'There is no ETag that If-Match could name');
+  }
   done();
 }
 

@@ -1,6 +1,7 @@
 /** A server with a few routes of no noun, to see the edge by itself: over real sockets, with real keys. */
 import { z } from 'zod';
-import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import {
   buildHttpServer,
   commandContext,
@@ -9,14 +10,12 @@ import {
   digestOf,
   etagOf,
   idParam,
-  ifMatchOf,
   jsonMap,
   notFound,
   notModified,
   openPage,
   pageMetaSchema,
   pageQuery,
-  preconditionFailed,
   queryBoolean,
   sendJson,
   sendPage,
@@ -115,8 +114,8 @@ function declareThings(app: HttpApp, commands: string[]): void {
     );
   });
   app.patch('/things/:id', { ...write, schema: { params, body, response: { 200: thing } } }, async (request, reply) => {
-    if (ifMatchOf(request)?.allows(REVISION) === false) throw preconditionFailed();
-    const { commandId, traceparent } = commandContext(request);
+    const { commandId, traceparent, ifMatch } = commandContext(request);
+    if (ifMatch?.allows(streamRevision(REVISION)) === false) throw new Fault('precondition_failed', 'It has changed');
     commands.push(commandId);
     setPosition(request, reply, { stream: 'thing-one', revision: REVISION + 1 });
     void reply.header('etag', etagOf(REVISION + 1));

@@ -148,6 +148,17 @@ describe('If-Match', () => {
     expect(await answersUnder(etag, [post])).toEqual(refused([post]));
   });
 
+  it('of a rotation is the ETag of the key that is rotated, whatever other keys it changes', async () => {
+    const etag = async () => String((await call({ method: 'GET', url: `/api/v1/keys/${key}` })).headers['etag']);
+    const rotation: Change = { operation: 'rotateKey', method: 'POST', url: `/api/v1/keys/${key}/rotate`, body: {} };
+    const first = await etag();
+    expect(await answersUnder(first, [rotation])).toEqual([{ operation: 'rotateKey', status: 200 }]);
+    expect(await answersUnder(first, [rotation])).toEqual([{ operation: 'rotateKey', status: 409 }]);
+    const revocation: Change = { operation: 'revokeKey', method: 'POST', url: `/api/v1/keys/${key}/revoke` };
+    expect(await answersUnder(first, [revocation])).toEqual(refused([revocation]));
+    expect(await answersUnder(await etag(), [revocation])).toEqual([{ operation: 'revokeKey', status: 200 }]);
+  });
+
   it('comes after what the request would be refused for without it', async () => {
     const missing = `/api/v1/channels/01900000-0000-7000-8000-000000000000/interactions`;
     const wrong = { content: text, parent_span_id: 'no-such-span' };

@@ -25,9 +25,9 @@ export async function refuseLostLog({ store, feed, redis }: CheckedStores): Prom
   const head = await feed.head();
   throw new StartRefusal(
     `the log lacks events that the read models hold: event ${missing.revision} of ${missing.stream} ` +
-      `(position ${missing.position}) is not in it, ${head === null ? 'it is empty' : `it ends at ${encodePosition(head)}`}. ` +
-      'The log was lost, set back, or replaced by another one. Either restore it: put back its files, or a backup ' +
-      '("Backup and restore" in docs/operations.md). Or go on without the lost events: ' +
+      `(position ${missing.position}) is not in it; the log ${head === null ? 'is empty' : `ends at ${encodePosition(head)}`}. ` +
+      'It was lost, set back, or replaced by another one. Either restore it: put back its files, or a backup ' +
+      '("Backup and restore" in docs/operations.md). Or continue without the lost events: ' +
       `\`npx parley rebuild ${ACCEPT_OPTION}\` drops the read models and builds them from the log as it is now`,
   );
 }

@@ -1,6 +1,7 @@
 // The server in the current thread: data folder, log, services, port.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { once } from 'node:events';
+import { chmodSync } from 'node:fs';
 import { createServer as createProbe } from 'node:net';
 import { join } from 'node:path';
 import { CannotStartError, DATA_FILE, damagedLog, holdDataFolder } from './data-folder.ts';
@@ -51,6 +52,8 @@ export async function startEmbeddedEventStore(options: EventStoreOptions): Promi
   try {
     log = openLog(dataDir);
     const credentials = insecure ? undefined : credentialsOf(dataDir);
+    // Otherwise others could read the events without asking the server: the folder need not be a private one.
+    if (credentials) chmodSync(join(dataDir, DATA_FILE), 0o600);
     const services = servicesOf(log, credentials);
     const server = createServer(services);
     const bound = await bind(server, host, port);

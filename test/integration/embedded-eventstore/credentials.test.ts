@@ -43,11 +43,12 @@ async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
 
 const withCredentials = (credentials: string): string => store.url.replace(/\/\/.*@/, `//${credentials}`);
 
-test('they are generated once, in a file of the folder that only its owner can read', async () => {
+test('they are generated once, in a file that only its owner can read, like that of the events', async () => {
   const content = await readFile(join(dataDir, 'credentials'), 'utf8');
   expect(content).toMatch(/^parley:[0-9a-f]{48}\n$/);
   expect(store.url).toBe(`esdb://${content.trim()}@127.0.0.1:${store.port}?tls=false`);
   expect((await stat(join(dataDir, 'credentials'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(dataDir, 'events.mdb'))).mode & 0o777).toBe(0o600);
 
   const { url, port } = store;
   await store.stop();

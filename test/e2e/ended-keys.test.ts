@@ -214,15 +214,19 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('a key that has 
 
   afterAll(() => stage?.stop(), 60_000);
 
-  it('is let in nowhere, whatever fails: at no gateway and over no socket', async () => {
-    for (let number = 0; number < ROUNDS; number++) {
-      await round(number);
-      await stage.ready();
-    }
-    await Promise.all(stage.running);
-    // A check of open sockets, which needs no announcement, comes three times a minute.
-    await Promise.all(sockets.map(({ closed }) => closed));
-    expect(acceptedTooLate(uses)).toEqual([]);
-    expect(uses.filter(({ accepted }) => !accepted).length).toBeGreaterThan(ROUNDS * 30);
-  }, TIMEOUT_MS);
+  it(
+    'is let in nowhere, whatever fails: at no gateway and over no socket',
+    async () => {
+      for (let number = 0; number < ROUNDS; number++) {
+        await round(number);
+        await stage.ready();
+      }
+      await Promise.all(stage.running);
+      // A check of open sockets, which needs no announcement, comes three times a minute.
+      await Promise.all(sockets.map(({ closed }) => closed));
+      expect(acceptedTooLate(uses)).toEqual([]);
+      expect(uses.filter(({ accepted }) => !accepted).length).toBeGreaterThan(ROUNDS * 30);
+    },
+    TIMEOUT_MS,
+  );
 });

@@ -59,8 +59,8 @@ export function appendError(error: unknown): Error {
   return outcomeUnknown(error);
 }
 
-/** Answers by which the server itself does not say whether it has written. */
-function isIndefinite(error: unknown): boolean {
+/** Answers by which the server itself does not say whether it has written, such as those of a full disk. */
+export function isIndefinite(error: unknown): boolean {
   return error instanceof UnknownError || error instanceof DeadlineExceededError;
 }
 

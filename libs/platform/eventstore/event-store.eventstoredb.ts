@@ -3,7 +3,7 @@ import type { AppendResult as ClientAppendResult, EventData, ResolvedEvent } fro
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts';
-import { appendError, isConflict, isMissingStream, readFault } from './client-errors.ts';
+import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
 import { within } from './deadline.ts';
 import { EventPull } from './event-pull.ts';
@@ -24,6 +24,9 @@ const READ_AHEAD = 256;
 /** Bytes of appends without an answer, beyond which further ones are turned away at once. */
 const MAX_UNANSWERED_BYTES = 64 * 1024 * 1024;
 
+/** Without appends, nothing shows that the server takes them again. */
+const REMEMBER_FAILURE_MS = 30_000;
+
 const utf8 = new TextEncoder();
 
 /**
@@ -35,6 +38,8 @@ const utf8 = new TextEncoder();
 export class EventStoreDbStore implements EventStore {
   readonly #connection: EventStoreConnection;
   #unansweredBytes = 0;
+  /** When the server last answered that an append failed; null after one that succeeded. */
+  #appendFailedAtMs: number | null = null;
 
   constructor(connection: EventStoreConnection) {
     this.#connection = connection;
@@ -65,9 +70,12 @@ export class EventStoreDbStore implements EventStore {
         proposed.map(({ event }) => event),
         { expectedRevision: toExpected(expectedRevision), deadline: remainingMs + CLOCK_TOLERANCE_MS },
       );
-      return toAppended(await within(remainingMs, this.#connection.unanswered(appended), () => outcomeUnknown()));
+      const result = await within(remainingMs, this.#connection.unanswered(appended), () => outcomeUnknown());
+      this.#appendFailedAtMs = null;
+      return toAppended(result);
     } catch (error) {
       if (isConflict(error)) return { kind: 'conflict' };
+      if (isIndefinite(error)) this.#appendFailedAtMs = performance.now();
       throw appendError(error);
     } finally {
       this.#unansweredBytes -= bytes;
@@ -109,6 +117,8 @@ export class EventStoreDbStore implements EventStore {
 
   async ping(): Promise<void> {
     await readLastPosition(this.#connection);
+    if (this.#appendFailedAtMs === null || performance.now() - this.#appendFailedAtMs > REMEMBER_FAILURE_MS) return;
+    throw new Fault('store_unavailable', 'The event store answers, but appends fail', { retryAfterSeconds: 2 });
   }
 
   async close(): Promise<void> {

@@ -66,7 +66,10 @@ export interface EventStore {
   /** Missing and deleted streams read as empty. `deadlineMs` bounds the wait for each next event. */
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEvent>;
 
-  /** One cheap round trip that proves the server answers. */
+  /**
+   * One cheap round trip that proves the server answers. Rejects as well for 30 seconds after the server answered an
+   * append with a failure of its own, such as a full disk, unless another append has succeeded since.
+   */
   ping(): Promise<void>;
 
   close(): Promise<void>;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 
+import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
@@ -82,8 +83,13 @@ function eventStoreProbe(store: EventStore): ReadinessProbe {
   return {
     name: 'event_store',
     async check() {
-      await store.ping();
-      return { ok: true };
+      try {
+        await store.ping();
+        return { ok: true };
+      } catch (error) {
+        if (error instanceof Fault) return { ok: false, detail: { reason: error.message } };
+        throw error;
+      }
     },
   };
 }

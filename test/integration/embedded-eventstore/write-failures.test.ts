@@ -1,10 +1,15 @@
 // What happens when the disk takes no more. A limit on the size of files stands
 // in for a full disk: the same call fails at the same place.
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDBClient, UnavailableError, UnknownError, jsonEvent } from '@eventstore/db-client';
+import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { streamRevision } from '#libs/kernel/event.ts';
+import { openPlatform } from '#libs/platform/runtime/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { startStoreProcess } from './event-store-process.ts';
 import type { StoreProcess } from './event-store-process.ts';
 
@@ -78,4 +83,32 @@ test('after a failed append smaller ones still succeed, at the right revision', 
   const result = await client.appendToStream('large', jsonEvent({ type: 'small', data: {} }));
   expect(result.nextExpectedRevision).toBe(BigInt(count));
   expect(await countOf('large')).toBe(count + 1);
+});
+
+test('the health of a process says that appends fail, until one succeeds again', async () => {
+  const platform = openPlatform({
+    eventstoreUrl: store.url,
+    redisUrl: 'redis://127.0.0.1:1',
+    log: pino({ level: 'silent' }),
+    metrics: createMetrics({ processMetrics: false }),
+    tokenSecret: 'a secret of this test only',
+  });
+  const health = () => platform.probes.find(({ name }) => name === 'event_store')?.check();
+  const append = (padding: string, revision: number) => {
+    const metadata = { organizationId: 'o', actor: { type: 'system' as const, id: 't' }, commandId: randomUUID() };
+    const event = { id: randomUUID(), type: 'some', data: { padding }, metadata: metadata as never };
+    return platform.store.append('some', streamRevision(revision), [event]);
+  };
+  try {
+    let revision = -1;
+    const full = async (): Promise<void> => {
+      for (; revision < 100; revision++) await append('x'.repeat(500_000), revision);
+    };
+    await expect(full()).rejects.toMatchObject({ code: 'outcome_unknown' });
+    expect(await health()).toEqual({ ok: false, detail: { reason: 'The event store answers, but appends fail' } });
+    expect(await append('small', revision)).toMatchObject({ kind: 'appended' });
+    expect(await health()).toEqual({ ok: true });
+  } finally {
+    await platform.close();
+  }
 });

@@ -4,11 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { access, constants, mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { access, constants, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import { tryLock, type FolderLock } from './folder-lock.ts';
+import { makeFolder } from './make-folder.ts';
 import { readRunFile, removeRunFile, writeRunFile, type RunFile } from './run-file.ts';
 
 /** Raised when older versions of Parley could not work with the folder any more. */
@@ -16,6 +17,8 @@ export const DATA_FORMAT = 1;
 
 const MARKER = 'parley.json';
 const LOCK = 'parley.lock';
+/** What the first start writes takes a tenth of it. */
+const ROOM_BYTES = 1024 * 1024;
 /** What file managers, volumes and git put into a folder that counts as empty nevertheless. */
 const NOBODYS = new Set(['.DS_Store', '.gitkeep', '.gitignore', 'lost+found']);
 
@@ -45,6 +48,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const path = resolve(dataDir);
   await makeWritable(path);
   await refuseForeign(path);
+  await requireRoom(path);
   const lock = await lockFolder(path);
   try {
     const { instanceId } = (await readMarker(path)) ?? (await createMarker(path));
@@ -84,19 +88,42 @@ export async function findRunning(dataDir: string): Promise<RunFile | undefined>
  * @throws StartRefusal when `from` is no data folder of Parley's
  */
 export async function copyIdentity(from: string, to: string): Promise<void> {
-  const found = await readMarker(resolve(from));
-  if (found === undefined) throw new StartRefusal(`${resolve(from)} is no data folder of Parley's`);
-  await writeMarker(resolve(to), found);
+  await writeMarker(resolve(to), await requireDataFolder(from));
+}
+
+/** @throws StartRefusal when `path` is no data folder of Parley's */
+export async function requireDataFolder(path: string): Promise<Marker> {
+  const found = await readMarker(resolve(path));
+  if (found !== undefined) return found;
+  throw new StartRefusal(`${resolve(path)} is no data folder of Parley's; name another with DATA_DIR=…`);
 }
 
 async function makeWritable(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    makeFolder(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'it, or a folder above it, is a file' : `no access (${code})`;
     throw new StartRefusal(`the data folder ${path} cannot be used: ${why}; choose another with DATA_DIR=…`);
+  }
+}
+
+/**
+ * On a full disk, each part would fail in its own way, and some of them late. Written, not computed from free blocks,
+ * because quotas and limits on the size of files have the same effect.
+ */
+async function requireRoom(path: string): Promise<void> {
+  const file = join(path, `${LOCK}.room`);
+  try {
+    await writeFile(file, Buffer.alloc(ROOM_BYTES));
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new StartRefusal(
+      `the disk of the data folder ${path} is full or takes no writes (${code}): make room, at least 1 MiB, and start again`,
+    );
+  } finally {
+    await rm(file, { force: true });
   }
 }
 

@@ -1,3 +1,11 @@
-export { copyIdentity, DATA_FORMAT, findRunning, openDataFolder, type DataFolder } from './data-folder.ts';
+export {
+  copyIdentity,
+  DATA_FORMAT,
+  findRunning,
+  openDataFolder,
+  requireDataFolder,
+  type DataFolder,
+} from './data-folder.ts';
+export { makeFolder } from './make-folder.ts';
 export { type RunFile } from './run-file.ts';
 export { makeTemporaryFolder, type TemporaryFolder } from './temporary-folder.ts';

@@ -1,8 +1,8 @@
 // The folder of one event store, held by one process at a time. The lock is a
 // file lock of the operating system (taken through SQLite, which Node brings
 // along): it dies with its process, however that ends.
-import { mkdirSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 const LOCK_FILE = 'lock.sqlite';
@@ -35,7 +35,10 @@ export function holdDataFolder(path: string): DataFolder {
 
 function prepare(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    // Not `recursive`, which never returns below `/proc`.
+    const missing: string[] = [];
+    for (let folder = resolve(path); !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
+    for (const folder of missing) mkdirSync(folder, { mode: 0o700 });
     const names = readdirSync(path);
     if (names.length === 0 || names.includes(DATA_FILE) || names.includes(LOCK_FILE)) return;
   } catch (error) {

@@ -20,12 +20,14 @@ const saved = z.object({
 const NAMESPACE = '6a0c9f0e-0d3b-5c55-8f0c-2b1c9d3f6e11';
 
 export class ProgressFile {
+  readonly #dataDir: string;
   readonly #folder: string;
   readonly #path: string;
   readonly #fingerprint: string;
 
   /** @param identity of the import: the source, the organization and the stores that it goes to */
   constructor(dataDir: string, identity: readonly string[], fingerprint: string) {
+    this.#dataDir = dataDir;
     this.#folder = join(dataDir, 'imports');
     this.#path = join(this.#folder, `${derivedId(NAMESPACE, identity.join('\n'))}.json`);
     this.#fingerprint = fingerprint;
@@ -43,7 +45,9 @@ export class ProgressFile {
 
   /** Whole or not at all. */
   async save({ mark, counts }: ImportProgress): Promise<void> {
-    await mkdir(this.#folder, { recursive: true });
+    // Not `recursive`, which never returns below `/proc`.
+    await mkdir(this.#dataDir).catch(() => undefined);
+    await mkdir(this.#folder).catch(() => undefined);
     const next = `${this.#path}.next`;
     await writeFile(next, `${JSON.stringify({ fingerprint: this.#fingerprint, mark, counts })}\n`);
     await rename(next, this.#path);

@@ -45,6 +45,16 @@ describe('data folder', () => {
     await expect(stat(join(path, 'parley.lock'))).rejects.toThrow('ENOENT');
   });
 
+  it('refuses a path where no folder can be made', async () => {
+    const file = join(parent, 'file');
+    await writeFile(file, '');
+    await expect(openDataFolder(file)).rejects.toThrow(/cannot be used: it, or a folder above it, is a file/);
+    await expect(openDataFolder(join(file, 'data'))).rejects.toThrow(/it, or a folder above it, is a file/);
+    // `mkdir` says ENOENT there although the parent exists.
+    await expect(openDataFolder('/proc/x')).rejects.toThrow(/cannot be used: no access \(ENOENT\)/);
+    await expect(openDataFolder('/proc/x/y')).rejects.toThrow(/cannot be used: no access \(ENOENT\)/);
+  });
+
   it('takes a folder that holds nothing but a placeholder', async () => {
     await mkdir(path);
     await writeFile(join(path, '.gitkeep'), '');

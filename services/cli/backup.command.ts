@@ -1,9 +1,9 @@
-import { mkdir, readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readdir, realpath } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 
 import { Command } from 'commander';
 
-import { copyIdentity } from '#infra/data-folder/index.ts';
+import { copyIdentity, makeFolder, requireDataFolder } from '#infra/data-folder/index.ts';
 import { backUpEventStore } from '#infra/embedded-eventstore/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
@@ -27,6 +27,8 @@ async function run(parts: CliParts, folder: string, options: OutputOptions): Pro
     throw new CliError('EVENTSTORE_URL names an event store of its own: back that up with its own means');
   }
   const target = resolve(folder);
+  await requireDataFolder(dataDir);
+  await refuseInside(dataDir, target);
   await takeEmpty(target);
   const startedAt = performance.now();
   // The log first: a folder without the rest is no data folder, and nobody starts on half a copy.
@@ -39,9 +41,29 @@ async function run(parts: CliParts, folder: string, options: OutputOptions): Pro
   });
 }
 
+/** A backup below the data folder would be lost with it. */
+async function refuseInside(dataDir: string, target: string): Promise<void> {
+  const source = await realpath(dataDir);
+  // The nearest folder that exists: links decide where the target really is.
+  let above = target;
+  let found = await realPathOf(above);
+  while (found === null) found = await realPathOf((above = dirname(above)));
+  const inside = relative(source, found);
+  if (inside === '' || !(inside === '..' || inside.startsWith(`..${sep}`))) {
+    throw new CliError(`${target} is inside the data folder ${source}: name a folder outside of it`);
+  }
+}
+
+function realPathOf(path: string): Promise<string | null> {
+  return realpath(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw new CliError(`${path} cannot be used: ${error.message}`);
+  });
+}
+
 async function takeEmpty(target: string): Promise<void> {
   try {
-    await mkdir(target, { recursive: true, mode: 0o700 });
+    makeFolder(target);
     if ((await readdir(target)).length === 0) return;
   } catch (error) {
     throw new CliError(`${target} cannot be used: ${messageOf(error)}`);

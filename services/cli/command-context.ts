@@ -65,6 +65,20 @@ export function operatorContext(organizationId: EntityId): CommandContext {
 }
 
 /**
+ * The name of what is to be created, which may be given as an argument or as an option.
+ *
+ * @throws CliError when it is given neither way, or both ways with different values
+ */
+export function nameOf(argument: string | undefined, option: string | undefined, flag: string): string {
+  if (argument !== undefined && option !== undefined && argument !== option) {
+    throw new CliError(`two names are given, ${argument} and ${option}`);
+  }
+  const name = argument ?? option;
+  if (name === undefined) throw new CliError(`a name is missing; give it with ${flag}`);
+  return name;
+}
+
+/**
  * Checks what was typed by the very schema that the API checks requests with.
  *
  * @throws CliError that names the first thing that is wrong

@@ -7,7 +7,7 @@ import {
 import type { Organization, OrganizationRejection } from '#libs/features/organizations/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { allPages, checked, operatorContext, printOne, printRows, withSession } from './command-context.ts';
+import { allPages, checked, nameOf, operatorContext, printOne, printRows, withSession } from './command-context.ts';
 import type { CliParts, OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
 import type { Row } from './output.ts';
@@ -26,11 +26,14 @@ export function organizationsCommand(parts: CliParts): Command {
   const command = new Command('organizations').description('Create and change organizations, the tenants');
 
   command
-    .command('create <name>')
+    .command('create [name]')
     .description('Create an organization')
+    .option('--name <name>', 'the name, if it is not given as the argument')
     .option('--application <application>', APPLICATION)
     .option('--json', 'print JSON')
-    .action((name: string, options: ChangeOptions) => create(parts, name, options));
+    .action((name: string | undefined, options: ChangeOptions) =>
+      create(parts, nameOf(name, options.name, '--name'), options),
+    );
 
   command
     .command('list')

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { VERSION } from '#services/version.ts';
 import { backupCommand } from './backup.command.ts';
 import type { CliParts } from './command-context.ts';
 import { configCommand } from './config.command.ts';
@@ -17,6 +18,7 @@ export function parleyProgram(parts: CliParts): Command {
     .description(
       'Runs Parley, and administers it: the one that runs on DATA_DIR, the stores that EVENTSTORE_URL and REDIS_URL name, or, when nothing runs, the data folder itself.',
     )
+    .version(VERSION)
     .commandsGroup('Administration:')
     .addCommand(organizationsCommand(parts))
     .addCommand(usersCommand(parts))

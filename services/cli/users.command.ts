@@ -3,7 +3,16 @@ import { createUserBody, updateUserBody, userResource } from '#libs/features/use
 import type { UserResult } from '#libs/features/users/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { newId } from '#libs/kernel/ids.ts';
-import { allPages, checked, operatorContext, printOne, printRows, rowOf, withSession } from './command-context.ts';
+import {
+  allPages,
+  checked,
+  nameOf,
+  operatorContext,
+  printOne,
+  printRows,
+  rowOf,
+  withSession,
+} from './command-context.ts';
 import type { CliParts } from './command-context.ts';
 import { CliError } from './errors.ts';
 import { ORGANIZATION_OPTION, organizationOf } from './organization-option.ts';
@@ -11,6 +20,7 @@ import type { OrganizationOptions } from './organization-option.ts';
 
 interface ChangeOptions extends OrganizationOptions {
   readonly name?: string;
+  readonly displayName?: string;
   readonly email?: string;
   readonly imageUrl?: string;
 }
@@ -21,13 +31,16 @@ export function usersCommand(parts: CliParts): Command {
   const command = new Command('users').description('Create, change and deactivate the users of an organization');
 
   command
-    .command('create <name>')
+    .command('create [name]')
     .description('Create a user')
+    .option('--display-name <name>', 'the name, if it is not given as the argument')
     .option('--email <address>')
     .option('--image-url <url>')
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
-    .action((name: string, options: ChangeOptions) => create(parts, name, options));
+    .action((name: string | undefined, options: ChangeOptions) =>
+      create(parts, nameOf(name, options.displayName, '--display-name'), options),
+    );
 
   command
     .command('list')

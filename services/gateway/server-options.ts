@@ -1,6 +1,7 @@
 import type { Config } from '#libs/platform/config/index.ts';
 import type { HttpServerOptions } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { VERSION } from '#services/version.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -19,7 +20,7 @@ export function serverOptions(
     upgrades: platform.upgrades,
     info: {
       title: 'Parley',
-      version: '0.1.0',
+      version: VERSION,
       description:
         'Channels and interactions of conversational AI agents, as an event log and its read models. What is told of a ' +
         'channel as it happens is described in [/asyncapi.json](/asyncapi.json).',

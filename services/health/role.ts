@@ -2,6 +2,7 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { VERSION } from '#services/version.ts';
 
 /** Health and metrics alone, for a process that runs no gateway: whoever watches it must be able to ask. */
 export const healthRole: Role<Platform, Config> = {
@@ -15,7 +16,7 @@ export const healthRole: Role<Platform, Config> = {
       metrics: platform.metrics,
       stopping: platform.stopping,
       logger: platform.log,
-      info: { title: 'Parley', version: '0.1.0', description: 'Health and metrics of a process without a gateway.' },
+      info: { title: 'Parley', version: VERSION, description: 'Health and metrics of a process without a gateway.' },
     });
     const url = await server.listen({ host: config.host, port: config.port });
     return { url, stop: () => server.close(config.stopTimeoutMs) };

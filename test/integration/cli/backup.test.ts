@@ -1,12 +1,13 @@
 /* A backup that is taken while writers write is restored as what it promises to be: all that was acknowledged before. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 
+import { openDataFolder } from '#infra/data-folder/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 
@@ -73,7 +74,9 @@ it('holds what was acknowledged before it, though writers go on, and Parley star
 }, 180_000);
 
 it('refuses, in one line, what it cannot do', async () => {
-  const [source, used] = [join(folder, 'data'), join(folder, 'used')];
+  const [source, used, link] = [join(folder, 'data'), join(folder, 'used'), join(folder, 'link')];
+  await (await openDataFolder(source)).release();
+  await symlink(source, link);
   await mkdir(used);
   await writeFile(join(used, 'a'), 'b');
   const refusal = (...args: Parameters<typeof backUp>) =>
@@ -83,6 +86,17 @@ it('refuses, in one line, what it cannot do', async () => {
     );
   expect(await refusal(source, used)).toMatch(/^parley: .*used is not empty: name a new folder\n$/);
   expect(await refusal(source, join(folder, 'new'))).toMatch(/^parley: the log could not be copied: ENOENT.*\n$/);
+  const nowhere = join(folder, 'nowhere');
+  expect(await refusal(nowhere, join(folder, 'unmade'))).toBe(
+    `parley: ${nowhere} is no data folder of Parley's; name another with DATA_DIR=…\n`,
+  );
+  await expect(stat(join(folder, 'unmade'))).rejects.toThrow('ENOENT');
+  for (const inside of [source, join(source, 'backup'), join(link, 'new/backup')]) {
+    expect(await refusal(source, inside)).toMatch(
+      /^parley: .* is inside the data folder .*data: name a folder outside/,
+    );
+  }
+  expect(await refusal(source, '/proc/x')).toMatch(/^parley: \/proc\/x cannot be used: ENOENT.*\n$/);
   expect(await refusal(source, join(folder, 'other'), { EVENTSTORE_URL: 'esdb://localhost:1?tls=false' })).toMatch(
     /^parley: EVENTSTORE_URL names an event store of its own.*\n$/,
   );

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import type { DataFolder } from '#infra/data-folder/index.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { VERSION } from '#services/version.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi } from '#test/support/test-api.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
@@ -89,6 +90,21 @@ describe('parley beside a running system', () => {
     await eventually(async () => (await statusWith(next.key)) === 401, { timeoutMs: 5_000 });
   });
 
+  it('takes names as arguments or as options', { timeout: 120_000 }, async () => {
+    const organization = await json('organizations', 'create', '--name', 'By option');
+    expect(organization).toMatchObject({ name: 'By option' });
+    expect(await json('users', 'create', '--display-name', 'Ada', '-o', organization.id)).toMatchObject({
+      display_name: 'Ada',
+    });
+    for (const [args, line] of [
+      [['organizations', 'create'], 'parley: a name is missing; give it with --name'],
+      [['users', 'create'], 'parley: a name is missing; give it with --display-name'],
+      [['users', 'create', 'Ada', '--display-name', 'Eve'], 'parley: two names are given, Ada and Eve'],
+    ] as const) {
+      expect(await run(...args)).toMatchObject({ exitCode: 1, stdout: '', stderr: `${line}\n` });
+    }
+  });
+
   it('means the first organization where none is named', async () => {
     const [owner] = await json('users', 'list');
     expect(owner).toMatchObject({ id: api.userId, organization_id: api.organizationId });
@@ -157,6 +173,23 @@ describe('parley where nothing runs', () => {
     const { exitCode, stderr } = await parley({ DATA_DIR: join(dataDir, 'typo') }, 'keys', 'list');
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/^parley: there is no data folder .*typo; /);
+  });
+
+  it('says its version', async () => {
+    expect(await parley({}, '--version')).toEqual({ exitCode: 0, stdout: `${VERSION}\n`, stderr: '' });
+  });
+
+  it.each(['standalone', 'users list'])('refuses to start on a full disk with one line (%s)', async (command) => {
+    const full = await mkdtemp(join(dataDir, 'full-'));
+    // A limit on the size of files stands in for a full disk: the same calls fail.
+    const shell = `trap '' XFSZ; ulimit -f 100; exec "$0" "$1" ${command}`;
+    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: full, PORT: '0' };
+    const run = promisify(execFile)('/bin/sh', ['-c', shell, process.execPath, COMMAND], { env });
+    await expect(run).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `parley: the disk of the data folder ${full} is full or takes no writes (EFBIG): make room, at least 1 MiB, and start again\n`,
+    });
   });
 
   it('shows its configuration without secrets, and names what is wrong with it', async () => {

@@ -8,7 +8,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ensureDependencies } from './dependencies.mjs';
 import { ensureRedisServer } from './redis-server.mjs';
-import { tellErrors } from './say.mjs';
+import { say, tellErrors } from './say.mjs';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -40,6 +40,10 @@ export function become(node, args) {
   program.once('exit', (code, signal) => {
     clearInterval(watch);
     if (signal === null) process.exit(code ?? 1);
+    // The start checks the structure of the log, but not each of its pages.
+    if (signal === 'SIGBUS' || signal === 'SIGSEGV') {
+      say(`ended by ${signal}. A damaged log can cause that: see "Backup and restore" in docs/operations.md`);
+    }
     for (const name of signals) process.removeAllListeners(name);
     process.kill(process.pid, signal);
     // For signals that do not end this process, or not before this line.

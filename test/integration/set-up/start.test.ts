@@ -84,6 +84,14 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(await again.exit).toEqual({ code: 0, signal: null });
   });
 
+  it('names the backup when Parley is ended by a signal that a damaged log causes', async () => {
+    const parley = await startParley();
+    const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
+    process.kill(pid, 'SIGBUS');
+    expect(await parley.exit).toEqual({ code: null, signal: 'SIGBUS' });
+    expect(parley.output()).toContain('ended by SIGBUS. A damaged log can cause that: see "Backup and restore"');
+  });
+
   it('says in one line that another Parley has the data folder', async () => {
     const parley = await startParley();
     const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };

@@ -163,7 +163,12 @@ const ATTACKS: readonly Attack[] = [
     first: true,
   },
   { what: 'more frames than are allowed', bytes: () => times(121, text('{"frame":"pong"}')), close: 4008 },
-  { what: 'more pings than are allowed', bytes: () => times(121, frameBytes({ opcode: OPCODE.pong })), close: 4008 },
+  { what: 'more pongs than are allowed', bytes: () => times(121, frameBytes({ opcode: OPCODE.pong })), close: 4008 },
+  {
+    what: 'far more pings than are allowed',
+    bytes: () => times(500, frameBytes({ opcode: OPCODE.ping })),
+    close: 4008,
+  },
 ];
 
 async function attack({ bytes, errors = [], close, first = false }: Attack): Promise<{ errors: string[]; end: End }> {

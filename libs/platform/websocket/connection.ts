@@ -11,7 +11,7 @@ export interface ConnectionOwner {
   onText(message: Buffer): void;
   /** A whole binary message. */
   onBinary(): void;
-  /** A ping or a pong of the websocket protocol itself; a ping has been answered. */
+  /** A ping or a pong of the websocket protocol itself; a ping has been answered. Only the owner limits their number. */
   onControl(): void;
   /** Once, when nothing is left. `code` is what the peer was told, or told us, or 1006. */
   onClosed(code: number): void;

@@ -28,6 +28,9 @@ export class Handshakes {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
       closeTimeout: closeTimeoutMs,
+      // The library would cut the connection, without a close frame, when 60 pongs wait for their write. The owner is
+      // told of each ping and closes with a code that says why.
+      maxPendingAutoPongs: 0,
       WebSocket: Connection,
       handleProtocols: () => this.#protocol ?? false,
     } as const;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import { drained } from '#libs/platform/websocket/index.ts';
+import { bytesTaken, drained } from '#libs/platform/websocket/index.ts';
 
 import { ChannelListener } from './channel-listener.ts';
 import type { LiveChannel } from './live-channel.ts';
@@ -10,7 +10,7 @@ import type { Grant } from './realtime.ports.ts';
 
 const COMMENT = Buffer.from(':\n\n');
 
-/** Of the node's ticks: less than between two heartbeats, which would show in the waiting as if something moved. */
+/** Of the node's ticks. */
 const STALLED_TICKS = 20;
 
 /**
@@ -25,6 +25,8 @@ export class EventStream extends ChannelListener {
   readonly #response: ServerResponse;
   readonly #gone = Promise.withResolvers<void>();
   #isOpen = true;
+  /** Runs while something is unsent. */
+  #stallClock: NodeJS.Timeout | undefined;
 
   /** The head of the response has been written. */
   constructor(
@@ -40,8 +42,6 @@ export class EventStream extends ChannelListener {
     this.#response = response;
     response.on('error', () => response.destroy());
     response.on('close', () => this.#onClosed());
-    // Comes when nothing was written, and nothing of it taken, for so long.
-    response.setTimeout(STALLED_TICKS * node.tickMs, () => this.unsent > 0 && this.cut());
   }
 
   get form(): 'event-stream' {
@@ -66,7 +66,31 @@ export class EventStream extends ChannelListener {
   }
 
   write(frames: Buffer): void {
-    if (this.#isOpen) this.#response.write(frames);
+    if (!this.#isOpen) return;
+    this.#response.write(frames);
+    this.#watch();
+  }
+
+  /**
+   * Cuts a peer that takes nothing. The socket's own timeout needs twice as long: it passes over the first time, when
+   * the queue is not what it was at the last write.
+   */
+  #watch(): void {
+    const { socket } = this.#response;
+    if (this.#stallClock !== undefined || socket === null || this.unsent === 0) return;
+    let [taken, stalled] = [bytesTaken(socket), 0];
+    this.#stallClock = setInterval(() => {
+      const before = taken;
+      taken = bytesTaken(socket);
+      stalled = taken === before ? stalled + 1 : 0;
+      if (this.unsent === 0) this.#stopWatching();
+      else if (stalled >= STALLED_TICKS) this.cut();
+    }, this.#node.tickMs);
+  }
+
+  #stopWatching(): void {
+    clearInterval(this.#stallClock);
+    this.#stallClock = undefined;
   }
 
   drained(): Promise<void> {
@@ -88,6 +112,7 @@ export class EventStream extends ChannelListener {
     this.#isOpen = false;
     this.#channel.leave(this);
     this.#response.end(`event: close\ndata: ${JSON.stringify({ code, reason })}\n\n`);
+    this.#watch();
   }
 
   cut(): void {
@@ -100,6 +125,7 @@ export class EventStream extends ChannelListener {
 
   #onClosed(): void {
     this.#isOpen = false;
+    this.#stopWatching();
     this.#channel.leave(this);
     this.#node.remove(this);
     this.#gone.resolve();

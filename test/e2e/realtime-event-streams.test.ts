@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
+import { asRecord } from '#test/support/log-reader.ts';
 import type { ParleyProcess } from '#test/support/parley-process.ts';
 import { isLive, messagesOf, Stage, upTo } from '#test/support/realtime/stage.ts';
 
@@ -55,6 +56,12 @@ describe('an event stream', () => {
     expect((await one.api.request('HEAD', path)).headers['content-type']).toMatch('text/event-stream');
     await one.api.post(`/api/v1/channels/${channelId}/archive`);
     expect((await one.api.get(`${path}?after=2`)).status).toBe(204);
+    const { paths } = asRecord((await one.api.get('/openapi.json')).json());
+    expect(paths).toMatchObject({
+      '/api/v1/channels/{id}/events': {
+        get: { responses: { 200: { content: { 'text/event-stream': {} } }, 204: {}, 404: {}, 406: {}, 422: {} } },
+      },
+    });
     const rest = await stage.stream(`${path}?after=1`);
     await eventually(() => rest.ended());
     expect(messagesOf(rest).map(({ id }) => id)).toEqual([2]);

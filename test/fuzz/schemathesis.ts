@@ -21,6 +21,9 @@ const CHECKS = [
   'allow_header_conformance',
 ];
 
+/** Without PyPI, it is to fail soon. */
+const PIP_OPTIONS = ['--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '15'];
+
 const run = promisify(execFile);
 
 /**
@@ -36,7 +39,7 @@ export async function installSchemathesis(say: (line: string) => void): Promise<
   say(`installing Schemathesis ${VERSION} from PyPI, once`);
   try {
     await run(python, ['-m', 'venv', '--clear', ENVIRONMENT]);
-    await run(join(ENVIRONMENT, 'bin/python'), ['-m', 'pip', 'install', '--quiet', `schemathesis==${VERSION}`]);
+    await run(join(ENVIRONMENT, 'bin/python'), ['-m', 'pip', 'install', ...PIP_OPTIONS, `schemathesis==${VERSION}`]);
   } catch (error) {
     throw new Error(`Schemathesis could not be installed with ${python} (its module venv, and PyPI, are needed)`, {
       cause: error,

@@ -66,7 +66,7 @@ export interface paths {
         };
         /**
          * The events of a channel as they happen, as server-sent events
-         * @description Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as `id`: a client that comes back with `Last-Event-ID` misses nothing. 204 once the channel is archived and all of it was seen.
+         * @description Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as `id`: a client that comes back with `Last-Event-ID` misses nothing.
          */
         get: operations["streamChannelEvents"];
         put?: never;
@@ -1502,6 +1502,15 @@ export interface operations {
                     "application/json": components["schemas"]["ChannelPage"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -1629,6 +1638,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Channel"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -1760,6 +1778,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Channel"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -1894,6 +1921,15 @@ export interface operations {
                     "application/json": components["schemas"]["Channel"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -2022,6 +2058,15 @@ export interface operations {
                     "application/json": components["schemas"]["Channel"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -2146,12 +2191,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Server-sent events */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The channel is archived, and all of it was seen */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
                 content?: never;
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
             };
             /** @description No valid API key */
             401: {
@@ -2174,6 +2237,15 @@ export interface operations {
             };
             /** @description Absent, or another organization's */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `Accept` does not allow `text/event-stream` */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2305,6 +2377,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InteractionPage"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -2439,6 +2520,15 @@ export interface operations {
                     "application/json": components["schemas"]["Interaction"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -2565,6 +2655,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChannelParticipantList"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -2699,6 +2798,15 @@ export interface operations {
                     "application/json": components["schemas"]["Channel"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -2826,6 +2934,15 @@ export interface operations {
                     "application/json": components["schemas"]["Channel"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -2951,6 +3068,15 @@ export interface operations {
                     "application/json": components["schemas"]["WebsocketTicket"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -3074,6 +3200,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WebsocketTicket"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -3213,6 +3348,15 @@ export interface operations {
                     "application/json": components["schemas"]["Interaction"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -3343,6 +3487,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -3477,6 +3630,15 @@ export interface operations {
                     "application/json": components["schemas"]["Interaction"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -3607,6 +3769,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InteractionDraft"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -3741,6 +3912,15 @@ export interface operations {
                     "application/json": components["schemas"]["Interaction"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -3867,6 +4047,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -4000,6 +4189,15 @@ export interface operations {
                     "application/json": components["schemas"]["Interaction"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -4128,6 +4326,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -4260,6 +4467,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Interaction"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -4400,6 +4616,15 @@ export interface operations {
                     "application/json": components["schemas"]["ApiKeyPage"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -4527,6 +4752,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NewApiKey"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -4660,6 +4894,15 @@ export interface operations {
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -4789,6 +5032,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -4926,6 +5178,15 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKey"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -5058,6 +5319,15 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationPage"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -5187,6 +5457,15 @@ export interface operations {
                     "application/json": components["schemas"]["Organization"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -5313,6 +5592,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Organization"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -5445,6 +5733,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Organization"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -5583,6 +5880,15 @@ export interface operations {
                     "application/json": components["schemas"]["UserPage"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -5710,6 +6016,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -5843,6 +6158,15 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description No valid API key */
             401: {
                 headers: {
@@ -5969,6 +6293,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */
@@ -6104,6 +6437,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description No valid API key */

@@ -43,11 +43,14 @@ export function eventStreamRoutes(app: HttpApp, { node, channels }: EventStreamR
         summary: 'The events of a channel as they happen, as server-sent events',
         description:
           'Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as ' +
-          '`id`: a client that comes back with `Last-Event-ID` misses nothing. 204 once the channel is archived and ' +
-          'all of it was seen.',
+          '`id`: a client that comes back with `Last-Event-ID` misses nothing.',
         tags: ['channels'],
         params,
         querystring,
+        response: {
+          200: { description: 'Server-sent events', content: { 'text/event-stream': { schema: z.string() } } },
+          204: z.null().describe('The channel is archived, and all of it was seen'),
+        },
       },
     },
     async (request, reply) => {

@@ -40,6 +40,7 @@ const answer = (description: string, schema = 'Error', headers: string[] = []) =
 });
 
 export const ERROR_RESPONSES: Readonly<Record<string, ReturnType<typeof answer>>> = {
+  400: answer('The request cannot be read, or its head is ambiguous'),
   401: answer('No valid API key', 'Error', ['WWW-Authenticate']),
   403: answer('The API key lacks the scope'),
   404: answer("Absent, or another organization's"),
@@ -52,3 +53,6 @@ export const ERROR_RESPONSES: Readonly<Record<string, ReturnType<typeof answer>>
   431: answer('The headers are too large'),
   503: answer('A store is unavailable, or not caught up', 'Error', ['Retry-After']),
 };
+
+/** Of an operation that answers with an event stream. */
+export const NO_STREAM_ACCEPTED = answer('`Accept` does not allow `text/event-stream`');

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { JSON_TYPE } from './errors.ts';
 import { withDiscriminators } from './openapi-discriminators.ts';
-import { ERROR_RESPONSES, ERROR_SCHEMAS } from './openapi-errors.ts';
+import { ERROR_RESPONSES, ERROR_SCHEMAS, NO_STREAM_ACCEPTED } from './openapi-errors.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
 import { SHOWN_DEFAULT } from './validation/schemas.ts';
 
@@ -77,6 +77,7 @@ const withSchemas = z.looseObject({
   components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
 });
 
+const EVENT_STREAM = 'text/event-stream';
 const IGNORES_KEY = 'x-ignores-idempotency-key';
 
 const describeRoute: Transform = (route) => {
@@ -120,6 +121,8 @@ function completeOperation(operation: Operation, method: (typeof METHODS)[number
   }
   const ok = operation.responses['200'];
   if (ok && 'description' in ok && ok.description === 'Default Response') ok.description = 'Successful Response';
+  if (ok && 'content' in ok && ok.content && EVENT_STREAM in ok.content)
+    operation.responses['406'] = NO_STREAM_ACCEPTED;
   if (operation.requestBody && 'content' in operation.requestBody) operation.requestBody.required = true;
   if (isPublic || IGNORES_KEY in operation) return;
   operation.parameters = [...(operation.parameters ?? []), ...headersOf(method)];

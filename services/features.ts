@@ -174,13 +174,7 @@ export function composeFeatures(platform: Platform): Features {
   const annotations = new ReactionAnnotations(collections);
   const tree = new InteractionTreeIndex(platform);
   const interactionQueries = new InteractionQueries(reader, collections, history, { annotations, tree, updates });
-  const keyChanges = new KeyChanges(platform);
-  const authenticator = new KeyAuthenticator({ directory: new KeyDirectory(platform), changes: keyChanges });
-  const users = new UserCommands(stores, {
-    ...options,
-    onDeactivated: (organizationId, userId) =>
-      keyChanges.announce({ kind: 'user-deactivated', organizationId, userId }),
-  });
+  const { keyChanges, authenticator, users } = composeAccess(platform, stores, options);
   const channelQueries = new ChannelQueries(reader, history);
   const drafts = new Drafts(platform, reader);
   const interactions = {
@@ -225,6 +219,18 @@ export function composeFeatures(platform: Platform): Features {
       ],
     }),
   };
+}
+
+/** Who may call: deactivating a user ends the user's keys, so the two are composed together. */
+function composeAccess(platform: Platform, stores: CommandStores, options: CommandHandlerOptions) {
+  const keyChanges = new KeyChanges(platform);
+  const users = new UserCommands(stores, {
+    ...options,
+    onDeactivated: (organizationId, userId) =>
+      keyChanges.announce({ kind: 'user-deactivated', organizationId, userId }),
+  });
+  const directory = new KeyDirectory(platform);
+  return { keyChanges, authenticator: new KeyAuthenticator({ directory, changes: keyChanges }), users };
 }
 
 /** Runs every command in a channel. The channel's ETag, which `If-Match` names, does not change with posts. */

@@ -4,7 +4,7 @@ import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import type { RedisProcess, RedisStartError } from './redis-process.ts';
 
 /** Redis' append-only files, and a snapshot that another configuration left. */
-const DATA = ['appendonlydir', 'dump.rdb'];
+const DATA = new Set(['appendonlydir', 'dump.rdb']);
 const ASIDE = '.aside';
 
 export interface StartWithoutData {
@@ -22,7 +22,7 @@ export interface StartWithoutData {
  * @throws the error of the start with data
  */
 export async function startWithoutData({ dataDir, log, error, start }: StartWithoutData): Promise<RedisProcess> {
-  const found = (await readdir(dataDir)).filter((name) => DATA.includes(name));
+  const found = (await readdir(dataDir)).filter((name) => DATA.has(name));
   if (found.length === 0) throw error;
   for (const name of found) {
     // Left by a process that was killed between the two starts.

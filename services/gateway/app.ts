@@ -5,6 +5,7 @@ import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
 import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { featuresOf, featureAuthenticator, featureRoutes } from '#services/features.ts';
+import { readModelProbe } from '#services/health/read-model-probe.ts';
 import { realtimeNodeOf } from '#services/realtime/node.ts';
 
 import { serverOptions } from './server-options.ts';
@@ -21,6 +22,7 @@ export async function buildGateway(platform: Platform, config: Config): Promise<
   const idempotency = new RedisIdempotencyStore(platform.redis);
   const { authenticator, stop } = featureAuthenticator(features);
   const node = realtimeNodeOf(platform, features);
+  platform.probes.push(readModelProbe(features.projector, platform.redis));
   const server = await buildHttpServer({
     ...serverOptions(platform, config),
     routes: featureRoutes(features, node),

@@ -123,18 +123,21 @@ async function removeOld(
 }
 
 /**
- * Shows how far the read models are behind. Being behind is no reason to take a process out of service: single
- * entities are then folded on the spot. Not getting on is.
+ * Shows how far the read models are behind. A process is not ready before it has reached the end of the log once:
+ * until then lists may answer 503. Later, being behind is no reason to take it out of service, because single entities
+ * are then folded on the spot; being stuck is one.
  */
 export function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe {
+  let hasCaughtUp = false;
   return {
     name: 'projection',
     async check() {
       const { phase, position, problem, eventsSeen, source } = loop.progress;
       const head = await feed.head();
       const caughtUp = head === null || (position !== null && comparePositions(position, head) >= 0);
+      hasCaughtUp ||= phase === 'live';
       return {
-        ok: phase !== 'halted' && problem === null,
+        ok: hasCaughtUp && phase !== 'halted' && problem === null,
         detail: {
           phase,
           problem,

@@ -58,6 +58,8 @@ const UNAVAILABLE = { status: 503, saysWhen: true, saysWhy: true, inTime: true }
 const shown = ({ status, text }: Reply): object => ({ status, text });
 const OK = { status: 200 };
 
+const LAGGING = ['projection', 'read_model'];
+
 async function readiness(): Promise<{ status: number; down: string[] }> {
   const { status, json } = await parley.api.get('/health/ready');
   const checks = Object.entries(asRecord(asRecord(json())['checks']));
@@ -203,27 +205,33 @@ describe.each([
       },
 ])('while Redis is $state', ({ fail, mend }) => {
   let id: string;
+  let untouched: string;
   const acknowledged: string[] = [];
 
   beforeAll(async () => {
     id = await createChannel();
+    untouched = await createChannel();
     await fail();
   });
 
-  it('commands append, and reads show what Redis has', async () => {
-    const before = (await read(id)).json();
+  it('commands append; reads show what Redis has, and answer 503 for what it lacks of them', async () => {
+    const other = (await read(untouched)).json();
     const name = newName();
     const reply = await rename(id, name);
     expect(shown(reply)).toMatchObject(OK);
     acknowledged.push(name);
-    expect((await read(id)).json()).toEqual(before);
+    const created = await parley.api.post('/api/v1/channels', { name, participants: [] });
+    expect(shown(created)).toMatchObject(OK);
+    for (const changed of [id, answerOf(created).channelId])
+      expect(verdictOn(await read(changed))).toEqual(UNAVAILABLE);
+    expect((await read(untouched)).json()).toEqual(other);
     const position = reply.headers['parley-position'];
     const late = await parley.api.get(`/api/v1/channels/${id}`, { headers: { 'parley-position': position } });
     expect(verdictOn(late)).toEqual(UNAVAILABLE);
   });
 
-  it('readiness says that the projection waits', async () => {
-    await eventually(async () => expect((await readiness()).down).toContain('projection'));
+  it('readiness says that the projection waits, and that reads lag', async () => {
+    await eventually(async () => expect((await readiness()).down).toEqual(expect.arrayContaining(LAGGING)));
   });
 
   it('the projector catches up by itself afterwards', async () => {

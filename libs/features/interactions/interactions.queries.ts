@@ -105,9 +105,10 @@ export class InteractionQueries {
   ): Promise<Buffer | null> {
     if (sequence >= view.end) return null;
     const read = () => this.#documents.of({ organizationId, channelId, view, reader }, [sequence]);
-    const [isComplete, [stored]] = await Promise.all([this.#entities.isComplete(), read()]);
+    const current = this.#entities.isCurrent(CHANNEL, organizationId, channelId);
+    const [isCurrent, [stored]] = await Promise.all([current, read()]);
     let found = stored;
-    if (!found || !isComplete) {
+    if (!found || !isCurrent) {
       if (await this.#entities.isBehind(CHANNEL, organizationId, channelId)) [found] = await read();
     }
     return found && (includeIncomplete || isCompleted(found)) ? found : null;

@@ -37,9 +37,9 @@ export interface EntityPlace {
 }
 
 /**
- * Reads of entities by id and of lists, which stay right while read models are being built: a single
- * entity is then folded to its end on the spot, for what is there of it may be its beginning; a list answers 503
- * rather than lack entries.
+ * Reads of entities by id and of lists, which stay right while read models are being built, and while they lack what
+ * this process has written: a single entity is then folded to its end on the spot, for what is there of it may be its
+ * beginning; a list answers 503 rather than lack entries.
  */
 export class EntityReader {
   readonly #redis: RedisClient;
@@ -64,11 +64,11 @@ export class EntityReader {
    * @throws `Fault` `store_unavailable`
    */
   async document(noun: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
-    const key = entityKeys(noun, organizationId, id).document;
-    const { document, isComplete } = await this.#documents.one(key);
-    if (isComplete) return document;
+    const keys = entityKeys(noun, organizationId, id);
+    const { document, isComplete } = await this.#documents.one(keys.document);
+    if (isComplete && !this.#projector.isBehindOwnWrites(keys.revision)) return document;
     await this.#catchUp({ noun, organizationId, id });
-    return (await this.#documents.one(key)).document;
+    return (await this.#documents.one(keys.document)).document;
   }
 
   /**
@@ -80,26 +80,30 @@ export class EntityReader {
   async state(noun: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
     const keys = entityKeys(noun, organizationId, id);
     const { value, isComplete } = await this.#state.valueOf(keys.state);
-    if (isComplete && value !== null) return JSON.parse(value.toString());
+    const isCurrent = isComplete && !this.#projector.isBehindOwnWrites(keys.revision);
+    if (isCurrent && value !== null) return JSON.parse(value.toString());
     await this.#catchUp({ noun, organizationId, id });
     const [caughtUp] = await this.#readModel.snapshots([keys]);
     return caughtUp?.state ?? null;
   }
 
   /**
-   * Whether the read models hold the whole log. To be asked before, or with, a read of parts of an entity: what is
-   * read by a `CollectionReader` in the same turn of the event loop is read after it.
+   * Whether the read models hold the whole log, and of the entity all that this process has written. To be asked
+   * before, or with, a read of parts of the entity: what is read by a `CollectionReader` in the same turn of the event
+   * loop is read after it.
    */
-  isComplete(): Promise<boolean> {
-    return this.#documents.isComplete();
+  async isCurrent(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
+    const isBehind = this.#projector.isBehindOwnWrites(entityKeys(noun, organizationId, id).revision);
+    return (await this.#documents.isComplete()) && !isBehind;
   }
 
   /**
-   * To be asked when a part of an entity is not there, or was read from read models that were still being built:
-   * whether they are. The part is there, and of now, after that, if it exists.
+   * To be asked when a part of an entity is not there, or was not current: whether the read models lacked something of
+   * it. The part is there, and of now, after that, if it exists.
    */
   async isBehind(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    if (await this.#state.isComplete()) return false;
+    const { revision } = entityKeys(noun, organizationId, id);
+    if ((await this.#state.isComplete()) && !this.#projector.isBehindOwnWrites(revision)) return false;
     await this.#catchUp({ noun, organizationId, id });
     return true;
   }
@@ -113,7 +117,7 @@ export class EntityReader {
   async whole<T>(entity: EntityPlace, read: () => Promise<T>): Promise<T | null> {
     const key = entityKeys(entity.noun, entity.organizationId, entity.id).revision;
     let { value, isComplete } = await this.#state.valueOf(key);
-    if (!isComplete) {
+    if (!isComplete || this.#projector.isBehindOwnWrites(key)) {
       await this.#catchUp(entity);
       ({ value, isComplete } = await this.#state.valueOf(key));
     }
@@ -140,6 +144,7 @@ export class EntityReader {
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
   async page({ noun, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
+    await this.#projector.applyMissing({ noun, organizationId });
     return this.#state.whileComplete(async () => {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
       const keys = members.map((member) => entityKeys(noun, organizationId, idOfMember(member)).document);

@@ -13,6 +13,7 @@ import type { Projection } from './projection.ts';
 import { entityKeys } from './read-model.keys.ts';
 import type { EntityKeys } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
+import { UnappliedEntities } from './unapplied-entities.ts';
 
 /** A projection of any noun. States of different nouns never meet: each is found by its stream's name. */
 // eslint-disable-next-line typescript/no-explicit-any -- the state type is private to each projection
@@ -22,6 +23,8 @@ const PAGE = 500;
 /** As many entities as a batch of a feed can name. */
 const REMEMBERED = 500;
 const GAP_ATTEMPTS = 5;
+/** Entities that one call brings up to date, one after another: a request waits for it. */
+const MISSING_AT_ONCE = 100;
 
 /** A run of decided and appended events of one entity, with the states around it. */
 export interface AppendedRun<State, E extends DomainEvent> {
@@ -56,6 +59,7 @@ export class Projector {
    * the read model stands at is for the guard to say, and a gap sends us back to what is stored.
    */
   readonly #folded = new LRUCache<string, Snapshot>({ max: REMEMBERED });
+  readonly #unapplied = new UnappliedEntities();
 
   constructor(store: EventStore, readModel: ReadModel, projections: readonly AnyProjection[]) {
     this.#store = store;
@@ -68,8 +72,62 @@ export class Projector {
     return [...this.#projections.keys()].map((noun) => `${noun}-`);
   }
 
-  /** Applies what was just appended and tells it live, and fills the gap before it if there is one. */
+  /**
+   * Whether the read model of an entity lacks events that this process has appended: reads are to bring it up to date
+   * first ({@link catchUp}).
+   */
+  isBehindOwnWrites(revisionKey: string): boolean {
+    return this.#unapplied.get(revisionKey) !== undefined;
+  }
+
+  /** Entities of which that is true. */
+  get entitiesBehind(): number {
+    return this.#unapplied.size;
+  }
+
+  /**
+   * Applies what this process has appended and could not apply; of one organization's entities of a noun, or all.
+   *
+   * @throws `Fault` when a store is away, or `not_caught_up` when this takes more than one call
+   */
+  async applyMissing(of?: { readonly noun: string; readonly organizationId: EntityId }): Promise<void> {
+    if (this.#unapplied.size === 0) return;
+    const missing = this.#unapplied
+      .entries()
+      .filter(([, { noun, organizationId }]) => !of || (noun === of.noun && organizationId === of.organizationId));
+    // Most of them have been applied by a projector meanwhile.
+    const revisions = await this.#readModel.revisions(missing.map(([key]) => key));
+    for (const [index, [key]] of missing.entries()) this.#unapplied.applied(key, revisions[index] ?? NO_EVENTS);
+    let rest = MISSING_AT_ONCE;
+    for (const [key, { noun, organizationId, id }] of missing) {
+      if (!this.isBehindOwnWrites(key)) continue;
+      if (rest-- === 0) throw new Fault('not_caught_up', 'The read models lag behind', { retryAfterSeconds: 2 });
+      await this.catchUp(noun, organizationId, id);
+    }
+  }
+
+  /**
+   * Applies what was just appended and publishes it, and fills the gap before it if there is one. If this fails, the
+   * entity is known to be behind until a later call applies it.
+   */
   async applyAppended<State, E extends DomainEvent>(
+    projection: Projection<State, E>,
+    run: AppendedRun<State, E>,
+  ): Promise<void> {
+    const { noun } = projection;
+    const { organizationId, id } = run;
+    const revisionKey = entityKeys(noun, organizationId, id).revision;
+    const revision = streamRevision(run.events[0].revision + run.events.length - 1);
+    try {
+      await this.#applyAppended(projection, run);
+      this.#unapplied.applied(revisionKey, revision);
+    } catch (error) {
+      this.#unapplied.add(revisionKey, { noun, organizationId, id, revision });
+      throw error;
+    }
+  }
+
+  async #applyAppended<State, E extends DomainEvent>(
     projection: Projection<State, E>,
     run: AppendedRun<State, E>,
   ): Promise<void> {
@@ -140,10 +198,14 @@ export class Projector {
     const projection = this.#projections.get(noun);
     if (projection === undefined) return false;
     const keys = entityKeys(noun, organizationId, id);
+    // What is appended while the stream is read may not be in what was read.
+    const unapplied = this.#unapplied.get(keys.revision)?.revision;
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
       const [snapshot] = await this.#readModel.snapshots([keys]);
       const outcome = await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null);
-      if (outcome !== 'gap') return outcome === 'there';
+      if (outcome === 'gap') continue;
+      if (unapplied !== undefined) this.#unapplied.applied(keys.revision, unapplied);
+      return outcome === 'there';
     }
     throw new Fault('not_caught_up', 'The read model could not be brought up to date', { retryAfterSeconds: 1 });
   }

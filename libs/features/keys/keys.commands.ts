@@ -43,6 +43,8 @@ export interface RotateOptions {
   readonly grantor: Grantor;
 }
 
+const USER_NOT_ACTIVE = { ok: false, rejection: { reason: 'user_not_active' } } as const;
+
 /** The commands of API keys. All of them throw the faults of `CommandHandler.handle`. */
 export class KeyCommands {
   readonly #handler: CommandRunner<KeyState, KeyEvent>;
@@ -64,9 +66,7 @@ export class KeyCommands {
     grantor: Grantor,
     secret: NewKey = newKey(),
   ): Promise<NewKeyResult> {
-    if (!(await this.#isActive(context.organizationId, description.principal))) {
-      return { ok: false, rejection: { reason: 'user_not_active' } };
-    }
+    if (!(await this.#isActive(context.organizationId, description.principal))) return USER_NOT_ACTIVE;
     return this.#issue(context, { ...description, rotatedFrom: null }, grantor, secret);
   }
 
@@ -79,17 +79,22 @@ export class KeyCommands {
     const { graceSeconds = null, grantor } = options;
     const successor = newKey();
 
-    // 1. Which keys of the chain do not work any more, and whether the successor would.
-    const known = await this.#ownKey(context, id);
-    if (known !== null && !(await this.#isActive(organizationId, known.principal))) {
-      return { ok: false, rejection: { reason: 'user_not_active' } };
-    }
-    const inactive = known === null ? new Set<EntityId>() : await this.#inactiveNeighbours(context, known);
-
-    // 2. The old key names its successor: from here on, no other one can be issued.
     const graceEndsAt = graceSeconds === null ? null : new Date(Date.parse(at) + graceSeconds * 1_000).toISOString();
     const { expiresAt } = options;
-    const rotation = { target: { organizationId }, to: successor.id, graceEndsAt, expiresAt, at, grantor, inactive };
+    const request = { target: { organizationId }, to: successor.id, graceEndsAt, expiresAt, at, grantor };
+
+    // 1. Which keys of the chain do not work any more. A caller that may not rotate the key changes none of them.
+    const known = await this.#ownKey(context, id);
+    const inactive = new Set<EntityId>();
+    if (known !== null) {
+      const allowed = decideRotate(known, { ...request, inactive: neighboursOf(known) });
+      if (!allowed.ok) return allowed;
+      if (!(await this.#isActive(organizationId, known.principal))) return USER_NOT_ACTIVE;
+      for (const one of await this.#inactiveNeighbours(context, known)) inactive.add(one);
+    }
+
+    // 2. The old key names its successor: from here on, no other one can be issued.
+    const rotation = { ...request, inactive };
     const step = { ...stepOf(context, `rotate to ${successor.id}`), ifMatch: context.ifMatch };
     const old = asKey(await this.#handler.handle(id, step, (state) => decideRotate(state, rotation)));
     if (!old.ok) return old;
@@ -175,4 +180,8 @@ function asKey(result: CommandResult<KeyState, KeyEvent, KeyRejection>): KeyResu
   if (state === null || state === 'withdrawn')
     throw new TypeError('a command was accepted for a key that does not exist');
   return { ok: true, key: state, revision };
+}
+
+function neighboursOf({ rotatedFrom, rotatedTo }: Key): Set<EntityId> {
+  return new Set([rotatedFrom, rotatedTo].filter((id) => id !== null));
 }

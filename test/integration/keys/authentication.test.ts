@@ -6,6 +6,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeReadModels } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { readLog } from '#test/support/log-reader.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, TestApi, TestInstance } from '#test/support/test-api.ts';
@@ -146,7 +147,16 @@ describe('a rotated key', () => {
     );
     await expect(dying.rotate(operatorContext(), old.id, { grantor: 'operator' })).rejects.toThrow('killed');
 
-    const again = await post(`/api/v1/keys/${old.id}/rotate`);
+    // A caller that may not rotate it leaves the announced successor as it is.
+    const { key: weaker } = await createKey({ scopes: ['admin'] });
+    const url = `/api/v1/keys/${old.id}/rotate`;
+    expect((await api.call({ method: 'POST', url, key: weaker })).status).toBe(403);
+    const { rotated_to: announced } = (
+      await api.call({ method: 'GET', url: `/api/v1/keys/${old.id}`, key: api.rootKey })
+    ).json;
+    expect(await readLog(api.stores.eventStore.url, `key-${announced}`)).toEqual([]);
+
+    const again = await post(url);
     expect(again.status).toBe(200);
     expect(await statusWith(api, again.json.key)).toBe(200);
     expect(await statusWith(api, old.key)).toBe(200);

@@ -6,6 +6,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { composeFeatures } from '#services/features.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
+import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 
 let api: TestApi;
 let ada: { readonly id: string; readonly key: string };
@@ -188,5 +189,21 @@ describe('a key', () => {
     const body = { name: 'k', scopes: ['read'], principal: { type: 'user', id: user.id } };
     const refused = await root('POST', '/api/v1/keys', body);
     expect([refused.status, refused.json.detail[0].loc]).toEqual([422, ['body', 'principal', 'id']]);
+  });
+
+  it('of a deactivated user is not rotated either while read models do not know of it yet', async () => {
+    const user = await newUser();
+    const [key] = (await root('GET', `/api/v1/keys?principal_id=${user.id}`)).json.items;
+    const startProjector = await api.stopProjector();
+    try {
+      const { users } = composeUnapplied(api.stores.platform);
+      const actor = { type: 'system' as const, id: 'test' };
+      const context = { commandId: newId(), organizationId: api.organizationId, actor, at: new Date().toISOString() };
+      expect((await users.commands.deactivate(context, user.id)).ok).toBe(true);
+      expect((await root('GET', `/api/v1/users/${user.id}`)).json.is_active).toBe(true);
+      expect((await root('POST', `/api/v1/keys/${key.id}/rotate`)).json.code).toBe('user_not_active');
+    } finally {
+      await startProjector();
+    }
   });
 });

@@ -7,15 +7,15 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
  * missing as soon as Redis takes it. Until then reads of these entities answer 503. A Redis, or a node of it, that is
  * away is for the probe of Redis to judge.
  */
-export function readModelProbe(projector: Projector, redis: Platform['redis']): ReadinessProbe {
+export function readModelProbe({ unapplied }: Pick<Projector, 'unapplied'>, redis: Platform['redis']): ReadinessProbe {
   return {
     name: 'read_model',
     async check() {
-      const isApplied = await projector.applyMissing().then(
+      const isApplied = await unapplied.apply().then(
         () => true,
         () => false,
       );
-      return { ok: isApplied || !redis.isReady, detail: { entities_behind: projector.entitiesBehind } };
+      return { ok: isApplied || !redis.isReady, detail: { entities_behind: unapplied.size } };
     },
   };
 }

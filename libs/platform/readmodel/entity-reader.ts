@@ -66,7 +66,7 @@ export class EntityReader {
   async document(noun: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
     const keys = entityKeys(noun, organizationId, id);
     const { document, isComplete } = await this.#documents.one(keys.document);
-    if (isComplete && !this.#projector.isBehindOwnWrites(keys.revision)) return document;
+    if (isComplete && !this.#projector.unapplied.has(keys.revision)) return document;
     await this.#catchUp({ noun, organizationId, id });
     return (await this.#documents.one(keys.document)).document;
   }
@@ -80,7 +80,7 @@ export class EntityReader {
   async state(noun: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
     const keys = entityKeys(noun, organizationId, id);
     const { value, isComplete } = await this.#state.valueOf(keys.state);
-    const isCurrent = isComplete && !this.#projector.isBehindOwnWrites(keys.revision);
+    const isCurrent = isComplete && !this.#projector.unapplied.has(keys.revision);
     if (isCurrent && value !== null) return JSON.parse(value.toString());
     await this.#catchUp({ noun, organizationId, id });
     const [caughtUp] = await this.#readModel.snapshots([keys]);
@@ -93,7 +93,7 @@ export class EntityReader {
    * loop is read after it.
    */
   async isCurrent(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const isBehind = this.#projector.isBehindOwnWrites(entityKeys(noun, organizationId, id).revision);
+    const isBehind = this.#projector.unapplied.has(entityKeys(noun, organizationId, id).revision);
     return (await this.#documents.isComplete()) && !isBehind;
   }
 
@@ -103,7 +103,7 @@ export class EntityReader {
    */
   async isBehind(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
     const { revision } = entityKeys(noun, organizationId, id);
-    if ((await this.#state.isComplete()) && !this.#projector.isBehindOwnWrites(revision)) return false;
+    if ((await this.#state.isComplete()) && !this.#projector.unapplied.has(revision)) return false;
     await this.#catchUp({ noun, organizationId, id });
     return true;
   }
@@ -117,7 +117,7 @@ export class EntityReader {
   async whole<T>(entity: EntityPlace, read: () => Promise<T>): Promise<T | null> {
     const key = entityKeys(entity.noun, entity.organizationId, entity.id).revision;
     let { value, isComplete } = await this.#state.valueOf(key);
-    if (!isComplete || this.#projector.isBehindOwnWrites(key)) {
+    if (!isComplete || this.#projector.unapplied.has(key)) {
       await this.#catchUp(entity);
       ({ value, isComplete } = await this.#state.valueOf(key));
     }
@@ -144,7 +144,7 @@ export class EntityReader {
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
   async page({ noun, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
-    await this.#projector.applyMissing({ noun, organizationId });
+    await this.#projector.unapplied.apply({ noun, organizationId });
     return this.#state.whileComplete(async () => {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
       const keys = members.map((member) => entityKeys(noun, organizationId, idOfMember(member)).document);

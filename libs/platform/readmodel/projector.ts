@@ -23,8 +23,6 @@ const PAGE = 500;
 /** As many entities as a batch of a feed can name. */
 const REMEMBERED = 500;
 const GAP_ATTEMPTS = 5;
-/** Entities that one call brings up to date, one after another: a request waits for it. */
-const MISSING_AT_ONCE = 100;
 
 /** A run of decided and appended events of one entity, with the states around it. */
 export interface AppendedRun<State, E extends DomainEvent> {
@@ -59,51 +57,22 @@ export class Projector {
    * the read model stands at is for the guard to say, and a gap sends us back to what is stored.
    */
   readonly #folded = new LRUCache<string, Snapshot>({ max: REMEMBERED });
-  readonly #unapplied = new UnappliedEntities();
+  /** What this process has appended and could not apply: reads are to bring it up to date first. */
+  readonly unapplied: UnappliedEntities;
 
   constructor(store: EventStore, readModel: ReadModel, projections: readonly AnyProjection[]) {
     this.#store = store;
     this.#readModel = readModel;
     this.#projections = new Map(projections.map((projection) => [projection.noun, projection]));
+    this.unapplied = new UnappliedEntities({
+      revisions: (keys) => readModel.revisions(keys),
+      catchUp: ({ noun, organizationId, id }) => this.catchUp(noun, organizationId, id),
+    });
   }
 
   /** Prefixes of the streams that have a projection, for a feed's filter. */
   get streamPrefixes(): string[] {
     return [...this.#projections.keys()].map((noun) => `${noun}-`);
-  }
-
-  /**
-   * Whether the read model of an entity lacks events that this process has appended: reads are to bring it up to date
-   * first ({@link catchUp}).
-   */
-  isBehindOwnWrites(revisionKey: string): boolean {
-    return this.#unapplied.get(revisionKey) !== undefined;
-  }
-
-  /** Entities of which that is true. */
-  get entitiesBehind(): number {
-    return this.#unapplied.size;
-  }
-
-  /**
-   * Applies what this process has appended and could not apply; of one organization's entities of a noun, or all.
-   *
-   * @throws `Fault` when a store is away, or `not_caught_up` when this takes more than one call
-   */
-  async applyMissing(of?: { readonly noun: string; readonly organizationId: EntityId }): Promise<void> {
-    if (this.#unapplied.size === 0) return;
-    const missing = this.#unapplied
-      .entries()
-      .filter(([, { noun, organizationId }]) => !of || (noun === of.noun && organizationId === of.organizationId));
-    // Most of them have been applied by a projector meanwhile.
-    const revisions = await this.#readModel.revisions(missing.map(([key]) => key));
-    for (const [index, [key]] of missing.entries()) this.#unapplied.applied(key, revisions[index] ?? NO_EVENTS);
-    let rest = MISSING_AT_ONCE;
-    for (const [key, { noun, organizationId, id }] of missing) {
-      if (!this.isBehindOwnWrites(key)) continue;
-      if (rest-- === 0) throw new Fault('not_caught_up', 'The read models lag behind', { retryAfterSeconds: 2 });
-      await this.catchUp(noun, organizationId, id);
-    }
   }
 
   /**
@@ -120,9 +89,9 @@ export class Projector {
     const revision = streamRevision(run.events[0].revision + run.events.length - 1);
     try {
       await this.#applyAppended(projection, run);
-      this.#unapplied.applied(revisionKey, revision);
+      this.unapplied.applied(revisionKey, revision);
     } catch (error) {
-      this.#unapplied.add(revisionKey, { noun, organizationId, id, revision });
+      this.unapplied.add(revisionKey, { noun, organizationId, id, revision });
       throw error;
     }
   }
@@ -199,12 +168,12 @@ export class Projector {
     if (projection === undefined) return false;
     const keys = entityKeys(noun, organizationId, id);
     // What is appended while the stream is read may not be in what was read.
-    const unapplied = this.#unapplied.get(keys.revision)?.revision;
+    const unapplied = this.unapplied.get(keys.revision)?.revision;
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
       const [snapshot] = await this.#readModel.snapshots([keys]);
       const outcome = await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null);
       if (outcome === 'gap') continue;
-      if (unapplied !== undefined) this.#unapplied.applied(keys.revision, unapplied);
+      if (unapplied !== undefined) this.unapplied.applied(keys.revision, unapplied);
       return outcome === 'there';
     }
     throw new Fault('not_caught_up', 'The read model could not be brought up to date', { retryAfterSeconds: 1 });

@@ -1,4 +1,6 @@
 import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** An entity, and the revision up to which this process has appended its events. */
@@ -11,14 +13,28 @@ export interface UnappliedEntity {
 
 /** Beyond it the oldest are forgotten: the projector applies them, and until then reads may lag. */
 const MAX_ENTITIES = 10_000;
+/** Entities that one call brings up to date, one after another: a request waits for it. */
+const AT_ONCE = 100;
+
+/** What brings entities up to date. Both throw `Fault` when a store is away. */
+export interface UnappliedEntitiesParts {
+  /** Those that the read models reflect, by revision keys. */
+  revisions(revisionKeys: readonly string[]): Promise<readonly StreamRevision[]>;
+  catchUp(entity: UnappliedEntity): Promise<unknown>;
+}
 
 /**
  * Entities whose events this process appended and could not apply, because Redis was away, full or late. Until they
  * are applied, the read models lack what this process has acknowledged, and reads must not be answered from them.
  */
 export class UnappliedEntities {
+  readonly #parts: UnappliedEntitiesParts;
   /** By revision key, the oldest first. */
   readonly #entities = new Map<string, UnappliedEntity>();
+
+  constructor(parts: UnappliedEntitiesParts) {
+    this.#parts = parts;
+  }
 
   get size(): number {
     return this.#entities.size;
@@ -28,8 +44,8 @@ export class UnappliedEntities {
     return this.#entities.get(revisionKey);
   }
 
-  entries(): [revisionKey: string, entity: UnappliedEntity][] {
-    return [...this.#entities];
+  has(revisionKey: string): boolean {
+    return this.#entities.has(revisionKey);
   }
 
   add(revisionKey: string, entity: UnappliedEntity): void {
@@ -45,5 +61,23 @@ export class UnappliedEntities {
   applied(revisionKey: string, revision: StreamRevision): void {
     const entity = this.#entities.get(revisionKey);
     if (entity !== undefined && entity.revision <= revision) this.#entities.delete(revisionKey);
+  }
+
+  /**
+   * Brings them up to date: all, or one organization's entities of a noun.
+   *
+   * @throws `Fault` when a store is away, or `not_caught_up` when this takes more than one call
+   */
+  async apply(of?: { readonly noun: string; readonly organizationId: EntityId }): Promise<void> {
+    if (this.size === 0) return;
+    const missing = [...this.#entities].filter(
+      ([, { noun, organizationId }]) => !of || (noun === of.noun && organizationId === of.organizationId),
+    );
+    // A projector may have applied most of them meanwhile.
+    const revisions = await this.#parts.revisions(missing.map(([key]) => key));
+    for (const [index, [key]] of missing.entries()) this.applied(key, revisions[index] ?? NO_EVENTS);
+    const rest = missing.filter(([key]) => this.has(key));
+    for (const [, entity] of rest.slice(0, AT_ONCE)) await this.#parts.catchUp(entity);
+    if (rest.length > AT_ONCE) throw new Fault('not_caught_up', 'The read models lag behind', { retryAfterSeconds: 2 });
   }
 }

@@ -9,11 +9,19 @@ import type { EventFrame } from '#libs/platform/live/index.ts';
 import { organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
 import type { HistoricEntity, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
 
-import type { ChannelLog } from './realtime.ports.ts';
+import type { ChannelLog, FramesOptions } from './realtime.ports.ts';
 
-const PAGE_FRAMES = 500;
-/** Characters. */
-const PAGE_SIZE = 1024 * 1024;
+const MAX_PAGE_FRAMES = 500;
+const MAX_PAGE_BYTES = 1024 * 1024;
+/** Shorter frames are rare. */
+const MIN_FRAME_BYTES = 256;
+
+interface PageRequest {
+  readonly from: StreamRevision;
+  /** About: characters are counted. */
+  readonly bytes: number;
+  readonly signal: AbortSignal | undefined;
+}
 
 /** How a channel's events become frames, and where a fold of them can start. */
 export interface ChannelEvents<State, E extends DomainEvent> {
@@ -50,12 +58,12 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
     organizationId: EntityId,
     channelId: EntityId,
     after: ChannelSequence,
-    signal?: AbortSignal,
+    { signal, pageBytes = () => MAX_PAGE_BYTES }: FramesOptions = {},
   ): AsyncGenerator<readonly EventFrame[]> {
     const channel = { noun: this.#events.projection.noun, organizationId, id: channelId };
     let state: State | undefined;
     for (let next = streamRevision(after); ;) {
-      const page = await this.#page(channel, { from: next, signal }, state);
+      const page = await this.#page(channel, { from: next, bytes: pageBytes(), signal }, state);
       if (page.frames.length > 0) yield page.frames;
       if (page.isLast) return;
       state = page.state;
@@ -66,16 +74,18 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
   /** @param known the state before `from`, if the page before this one has left it */
   async #page(
     channel: HistoricEntity,
-    { from, signal }: { readonly from: StreamRevision; readonly signal: AbortSignal | undefined },
+    { from, bytes, signal }: PageRequest,
     known: State | undefined,
   ): Promise<{ readonly frames: EventFrame[]; readonly state: State | undefined; readonly isLast: boolean }> {
     const frames: EventFrame[] = [];
     let state = known;
     let size = 0;
     const stream = streamName(channel.noun, channel.id);
+    // What the event store sends beyond the page would be decoded in vain.
+    const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(bytes / MIN_FRAME_BYTES));
     for await (const stored of this.#store.readStream(stream, {
       from,
-      limit: PAGE_FRAMES,
+      limit,
       ...(signal && { signal }),
     })) {
       if (organizationOf(stored) !== channel.organizationId) break;
@@ -85,9 +95,9 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
       frames.push(frame);
       state = after;
       size += frame.json.length;
-      if (size >= PAGE_SIZE) return { frames, state, isLast: false };
+      if (size >= bytes) return { frames, state, isLast: false };
     }
-    return { frames, state, isLast: frames.length < PAGE_FRAMES };
+    return { frames, state, isLast: frames.length < limit };
   }
 
   #step({ organizationId, id }: HistoricEntity, before: State, stored: StoredEvent): [EventFrame, State] {

@@ -7,6 +7,7 @@ import { LiveChannel } from './live-channel.ts';
 import type { LiveChannelParts } from './live-channel.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import type { ChannelLog, LiveValues, PublishedHeads } from './realtime.ports.ts';
+import { ReplayMemory } from './replay-memory.ts';
 
 export interface LiveChannelsOptions {
   readonly log: ChannelLog;
@@ -55,6 +56,7 @@ export class LiveChannels {
       values,
       metrics,
       pageReads: new FairSemaphore({ permits: MAX_PAGE_READS }),
+      memory: new ReplayMemory(),
       warn: this.#warn,
       onHearingAgain: () => this.#sweepAtOnce(),
       onAccessChange: (channel) => options.onAccessChange(channel),

@@ -116,6 +116,13 @@ export interface LiveCommands {
   run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<LiveCommandOutcome>;
 }
 
+export interface FramesOptions {
+  /** Cancels the read of the event store when it aborts; the iteration then throws its reason. */
+  readonly signal?: AbortSignal;
+  /** Asked before each page: bytes that it may have, about, and one frame at least. Default: 1 MiB. */
+  readonly pageBytes?: () => number;
+}
+
 /**
  * Port: the events of a channel as frames, out of the log itself.
  *
@@ -129,14 +136,12 @@ export interface ChannelLog {
   /**
    * Pages from `after + 1` to what is the end at the time; each at most about 500 frames or 1 MiB. Holds
    * nothing open between pages, so that a slow reader costs nothing.
-   *
-   * @param signal cancels the read of the event store when it aborts; the iteration then throws its reason
    */
   framesAfter(
     organizationId: EntityId,
     channelId: EntityId,
     after: ChannelSequence,
-    signal?: AbortSignal,
+    options?: FramesOptions,
   ): AsyncIterable<readonly EventFrame[]>;
 }
 

@@ -6,17 +6,20 @@ import type { ChannelListener } from './channel-listener.ts';
 import type { LiveChannel } from './live-channel.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import type { ChannelLog } from './realtime.ports.ts';
+import type { ReplayMemory } from './replay-memory.ts';
 
 export interface ReplaySource {
   readonly log: ChannelLog;
   /** Page reads of the log: a storm of resumes must not keep commands from it, nor fill the memory. */
   readonly pageReads: FairSemaphore;
+  readonly memory: ReplayMemory;
   readonly metrics: RealtimeMetrics;
   warn(error: unknown, message: string): void;
 }
 
-/** Written at once to one listener, which then has to take it before there is more. */
+/** Written at once to one listener, which then has to take it before there is more: from memory, and from the log. */
 const PART_BYTES = 256 * 1024;
+const PAGE_BYTES = 1024 * 1024;
 
 /**
  * Brings a listener from its position to the channel's head, at the speed at which it reads, and hands it over
@@ -32,7 +35,7 @@ export async function replay(
   closed: AbortSignal,
 ): Promise<void> {
   for (let failures = 0; listener.isOpen;) {
-    const recent = channel.recentAfter(listener.position, PART_BYTES);
+    const recent = channel.recentAfter(listener.position, source.memory.partBytes(PART_BYTES));
     // Nothing may come between the look at the head and the hand-over.
     if (recent?.length === 0) return channel.enter(listener);
     if (recent === null) {
@@ -47,8 +50,7 @@ export async function replay(
       }
       continue;
     }
-    write(listener, recent, source.metrics);
-    await listener.drained();
+    await write(listener, recent, source);
   }
 }
 
@@ -59,7 +61,10 @@ async function replayFromLog(
   closed: AbortSignal,
 ): Promise<void> {
   const { organizationId, channelId } = channel;
-  const pages = source.log.framesAfter(organizationId, channelId, channel.sequence(listener.position), closed);
+  const pages = source.log.framesAfter(organizationId, channelId, channel.sequence(listener.position), {
+    signal: closed,
+    pageBytes: () => source.memory.partBytes(PAGE_BYTES),
+  });
   const iterator = pages[Symbol.asyncIterator]();
   let some = false;
   try {
@@ -74,19 +79,24 @@ async function replayFromLog(
       const frames = next.value.map((one) => new ChannelFrame(one.sequence, one.flags, one.json));
       // The log may be ahead of what was published: the channel must know all that its listeners know.
       channel.offer(frames);
-      write(listener, frames, source.metrics);
-      await listener.drained();
+      await write(listener, frames, source);
     }
   } finally {
     await iterator.return?.();
   }
 }
 
-function write(listener: ChannelListener, frames: readonly ChannelFrame[], metrics: RealtimeMetrics): void {
+/** Resolves when the listener has taken what was written. */
+async function write(
+  listener: ChannelListener,
+  frames: readonly ChannelFrame[],
+  { memory, metrics }: ReplaySource,
+): Promise<void> {
   const bytes = joinedFor(frames, listener.form, listener.include);
   const last = frames.at(-1)?.sequence ?? null;
   if (bytes === null || last === null) return;
   listener.write(bytes);
   listener.position = last;
   metrics.replayed(frames.length);
+  await memory.hold(bytes.length, listener.drained());
 }

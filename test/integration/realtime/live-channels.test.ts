@@ -58,6 +58,7 @@ class Recorder extends ChannelListener {
   readonly grant: Grant;
   readonly include: number;
   readonly frames: Record<string, unknown>[] = [];
+  bytes = 0;
   readonly #channel: LiveChannel;
   #unsent = 0;
   #drained = Promise.withResolvers<void>();
@@ -92,6 +93,7 @@ class Recorder extends ChannelListener {
   }
 
   write(bytes: Buffer): void {
+    this.bytes += bytes.length;
     for (let rest = bytes; rest.length > 0;) {
       const length = payloadLength(rest);
       this.frames.push(JSON.parse(payloadOf(rest).toString('utf8', 0, length)));
@@ -146,19 +148,26 @@ async function listen(channel: LiveChannel, { include = 0, after = channel.head 
 }
 
 let names = 0;
+const MIB = 1024 * 1024;
 
-/** Puts events into the log, and tells nobody. */
-async function append({ organizationId, channelId }: Place, count: number): Promise<void> {
+const renamed = () => ({ type: 'ChannelRenamed.v1', data: { name: `name ${++names}` } });
+
+/** Puts events into the log, and publishes none of them. */
+async function append(
+  { organizationId, channelId }: Place,
+  count: number,
+  eventAt: (n: number) => { type: string; data: object } = renamed,
+): Promise<void> {
   const head = (await features.realtime.log.head(organizationId, channelId)) ?? 0;
   const { commandId, at, actor } = contextOf(organizationId, newId(), 0);
   const metadata = { at, organizationId, actor, commandId, $correlationId: commandId, $causationId: commandId };
-  const events = Array.from({ length: count }, () => ({
-    id: newId(),
-    type: 'ChannelRenamed.v1',
-    data: { name: `name ${++names}` },
-    metadata,
-  }));
-  await test.platform.store.append(`channel-${channelId}`, streamRevision(head - 1), events);
+  const events = Array.from({ length: count }, (_, n) => ({ id: newId(), ...eventAt(n), metadata }));
+  // Half of the largest append.
+  const most = Math.floor(MIB / 2 / JSON.stringify(events[0]).length);
+  for (let from = 0; from < count; from += most) {
+    const some = events.slice(from, from + most);
+    await test.platform.store.append(`channel-${channelId}`, streamRevision(head - 1 + from), some);
+  }
 }
 
 const publish = ({ organizationId, channelId }: Place, message: string): Promise<unknown> =>
@@ -230,6 +239,37 @@ it('a listener that is far behind gets pages of the log, and what is told meanwh
     expect(listener.told.filter((one) => one.startsWith('event'))).toEqual(events(n * 100 + 1, 2_001));
   }
 }, 30_000);
+
+it('listeners that read nothing hold a bounded amount of memory together, and all get on once they read', async () => {
+  const place = await newChannel(features);
+  const data = {
+    participant: { type: 'system' },
+    content: [{ type: 'text', text: 'x'.repeat(2_000) }],
+    contentRole: 'agent_response',
+    complete: true,
+    metadata: null,
+    invocationConfig: null,
+    turnId: null,
+    parentSpanId: null,
+    depth: 1,
+    organizationApplication: null,
+  };
+  await append(place, 600, (n) => ({ type: 'InteractionPosted.v1', data: { ...data, spanId: `span-${n}` } }));
+  const channel = await open(place);
+  const crowd = Array.from({ length: 80 }, () => {
+    const listener = new Recorder(channel);
+    listener.unsent = 1;
+    channel.join(listener);
+    return listener;
+  });
+  await eventually(() => crowd.every(({ frames }) => frames.length > 0), { timeoutMs: 60_000 });
+  const held = crowd.reduce((sum, { bytes }) => sum + bytes, 0);
+  expect(held).toBeGreaterThan(32 * MIB);
+  expect(held).toBeLessThan(70 * MIB);
+  for (const listener of crowd) listener.unsent = 0;
+  await eventually(() => crowd.every(({ frames }) => frames.length >= 602), { timeoutMs: 60_000 });
+  for (const { told } of crowd) expect(told).toEqual([...events(1, 601), 'caught_up 601']);
+}, 150_000);
 
 it('one who resumes beyond what this process has heard makes it catch up; beyond the log it is refused', async () => {
   const place = await newChannel(features);

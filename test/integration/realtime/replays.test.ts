@@ -147,7 +147,7 @@ it('cancels the read under way when its listener leaves', async () => {
   const { organizationId, channelId } = channel;
   store.eventsRead = 0;
   const after = sequenceOf(streamRevision(-1));
-  const pages = features.realtime.log.framesAfter(organizationId, channelId, after, closed.signal);
+  const pages = features.realtime.log.framesAfter(organizationId, channelId, after, { signal: closed.signal });
   const first = pages[Symbol.asyncIterator]().next();
   await eventually(() => store.openReads === 1, { everyMs: 0 });
   closed.abort(new Error('closed'));

@@ -17,6 +17,9 @@ afterAll(() => stage?.stop(), 40_000);
 
 afterEach(() => stage.clear());
 
+/** What a stream consists of, in the OpenAPI document. */
+const EVENT = { schema: { $ref: '#/components/schemas/ServerSentEvent' } };
+
 describe('an event stream', () => {
   it('has the same frames as a socket, with their sequences as ids', async () => {
     const channelId = await stage.createChannel();
@@ -59,7 +62,7 @@ describe('an event stream', () => {
     const { paths } = asRecord((await one.api.get('/openapi.json')).json());
     expect(paths).toMatchObject({
       '/api/v1/channels/{id}/events': {
-        get: { responses: { 200: { content: { 'text/event-stream': {} } }, 204: {}, 404: {}, 406: {}, 422: {} } },
+        get: { responses: { 200: { content: { 'text/event-stream': EVENT } }, 204: {}, 404: {}, 406: {}, 422: {} } },
       },
     });
     const rest = await stage.stream(`${path}?after=1`);

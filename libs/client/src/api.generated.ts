@@ -1274,6 +1274,17 @@ export interface components {
              */
             type: "request_payment";
         };
+        ServerSentEvent: {
+            /** @description JSON, as in `/asyncapi.json` */
+            data: string;
+            /**
+             * @description `close`: the last one, `data` has the code and the reason
+             * @enum {string}
+             */
+            event?: "message" | "close";
+            /** @description Sequence of the event in the channel; none for what leaves nothing there */
+            id?: string;
+        };
         StructuredMention: {
             id: string;
             identifier: string;
@@ -2197,7 +2208,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["ServerSentEvent"];
                 };
             };
             /** @description The channel is archived, and all of it was seen */

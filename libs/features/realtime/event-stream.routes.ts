@@ -30,6 +30,18 @@ const querystring = z.object({
   }).optional(),
 });
 
+/** Each event of the stream: tools that know event streams apply the schema to the events, one by one. */
+const serverSentEvent = z
+  .object({
+    id: z.string().optional().describe('Sequence of the event in the channel; none for what leaves nothing there'),
+    event: z
+      .enum(['message', 'close'])
+      .optional()
+      .describe('`close`: the last one, `data` has the code and the reason'),
+    data: z.string().describe('JSON, as in `/asyncapi.json`'),
+  })
+  .meta({ id: 'ServerSentEvent' });
+
 type Request = FastifyRequest<{ Params: { id: string }; Querystring: z.output<typeof querystring> }>;
 
 /** Declares the stream of a channel's events, and what a websocket's address answers to who opens none. */
@@ -48,7 +60,7 @@ export function eventStreamRoutes(app: HttpApp, { node, channels }: EventStreamR
         params,
         querystring,
         response: {
-          200: { description: 'Server-sent events', content: { 'text/event-stream': { schema: z.string() } } },
+          200: { description: 'Server-sent events', content: { 'text/event-stream': { schema: serverSentEvent } } },
           204: z.null().describe('The channel is archived, and all of it was seen'),
         },
       },

@@ -37,6 +37,8 @@ let channelId: string;
 const keys: Key[] = [];
 const ended: { readonly key: EndedKey; readonly subject: Subject }[] = [];
 const uses: KeyUse[] = [];
+/** Sockets of keys that had not ended. */
+const refusedWhileWorking: string[] = [];
 const sockets: { readonly key: EndedKey; readonly closed: Promise<unknown> }[] = [];
 const random = randomFrom(SEED);
 
@@ -79,11 +81,7 @@ async function newSubject(number: number, lifeMs = 4_000): Promise<Subject> {
   if (key === undefined) throw new TypeError('no key for this round');
   const places = stage.gateways.map(async (gateway) => {
     const api = gateway.process.api.withKey(key.secret);
-    const socket = await eventually(async () => {
-      const opened = openSocket(gateway.process.baseUrl, channelId, await newTicket(api, channelId));
-      await once(opened, 'message');
-      return opened;
-    });
+    const socket = await eventually(() => opened(gateway, api));
     socket.on('error', () => undefined);
     socket.send('{"frame":"resume"}');
     return { gateway, api, socket, ticket: await newTicket(api, channelId) };
@@ -95,6 +93,16 @@ async function newSubject(number: number, lifeMs = 4_000): Promise<Subject> {
     if (key.expiresAt !== null && key.expiresAt <= Date.now()) return newSubject(number, 3 * lifeMs);
     throw error;
   }
+}
+
+/** A socket of a key that works, at its hello. */
+async function opened({ name, process }: Gateway, api: ApiClient): Promise<WebSocket> {
+  const socket = openSocket(process.baseUrl, channelId, await newTicket(api, channelId));
+  const closed = once(socket, 'close').then(([code]) => Number(code));
+  const code = await Promise.race([once(socket, 'message').then(() => null), closed]);
+  if (code === null) return socket;
+  refusedWhileWorking.push(`${name} closed a socket with ${code}`);
+  throw new Error('closed before its hello');
 }
 
 /** Ends a key at a gateway, and resolves when that is acknowledged. */
@@ -225,6 +233,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('a key that has 
       // A check of open sockets, which needs no announcement, comes three times a minute.
       await Promise.all(sockets.map(({ closed }) => closed));
       expect(acceptedTooLate(uses)).toEqual([]);
+      expect(refusedWhileWorking).toEqual([]);
       expect(uses.filter(({ accepted }) => !accepted).length).toBeGreaterThan(ROUNDS * 30);
     },
     TIMEOUT_MS,

@@ -13,14 +13,24 @@ import type { ChannelLog, FramesOptions } from './realtime.ports.ts';
 
 const MAX_PAGE_FRAMES = 500;
 const MAX_PAGE_BYTES = 1024 * 1024;
-/** Shorter frames are rare. */
-const MIN_FRAME_BYTES = 256;
+/** Of a frame, before any of the channel was read. */
+const EXPECTED_FRAME_BYTES = 1024;
 
 interface PageRequest {
   readonly from: StreamRevision;
   /** About: characters are counted. */
   readonly bytes: number;
+  /** So that no more is read than the page will hold: the rest would be sent and decoded in vain. */
+  readonly expectedFrameBytes: number;
   readonly signal: AbortSignal | undefined;
+}
+
+interface Page<State> {
+  readonly frames: readonly EventFrame[];
+  readonly size: number;
+  /** After its last event; undefined where there was none. */
+  readonly state: State | undefined;
+  readonly isLast: boolean;
 }
 
 /** How a channel's events become frames, and where a fold of them can start. */
@@ -62,11 +72,13 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
   ): AsyncGenerator<readonly EventFrame[]> {
     const channel = { noun: this.#events.projection.noun, organizationId, id: channelId };
     let state: State | undefined;
+    let expectedFrameBytes = EXPECTED_FRAME_BYTES;
     for (let next = streamRevision(after); ;) {
-      const page = await this.#page(channel, { from: next, bytes: pageBytes(), signal }, state);
+      const page = await this.#page(channel, { from: next, bytes: pageBytes(), expectedFrameBytes, signal }, state);
       if (page.frames.length > 0) yield page.frames;
       if (page.isLast) return;
       state = page.state;
+      expectedFrameBytes = page.size / page.frames.length;
       next = streamRevision(next + page.frames.length);
     }
   }
@@ -74,15 +86,14 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
   /** @param known the state before `from`, if the page before this one has left it */
   async #page(
     channel: HistoricEntity,
-    { from, bytes, signal }: PageRequest,
+    { from, bytes, expectedFrameBytes, signal }: PageRequest,
     known: State | undefined,
-  ): Promise<{ readonly frames: EventFrame[]; readonly state: State | undefined; readonly isLast: boolean }> {
+  ): Promise<Page<State>> {
     const frames: EventFrame[] = [];
     let state = known;
     let size = 0;
     const stream = streamName(channel.noun, channel.id);
-    // What the event store sends beyond the page would be decoded in vain.
-    const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(bytes / MIN_FRAME_BYTES));
+    const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(bytes / expectedFrameBytes));
     for await (const stored of this.#store.readStream(stream, {
       from,
       limit,
@@ -95,9 +106,9 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
       frames.push(frame);
       state = after;
       size += frame.json.length;
-      if (size >= bytes) return { frames, state, isLast: false };
+      if (size >= bytes) return { frames, size, state, isLast: false };
     }
-    return { frames, state, isLast: frames.length < limit };
+    return { frames, size, state, isLast: frames.length < limit };
   }
 
   #step({ organizationId, id }: HistoricEntity, before: State, stored: StoredEvent): [EventFrame, State] {

@@ -23,7 +23,7 @@ const key: KeyIssued = {
 };
 
 function issued(change: Partial<KeyIssued> = {}): KeyEvent {
-  return { type: 'KeyIssued.v1', data: { ...key, ...change } };
+  return { type: 'KeyIssued.v2', data: { ...key, ...change } };
 }
 const revoked: KeyEvent = { type: 'KeyRevoked.v1', data: {} };
 const rotated = (to: string, graceEndsAt: string | null = null): KeyEvent => ({

@@ -50,7 +50,7 @@ export const keyFold: Fold<KeyState, KeyEvent> = {
     const { at, organizationId } = event.metadata;
     if (state === null) {
       if (event.type === 'KeyWithdrawn.v1') return 'withdrawn';
-      if (event.type !== 'KeyIssued.v1') return state;
+      if (event.type !== 'KeyIssued.v2') return state;
       return {
         ...event.data,
         organizationId,
@@ -91,7 +91,7 @@ export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): 
   if (state === 'withdrawn') return refuse({ reason: 'withdrawn' });
   if (state !== null) return accept();
   return (
-    mayManage(grantor, key) ?? mayGrantUntil(grantor, key.expiresAt) ?? accept({ type: 'KeyIssued.v1', data: key })
+    mayManage(grantor, key) ?? mayGrantUntil(grantor, key.expiresAt) ?? accept({ type: 'KeyIssued.v2', data: key })
   );
 }
 

@@ -48,7 +48,7 @@ it('a rotation whose second half failed is not said to have left everything as i
   let mayIssue = true;
   const store: EventStore = {
     append(stream, expected, events, options) {
-      if (!mayIssue && events.some(({ type }) => type === 'KeyIssued.v1')) throw storeUnavailable('event store');
+      if (!mayIssue && events.some(({ type }) => type === 'KeyIssued.v2')) throw storeUnavailable('event store');
       return platform.store.append(stream, expected, events, options);
     },
     readStream: (stream, options) => platform.store.readStream(stream, options),

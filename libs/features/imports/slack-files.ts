@@ -97,17 +97,16 @@ function placeOf(name: string): { readonly folder: string; readonly name: string
 async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
   const tooLarge = (): BadInput => new BadInput(`${path} unpacks to more than an export of Slack can hold`);
   if (zip.entryCount > MAX_ENTRIES) throw tooLarge();
-  const found: Entry[] = [];
-  const names = new Set<string>();
+  const found = new Map<string, Entry>();
   let bytes = 0;
   try {
     for await (const entry of zip.eachEntry()) {
       bytes += entry.uncompressedSize;
       if (bytes > MAX_UNPACKED_BYTES) throw tooLarge();
       // Programs that unpack such an archive keep one of the two, each another one.
-      if (names.has(entry.fileName)) throw new BadInput(`${path} has two entries named ${entry.fileName}`);
-      names.add(entry.fileName);
-      found.push(entry);
+      const name = normalName(entry.fileName);
+      if (found.has(name)) throw new BadInput(`${path} has two entries named ${name}`);
+      found.set(name, entry);
     }
   } catch (error) {
     throw error instanceof BadInput ? error : new BadInput(`${path} is damaged: ${reasonOf(error)}`);
@@ -115,12 +114,29 @@ async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
   if (bytes > Math.max(SMALL_BYTES, MAX_RATIO * zip.fileSize)) {
     throw new BadInput(`${path} unpacks to more than ${MAX_RATIO} times its size`);
   }
-  const lists = found.map(({ fileName }) => /^(?!__MACOSX\/)([^/]+\/)?channels\.json$/.exec(fileName));
-  const root = lists.find((match) => match !== null);
-  if (!root) throw new BadInput(`${path} holds no export of Slack: there is no channels.json in it`);
-  const prefix = root[1] ?? '';
-  const own = found.filter(({ fileName }) => fileName.startsWith(prefix));
-  return own.map((entry) => ({ ...placeOf(entry.fileName.slice(prefix.length)), entry }));
+  const prefix = exportPrefix([...found.keys()], path);
+  const own = [...found].filter(([name]) => name.startsWith(prefix));
+  return own.map(([name, entry]) => ({ ...placeOf(name.slice(prefix.length)), entry }));
+}
+
+/** The name that an entry has once it is unpacked: `./a//b` is `a/b`. */
+function normalName(name: string): string {
+  return name
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+}
+
+/** Folder of the export in the archive, with its slash. Two exports are refused: one of them would be left out. */
+function exportPrefix(names: readonly string[], path: string): string {
+  const lists = names.filter((name) => /^(?!__MACOSX\/)([^/]+\/)?channels\.json$/.test(name));
+  const [list] = lists;
+  if (list === undefined) throw new BadInput(`${path} holds no export of Slack: there is no channels.json in it`);
+  if (lists.length > 1) {
+    const shown = lists.sort().slice(0, 3).join(', ');
+    throw new BadInput(`${path} holds more than one export of Slack: ${shown}${lists.length > 3 ? ', …' : ''}`);
+  }
+  return list.slice(0, -'channels.json'.length);
 }
 
 async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {

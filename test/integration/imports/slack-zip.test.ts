@@ -62,6 +62,11 @@ describe("a .zip with Slack's export", () => {
     expect(await jobsOf(await archive(zipOf([junk, ...packed])))).toEqual(await jobsOf(SAMPLE));
   });
 
+  it('may spell its names with ./ and doubled slashes', async () => {
+    const packed = sample.map((entry) => ({ ...entry, name: `./exp//${entry.name}` }));
+    expect(await jobsOf(await archive(zipOf(packed)))).toEqual(await jobsOf(SAMPLE));
+  });
+
   it('holds days that cannot be unpacked, which are named while the others are read', async () => {
     const bomb = { name: 'lab/2026-03-03.json', content: Buffer.alloc(20_000_000, ' '), saysBytes: 1_000 };
     const huge = { name: 'lab/2026-03-04.json', content: '[]', saysBytes: 300 * 1024 * 1024 };
@@ -81,7 +86,7 @@ describe("a .zip with Slack's export", () => {
   });
 
   const many = Array.from({ length: 40 }, (_, index) => ({ name: `x/${index}`, content: '', saysBytes: 2 ** 31 }));
-  it.each([
+  it.each<[what: string, content: Buffer, reason: RegExp]>([
     ['is no archive', Buffer.from('PK, not'), /cannot be read as a \.zip/],
     ['is cut off', zipOf(small).subarray(0, 300), /cannot be read as a \.zip/],
     ['holds something else', zipOf([{ name: 'letter.txt', content: 'dear' }]), /no channels\.json in it/],
@@ -101,6 +106,28 @@ describe("a .zip with Slack's export", () => {
       'has two entries of one name',
       zipOf([...small, { name: 'lab/2026-03-02.json', content: '[]' }]),
       /has two entries named lab\/2026-03-02\.json/,
+    ],
+    ...['./lab/2026-03-02.json', 'lab//2026-03-02.json', 'lab/./2026-03-02.json'].map<[string, Buffer, RegExp]>(
+      (name) => [
+        `has one file twice, the second time as ${name}`,
+        zipOf([...small, { name, content: '[]' }]),
+        /has two entries named lab\/2026-03-02\.json/,
+      ],
+    ),
+    [
+      'has its users twice, spelled in two ways',
+      zipOf([{ name: './users.json', content: '[]' }, ...small]),
+      /has two entries named users\.json/,
+    ],
+    [
+      'holds an export inside of another',
+      zipOf([...small.map((entry) => ({ ...entry, name: `exp/${entry.name}` })), ...small]),
+      /holds more than one export of Slack: channels\.json, exp\/channels\.json/,
+    ],
+    [
+      'holds two exports side by side',
+      zipOf(['a', 'b'].flatMap((folder) => small.map((entry) => ({ ...entry, name: `${folder}/${entry.name}` })))),
+      /holds more than one export of Slack: a\/channels\.json, b\/channels\.json/,
     ],
     ['lacks its users', zipOf(small.slice(1)), /^users\.json: is not in the archive/],
     [

@@ -254,7 +254,7 @@ function composeRealtime(
   },
 ): Realtime {
   const { history, collections, channels, authenticator, keyChanges: changes } = of;
-  const access = new KeyedListenerAccess({ authenticator, changes, channels });
+  const access = new KeyedListenerAccess({ authenticator, changes, channels, log: platform.log });
   const typing = new Typing(platform);
   return {
     log: new StoredChannelLog(platform.store, history, {

@@ -15,10 +15,13 @@ export interface KeyUse {
   /** When the process that it was sent to was started. */
   readonly startedAtMs: number;
   readonly accepted: boolean;
+  /** An event that was posted then and came over a socket of the key. Expiries close sockets to the second. */
+  readonly isDelivery?: boolean;
 }
 
 const ANNOUNCED_MS = 1_000;
 const UNANNOUNCED_MS = 60_000;
+const DELIVERY_MS = 2_000;
 
 /** Longest time after the end of a key during which a process may accept it. */
 export function graceOf({ announced, endedAtMs }: EndedKey, startedAtMs: number): number {
@@ -29,8 +32,9 @@ export function graceOf({ announced, endedAtMs }: EndedKey, startedAtMs: number)
 /** What was accepted too late, in words. The time of sending counts, so a slow machine breaks no rule. */
 export function acceptedTooLate(uses: readonly KeyUse[]): string[] {
   return uses
-    .filter(({ key, accepted, sentAtMs, startedAtMs }) => {
-      return accepted && sentAtMs > key.endedAtMs + graceOf(key, startedAtMs);
+    .filter(({ key, accepted, sentAtMs, startedAtMs, isDelivery = false }) => {
+      const grace = graceOf(key, startedAtMs) + (isDelivery ? DELIVERY_MS : 0);
+      return accepted && sentAtMs > key.endedAtMs + grace;
     })
     .map(({ key, what, sentAtMs, startedAtMs }) => {
       const since = Math.round(sentAtMs - key.endedAtMs);

@@ -114,17 +114,18 @@ describe('a revocation', () => {
   });
 });
 
-describe('an open connection', () => {
-  it('stays open for half a minute while neither store answers, then its key is unknown', async () => {
-    expect(await authenticator.check(id)).toBe('works');
-    log.away = true;
+describe('what is verified', () => {
+  it('says how old the read is that it rests on', async () => {
+    expect(await authenticator.verify(id)).toEqual({ principal, ageMs: 0 });
+    clockMs = 10_000;
+    expect(await authenticator.verify(id)).toEqual({ principal, ageMs: 10_000 });
     received = false;
-    clockMs = 34_000;
-    expect(await authenticator.check(id)).toBe('works');
-    clockMs = 36_000;
-    expect(await authenticator.check(id)).toBe('unknown');
+    expect(await authenticator.verify(id)).toEqual({ principal, ageMs: 0 });
+    log.away = true;
+    clockMs = 20_000;
+    await expect(authenticator.verify(id)).rejects.toMatchObject({ code: 'store_unavailable' });
     log = { works: false, away: false, reads: 0 };
-    expect(await authenticator.check(id)).toBe('ended');
+    expect(await authenticator.verify(id)).toBeNull();
   });
 });
 

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 
-import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { digestOf } from '#libs/platform/http/index.ts';
 import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
@@ -14,11 +13,8 @@ import type { KnownKey } from './known-key.ts';
 export const MAX_STALENESS_MS = 800;
 /** With announcements, too, a key is read again after this time: the process that revoked it may have lost Redis. */
 const REFRESH_AFTER_MS = 15_000;
-/**
- * Longest use of one read while the log cannot be read. Open connections are checked every 20 s, and a check waits at
- * most 4 s for the log: none outlives its key by more than a minute.
- */
-export const MAX_AGE_MS = 35_000;
+/** Longest use of one read while the log cannot be read. */
+const MAX_AGE_MS = 35_000;
 /** A flood of unknown keys reads each of them once in this time. */
 const UNKNOWN_TTL_MS = 2_000;
 const REVOKED_TTL_MS = 10 * 60_000;
@@ -31,7 +27,7 @@ interface Reading {
 }
 
 interface PendingRead {
-  readonly key: Promise<KnownKey | null>;
+  readonly reading: Promise<Reading | null>;
   /** A change of the key was announced after the read had begun. */
   outdated: boolean;
 }
@@ -79,7 +75,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     const current = this.#current(id);
     if (current !== undefined) return this.#principalOf(current, digest);
     if (this.#refused.has(id) || !canBeKey(presented)) return null;
-    return this.#read(id).then((key) => this.#principalOf(key, digest));
+    return this.#read(id).then((reading) => this.#principalOf(reading, digest));
   }
 
   /** As `authenticate`, for a caller that presented the key earlier, such as one with a ticket. */
@@ -87,26 +83,14 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     const current = this.#current(id);
     if (current !== undefined) return this.#principalOf(current);
     if (this.#refused.has(id)) return null;
-    return this.#read(id).then((key) => this.#principalOf(key));
+    return this.#read(id).then((reading) => this.#principalOf(reading));
   }
 
-  /**
-   * Whether a connection that was opened with this key may stay open. As `authenticate`, but while the log cannot be
-   * read, a reading of the last 35 s still counts.
-   *
-   * @returns `unknown` when it cannot be decided
-   */
-  async check(id: EntityId): Promise<'works' | 'ended' | 'unknown'> {
-    let principal: Principal | null;
-    try {
-      principal = await this.principal(id);
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      const last = this.#known.get(id);
-      if (last === undefined || this.#clock() - last.readAtMs >= MAX_AGE_MS) return 'unknown';
-      principal = this.#principalOf(last.key);
-    }
-    return principal === null ? 'ended' : 'works';
+  /** As `principal`, with the age of the read that it rests on, in milliseconds. */
+  async verify(id: EntityId): Promise<{ readonly principal: Principal; readonly ageMs: number } | null> {
+    const reading = this.#current(id) ?? (this.#refused.has(id) ? null : await this.#read(id));
+    const principal = this.#principalOf(reading);
+    return reading && principal && { principal, ageMs: this.#clock() - reading.readAtMs };
   }
 
   onChange(change: KeyChange): void {
@@ -134,24 +118,24 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
   }
 
   /** A reading that proves what the key is now; undefined if there is none. */
-  #current(id: EntityId): KnownKey | undefined {
+  #current(id: EntityId): Reading | undefined {
     const reading = this.#known.get(id);
     if (reading === undefined || reading.readAtMs <= this.#gapAtMs) return undefined;
     const age = this.#clock() - reading.readAtMs;
     if (age >= MAX_STALENESS_MS) {
       if (age >= MAX_AGE_MS || !this.#changes.areReceivedSince(reading.readAtMs, MAX_STALENESS_MS)) return undefined;
-      // Whoever needs it once this one is too old hears why it failed.
+      // A failure shows once this reading is too old, and the next one is awaited.
       if (age >= REFRESH_AFTER_MS) this.#read(id).catch(() => undefined);
     }
-    return reading.key;
+    return reading;
   }
 
   /** One read for all callers that wait for the same key. */
-  async #read(id: EntityId): Promise<KnownKey | null> {
+  async #read(id: EntityId): Promise<Reading | null> {
     for (;;) {
       const pending = this.#pending.get(id) ?? this.#beginRead(id);
-      const key = await pending.key;
-      if (!pending.outdated) return key;
+      const reading = await pending.reading;
+      if (!pending.outdated) return reading;
     }
   }
 
@@ -159,11 +143,12 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     const readAtMs = this.#clock();
     const pending: PendingRead = {
       outdated: false,
-      key: this.#directory
+      reading: this.#directory
         .byId(id)
         .then((key) => {
-          if (!pending.outdated) this.#remember(id, key, readAtMs);
-          return key;
+          const reading = key && { key, readAtMs };
+          if (!pending.outdated) this.#remember(id, reading);
+          return reading;
         })
         .finally(() => this.#pending.delete(id)),
     };
@@ -171,9 +156,9 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     return pending;
   }
 
-  #remember(id: EntityId, key: KnownKey | null, readAtMs: number): void {
-    if (key !== null) {
-      this.#known.set(id, { key, readAtMs });
+  #remember(id: EntityId, reading: Reading | null): void {
+    if (reading !== null) {
+      this.#known.set(id, reading);
       return;
     }
     this.#known.delete(id);
@@ -181,9 +166,9 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
   }
 
   /** @param digest of the secret that was presented, if one was */
-  #principalOf(key: KnownKey | null, digest?: string): Principal | null {
-    if (key === null || (digest !== undefined && !isSameDigest(key.digest, digest))) return null;
-    const { expiresAtMs } = key.principal;
-    return expiresAtMs !== null && expiresAtMs <= this.#now() ? null : key.principal;
+  #principalOf(reading: Reading | null, digest?: string): Principal | null {
+    if (reading === null || (digest !== undefined && !isSameDigest(reading.key.digest, digest))) return null;
+    const { principal } = reading.key;
+    return principal.expiresAtMs !== null && principal.expiresAtMs <= this.#now() ? null : principal;
   }
 }

@@ -1,3 +1,4 @@
+import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { userProjection } from '#libs/features/users/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
@@ -9,8 +10,9 @@ import { knownKey } from './known-key.ts';
 import type { KnownKey } from './known-key.ts';
 
 const READS_AT_ONCE = 32;
-/** Two reads, one after the other, still end within the 5 s in which a request has to be answered. */
+/** With the wait for a turn, the reads of a key and then of its user end within the 5 s that a request may take. */
 const READ = { deadlineMs: 2_000 };
+const MAX_WAIT_MS = 1_000;
 
 /**
  * Keys as the log has them. Their streams and those of users are short, so both are read whole, from the leader: no
@@ -28,11 +30,18 @@ export class KeyDirectory {
    * @returns null for a key that does not work, whatever the reason
    * @throws `Fault` `store_unavailable` when the log cannot be read
    */
-  byId(id: EntityId): Promise<KnownKey | null> {
-    return this.#reads.run(async () => {
-      const key = await foldStream(this.#store, keyProjection, id, READ);
-      if (key === null || key === 'withdrawn' || key.principal.type !== 'user') return knownKey(key, null);
-      return knownKey(key, await foldStream(this.#store, userProjection, key.principal.id, READ));
-    });
+  async byId(id: EntityId): Promise<KnownKey | null> {
+    const late = this.#reads.isFree ? undefined : AbortSignal.timeout(MAX_WAIT_MS);
+    try {
+      return await this.#reads.run(() => this.#read(id), late && { signal: late });
+    } catch (error) {
+      throw late !== undefined && error === late.reason ? storeUnavailable('event store', error) : error;
+    }
+  }
+
+  async #read(id: EntityId): Promise<KnownKey | null> {
+    const key = await foldStream(this.#store, keyProjection, id, READ);
+    if (key === null || key === 'withdrawn' || key.principal.type !== 'user') return knownKey(key, null);
+    return knownKey(key, await foldStream(this.#store, userProjection, key.principal.id, READ));
   }
 }

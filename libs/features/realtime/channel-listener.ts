@@ -21,6 +21,8 @@ export abstract class ChannelListener {
   position = 0;
   /** Its place in the wheel of heartbeats. */
   slot = 0;
+  /** By the node's ticks, when its key was last read. */
+  verifiedTick = 0;
   /** Whether it lacks something that is not an event, and is written none until that is made good. */
   lacksValues = false;
 

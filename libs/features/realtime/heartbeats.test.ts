@@ -18,6 +18,7 @@ class Asked extends ChannelListener {
     keyId: 'k',
     scopes: [],
     takesPart: false,
+    expiresAtMs: null,
   };
   readonly beats: number[] = [];
   readonly checks: number[] = [];

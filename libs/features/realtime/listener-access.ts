@@ -4,6 +4,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { AccessChange, CheckedGrant, Grant, ListenerAccess } from './realtime.ports.ts';
 
@@ -19,41 +20,47 @@ export interface ListenedChannels {
  * @throws HttpError 404 for a channel that the organization does not have
  */
 export async function listenerGrant(
-  { organizationId, principalType, principalId, keyId, scopes }: Principal,
+  { organizationId, principalType, principalId, keyId, scopes, expiresAtMs }: Principal,
   channelId: EntityId,
   channels: ListenedChannels,
 ): Promise<Grant> {
   const users = await channels.usersOf(organizationId, channelId);
   if (users === null) throw notFound();
   const takesPart = principalType === 'user' && users.has(principalId);
-  return { organizationId, channelId, principalType, principalId, keyId, scopes: [...scopes], takesPart };
+  return { organizationId, channelId, principalType, principalId, keyId, scopes: [...scopes], takesPart, expiresAtMs };
 }
 
 interface AccessParts {
-  readonly authenticator: Pick<KeyAuthenticator, 'principal' | 'check' | 'onChange' | 'onGap'>;
+  readonly authenticator: Pick<KeyAuthenticator, 'principal' | 'verify' | 'onChange' | 'onGap'>;
   readonly changes: Pick<KeyChanges, 'subscribe'>;
   readonly channels: ListenedChannels;
+  readonly log: Pick<Platform['log'], 'error'>;
 }
+
+/** `unknown`: it cannot be decided now. */
+type Verified = Awaited<ReturnType<KeyAuthenticator['verify']>> | 'unknown';
 
 /** See the port. Grants of the same key, or of the same channel, share one look-up. */
 export class KeyedListenerAccess implements ListenerAccess {
   readonly #authenticator: AccessParts['authenticator'];
   readonly #changes: AccessParts['changes'];
   readonly #channels: ListenedChannels;
+  readonly #log: AccessParts['log'];
 
-  constructor({ authenticator, changes, channels }: AccessParts) {
+  constructor({ authenticator, changes, channels, log }: AccessParts) {
     this.#authenticator = authenticator;
     this.#changes = changes;
     this.#channels = channels;
+    this.#log = log;
   }
 
-  admit({ keyId }: Grant): boolean | Promise<boolean> {
-    const principal = this.#authenticator.principal(keyId);
-    return principal instanceof Promise ? principal.then((found) => found !== null) : principal !== null;
+  admit(grant: Grant): Grant | null | Promise<Grant | null> {
+    const principal = this.#authenticator.principal(grant.keyId);
+    return principal instanceof Promise ? principal.then((found) => asOf(grant, found)) : asOf(grant, principal);
   }
 
   async check(grants: readonly Grant[]): Promise<readonly CheckedGrant[]> {
-    const keys = new Map<EntityId, ReturnType<KeyAuthenticator['check']>>();
+    const keys = new Map<EntityId, Promise<Verified>>();
     const channels = new Map<string, Promise<ReadonlySet<EntityId> | null>>();
     const once = <K, V>(known: Map<K, V>, name: K, look: () => V): V => {
       const found = known.get(name) ?? look();
@@ -63,15 +70,27 @@ export class KeyedListenerAccess implements ListenerAccess {
     return Promise.all(
       grants.map(async (grant): Promise<CheckedGrant> => {
         const { organizationId, channelId, keyId } = grant;
-        const key = await once(keys, keyId, () => this.#authenticator.check(keyId));
-        if (key !== 'works') return key === 'ended' ? 'lost' : 'unknown';
-        if (grant.principalType !== 'user') return grant;
+        const key = await once(keys, keyId, () => this.#verify(keyId));
+        if (key === null) return 'lost';
+        if (key === 'unknown') return key;
+        const { ageMs, principal } = key;
+        const now = asOf(grant, principal) ?? grant;
+        if (grant.principalType !== 'user') return { grant: now, ageMs };
         const users = await once(channels, `${organizationId} ${channelId}`, () => this.#usersOf(grant));
-        if (users === null) return grant;
-        const takesPart = users.has(grant.principalId);
-        return takesPart === grant.takesPart ? grant : { ...grant, takesPart };
+        const takesPart = users?.has(grant.principalId) ?? grant.takesPart;
+        return { grant: takesPart === grant.takesPart ? now : { ...now, takesPart }, ageMs };
       }),
     );
+  }
+
+  /** A key that cannot be read, for whatever reason, decides nothing about others. */
+  async #verify(keyId: EntityId): Promise<Verified> {
+    try {
+      return await this.#authenticator.verify(keyId);
+    } catch (error) {
+      if (!(error instanceof Fault)) this.#log.error({ err: error, key: keyId }, 'a key could not be read');
+      return 'unknown';
+    }
   }
 
   /** @returns null when it is not known. Taking part decides nothing about access to the data, so this fails open. */
@@ -97,6 +116,12 @@ export class KeyedListenerAccess implements ListenerAccess {
       },
     });
   }
+}
+
+/** @returns the same object where nothing has changed */
+function asOf(grant: Grant, principal: Principal | null): Grant | null {
+  if (principal === null || principal.expiresAtMs === grant.expiresAtMs) return principal && grant;
+  return { ...grant, expiresAtMs: principal.expiresAtMs };
 }
 
 function accessChange(change: KeyChange): AccessChange {

@@ -95,7 +95,7 @@ export class FeatureLiveCommands implements LiveCommands {
     try {
       // As strict as a request over REST: the socket of a revoked key may be open for a moment longer.
       const admitted = this.#access.admit(grant);
-      if (!(admitted instanceof Promise ? await admitted : admitted)) throw unauthorized();
+      if ((admitted instanceof Promise ? await admitted : admitted) === null) throw unauthorized();
       const revision = await this.#run(grant, command, session);
       return { ok: true, seq: revision === null ? null : sequenceOf(revision) };
     } catch (error) {

@@ -41,7 +41,7 @@ export const CLOSE = {
   removed: 4010,
   /** No `pong` came. */
   noPong: 4013,
-  /** The log could not be read for half a minute, so the key may have been revoked since. */
+  /** The log could not be read for 55 seconds, so the key may have been revoked since. */
   unverified: 4014,
   /** The client does not keep to the protocol. */
   protocol: 4500,

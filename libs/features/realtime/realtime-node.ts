@@ -70,7 +70,11 @@ export class RealtimeNode {
     this.tickMs = tickMs;
     this.metrics = realtimeMetrics(platform.metrics);
     this.commands = ports.commands;
-    this.#checks = new AccessChecks(ports.access, (error) => this.warn(error, 'access could not be checked'));
+    this.#checks = new AccessChecks({
+      access: ports.access,
+      now: () => this.#ticks,
+      onFailure: (error) => this.warn(error, 'access could not be checked'),
+    });
     this.channels = new LiveChannels(platform, {
       ...ports,
       metrics: this.metrics,
@@ -106,6 +110,7 @@ export class RealtimeNode {
   /** Takes a listener in: from now on it is asked for signs of life, and whether it may listen. */
   add(listener: ChannelListener): void {
     this.#heartbeats.add(listener);
+    this.#checks.begin(listener);
     // The grant may be older than the loss of what it stood for. With the next tick: all that came since together.
     this.#fresh.add(listener);
   }
@@ -172,6 +177,7 @@ export class RealtimeNode {
       one.onTooLate();
     }
     this.channels.tick();
+    this.#checks.tick([...this.#heartbeats]);
     this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#heartbeats : this.#fresh);
     this.#fresh.clear();
     this.#gauge();

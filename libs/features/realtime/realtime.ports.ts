@@ -17,6 +17,8 @@ export interface Grant {
   readonly scopes: readonly string[];
   /** Whether the principal is a user who takes part in the channel, as far as is known: who is removed stops listening. */
   readonly takesPart: boolean;
+  /** When the key ends by itself, in milliseconds since the Unix epoch; null if it does not. */
+  readonly expiresAtMs: number | null;
 }
 
 /**
@@ -33,25 +35,27 @@ export interface Tickets {
 }
 
 /**
- * What a check found: the grant as it is now (a user may have joined the channel since, or have been removed from it);
- * `lost` once the key is revoked or expired, or its user is deactivated; `unknown` when the stores have not answered
- * for so long that the key may have been revoked.
+ * What a check found: the grant as it is now (a user may have joined the channel or been removed from it, the key may
+ * have got another end), and how old the read of the key is that it rests on; `lost` once the key is revoked or expired,
+ * or its user is deactivated; `unknown` when that cannot be decided now.
  */
-export type CheckedGrant = Grant | 'lost' | 'unknown';
+export type CheckedGrant = { readonly grant: Grant; readonly ageMs: number } | 'lost' | 'unknown';
 
 /**
  * Port: who may open a connection, and who may keep it.
  *
- * Guarantees: a key and its user are decided on the log. `admit` is as strict as the authentication of a request. One
- * answer of `check` per grant, in order; it tolerates that the log is away for half a minute.
+ * Guarantees: a key and its user are decided on the log, as strictly as in the authentication of a request. One answer
+ * of `check` per grant, in order.
+ * Omits: what to do while nothing is known, and when the key expires between two checks: the caller keeps time.
  */
 export interface ListenerAccess {
   /**
    * Whether the key behind a ticket still works and its user is active.
    *
+   * @returns the grant with the present end of the key; null if the key has ended
    * @throws `Fault` `store_unavailable` when that cannot be decided
    */
-  admit(grant: Grant): boolean | Promise<boolean>;
+  admit(grant: Grant): Grant | null | Promise<Grant | null>;
   check(grants: readonly Grant[]): Promise<readonly CheckedGrant[]>;
   /** Tells at once of what is heard to end access, or may; until the returned function is called. */
   onChange(listener: (change: AccessChange) => void): () => void;

@@ -24,6 +24,7 @@ const storedGrant = z.object({
   keyId: z.string(),
   scopes: z.array(z.string()),
   takesPart: z.boolean(),
+  expiresAtMs: z.number().nullable(),
 });
 
 // Made once: making a schema costs more than all else that is done with a ticket here.

@@ -82,7 +82,7 @@ export class WebsocketAdmission implements UpgradeHandler {
     try {
       grant = await this.#tickets.redeem(ticket);
       // The key may have ended since the ticket was issued.
-      if (grant !== null && !(await this.#access.admit(grant))) grant = null;
+      if (grant !== null) grant = await this.#access.admit(grant);
     } catch (error) {
       if (!(error instanceof Fault)) this.#node.warn(error, 'a ticket could not be redeemed');
       return refuseForNow(arrival.socket);

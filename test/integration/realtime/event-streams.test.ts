@@ -42,7 +42,11 @@ beforeAll(async () => {
     {
       ...features.realtime,
       heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
-      access: { admit: () => true, check: (grants) => Promise.resolve(grants), onChange: () => () => undefined },
+      access: {
+        admit: (grant) => grant,
+        check: async (grants) => grants.map((grant) => ({ grant, ageMs: 0 })),
+        onChange: () => () => undefined,
+      },
       log: {
         async head(organizationId, channelId) {
           looks += 1;

@@ -77,6 +77,7 @@ class Recorder extends ChannelListener {
       keyId: 'k',
       scopes: [],
       takesPart: false,
+      expiresAtMs: null,
     };
     listeners.push(this);
   }

@@ -37,6 +37,7 @@ beforeAll(async () => {
     keyId: rootKey.id,
     scopes: ['read', 'write', 'impersonate'],
     takesPart: false,
+    expiresAtMs: null,
   };
 });
 afterAll(async () => {

@@ -41,8 +41,8 @@ beforeAll(async () => {
   store = new CountingStore(test.platform.store);
   features = composeFeatures({ ...test.platform, store });
   const access = {
-    admit: () => true,
-    check: (grants: readonly Grant[]) => Promise.resolve(grants),
+    admit: (grant: Grant) => grant,
+    check: async (grants: readonly Grant[]) => grants.map((grant) => ({ grant, ageMs: 0 })),
     onChange: () => () => undefined,
   };
   const heads = { heads: (channels: readonly unknown[]) => Promise.resolve(channels.map(() => 0)) };
@@ -98,7 +98,12 @@ interface Reader {
 }
 
 async function socketFrom(channel: LiveChannel): Promise<Reader> {
-  const { value } = await features.realtime.tickets.issue({ ...channel, ...SERVICE, takesPart: false });
+  const { value } = await features.realtime.tickets.issue({
+    ...channel,
+    ...SERVICE,
+    takesPart: false,
+    expiresAtMs: null,
+  });
   const socket = new WebSocket(`ws://127.0.0.1:${port}/api/v1/channels/${channel.channelId}/websocket?ticket=${value}`);
   await once(socket, 'message');
   let seq = 0;

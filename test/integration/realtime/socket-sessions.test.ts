@@ -6,6 +6,7 @@ import { WebSocket } from 'ws';
 
 import { KeyedListenerAccess, PING, PONG, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import type { Grant } from '#libs/features/realtime/index.ts';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { HttpServer } from '#libs/platform/http/index.ts';
@@ -25,9 +26,10 @@ let features: Features;
 let node: RealtimeNode;
 let server: HttpServer;
 let baseUrl: string;
-/** Keys that no longer work, and those of which that cannot be known, as far as the node's neighbours know. */
+/** Keys that no longer work, when others end, and why some cannot be read. */
 const revoked = new Set<string>();
-const undecided = new Set<string>();
+const ends = new Map<string, number>();
+const failures = new Map<string, Error>();
 /** Users of whom the node has heard that they take part. */
 const takingPart = new Set<string>();
 
@@ -41,10 +43,17 @@ beforeAll(async () => {
       principal: () => null,
       onChange: () => undefined,
       onGap: () => undefined,
-      check: (keyId) => Promise.resolve(undecided.has(keyId) ? 'unknown' : revoked.has(keyId) ? 'ended' : 'works'),
+      async verify(keyId) {
+        const failure = failures.get(keyId);
+        if (failure !== undefined) throw failure;
+        if (revoked.has(keyId)) return null;
+        const ids = { organizationId: 'o', principalType: 'service', principalId: 's', keyId } as const;
+        return { principal: { ...ids, scopes: new Set(), expiresAtMs: ends.get(keyId) ?? null }, ageMs: 0 };
+      },
     },
     changes: { subscribe: () => () => undefined },
     channels: features.channels.queries,
+    log: test.platform.log,
   });
   node = new RealtimeNode(
     { ...test.platform, metrics },
@@ -52,11 +61,12 @@ beforeAll(async () => {
       ...features.realtime,
       heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
       access: {
-        admit: () => true,
+        admit: (grant) => grant,
         async check(grants) {
           const checked = await access.check(grants);
-          for (const grant of checked)
-            if (typeof grant === 'object' && grant.takesPart) takingPart.add(grant.principalId);
+          for (const one of checked) {
+            if (typeof one === 'object' && one.grant.takesPart) takingPart.add(one.grant.principalId);
+          }
           return checked;
         },
         onChange: (listener) => access.onChange(listener),
@@ -65,7 +75,7 @@ beforeAll(async () => {
     TICK_MS,
   );
   const upgrades = new Upgrades();
-  upgrades.handle(new WebsocketAdmission(node, { tickets, access: { admit: () => true }, origins: [] }));
+  upgrades.handle(new WebsocketAdmission(node, { tickets, access: { admit: (grant) => grant }, origins: [] }));
   server = await buildHttpServer({
     routes: () => undefined,
     authenticator: { authenticate: () => null },
@@ -101,6 +111,7 @@ async function open(principal: Partial<Grant> = {}, reply?: string): Promise<Cli
     keyId,
     scopes: ['read'],
     takesPart: false,
+    expiresAtMs: null,
     ...principal,
   };
   const { value } = await features.realtime.tickets.issue(grant);
@@ -153,9 +164,25 @@ it('one whose key has stopped working without a word is closed with 4503 at the 
   expect(await late.closed).toBe(4503);
 });
 
+it('one whose key expires, or gets an end by a rotation, is closed with 4503 when that is reached', async () => {
+  const soon = Date.now() + 500;
+  const [expiring, rotated] = [await follow({ expiresAtMs: soon }, PONG), await follow({}, PONG)];
+  ends.set(expiring.grant.keyId, soon);
+  ends.set(rotated.grant.keyId, Date.now() + 500);
+  expect(await Promise.all([expiring.closed, rotated.closed])).toEqual([4503, 4503]);
+});
+
+it('one whose key has ended is closed although the key of another one cannot be read', async () => {
+  const [lost, damaged] = [await follow({}, PONG), await follow({}, PONG)];
+  failures.set(damaged.grant.keyId, new TypeError('an event of the key is corrupt'));
+  revoked.add(lost.grant.keyId);
+  expect(await lost.closed).toBe(4503);
+  expect(await damaged.closed).toBe(4014);
+});
+
 it('one whose key cannot be verified is closed with 4014: it may come back', async () => {
   const doubtful = await follow({}, PONG);
-  undecided.add(doubtful.grant.keyId);
+  failures.set(doubtful.grant.keyId, storeUnavailable('event store'));
   expect(await doubtful.closed).toBe(4014);
 });
 

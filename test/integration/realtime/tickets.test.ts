@@ -80,6 +80,7 @@ describe('a ticket for a websocket', () => {
       keyId: expect.stringMatching(/^[0-9a-f]{32}$/),
       scopes: expect.arrayContaining(['read', 'write']),
       takesPart: true,
+      expiresAtMs: null,
     });
   });
 
@@ -105,6 +106,7 @@ describe('a ticket for a websocket', () => {
       keyId: 'k',
       scopes: ['read'],
       takesPart: false,
+      expiresAtMs: null,
     };
     const { value } = await tickets.issue(grant);
     expect(await tickets.redeem(value)).toEqual(grant);

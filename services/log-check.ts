@@ -14,8 +14,11 @@ const REDIS_WAIT_MS = 2_000;
 /** What the operator types to go on with the log as it is. */
 export const ACCEPT_OPTION = '--accept-lost-events';
 
+/** The log lacks an event that the read models hold. */
+export class LostLog extends StartRefusal {}
+
 /**
- * @throws StartRefusal when the log lacks an event that the read models hold; `Fault` while a store is away: nothing is
+ * @throws LostLog when the log lacks an event that the read models hold; `Fault` while a store is away: nothing is
  *   decided then
  */
 export async function refuseLostLog({ store, feed, redis }: CheckedStores): Promise<void> {
@@ -23,7 +26,7 @@ export async function refuseLostLog({ store, feed, redis }: CheckedStores): Prom
   const missing = await new LogWitness(redis).missingIn(store);
   if (missing === null) return;
   const head = await feed.head();
-  throw new StartRefusal(
+  throw new LostLog(
     `the log lacks events that the read models hold: event ${missing.revision} of ${missing.stream} ` +
       `(position ${missing.position}) is not in it; the log ${head === null ? 'is empty' : `ends at ${encodePosition(head)}`}. ` +
       'It was lost, set back, or replaced by another one. Either restore it: put back its files, or a backup ' +

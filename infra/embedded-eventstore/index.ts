@@ -1,4 +1,4 @@
-export { backUpEventStore } from './backup.ts';
+export { backUpEventStore, requireReadableLog } from './backup.ts';
 export { CannotStartError } from './data-folder.ts';
 export { startEmbeddedEventStore } from './server.ts';
 export type { EventStoreOptions, EventStoreServer } from './server.ts';

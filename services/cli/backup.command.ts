@@ -4,10 +4,12 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 
 import { copyIdentity, makeFolder, requireDataFolder } from '#infra/data-folder/index.ts';
-import { backUpEventStore } from '#infra/embedded-eventstore/index.ts';
+import { backUpEventStore, requireReadableLog } from '#infra/embedded-eventstore/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
-import { printOne } from './command-context.ts';
+import { LostLog } from '#services/log-check.ts';
+
+import { printOne, withSession } from './command-context.ts';
 import type { CliParts, OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
 
@@ -30,15 +32,33 @@ async function run(parts: CliParts, folder: string, options: OutputOptions): Pro
   await requireDataFolder(dataDir);
   await refuseInside(dataDir, target);
   await takeEmpty(target);
+  const log = join(dataDir, 'eventstore');
+  await copying(() => requireReadableLog(log));
+  const logCheck = await checkLog(parts);
   const startedAt = performance.now();
-  // The log first: a folder without the rest is no data folder, and nobody starts on half a copy.
-  const bytes = await copied(() => backUpEventStore(join(dataDir, 'eventstore'), join(target, 'eventstore')));
+  // The log first: a folder without the rest is no data folder, so Parley does not start on half a copy.
+  const bytes = await copying(() => backUpEventStore(log, join(target, 'eventstore')));
   await copyIdentity(dataDir, target);
   printOne(parts, options, {
     folder: target,
     bytes,
+    log_check: logCheck,
     seconds: Number(((performance.now() - startedAt) / 1_000).toFixed(3)),
   });
+}
+
+/**
+ * Refuses a log that lacks events which the read models hold: its backup could replace a better one. When the read
+ * models cannot be reached the check is skipped: a full disk or a stopped Redis must not prevent a backup.
+ */
+async function checkLog(parts: CliParts): Promise<string> {
+  try {
+    await withSession(parts, async () => undefined, { catchUp: false });
+    return 'passed';
+  } catch (error) {
+    if (error instanceof LostLog) throw error;
+    return `skipped: ${messageOf(error)}`;
+  }
 }
 
 /** A backup below the data folder would be lost with it. */
@@ -71,9 +91,9 @@ async function takeEmpty(target: string): Promise<void> {
   throw new CliError(`${target} is not empty: name a new folder`);
 }
 
-async function copied(copy: () => Promise<number>): Promise<number> {
+async function copying<T>(step: () => Promise<T>): Promise<T> {
   try {
-    return await copy();
+    return await step();
   } catch (error) {
     throw new CliError(`the log could not be copied: ${messageOf(error)}`);
   }

@@ -26,6 +26,8 @@ export interface Session {
 export interface SessionOptions {
   /** Also on a log that lacks events that the read models hold. Default: that is refused. */
   readonly acceptLostEvents?: boolean;
+  /** Brings read models up to date that no other process projects into. Default: true. */
+  readonly catchUp?: boolean;
 }
 
 const REDIS_WAIT_MS = 5_000;
@@ -37,7 +39,8 @@ const PROJECTION_WAIT_MS = 60_000;
  *
  * @throws StartRefusal or CliError with what the operator can do, `Fault` when a store does not answer
  */
-export async function openSession(config: Config, { acceptLostEvents = false }: SessionOptions = {}): Promise<Session> {
+export async function openSession(config: Config, options: SessionOptions = {}): Promise<Session> {
+  const { acceptLostEvents = false, catchUp = true } = options;
   const stops = createStopSequence(silentLog, config.stopTimeoutMs);
   try {
     const { stores, ours } = await findStores(config, stops);
@@ -51,7 +54,7 @@ export async function openSession(config: Config, { acceptLostEvents = false }: 
     await waitForRedis(platform.redis, REDIS_WAIT_MS);
     if (!acceptLostEvents) await refuseLostLog(platform);
     const features = composeFeatures(platform);
-    if (ours) await project(platform, features, config, stops);
+    if (ours && catchUp) await project(platform, features, config, stops);
     return { platform, features, close: async () => void (await stops.stop()) };
   } catch (error) {
     await stops.stop();

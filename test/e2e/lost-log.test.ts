@@ -59,9 +59,9 @@ async function putLog(from: string): Promise<void> {
   await cp(from, eventStoreFolder(), { recursive: true });
 }
 
-async function rebuild(...options: string[]): Promise<string> {
-  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: parley.dataDir };
-  return promisify(execFile)(process.execPath, [COMMAND, 'rebuild', ...options], { env }).then(
+async function command(args: string[], variables: Record<string, string> = {}): Promise<string> {
+  const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: parley.dataDir, ...variables };
+  return promisify(execFile)(process.execPath, [COMMAND, ...args], { env }).then(
     ({ stdout }) => stdout,
     (error: { stderr: string }) => error.stderr,
   );
@@ -98,10 +98,19 @@ it.each<[what: string, lose: () => Promise<void>]>([
   120_000,
 );
 
+it('is not backed up unless the read models cannot be asked, which the backup then says', async () => {
+  await putLog(join(folder, 'older'));
+  expect(await command(['backup', join(folder, 'refused')])).toMatch(REFUSAL);
+  const withoutRedis = await command(['backup', join(folder, 'unchecked')], { REDIS_URL: 'redis://127.0.0.1:1' });
+  expect(withoutRedis).toMatch(/log_check +skipped: The redis is unavailable/);
+  await putLog(join(folder, 'newest'));
+  expect(await command(['backup', join(folder, 'checked')])).toMatch(/log_check +passed/);
+}, 120_000);
+
 it('drops the lost events from the read models only when it is told to', async () => {
   await putLog(join(folder, 'older'));
-  expect(await rebuild()).toMatch(REFUSAL);
-  expect(await rebuild('--accept-lost-events')).toMatch(/events +\d/);
+  expect(await command(['rebuild'])).toMatch(REFUSAL);
+  expect(await command(['rebuild', '--accept-lost-events'])).toMatch(/events +\d/);
   await parley.start();
   await parley.ready();
   const channels = (await parley.api.get('/api/v1/channels')).text;

@@ -44,7 +44,11 @@ it('holds what was acknowledged before it, though writers go on, and Parley star
     await eventually(() => acknowledged.length >= 50, { timeoutMs: 60_000 });
     const before = [...acknowledged];
     const target = join(folder, 'backup');
-    expect(await backUp(parley.dataDir, target)).toMatchObject({ folder: target, bytes: expect.any(Number) });
+    expect(await backUp(parley.dataDir, target)).toMatchObject({
+      folder: target,
+      bytes: expect.any(Number),
+      log_check: 'passed',
+    });
     enough.abort();
     await Promise.all(writers);
     expect(acknowledged.length).toBeGreaterThan(before.length);

@@ -2,9 +2,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { ChannelQueries } from '#libs/features/channels/index.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import {
   CollectionReader,
+  entityKeys,
   EntityReader,
   HistoryReader,
   PROJECTION_KEYS,
@@ -16,6 +19,7 @@ import type { ReadModels } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 
 let test: TestPlatform;
 let models: ReadModels;
@@ -88,4 +92,33 @@ it('a list that is emptied while it is read is not taken for an empty one', asyn
   await expect(queries.list(organizationId, { archived: false }, page)).rejects.toMatchObject({
     code: 'not_caught_up',
   });
+});
+
+it('an unapplied channel beyond those that a process remembers is found, and lists wait for the projector', async () => {
+  await built();
+  const { unapplied } = models.projector;
+  const remember = (owner: string, channel: string, revision: StreamRevision): void =>
+    unapplied.add(entityKeys('channel', owner, channel).revision, {
+      noun: 'channel',
+      organizationId: owner,
+      id: channel,
+      revision,
+    });
+  const [owner, forgotten, remembered] = [newId(), newId(), newId()];
+  const { commands } = composeUnapplied(test.platform).channels;
+  for (const channel of [forgotten, remembered]) {
+    await commands.create(serviceCommand(owner, { commandId: channel }), { id: channel, ...PLAIN_CHANNEL });
+    remember(owner, channel, streamRevision(0));
+  }
+  // The read models lack nothing of these: they only displace the first channel.
+  for (let count = 1; count < 10_000; count++) remember(newId(), newId(), NO_EVENTS);
+
+  const list = () => queries.list(owner, { archived: false }, { size: 10, offset: 0, after: null });
+  await expect(list()).rejects.toMatchObject({ code: 'not_caught_up' });
+  expect(await queries.channel(owner, forgotten)).not.toBeNull();
+  await expect(list()).rejects.toMatchObject({ code: 'not_caught_up' });
+
+  await models.projector.catchUp('channel', owner, remembered);
+  expect((await list()).total).toBe(2);
+  expect(unapplied.has(entityKeys('channel', owner, newId()).revision)).toBe(false);
 });

@@ -22,6 +22,7 @@ import { decideIssue, decideRevoke, decideRotate, decideWithdraw, expiryOfSucces
 import type { Grantor, Key, KeyRejection, KeyState } from './key.decider.ts';
 import type { KeyEvent, KeyIssued } from './key.events.ts';
 import { keyProjection } from './keys.projection.ts';
+import { isActiveUser } from './known-key.ts';
 
 /** A key after a command, at the revision of its stream. */
 export type KeyResult =
@@ -153,8 +154,7 @@ export class KeyCommands {
   /** Whether a key of the principal can work, by the log: a read model may not know yet that a user was deactivated. */
   async #isActive(organizationId: EntityId, { type, id }: KeyIssued['principal']): Promise<boolean> {
     if (type !== 'user') return true;
-    const user = await foldStream(this.#store, userProjection, id);
-    return user !== null && user.organizationId === organizationId && user.deactivatedAt === null;
+    return isActiveUser(await foldStream(this.#store, userProjection, id), organizationId);
   }
 
   /** The state at the true end of the stream: a command that does nothing is decided there. */

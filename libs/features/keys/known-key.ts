@@ -17,7 +17,7 @@ export interface KnownKey {
  */
 export function knownKey(key: KeyState, user: User | null): KnownKey | null {
   if (key === null || key === 'withdrawn' || key.revokedAt !== null) return null;
-  if (key.principal.type === 'user' && !mayAct(user, key.organizationId)) return null;
+  if (key.principal.type === 'user' && !isActiveUser(user, key.organizationId)) return null;
   const end = endOf(key);
   return {
     digest: key.digest,
@@ -32,6 +32,7 @@ export function knownKey(key: KeyState, user: User | null): KnownKey | null {
   };
 }
 
-function mayAct(user: User | null, organizationId: EntityId): boolean {
+/** Whether the user belongs to the organization and was not deactivated: only then do its keys work. */
+export function isActiveUser(user: User | null, organizationId: EntityId): boolean {
   return user !== null && user.organizationId === organizationId && user.deactivatedAt === null;
 }

@@ -96,11 +96,12 @@ async function changeInteractions(play: Play, context: CommandContext): Promise<
   const place = { channelId: play.channelId, sequence: sequence as never };
   const what = random(6);
   if (what < 3) {
-    await commands.append(context, place, [{ type: 'text', text: `and ${random(100)}` }]);
+    await commands.append(context, place, [{ type: 'text', text: `and ${random(100)}` }], 'operator');
     return;
   }
   open.splice(at, 1);
-  if (what < 5) await commands.complete(context, place, what === 3 ? null : [{ type: 'text', text: 'in its place' }]);
+  if (what < 5)
+    await commands.complete(context, place, what === 3 ? null : [{ type: 'text', text: 'in its place' }], 'operator');
   else await commands.fail(context, place, `reason ${random(9)}`);
 }
 

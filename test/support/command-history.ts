@@ -228,9 +228,9 @@ function requestOf(channel: Played, one: Command): Request {
   return ({ interactions: { commands: interactions }, reactions: { commands: reactions } }, context) => {
     switch (one.kind) {
       case 'append':
-        return interactions.append(context, place, content(one.text));
+        return interactions.append(context, place, content(one.text), 'operator');
       case 'complete':
-        return interactions.complete(context, place, one.text === null ? null : content(one.text));
+        return interactions.complete(context, place, one.text === null ? null : content(one.text), 'operator');
       case 'fail':
         return interactions.fail(context, place, one.text);
       case 'react':

@@ -130,34 +130,36 @@ export class InteractionCommands {
     return { ok: true, document: kept, revision: result.revision };
   }
 
-  /** @param writer may have to be the sender, as for a post; failing an interaction is open to all */
+  /** @param writer must be allowed to write as the sender, as for a post */
   append(
     context: CommandContext,
     place: InteractionPlace,
     content: StoredContent,
-    writer: Writer = 'operator',
+    writer: Writer,
   ): Promise<InteractionResult> {
-    return this.#change(context, place, (state, target) => decideAppend(state, target, content), writer);
+    return this.#change(context, place, writer, (state, target) => decideAppend(state, target, content));
   }
 
+  /** @param writer as for `append` */
   complete(
     context: CommandContext,
     place: InteractionPlace,
     content: StoredContent | null,
-    writer: Writer = 'operator',
+    writer: Writer,
   ): Promise<InteractionResult> {
-    return this.#change(context, place, (state, target) => decideComplete(state, target, content), writer);
+    return this.#change(context, place, writer, (state, target) => decideComplete(state, target, content));
   }
 
+  /** Names no writer: every caller may fail an interaction, because what began it may have crashed. */
   fail(context: CommandContext, place: InteractionPlace, reason: string): Promise<InteractionResult> {
-    return this.#change(context, place, (state, target) => decideFail(state, target, reason));
+    return this.#change(context, place, 'operator', (state, target) => decideFail(state, target, reason));
   }
 
   async #change(
     context: CommandContext,
     place: InteractionPlace,
+    writer: Writer,
     decide: (state: InteractionContext, target: InteractionTarget) => ReturnType<typeof decideFail>,
-    writer: Writer = 'operator',
   ): Promise<InteractionResult> {
     const { channelId, sequence } = place;
     const { organizationId } = context;

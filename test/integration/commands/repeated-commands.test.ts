@@ -135,8 +135,8 @@ describe('a command that is sent again', () => {
       append: async (...args) => {
         if (isFirst) {
           isFirst = false;
-          await theirs.interactions.commands.append(context(), place, [{ type: 'text', text: 'theirs' }]);
-          await mine.interactions.commands.append(command, place, [{ type: 'text', text: 'mine' }]);
+          await theirs.interactions.commands.append(context(), place, [{ type: 'text', text: 'theirs' }], 'operator');
+          await mine.interactions.commands.append(command, place, [{ type: 'text', text: 'mine' }], 'operator');
         }
         return platform.store.append(...args);
       },
@@ -145,7 +145,7 @@ describe('a command that is sent again', () => {
       close: () => platform.store.close(),
     };
     const { commands } = composeFeatures({ ...platform, store }).interactions;
-    const result = await commands.append(again(command), place, [{ type: 'text', text: 'mine' }]);
+    const result = await commands.append(again(command), place, [{ type: 'text', text: 'mine' }], 'operator');
     expect(result.ok && JSON.parse(String(result.document)).content).toEqual([
       { type: 'text', text: 'theirs' },
       { type: 'text', text: 'mine' },

@@ -31,7 +31,7 @@ beforeAll(async () => {
   await post('root', null, true);
   late = await post('late', 'root', false);
   for (let n = 2; n < POSTS; n++) await post(`span-${n}`, 'root', true);
-  await features.interactions.commands.complete(context(), placeOf(late), [{ type: 'text', text: 'done' }]);
+  await features.interactions.commands.complete(context(), placeOf(late), [{ type: 'text', text: 'done' }], 'operator');
   await features.channels.commands.update(context(), channelId, { name: 'now' });
 });
 afterAll(() => test.stop());

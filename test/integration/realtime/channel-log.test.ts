@@ -288,7 +288,7 @@ describe('the publication of frames', () => {
     // Waiting for the one before them, they are appended together: each frame holds all of the text.
     await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
-        features.interactions.commands.append(contextOf(organizationId, newId(), index), place, text(10)),
+        features.interactions.commands.append(contextOf(organizationId, newId(), index), place, text(10), 'operator'),
       ),
     );
     await eventually(() => heard.heads.includes(12));

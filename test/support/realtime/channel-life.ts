@@ -111,8 +111,8 @@ function act(features: Features, context: CommandContext, channel: Acting): Prom
   const place = { channelId: channel.channelId, sequence };
   const content = [{ type: 'text', text: `${random(1_000)} "quoted"\n\u2028 – ü 🎈` }];
   if (what < 9) return post(features, context, channel);
-  if (what < 12) return commands.append(context, place, content);
-  if (what < 14) return commands.complete(context, place, random(2) === 0 ? null : content);
+  if (what < 12) return commands.append(context, place, content, 'operator');
+  if (what < 14) return commands.complete(context, place, random(2) === 0 ? null : content, 'operator');
   if (what < 15) return commands.fail(context, place, 'because of ",\\"data\\":null}');
   return addTo(features, context, place, channel);
 }

@@ -1,5 +1,5 @@
 // A copy of the log as it is at one moment, taken from beside the process that writes it.
-import { mkdir, open, rename, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open as openLmdb } from 'lmdb';
 import { DATA_FILE, damagedLog } from './data-folder.ts';
@@ -31,6 +31,8 @@ export async function backUpEventStore(source: string, target: string): Promise<
   const lmdb = openLmdb({ path: join(source, DATA_FILE), readOnly: true });
   try {
     await lmdb.backup(copy, false);
+    // LMDB lets everybody read a copy, unlike the original.
+    await chmod(copy, 0o600);
   } finally {
     await lmdb.close();
   }

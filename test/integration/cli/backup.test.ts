@@ -49,6 +49,8 @@ it('holds what was acknowledged before it, though writers go on, and Parley star
       bytes: expect.any(Number),
       log_check: 'passed',
     });
+    // Only the owner can read it, as the original.
+    expect((await stat(join(target, 'eventstore/events.mdb'))).mode & 0o777).toBe(0o600);
     enough.abort();
     await Promise.all(writers);
     expect(acknowledged.length).toBeGreaterThan(before.length);

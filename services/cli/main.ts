@@ -1,12 +1,19 @@
 #!/usr/bin/env node
 /** The `parley` command: runs Parley, and administers an installation from the machine that holds it. */
-import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
 import { DEFAULT_NODE_FLAGS } from '#libs/platform/config/node-flags.ts';
+import { oldNodeRefusal } from '#services/node-version.ts';
 import { ROLE_NAMES } from '#services/role-process/role-names.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+// An older Node must be able to link this file, so everything that needs a newer one is imported below.
+const refusal = oldNodeRefusal();
+if (refusal !== null) {
+  process.stderr.write(`parley: ${refusal}\n`);
+  process.exit(1);
+}
 
 const serves = servesUntilStopped(process.argv[2]);
 if (serves) withFlags();
@@ -14,6 +21,7 @@ if (serves) withFlags();
 const stopEarly = (): void => process.exit(0);
 if (serves) for (const signal of STOP_SIGNALS) process.on(signal, stopEarly);
 // Half of what a start costs is to compile the same files again. Where it cannot be written, what is there is read.
+const { enableCompileCache } = await import('node:module');
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compiled'));
 // Only now: to load all of it takes longer than to begin again.
 const { runCli } = await import('./run.ts');

@@ -1,3 +1,4 @@
+import { oldNodeRefusal } from '#services/node-version.ts';
 import type { VariableName } from '#libs/platform/config/index.ts';
 import type { TestParley } from './test-parley.ts';
 
@@ -22,9 +23,6 @@ export interface StartedParley extends TestParley {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** `node:sqlite` without a flag. */
-const OLDEST_NODE = [22, 13] as const;
-
 /**
  * Starts a whole Parley in this process: on a free port of the loopback interface, with an event store in this
  * thread and a Redis (`redis-server` of the PATH) of its own, both empty and in a temporary folder, which goes when
@@ -36,18 +34,10 @@ const OLDEST_NODE = [22, 13] as const;
  * @throws Error (rejects) that says what to do: no `redis-server`, settings that are wrong, a Node that is too old
  */
 export async function startParley(options: StartParleyOptions = {}): Promise<StartedParley> {
-  refuseOldNode();
+  const refusal = oldNodeRefusal();
+  if (refusal !== null)
+    throw new Error(`${refusal}: run the tests on a newer Node, or Parley in a container (ParleyContainer)`);
   // Only now: where Parley is not started, its tests do not load it, and an old Node gets to the line above.
   const { startInProcess } = await import('./in-process.ts');
   return startInProcess(options);
-}
-
-function refuseOldNode(): void {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const [oldestMajor, oldestMinor] = OLDEST_NODE;
-  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
-  throw new Error(
-    `Parley runs on Node ${OLDEST_NODE.join('.')} or newer, and this is ${process.versions.node}: ` +
-      'run the tests on a newer Node, or Parley in a container (ParleyContainer)',
-  );
 }

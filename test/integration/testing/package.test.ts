@@ -97,6 +97,28 @@ describe('the packed Parley', GENEROUS, () => {
     expect(variables).toContainEqual(expect.objectContaining({ name: 'PORT', value: '8080' }));
   });
 
+  it('says which Node the command needs when this one is too old', async () => {
+    const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+    const command = join(project.folder, 'node_modules/parley/services/cli/main.js');
+    await expect(
+      project.run(
+        process.execPath,
+        '--import',
+        `data:text/javascript,${encodeURIComponent(old)}`,
+        command,
+        '--version',
+      ),
+    ).rejects.toThrow(/^parley: Parley runs on Node 22\.13 or newer, and this is 20\.20\.2$/m);
+    // What an old Node links before it runs the first line.
+    const code = await readFile(command, 'utf8');
+    expect([...code.matchAll(/^import .*'(.*)';$/gm)].map(([, name]) => name)).toEqual([
+      'node:path',
+      '../../libs/platform/config/node-flags.js',
+      '../node-version.js',
+      '../role-process/role-names.js',
+    ]);
+  });
+
   it('runs Parley by the command', async () => {
     const { PATH = '', HOME = '' } = process.env;
     const env = { PATH, HOME, PORT: '0', DATA_DIR: join(project.folder, 'data'), LOG_LEVEL: 'warn' };

@@ -35,20 +35,30 @@ export async function refuseLostLog({ store, feed, redis }: CheckedStores): Prom
   );
 }
 
-/** Repeats the check until both stores have answered. A refusal then ends the process. */
-export function startLogCheck(platform: Platform): BackgroundJob {
+/**
+ * Repeats the check until both stores have answered, and then runs `work`. A refusal ends the process; while a store is
+ * away, the check is repeated.
+ */
+export function startAfterLogCheck(
+  platform: Platform,
+  name: string,
+  work: (signal: AbortSignal) => Promise<void>,
+): BackgroundJob {
   return startBackgroundJob({
-    name: 'log check',
+    name,
     log: platform.log,
     backoff: { maxMs: 3_000 },
-    run: (signal) => unlessAborted(refuseLostLog(platform), signal),
+    async run(signal) {
+      await unlessAborted(refuseLostLog(platform), signal);
+      await work(signal);
+    },
     isFatal: (error) => error instanceof StartRefusal,
     onFatal: throwUncaught,
   });
 }
 
-/** For processes that have nothing else to do before they serve. */
+/** For processes in which no other role waits for the check. */
 export const logCheckRole: Role<Platform, Config> = {
   name: 'log check',
-  start: async (platform) => startLogCheck(platform),
+  start: async (platform) => startAfterLogCheck(platform, 'log check', async () => undefined),
 };

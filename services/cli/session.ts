@@ -54,7 +54,8 @@ export async function openSession(config: Config, options: SessionOptions = {}):
     await waitForRedis(platform.redis, REDIS_WAIT_MS);
     if (!acceptLostEvents) await refuseLostLog(platform);
     const features = composeFeatures(platform);
-    if (ours && catchUp) await project(platform, features, config, stops);
+    // A projector refuses a log that lacks events; the rebuild that accepts it reads the whole log itself.
+    if (ours && catchUp && !acceptLostEvents) await project(platform, features, config, stops);
     return { platform, features, close: async () => void (await stops.stop()) };
   } catch (error) {
     await stops.stop();

@@ -16,6 +16,7 @@ import { OldReadModels, ProjectionShares } from '#libs/platform/readmodel/index.
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import { observePosition } from '#services/health/position-metrics.ts';
+import { startAfterLogCheck } from '#services/log-check.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
@@ -69,7 +70,8 @@ export const projectorRole: Role<Platform, Config> = {
     platform.probes.push(projectionProbe(loop, feed));
     // A Redis (or a node of it) that comes back may have lost its newest writes: go back to what it says it has.
     const stopRestarting = redis.onReady(() => loop.goBack());
-    const job = startBackgroundJob({ name: 'projection', log, run: (signal) => loop.run(signal) });
+    // Following another log would overwrite what the check compares the log with.
+    const job = startAfterLogCheck(platform, 'projection', (signal) => loop.run(signal));
     const old = new OldReadModels(redis);
     const cleaning = startBackgroundJob({
       name: 'old read models',

@@ -28,7 +28,8 @@ const PROCESSES: Readonly<Record<RoleName, ProcessOfARole>> = {
   // Who calls the API needs a first organization; the other roles have no use for it.
   gateway: { roles: [bootstrapJob, gatewayRole], needs: STORES },
   realtime: { roles: [logCheckRole, realtimeRole], needs: STORES },
-  projector: { roles: [logCheckRole, healthRole, projectorRole], needs: STORES },
+  // The projector checks the log itself, before it follows it.
+  projector: { roles: [healthRole, projectorRole], needs: STORES },
   relay: { roles: [logCheckRole, healthRole, relayRole], needs: [...STORES, 'KAFKA_BROKERS'] },
 };
 

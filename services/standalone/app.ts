@@ -17,7 +17,7 @@ import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/platform.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
-import { refuseLostLog, startLogCheck } from '#services/log-check.ts';
+import { logCheckRole, refuseLostLog } from '#services/log-check.ts';
 import { ensureListenable, listenRefusal } from './listen-address.ts';
 import { startStores, type Stores, type StoresOptions } from './stores.ts';
 
@@ -108,8 +108,8 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
 
   // 3. The log is the one that the read models were built from, and somebody can call.
   if (!(await isReachable(platform.redis))) {
-    const check = startLogCheck(platform);
-    stops.add(check.name, () => check.stop());
+    const check = await logCheckRole.start(platform, config);
+    stops.add(logCheckRole.name, () => check.stop());
   }
   const firstKey = await beginOnLog(parts, platform, { ...config, dataDir: folder.path });
 

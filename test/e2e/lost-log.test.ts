@@ -14,7 +14,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
-import { startEmptyRedis } from '#test/support/redis.ts';
+import { startEmptyRedis, startTestRedis } from '#test/support/redis.ts';
 
 const COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
 const REFUSAL =
@@ -120,19 +120,36 @@ it('drops the lost events from the read models only when it is told to', async (
   await parley.halt();
 }, 120_000);
 
+/** Builds the read models of the event store's log, which gets `channels` more events, and returns their witness. */
+async function fill(eventstoreUrl: string, redisUrl: string, channels: number): Promise<string | null> {
+  const stores = { eventstoreUrl, redisUrl, apiKey: parley.apiKey };
+  const projector = await startParleyProcess({ ...stores, role: 'projector' });
+  const gateway = await startParleyProcess({ ...stores, role: 'gateway' });
+  await gateway.ready();
+  for (let i = 0; i < channels; i++) await gateway.api.post('/api/v1/channels', { name: 'A channel' });
+  await gateway.stop();
+  await projector.ready();
+  await projector.stop();
+  return witnessIn(redisUrl);
+}
+
+async function witnessIn(redisUrl: string): Promise<string | null> {
+  const client = new Redis(redisUrl);
+  try {
+    return await client.get(PROJECTION_KEYS.witness);
+  } finally {
+    client.disconnect();
+  }
+}
+
 it.each(['gateway', 'projector'] as const)(
   'a %s ends when the event store is not the one of the read models, and writes nothing to it',
   async (role) => {
     const redis = await startEmptyRedis();
     const [first, second] = await Promise.all([startTestEventStore(), startTestEventStore()]);
-    const stores = { redisUrl: redis.url, apiKey: parley.apiKey };
-    const projector = await startParleyProcess({ ...stores, role: 'projector', eventstoreUrl: first.url });
-    const gateway = await startParleyProcess({ ...stores, role: 'gateway', eventstoreUrl: first.url });
-    const client = new Redis(redis.url);
-    await eventually(async () => (await client.get(PROJECTION_KEYS.witness)) !== null);
-    client.disconnect();
-    await Promise.all([projector.stop(), gateway.stop()]);
+    expect(await fill(first.url, redis.url, 0)).not.toBeNull();
 
+    const stores = { redisUrl: redis.url, apiKey: parley.apiKey };
     const mistaken = await startParleyProcess({ ...stores, role, eventstoreUrl: second.url, wait: false });
     expect(await mistaken.ended()).toBe(1);
     expect(mistaken.output()).toMatch(REFUSAL);
@@ -141,4 +158,30 @@ it.each(['gateway', 'projector'] as const)(
     await Promise.all([first.stop(), second.stop(), redis.stop()]);
   },
   120_000,
+);
+
+it.each(['event store', 'Redis'] as const)(
+  'a projector that starts while the %s is away follows no other log before the check',
+  async (away) => {
+    const [redis, other] = await Promise.all([startTestRedis(), startTestRedis()]);
+    const [first, second] = await Promise.all([startTestEventStore(), startTestEventStore({ mode: 'process' })]);
+    const witness = await fill(first.url, redis.url, 0);
+    await fill(second.url, other.url, 10);
+
+    const store = away === 'Redis' ? redis : second;
+    await store.kill9();
+    const stores = { redisUrl: redis.url, eventstoreUrl: second.url, apiKey: parley.apiKey };
+    const mistaken = await startParleyProcess({ ...stores, role: 'projector' });
+    expect((await mistaken.api.get('/health/ready')).status).toBe(503);
+    // By now the check and the projector wait for different times between their attempts.
+    await eventually(() => mistaken.output().split('will run again').length > 6, { timeoutMs: 60_000 });
+    await store.restart();
+    await eventually(() => !mistaken.alive(), { timeoutMs: 20_000 });
+    expect(await mistaken.ended()).toBe(1);
+    expect(mistaken.output()).toMatch(REFUSAL);
+    expect(await witnessIn(redis.url)).toBe(witness);
+    await mistaken.stop();
+    await Promise.all([first, second, redis, other].map((each) => each.stop()));
+  },
+  180_000,
 );

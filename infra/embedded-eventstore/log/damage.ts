@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 const META = {
   flags: 18,
   magic: 24,
+  version: 28,
   pageSize: 48,
   free: { flags: 52, depth: 54, root: 88 },
   main: { flags: 100, depth: 102, root: 136 },
@@ -17,6 +18,15 @@ const META = {
   end: 160,
 } as const;
 const MAGIC = 0xbeefc0de;
+const VERSION = 2;
+/**
+ * `MDB_INTEGERKEY`. LMDB stores the flags of the file beside it: `MDB_NOSUBDIR`, and those that change neither the
+ * format nor the mapping (`MDB_TRACK_METRICS`, `MDB_SAFE_RESTORE`, `MDB_OVERLAPPINGSYNC`).
+ */
+const FREE_FLAGS = 0x0008;
+const FILE_FLAGS = 0x4000 | 0x0400 | 0x0800 | 0x1000;
+/** The log opens the main tree without flags. */
+const MAIN_FLAGS = 0;
 const PAGE = { number: 0, flags: 18, end: 20 } as const;
 const [P_BRANCH, P_LEAF, P_META] = [0x01, 0x02, 0x08];
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
@@ -94,8 +104,15 @@ function readMeta(descriptor: number, at: number): Meta | undefined {
   const bytes = Buffer.alloc(META.end);
   if (readSync(descriptor, bytes, 0, META.end, at) < META.end) return undefined;
   const pageSize = bytes.readUInt32LE(META.pageSize);
-  const isMeta = bytes.readUInt16LE(META.flags) === P_META && bytes.readUInt32LE(META.magic) === MAGIC;
-  if (!isMeta || pageSize < 512 || pageSize > 65_536 || (pageSize & (pageSize - 1)) !== 0) return undefined;
+  const isMeta =
+    bytes.readUInt16LE(META.flags) === P_META &&
+    bytes.readUInt32LE(META.magic) === MAGIC &&
+    bytes.readUInt16LE(META.version) === VERSION;
+  const areTrees =
+    (bytes.readUInt16LE(META.free.flags) & ~FILE_FLAGS) === FREE_FLAGS &&
+    bytes.readUInt16LE(META.main.flags) === MAIN_FLAGS;
+  if (!isMeta || !areTrees || pageSize < 512 || pageSize > 65_536 || (pageSize & (pageSize - 1)) !== 0)
+    return undefined;
   return {
     pageSize,
     lastPage: bytes.readBigUInt64LE(META.lastPage),

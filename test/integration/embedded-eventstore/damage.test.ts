@@ -48,6 +48,9 @@ test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) =
   ['the first meta page is overwritten', /its meta pages are not/, (file) => overwrite(file, 0, PAGE_BYTES)],
   ['the second meta page is overwritten', /its meta pages are not/, (file) => overwrite(file, PAGE_BYTES, PAGE_BYTES)],
   ['the page size is overwritten', /its meta pages are not/, (file) => overwrite(file, 48, 4)],
+  ['the data version is overwritten', /its meta pages are not/, (file) => overwrite(file, 28, 2)],
+  ['the flags of the free tree are overwritten', /its meta pages are not/, (file) => overwrite(file, 52, 2)],
+  ['the flags of the main tree are overwritten', /its meta pages are not/, (file) => overwrite(file, 100, 2)],
   [
     'the roots are overwritten',
     /its meta pages refer to pages/,

@@ -16,8 +16,9 @@ export interface StartWithoutData {
 }
 
 /**
- * Starts Redis without its data, after it ended on them. If that succeeds, its files are damaged: they are removed,
- * since everything in them is rebuilt from the log. If it fails, the files are not the cause and are kept.
+ * Starts Redis without its data, after it ended on them. If that succeeds, its files are damaged and are removed. The
+ * read models in them are rebuilt from the log. Lost are the replies stored under Idempotency-Keys, drafts, and the event
+ * that the start compares the log with. If it fails, the files are not the cause and are kept.
  *
  * @throws the error of the start with data
  */
@@ -39,7 +40,11 @@ export async function startWithoutData({ dataDir, log, error, start }: StartWith
     }
     throw error;
   }
-  log.warn({ err: error, files: found }, 'discarded damaged files of the private Redis; its data are rebuilt');
+  log.warn(
+    { err: error, files: found },
+    'discarded damaged files of the private Redis: the read models are rebuilt from the log; replies stored under ' +
+      'Idempotency-Keys and drafts are lost, and this start cannot notice that the log lacks events',
+  );
   for (const name of found) await rm(join(dataDir, `${name}${ASIDE}`), { recursive: true, force: true });
   return redis;
 }

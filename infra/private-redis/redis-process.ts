@@ -64,7 +64,13 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   void exited.then(() => (gone = true));
   const deadline = Date.now() + readyTimeoutMs;
   while (!(await pingRedis({ port, ...(password === undefined ? {} : { password }) }))) {
-    if (gone) throw new RedisStartError(`${command} ended at once: ${output()}`, { ended: true });
+    if (gone) {
+      // Ended by a signal (the kernel's, for want of memory), it says nothing about its data.
+      const ended = child.exitCode !== null;
+      throw new RedisStartError(`${command} ended ${ended ? 'at once' : `by ${child.signalCode}`}: ${output()}`, {
+        ended,
+      });
+    }
     if (signal?.aborted === true) {
       child.kill('SIGKILL');
       await exited;
@@ -97,7 +103,7 @@ export class RedisStartError extends Error {
   override readonly name = 'RedisStartError';
   /** There is no such command on the PATH. */
   readonly notFound: boolean;
-  /** The server ran, and ended before it answered. */
+  /** The server ran, and ended by itself (by no signal) before it answered. */
   readonly ended: boolean;
 
   constructor(message: string, { notFound = false, ended = false }: { notFound?: boolean; ended?: boolean } = {}) {

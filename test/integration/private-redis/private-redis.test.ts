@@ -81,6 +81,27 @@ describe('private Redis', () => {
     await redis.stop();
   });
 
+  it('keeps its files when a signal ends the server while it loads them', async () => {
+    const first = await startPrivateRedis({ dataDir, log: silentLog });
+    await command(first.url, 'SET', 'key', 'value');
+    await first.stop();
+    const path = process.env['PATH'] ?? '';
+    const killed = join(dataDir, 'killed');
+    await mkdir(killed);
+    // Kills the first server on its folder, as the kernel does for want of memory, and starts the next ones.
+    const script = `#!/bin/sh\nPATH='${path}'\nmkdir '${killed}/once' 2>&- && kill -9 $$\nexec redis-server "$@"\n`;
+    await writeFile(join(killed, 'redis-server'), script, { mode: 0o755 });
+    process.env['PATH'] = `${killed}:${path}`;
+    try {
+      const redis = await startPrivateRedis({ dataDir, log: silentLog });
+      expect((await readdir(killed)).toSorted()).toEqual(['once', 'redis-server']);
+      expect(await command(redis.url, 'GET', 'key')).toBe('value');
+      await redis.stop();
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+
   it('ends when its Parley is killed', async () => {
     const parley = fork(join(import.meta.dirname, 'private-redis.process.ts'), [dataDir], { execArgv: [] });
     await once(parley, 'message');

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 
-import { ROLE_NAMES } from '#services/role-process/role-names.ts';
-import type { RoleName } from '#services/role-process/role-names.ts';
+import { ROLE_NAMES } from '#libs/platform/config/role-names.ts';
+import type { RoleName } from '#libs/platform/config/role-names.ts';
 
 import type { CliParts } from './command-context.ts';
 

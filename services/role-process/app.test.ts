@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
 import { configOfRole, startRoleProcess } from './app.ts';
-import { ROLE_NAMES } from './role-names.ts';
+import { ROLE_NAMES } from '#libs/platform/config/role-names.ts';
 
 const COMPLETE = {
   PARLEY_TOKEN_SECRET: 'sixteen letters!',

@@ -13,7 +13,7 @@ import { relayRole } from '#services/relay/role.ts';
 import { ensureListenable, listenRefusal } from '#services/standalone/listen-address.ts';
 
 import { bootstrapJob } from './bootstrap-job.ts';
-import type { RoleName } from './role-names.ts';
+import type { RoleName } from '#libs/platform/config/role-names.ts';
 
 interface ProcessOfARole {
   /** The last one started is the first one stopped. */

@@ -3,7 +3,7 @@ import type { Variables } from '#libs/platform/config/index.ts';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
 
 import { configOfRole, startRoleProcess } from './app.ts';
-import type { RoleName } from './role-names.ts';
+import type { RoleName } from '#libs/platform/config/role-names.ts';
 
 /**
  * Runs a role until this process is told to stop: see `runProcess`.

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { backoffMs, pause, unlessAborted } from './backoff.ts';
 import { startBackgroundJob } from './background-job.ts';
 import { silentLog, type LifecycleLog } from './log.ts';
-import { selectRoles, StartRefusal } from './role.ts';
+import { selectRoles } from './role.ts';
 import { createStopSequence } from './stop-sequence.ts';
 
 describe('stop sequence', () => {
@@ -135,11 +135,6 @@ describe('choice of roles', () => {
     expect(selectRoles(roles, [])).toEqual(roles);
     expect(selectRoles(roles, ['gateway', 'projector'])).toEqual(roles);
     expect(selectRoles(roles, ['gateway'])).toEqual([{ name: 'gateway' }]);
-  });
-
-  it('refuses a role that does not exist', () => {
-    expect(() => selectRoles(roles, ['gatway'])).toThrow(StartRefusal);
-    expect(() => selectRoles(roles, ['gatway'])).toThrow('ROLES names gatway; the roles are projector, gateway');
   });
 });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeConfig } from '#libs/platform/config/index.ts';
 import { configOfRole } from '#services/role-process/app.ts';
-import { ROLE_NAMES } from '#services/role-process/role-names.ts';
+import { ROLE_NAMES } from '#libs/platform/config/role-names.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { at, documentsOf, problemsOf, schemaOf, strings, validatorsOf } from './manifests.ts';
 

@@ -115,7 +115,7 @@ describe('the packed Parley', GENEROUS, () => {
       'node:path',
       '../../libs/platform/config/node-flags.js',
       '../node-version.js',
-      '../role-process/role-names.js',
+      '../../libs/platform/config/role-names.js',
     ]);
   });
 

@@ -27,14 +27,14 @@ export interface AccessChecksParts {
 export class AccessChecks {
   readonly #access: ListenerAccess;
   readonly #now: () => number;
-  readonly #onFailure: (error: unknown) => void;
-  #waiting = new Set<ChannelListener>();
-  #running = false;
+  readonly #keys: Gathered;
+  readonly #parts: Gathered;
 
   constructor({ access, now, onFailure }: AccessChecksParts) {
     this.#access = access;
     this.#now = now;
-    this.#onFailure = onFailure;
+    this.#keys = new Gathered((listeners) => this.#checkKeys(listeners), onFailure);
+    this.#parts = new Gathered((listeners) => this.#checkParts(listeners), onFailure);
   }
 
   /** Before the first check of a listener. */
@@ -42,10 +42,11 @@ export class AccessChecks {
     listener.verifiedTick = this.#now() - ADMITTED_AGE_TICKS;
   }
 
-  /** Asks for these soon, together with others. */
+  /** Checks these soon, together with others. */
   request(listeners: Iterable<ChannelListener>): void {
-    for (const listener of listeners) this.#waiting.add(listener);
-    if (!this.#running && this.#waiting.size > 0) void this.#run();
+    const all = [...listeners];
+    this.#keys.request(all);
+    this.#parts.request(all.filter(({ grant }) => grant.principalType === 'user'));
   }
 
   /** Closes those whose time has run out, whether checks get answers or not. */
@@ -59,40 +60,57 @@ export class AccessChecks {
     }
   }
 
+  async #checkKeys(listeners: readonly ChannelListener[]): Promise<void> {
+    const askedTick = this.#now();
+    const found = await this.#access.checkKeys(listeners.map(({ grant }) => grant));
+    for (const [index, listener] of listeners.entries()) {
+      const key = found[index] ?? 'unknown';
+      if (key === 'lost') listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+      if (key === 'lost' || key === 'unknown') continue;
+      const { ageMs, expiresAtMs } = key;
+      listener.verifiedTick = Math.max(listener.verifiedTick, askedTick - Math.ceil(ageMs / TICK_MS));
+      if (expiresAtMs !== listener.grant.expiresAtMs) listener.grant = { ...listener.grant, expiresAtMs };
+    }
+  }
+
+  async #checkParts(listeners: readonly ChannelListener[]): Promise<void> {
+    const found = await this.#access.takingPart(listeners.map(({ grant }) => grant));
+    for (const [index, listener] of listeners.entries()) {
+      const takesPart = found[index] ?? listener.grant.takesPart;
+      if (listener.grant.takesPart && !takesPart)
+        listener.close(CLOSE.removed, 'The user was removed from the channel');
+      else if (takesPart !== listener.grant.takesPart) listener.grant = { ...listener.grant, takesPart };
+    }
+  }
+}
+
+/** Checks of one kind: requests of a moment are gathered, and checked in chunks, one after another. */
+class Gathered {
+  readonly #check: (listeners: readonly ChannelListener[]) => Promise<void>;
+  readonly #onFailure: (error: unknown) => void;
+  #waiting = new Set<ChannelListener>();
+  #running = false;
+
+  constructor(check: (listeners: readonly ChannelListener[]) => Promise<void>, onFailure: (error: unknown) => void) {
+    this.#check = check;
+    this.#onFailure = onFailure;
+  }
+
+  request(listeners: Iterable<ChannelListener>): void {
+    for (const listener of listeners) this.#waiting.add(listener);
+    if (!this.#running && this.#waiting.size > 0) void this.#run();
+  }
+
   async #run(): Promise<void> {
     this.#running = true;
     while (this.#waiting.size > 0) {
       await delay(GATHER_MS, undefined, { ref: false });
-      const all = [...this.#waiting];
+      const all = [...this.#waiting].filter(({ isOpen }) => isOpen);
       this.#waiting = new Set();
-      for (let from = 0; from < all.length; from += AT_ONCE) await this.#check(all.slice(from, from + AT_ONCE));
+      for (let from = 0; from < all.length; from += AT_ONCE) {
+        await this.#check(all.slice(from, from + AT_ONCE)).catch(this.#onFailure);
+      }
     }
     this.#running = false;
-  }
-
-  async #check(listeners: readonly ChannelListener[]): Promise<void> {
-    const open = listeners.filter(({ isOpen }) => isOpen);
-    if (open.length === 0) return;
-    const askedTick = this.#now();
-    try {
-      const found = await this.#access.check(open.map(({ grant }) => grant));
-      for (const [index, listener] of open.entries()) {
-        const checked = found[index] ?? 'unknown';
-        if (checked === 'unknown') continue;
-        if (checked === 'lost') {
-          listener.close(CLOSE.accessLost, 'Access to the channel was lost');
-          continue;
-        }
-        const { grant, ageMs } = checked;
-        listener.verifiedTick = Math.max(listener.verifiedTick, askedTick - Math.ceil(ageMs / TICK_MS));
-        const { takesPart, expiresAtMs } = listener.grant;
-        if (takesPart && !grant.takesPart) listener.close(CLOSE.removed, 'The user was removed from the channel');
-        else if (takesPart !== grant.takesPart || expiresAtMs !== grant.expiresAtMs) {
-          listener.grant = { ...listener.grant, takesPart: grant.takesPart, expiresAtMs: grant.expiresAtMs };
-        }
-      }
-    } catch (error) {
-      this.#onFailure(error);
-    }
   }
 }

@@ -6,7 +6,7 @@ import { notFound } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import type { AccessChange, CheckedGrant, Grant, ListenerAccess } from './realtime.ports.ts';
+import type { AccessChange, CheckedKey, Grant, ListenerAccess } from './realtime.ports.ts';
 
 /** Port: what is asked of channels before somebody may listen to one. Throws `store_unavailable` faults. */
 export interface ListenedChannels {
@@ -37,9 +37,6 @@ interface AccessParts {
   readonly log: Pick<Platform['log'], 'error'>;
 }
 
-/** `unknown`: it cannot be decided now. */
-type Verified = Awaited<ReturnType<KeyAuthenticator['verify']>> | 'unknown';
-
 /** See the port. Grants of the same key, or of the same channel, share one look-up. */
 export class KeyedListenerAccess implements ListenerAccess {
   readonly #authenticator: AccessParts['authenticator'];
@@ -59,34 +56,35 @@ export class KeyedListenerAccess implements ListenerAccess {
     return principal instanceof Promise ? principal.then((found) => asOf(grant, found)) : asOf(grant, principal);
   }
 
-  async check(grants: readonly Grant[]): Promise<readonly CheckedGrant[]> {
-    const keys = new Map<EntityId, Promise<Verified>>();
-    const channels = new Map<string, Promise<ReadonlySet<EntityId> | null>>();
-    const once = <K, V>(known: Map<K, V>, name: K, look: () => V): V => {
-      const found = known.get(name) ?? look();
-      known.set(name, found);
-      return found;
-    };
+  async checkKeys(grants: readonly Grant[]): Promise<readonly CheckedKey[]> {
+    const keys = new Map<EntityId, Promise<CheckedKey>>();
     return Promise.all(
-      grants.map(async (grant): Promise<CheckedGrant> => {
-        const { organizationId, channelId, keyId } = grant;
-        const key = await once(keys, keyId, () => this.#verify(keyId));
-        if (key === null) return 'lost';
-        if (key === 'unknown') return key;
-        const { ageMs, principal } = key;
-        const now = asOf(grant, principal) ?? grant;
-        if (grant.principalType !== 'user') return { grant: now, ageMs };
-        const users = await once(channels, `${organizationId} ${channelId}`, () => this.#usersOf(grant));
-        const takesPart = users?.has(grant.principalId) ?? grant.takesPart;
-        return { grant: takesPart === grant.takesPart ? now : { ...now, takesPart }, ageMs };
+      grants.map(({ keyId }) => {
+        const found = keys.get(keyId) ?? this.#checkKey(keyId);
+        keys.set(keyId, found);
+        return found;
+      }),
+    );
+  }
+
+  async takingPart(grants: readonly Grant[]): Promise<readonly (boolean | null)[]> {
+    const channels = new Map<string, Promise<ReadonlySet<EntityId> | null>>();
+    return Promise.all(
+      grants.map(async (grant) => {
+        if (grant.principalType !== 'user') return null;
+        const name = `${grant.organizationId} ${grant.channelId}`;
+        const users = channels.get(name) ?? this.#usersOf(grant);
+        channels.set(name, users);
+        return (await users)?.has(grant.principalId) ?? null;
       }),
     );
   }
 
   /** A key that cannot be read, for whatever reason, decides nothing about others. */
-  async #verify(keyId: EntityId): Promise<Verified> {
+  async #checkKey(keyId: EntityId): Promise<CheckedKey> {
     try {
-      return await this.#authenticator.verify(keyId);
+      const found = await this.#authenticator.verify(keyId);
+      return found === null ? 'lost' : { expiresAtMs: found.principal.expiresAtMs, ageMs: found.ageMs };
     } catch (error) {
       if (!(error instanceof Fault)) this.#log.error({ err: error, key: keyId }, 'a key could not be read');
       return 'unknown';

@@ -35,17 +35,16 @@ export interface Tickets {
 }
 
 /**
- * What a check found: the grant as it is now (a user may have joined the channel or been removed from it, the key may
- * have got another end), and how old the read of the key is that it rests on; `lost` once the key is revoked or expired,
- * or its user is deactivated; `unknown` when that cannot be decided now.
+ * What a check of a key found: when it ends by itself, and how old the read is that this rests on; `lost` once the key is
+ * revoked or expired, or its user is deactivated; `unknown` when that cannot be decided now.
  */
-export type CheckedGrant = { readonly grant: Grant; readonly ageMs: number } | 'lost' | 'unknown';
+export type CheckedKey = { readonly expiresAtMs: number | null; readonly ageMs: number } | 'lost' | 'unknown';
 
 /**
  * Port: who may open a connection, and who may keep it.
  *
  * Guarantees: a key and its user are decided on the log, as strictly as in the authentication of a request. One answer
- * of `check` per grant, in order.
+ * of `checkKeys` and of `takingPart` per grant, in order.
  * Omits: what to do while nothing is known, and when the key expires between two checks: the caller keeps time.
  */
 export interface ListenerAccess {
@@ -56,7 +55,12 @@ export interface ListenerAccess {
    * @throws `Fault` `store_unavailable` when that cannot be decided
    */
   admit(grant: Grant): Grant | null | Promise<Grant | null>;
-  check(grants: readonly Grant[]): Promise<readonly CheckedGrant[]>;
+  checkKeys(grants: readonly Grant[]): Promise<readonly CheckedKey[]>;
+  /**
+   * Whether the user of each grant takes part in its channel now; null where that is not known or no user. It may have to
+   * wait for a fold of the channel, so nothing that ends access waits for it.
+   */
+  takingPart(grants: readonly Grant[]): Promise<readonly (boolean | null)[]>;
   /** Tells at once of what is heard to end access, or may; until the returned function is called. */
   onChange(listener: (change: AccessChange) => void): () => void;
 }

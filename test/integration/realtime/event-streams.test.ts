@@ -44,7 +44,8 @@ beforeAll(async () => {
       heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
       access: {
         admit: (grant) => grant,
-        check: async (grants) => grants.map((grant) => ({ grant, ageMs: 0 })),
+        checkKeys: async (grants) => grants.map(() => ({ expiresAtMs: null, ageMs: 0 })),
+        takingPart: async (grants) => grants.map(() => null),
         onChange: () => () => undefined,
       },
       log: {

@@ -42,7 +42,8 @@ beforeAll(async () => {
   features = composeFeatures({ ...test.platform, store });
   const access = {
     admit: (grant: Grant) => grant,
-    check: async (grants: readonly Grant[]) => grants.map((grant) => ({ grant, ageMs: 0 })),
+    checkKeys: async (grants: readonly Grant[]) => grants.map(() => ({ expiresAtMs: null, ageMs: 0 })),
+    takingPart: async (grants: readonly Grant[]) => grants.map(() => null),
     onChange: () => () => undefined,
   };
   const heads = { heads: (channels: readonly unknown[]) => Promise.resolve(channels.map(() => 0)) };

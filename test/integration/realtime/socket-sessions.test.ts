@@ -30,6 +30,8 @@ let baseUrl: string;
 const revoked = new Set<string>();
 const ends = new Map<string, number>();
 const failures = new Map<string, Error>();
+/** What a look at the participants of a channel waits for. */
+let fold: Promise<void> = Promise.resolve();
 /** Users of whom the node has heard that they take part. */
 const takingPart = new Set<string>();
 
@@ -52,7 +54,12 @@ beforeAll(async () => {
       },
     },
     changes: { subscribe: () => () => undefined },
-    channels: features.channels.queries,
+    channels: {
+      async usersOf(organizationId, channelId) {
+        await fold;
+        return features.channels.queries.usersOf(organizationId, channelId);
+      },
+    },
     log: test.platform.log,
   });
   node = new RealtimeNode(
@@ -62,12 +69,12 @@ beforeAll(async () => {
       heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
       access: {
         admit: (grant) => grant,
-        async check(grants) {
-          const checked = await access.check(grants);
-          for (const one of checked) {
-            if (typeof one === 'object' && one.grant.takesPart) takingPart.add(one.grant.principalId);
-          }
-          return checked;
+        checkKeys: (grants) => access.checkKeys(grants),
+        async takingPart(grants) {
+          const found = await access.takingPart(grants);
+          for (const [index, { principalId }] of grants.entries())
+            if (found[index] === true) takingPart.add(principalId);
+          return found;
         },
         onChange: (listener) => access.onChange(listener),
       },
@@ -170,6 +177,15 @@ it('one whose key expires, or gets an end by a rotation, is closed with 4503 whe
   ends.set(expiring.grant.keyId, soon);
   ends.set(rotated.grant.keyId, Date.now() + 500);
   expect(await Promise.all([expiring.closed, rotated.closed])).toEqual([4503, 4503]);
+});
+
+it('one whose key has ended is closed while the participants of its channel have to be folded', async () => {
+  const folded = Promise.withResolvers<void>();
+  const user = await follow({ principalType: 'user', principalId: newId() }, PONG);
+  fold = folded.promise;
+  revoked.add(user.grant.keyId);
+  expect(await user.closed).toBe(4503);
+  folded.resolve();
 });
 
 it('one whose key has ended is closed although the key of another one cannot be read', async () => {

@@ -1,6 +1,6 @@
 /**
  * `run.json` tells the `parley` command how to reach the Parley that runs on a data folder. It holds the
- * password of the private Redis, so only its owner can read it.
+ * passwords of the private Redis and of the embedded event store, so only its owner can read it.
  */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

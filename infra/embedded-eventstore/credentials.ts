@@ -6,7 +6,7 @@ import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CannotStartError } from './data-folder.ts';
 
-const FILE = 'credentials';
+export const CREDENTIALS_FILE = 'credentials';
 const CONTENT = /^(?<username>[^\s:]+):(?<password>\S+)\n?$/;
 
 export type Credentials = { username: string; password: string };
@@ -16,7 +16,7 @@ export type Credentials = { username: string; password: string };
  * @throws CannotStartError when the file is not one line `name:password`; Error of the file system
  */
 export function credentialsOf(dataDir: string): Credentials {
-  const file = join(dataDir, FILE);
+  const file = join(dataDir, CREDENTIALS_FILE);
   const content = read(file);
   if (content === undefined) return generate(file);
   const { username, password } = CONTENT.exec(content)?.groups ?? {};

@@ -3,6 +3,7 @@
 // EVENTSTORE_INSECURE (false; true serves calls without credentials, as on a real server).
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { CREDENTIALS_FILE } from './credentials.ts';
 import { startEmbeddedEventStore } from './server.ts';
 
 const { EVENTSTORE_PORT = '2113', EVENTSTORE_INSECURE = 'false' } = process.env;
@@ -27,7 +28,11 @@ try {
   const port = parsePort(EVENTSTORE_PORT);
   const insecure = parseFlag(EVENTSTORE_INSECURE);
   const store = await startEmbeddedEventStore({ dataDir, host: HOST, port, insecure });
-  process.stdout.write(`event store  ${store.url}\ndata         ${dataDir}\n`);
+  // Output is kept by container logs, so the password is not part of it.
+  const url = store.url.replace(/:[^:@/]*@/, ':********@');
+  const lines = [`event store  ${url}`, `data         ${dataDir}`];
+  if (!insecure) lines.push(`credentials  ${join(dataDir, CREDENTIALS_FILE)}`);
+  process.stdout.write(`${lines.join('\n')}\n`);
   await stopSignal;
   await store.stop();
   process.exit(0);

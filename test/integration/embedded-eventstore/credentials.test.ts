@@ -19,8 +19,10 @@ import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
 import type { EventStoreServer } from '#infra/embedded-eventstore/index.ts';
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';
 import { succeed, startMisbehavingServer } from '../eventstore/misbehaving-server.ts';
+import { startStoreProcess } from './event-store-process.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 
 let dataDir: string;
@@ -155,4 +157,16 @@ test('a store that was asked to be insecure serves everybody', async () => {
   const client = EventStoreDBClient.connectionString(store.url);
   await client.appendToStream('s', jsonEvent({ type: 't', data: {} }));
   await client.dispose();
+});
+
+test('a store that runs alone prints the file of its credentials, and no password', async () => {
+  const folder = join(dataDir, 'alone');
+  const alone = await startStoreProcess({ dataDir: folder, insecure: false });
+  const file = join(folder, 'eventstore', 'credentials');
+  await eventually(() => alone.output().includes(file));
+  const [, password = ''] = (await readFile(file, 'utf8')).trim().split(':');
+  expect(password).not.toBe('');
+  expect(alone.output()).not.toContain(password);
+  expect(alone.url).toMatch(/^esdb:\/\/parley:\*{8}@127\.0\.0\.1:\d+\?tls=false$/);
+  expect(await alone.end('SIGTERM')).toBe(0);
 });

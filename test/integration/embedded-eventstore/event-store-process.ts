@@ -10,6 +10,8 @@ const MAIN = join(import.meta.dirname, '../../../infra/embedded-eventstore/main.
 export type StoreProcess = {
   url: string;
   child: ChildProcess;
+  /** Everything that it has printed. */
+  output(): string;
   /** Sends a signal to the process and what it was wrapped in; resolves with the exit code (null: died by the signal). */
   end(signal: NodeJS.Signals): Promise<number | null>;
 };
@@ -19,6 +21,8 @@ export type Ended = { code: number | null; output: string };
 type Options = {
   dataDir: string;
   port?: number;
+  /** Default true. */
+  insecure?: boolean;
   /** Shell text before the command of the event store, e.g. `ulimit -f 100; exec`. */
   shell?: string;
 };
@@ -42,6 +46,7 @@ export async function startStoreProcess(options: Options): Promise<StoreProcess>
   return {
     url,
     child,
+    output,
     async end(signal) {
       // The whole group: a tracer would leave its child alone.
       if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
@@ -61,14 +66,14 @@ export async function runStoreProcess(options: Options): Promise<Ended> {
   return { code: code ?? null, output: output() };
 }
 
-function launch({ dataDir, port = 0, shell = 'exec' }: Options): ChildProcess {
+function launch({ dataDir, port = 0, insecure = true, shell = 'exec' }: Options): ChildProcess {
   return spawn('/bin/sh', ['-c', `${shell} "$0" "$1"`, process.execPath, MAIN], {
     env: {
       ...process.env,
       NODE_OPTIONS: '',
       DATA_DIR: dataDir,
       EVENTSTORE_PORT: String(port),
-      EVENTSTORE_INSECURE: 'true',
+      EVENTSTORE_INSECURE: String(insecure),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

@@ -7,9 +7,9 @@ import { existsSync } from 'node:fs';
 import { access, constants, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { makeFolder } from '#libs/platform/files/index.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import { tryLock, type FolderLock } from './folder-lock.ts';
-import { makeFolder } from './make-folder.ts';
 import { readRunFile, removeRunFile, writeRunFile, type RunFile } from './run-file.ts';
 
 /** Raised when older versions of Parley could not work with the folder any more. */

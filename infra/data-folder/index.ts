@@ -6,6 +6,5 @@ export {
   requireDataFolder,
   type DataFolder,
 } from './data-folder.ts';
-export { makeFolder } from './make-folder.ts';
 export { type RunFile } from './run-file.ts';
 export { makeTemporaryFolder, type TemporaryFolder } from './temporary-folder.ts';

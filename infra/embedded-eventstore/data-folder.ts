@@ -1,9 +1,10 @@
 // The folder of one event store, held by one process at a time. The lock is a
 // file lock of the operating system (taken through SQLite, which Node brings
 // along): it dies with its process, however that ends.
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makeFolder } from '#libs/platform/files/index.ts';
 
 const LOCK_FILE = 'lock.sqlite';
 export const DATA_FILE = 'events.mdb';
@@ -35,10 +36,7 @@ export function holdDataFolder(path: string): DataFolder {
 
 function prepare(path: string): void {
   try {
-    // Not `recursive`, which never returns below `/proc`.
-    const missing: string[] = [];
-    for (let folder = resolve(path); !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
-    for (const folder of missing) mkdirSync(folder, { mode: 0o700 });
+    makeFolder(resolve(path));
     const names = readdirSync(path);
     if (names.length === 0 || names.includes(DATA_FILE) || names.includes(LOCK_FILE)) return;
   } catch (error) {

@@ -85,8 +85,8 @@ async function buildKafka(context) {
 
 function buildEventStore(context) {
   const app = join(context, 'app');
-  for (const path of ['package.json', 'infra/embedded-eventstore', 'infra/data-folder', 'libs/platform/lifecycle'])
-    cpSync(join(root, path), join(app, path), { recursive: true });
+  const paths = ['package.json', 'infra/embedded-eventstore', 'infra/data-folder', 'libs/platform/lifecycle'];
+  for (const path of [...paths, 'libs/platform/files']) cpSync(join(root, path), join(app, path), { recursive: true });
   const roots = ['@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf', 'lmdb', 'lru-cache', 'zod'];
   for (const path of packagesBehind(roots)) cpSync(join(root, path), join(app, path), { recursive: true });
   return buildHere(context, 'event-store', STORE_IMAGES.eventstore.local);

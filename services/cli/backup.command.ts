@@ -3,9 +3,10 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 
 import { Command } from 'commander';
 
-import { copyIdentity, makeFolder, requireDataFolder } from '#infra/data-folder/index.ts';
+import { copyIdentity, requireDataFolder } from '#infra/data-folder/index.ts';
 import { backUpEventStore, requireReadableLog } from '#infra/embedded-eventstore/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
+import { makeFolder } from '#libs/platform/files/index.ts';
 
 import { LostLog } from '#services/log-check.ts';
 

@@ -21,8 +21,8 @@ function placeOf(path: string): Place {
   return { layer: 'platform', part: third };
 }
 
-/** What infrastructure may know of the libraries: how to start and stop, and what it is told. Never a client. */
-const OPEN_TO_INFRA = ['libs/kernel/', 'libs/platform/lifecycle/', 'libs/platform/config/'];
+/** What infrastructure may know of the libraries: how to start and stop, what it is told, and files. Never a client. */
+const OPEN_TO_INFRA = ['libs/kernel/', 'libs/platform/lifecycle/', 'libs/platform/config/', 'libs/platform/files/'];
 
 /** Who may start infrastructure: the process that holds everything, the command that operates it, tests of others. */
 const STARTS_INFRA = new Set(['standalone', 'cli', 'testing']);

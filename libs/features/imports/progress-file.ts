@@ -2,11 +2,12 @@
  * Where an import has come to, in a small file. It only saves time: what it does not know of is found in the
  * log when it is posted again.
  */
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
 import { derivedId } from '#libs/kernel/ids.ts';
+import { makeFolder } from '#libs/platform/files/index.ts';
 
 import type { ImportProgress } from './run-import.ts';
 
@@ -20,14 +21,12 @@ const saved = z.object({
 const NAMESPACE = '6a0c9f0e-0d3b-5c55-8f0c-2b1c9d3f6e11';
 
 export class ProgressFile {
-  readonly #dataDir: string;
   readonly #folder: string;
   readonly #path: string;
   readonly #fingerprint: string;
 
   /** @param identity of the import: the source, the organization and the stores that it goes to */
   constructor(dataDir: string, identity: readonly string[], fingerprint: string) {
-    this.#dataDir = dataDir;
     this.#folder = join(dataDir, 'imports');
     this.#path = join(this.#folder, `${derivedId(NAMESPACE, identity.join('\n'))}.json`);
     this.#fingerprint = fingerprint;
@@ -45,9 +44,7 @@ export class ProgressFile {
 
   /** Whole or not at all. */
   async save({ mark, counts }: ImportProgress): Promise<void> {
-    // Not `recursive`, which never returns below `/proc`.
-    await mkdir(this.#dataDir).catch(() => undefined);
-    await mkdir(this.#folder).catch(() => undefined);
+    makeFolder(this.#folder);
     const next = `${this.#path}.next`;
     await writeFile(next, `${JSON.stringify({ fingerprint: this.#fingerprint, mark, counts })}\n`);
     await rename(next, this.#path);

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { BadInput } from './import.model.ts';
 import type { ImportFormat, ImportSource } from './import.model.ts';
 import { detectLines, openLines } from './lines-source.ts';
-import { openSlackZip, slackFolder } from './slack-files.ts';
+import { openSlackFolder, openSlackZip } from './slack-files.ts';
 import { openSlack } from './slack-source.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function openSource(
   if (found === null) throw new BadInput(`${path} cannot be read`);
   if (found.isDirectory()) {
     if (format !== null && format !== 'slack') throw new BadInput(`${path} is a folder; ${format} is a file`);
-    return { format: 'slack', source: await openSlack(() => Promise.resolve(slackFolder(path))) };
+    return { format: 'slack', source: await openSlack(() => openSlackFolder(path)) };
   }
   // Sources are read more than once, and reading a device may never end.
   if (!found.isFile()) throw new BadInput(`${path} is neither a regular file nor a folder`);

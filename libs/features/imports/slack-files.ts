@@ -8,6 +8,8 @@ import type { Entry, ZipFile } from 'yauzl';
 
 import { BadInput } from './import.model.ts';
 
+/** Every export has it. */
+const LIST = 'channels.json';
 const MIB = 1024 * 1024;
 /** A file is read as a whole; Slack's, one for each day of each channel, are far below this. */
 const MAX_FILE_BYTES = 256 * MIB;
@@ -19,6 +21,8 @@ const MAX_RATIO = 200;
 const SMALL_BYTES = 16 * MIB;
 
 export interface SlackFiles {
+  /** Path of the folder or the archive. */
+  readonly path: string;
   /** The files of a folder that is known by its name alone; none if it is not there. */
   list(folder: string): Promise<{ readonly name: string; readonly bytes: number }[]>;
   /** @throws BadInput, which does not name the file */
@@ -26,8 +30,11 @@ export interface SlackFiles {
   close(): void;
 }
 
-export function slackFolder(path: string): SlackFiles {
+/** @throws BadInput if the folder holds no export */
+export async function openSlackFolder(path: string): Promise<SlackFiles> {
+  if ((await statOf(join(path, LIST))) === null) throw noExport(path);
   return {
+    path,
     async list(folder) {
       const names = await readdir(join(path, folder)).catch(() => []);
       return Promise.all(
@@ -36,13 +43,14 @@ export function slackFolder(path: string): SlackFiles {
     },
     async read(name) {
       const file = join(path, name);
-      const found = await statOf(file);
-      if (found === null) throw new BadInput('cannot be read');
+      const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+        throw new BadInput(`cannot be read: ${error.code}`);
+      });
       // Reading a pipe or a device may block, or never end.
       if (!found.isFile()) throw new BadInput('not a regular file');
       if (found.size > MAX_FILE_BYTES) throw tooLargeFile();
-      return readFile(file, 'utf8').catch(() => {
-        throw new BadInput('cannot be read');
+      return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+        throw new BadInput(`cannot be read: ${error.code}`);
       });
     },
     close: () => undefined,
@@ -64,12 +72,13 @@ export async function openSlackZip(path: string): Promise<SlackFiles> {
   try {
     const folders = Map.groupBy(await entriesOf(zip, path), ({ folder }) => folder);
     return {
+      path,
       list: (folder) =>
         Promise.resolve(
           (folders.get(folder) ?? []).map(({ name, entry }) => ({ name, bytes: entry.uncompressedSize })),
         ),
-      async read(path) {
-        const { folder, name } = placeOf(path);
+      async read(file) {
+        const { folder, name } = placeOf(file);
         const found = folders.get(folder)?.find((one) => one.name === name);
         if (found === undefined) throw new BadInput('is not in the archive');
         return readEntry(zip, found.entry);
@@ -131,12 +140,12 @@ function normalName(name: string): string {
 function exportPrefix(names: readonly string[], path: string): string {
   const lists = names.filter((name) => /^(?!__MACOSX\/)([^/]+\/)?channels\.json$/.test(name));
   const [list] = lists;
-  if (list === undefined) throw new BadInput(`${path} holds no export of Slack: there is no channels.json in it`);
+  if (list === undefined) throw noExport(path);
   if (lists.length > 1) {
     const shown = lists.sort().slice(0, 3).join(', ');
     throw new BadInput(`${path} holds more than one export of Slack: ${shown}${lists.length > 3 ? ', …' : ''}`);
   }
-  return list.slice(0, -'channels.json'.length);
+  return list.slice(0, -LIST.length);
 }
 
 async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
@@ -147,6 +156,10 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
     // Among them: more bytes than the archive's directory says.
     throw new BadInput(`cannot be unpacked: ${reasonOf(error)}`);
   }
+}
+
+function noExport(path: string): BadInput {
+  return new BadInput(`${path} holds no export of Slack: there is no ${LIST} in it`);
 }
 
 function tooLargeFile(): BadInput {

@@ -30,9 +30,9 @@ export async function openSlack(open: () => Promise<SlackFiles>): Promise<Import
 }
 
 async function sourceOf(files: SlackFiles, open: () => Promise<SlackFiles>): Promise<ImportSource> {
-  const people = parseSlackUsers(await readJson(files, 'users.json', 'users.json: '));
-  const list = await readJson(files, 'channels.json', 'channels.json: ');
-  if (!Array.isArray(list)) throw new BadInput('channels.json: not a list of channels');
+  const people = parseSlackUsers(await readJson(files, 'users.json', `${files.path}: users.json: `));
+  const list = await readJson(files, 'channels.json', `${files.path}: channels.json: `);
+  if (!Array.isArray(list)) throw new BadInput(`${files.path}: channels.json: not a list of channels`);
   const bad: Problem[] = [];
   const channels: SlackChannel[] = [];
   for (const [index, input] of list.entries()) {

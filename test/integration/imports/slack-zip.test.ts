@@ -129,14 +129,25 @@ describe("a .zip with Slack's export", () => {
       zipOf(['a', 'b'].flatMap((folder) => small.map((entry) => ({ ...entry, name: `${folder}/${entry.name}` })))),
       /holds more than one export of Slack: a\/channels\.json, b\/channels\.json/,
     ],
-    ['lacks its users', zipOf(small.slice(1)), /^users\.json: is not in the archive/],
+    ['lacks its users', zipOf(small.slice(1)), /export-\d+\.zip: users\.json: is not in the archive$/],
     [
       'has a list that is none',
       zipOf([...small.slice(0, 1), { name: 'channels.json', content: '{' }]),
-      /^channels\.json: not JSON/,
+      /export-\d+\.zip: channels\.json: not JSON/,
     ],
   ])('is refused when it %s', async (_, content, reason) => {
     await expect(openSource(await archive(content), null)).rejects.toThrow(reason);
+  });
+});
+
+describe("a folder that is not Slack's export", () => {
+  it('is refused with its path and with what is missing', async () => {
+    const folder = join(work, 'empty');
+    await mkdir(folder);
+    const refusal = () => openSource(folder, null).catch((error: Error) => error.message);
+    expect(await refusal()).toBe(`${folder} holds no export of Slack: there is no channels.json in it`);
+    await writeFile(join(folder, 'channels.json'), '[]');
+    expect(await refusal()).toBe(`${folder}: users.json: cannot be read: ENOENT`);
   });
 });
 
@@ -162,7 +173,7 @@ describe('a source that is no regular file', () => {
       { messages: [{ body: { content: [{ text: 'hello' }] } }], bad: [] },
       { messages: [], bad: [{ file: 'lab/2026-03-03.json', reason: 'not a regular file' }] },
       { messages: [], bad: [{ file: 'lab/2026-03-04.json', reason: 'not a regular file' }] },
-      { messages: [], bad: [{ file: 'lab/2026-03-05.json', reason: 'cannot be read' }] },
+      { messages: [], bad: [{ file: 'lab/2026-03-05.json', reason: 'cannot be read: ENOENT' }] },
     ]);
   });
 });

@@ -41,11 +41,9 @@ export function storeUnavailable(store: StoreName, cause?: unknown): Fault {
   return new Fault('store_unavailable', `The ${store} is unavailable`, { cause, retryAfterSeconds: 2 });
 }
 
-export function outcomeUnknown(cause?: unknown): Fault {
-  return new Fault('outcome_unknown', 'The event store did not answer in time; the command may be repeated', {
-    cause,
-    retryAfterSeconds: 2,
-  });
+/** @param what what the event store did, as the start of a sentence */
+export function outcomeUnknown(cause?: unknown, what = 'The event store did not answer in time'): Fault {
+  return new Fault('outcome_unknown', `${what}; the command may be repeated`, { cause, retryAfterSeconds: 2 });
 }
 
 /** What a fault means that comes after a first write of the same command: never "nothing was written". */

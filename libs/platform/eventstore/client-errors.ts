@@ -56,6 +56,9 @@ export function appendError(error: unknown): Error {
   // A stream of batch appends is refused as a whole, with the status of the call.
   if (refused || error instanceof AccessDeniedError || NEVER_SENT.test(textOf(error)))
     return storeUnavailable('event store', error);
+  if (error instanceof UnknownError) {
+    return outcomeUnknown(error, 'The event store reported a failed write, which may still have been stored');
+  }
   return outcomeUnknown(error);
 }
 

@@ -104,7 +104,10 @@ test('the health of a process says that appends fail, until one succeeds again',
     const full = async (): Promise<void> => {
       for (; revision < 100; revision++) await append('x'.repeat(500_000), revision);
     };
-    await expect(full()).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await expect(full()).rejects.toMatchObject({
+      code: 'outcome_unknown',
+      message: 'The event store reported a failed write, which may still have been stored; the command may be repeated',
+    });
     expect(await health()).toEqual({ ok: false, detail: { reason: 'The event store answers, but appends fail' } });
     expect(await append('small', revision)).toMatchObject({ kind: 'appended' });
     expect(await health()).toEqual({ ok: true });

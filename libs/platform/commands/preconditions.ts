@@ -27,7 +27,8 @@ export function withPreconditions<State, E extends DomainEvent>(
           const decision = decide(state, at);
           if (!decision.ok) return decision;
           const revision = revisionOf(state);
-          if (revision === null || !ifMatch.allows(revision)) throw preconditionFailed();
+          if (revision === null) throw preconditionFailed('There is no ETag that If-Match could name');
+          if (!ifMatch.allows(revision)) throw preconditionFailed('The entity has changed since the given ETag');
           return decision;
         },
         lookups,
@@ -36,6 +37,6 @@ export function withPreconditions<State, E extends DomainEvent>(
   };
 }
 
-function preconditionFailed(): Fault {
-  return new Fault('precondition_failed', 'The entity has changed since the given ETag');
+function preconditionFailed(detail: string): Fault {
+  return new Fault('precondition_failed', detail);
 }

@@ -97,13 +97,13 @@ async function answersUnder(ifMatch: string, changes: readonly Change[]): Promis
   const answers: object[] = [];
   for (const { operation, ...one } of changes) {
     const { status, json } = await call({ ...one, headers: { 'if-match': ifMatch } });
-    answers.push({ operation, status, ...(status === 412 && { code: json.code }) });
+    answers.push({ operation, status, ...(status === 412 && { code: json.code, detail: json.detail }) });
   }
   return answers;
 }
 
-const refused = (changes: readonly Change[]) =>
-  changes.map(({ operation }) => ({ operation, status: 412, code: 'precondition_failed' }));
+const refused = (changes: readonly Change[], detail = 'The entity has changed since the given ETag') =>
+  changes.map(({ operation }) => ({ operation, status: 412, code: 'precondition_failed', detail }));
 
 async function interactionsOf(id: string): Promise<unknown> {
   const url = `/api/v1/channels/${id}/interactions?include_incomplete=true`;
@@ -132,7 +132,8 @@ describe('If-Match', () => {
 
   it('is 412 where there is no ETag, even for any revision', async () => {
     const changes = withoutTag();
-    for (const any of ['"0"', '*']) expect(await answersUnder(any, changes)).toEqual(refused(changes));
+    const detail = 'There is no ETag that If-Match could name';
+    for (const any of ['"0"', '*']) expect(await answersUnder(any, changes)).toEqual(refused(changes, detail));
   });
 
   it('on posting is the ETag of the channel, which other posts do not change', async () => {

@@ -181,6 +181,8 @@ describe('as_of', () => {
         expect(answer.json.detail).toMatchObject([{ type, loc: ['query', 'as_of'] }]);
       }
     }
+    const [problem] = (await channelAt('abc')).json.detail;
+    expect(problem.msg).toBe('Input should be a sequence or a valid datetime, input is too short');
     const twice = await get(`/api/v1/channels/${channel}?as_of=1&as_of=2`);
     expect(twice.status).toBe(422);
   });

@@ -186,9 +186,16 @@ const NUMBER = /^-?\d+(\.\d+)?$/;
 /** What looks like a number is judged as a sequence, anything else as a time. */
 function pointProblem(value: string): PydanticError | undefined {
   if (SEQUENCE.test(value)) return undefined;
-  if (!NUMBER.test(value)) return timestampProblem(value);
+  if (!NUMBER.test(value)) return orSequence(timestampProblem(value));
   if (value.includes('.')) return INT_PARSING;
   return value.startsWith('-') ? greaterThanEqual(0) : INT_PARSING_SIZE;
+}
+
+/** Says that a sequence would do as well, where the value does not even look like a time. */
+function orSequence(problem: PydanticError | undefined): PydanticError | undefined {
+  return (
+    problem && { ...problem, msg: problem.msg.replace('a valid datetime or date', 'a sequence or a valid datetime') }
+  );
 }
 
 export const queryPointInHistory = (described: Described = {}): z.ZodType<PointInHistory> =>

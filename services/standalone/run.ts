@@ -17,7 +17,7 @@ export function runStandalone(variables: Variables): void {
       config = parseConfig(variables);
       log.level = config.logLevel;
       const standalone = await startStandalone(config, { ...parts, log }, signal);
-      process.stdout.write(banner(standalone));
+      process.stdout.write(banner(standalone, config.bootstrapKey));
       await standalone.firstKey.shown();
       return standalone;
     },

@@ -35,10 +35,7 @@ export async function refuseLostLog({ store, feed, redis }: CheckedStores): Prom
   );
 }
 
-/**
- * Repeats the check until both stores have answered, and then runs `work`. A refusal ends the process; while a store is
- * away, the check is repeated.
- */
+/** Repeats the check until both stores have answered, and then runs `work`. A refusal ends the process. */
 export function startAfterLogCheck(
   platform: Platform,
   name: string,

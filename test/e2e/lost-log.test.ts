@@ -160,8 +160,8 @@ it.each(['gateway', 'projector'] as const)(
   120_000,
 );
 
-it.each(['event store', 'Redis'] as const)(
-  'a projector that starts while the %s is away follows no other log before the check',
+it.each(['the event store', 'Redis'] as const)(
+  'a projector that starts while %s is away follows no other log before the check',
   async (away) => {
     const [redis, other] = await Promise.all([startTestRedis(), startTestRedis()]);
     const [first, second] = await Promise.all([startTestEventStore(), startTestEventStore({ mode: 'process' })]);

@@ -18,7 +18,8 @@ export class CannotStartError extends Error {
 export function damagedLog(dataDir: string, problem: string): CannotStartError {
   return new CannotStartError(
     `the log ${join(dataDir, DATA_FILE)} is damaged: ${problem}. Put the events.mdb of a backup in its place ` +
-      '(`npx parley backup` makes backups; see "Backup and restore" in docs/operations.md)',
+      '(`npx parley backup` makes backups). After a backup that lacks the newest events, ' +
+      '`npx parley rebuild --accept-lost-events` is the second step; see "Backup and restore" in docs/operations.md',
   );
 }
 

@@ -16,6 +16,8 @@ export async function organizationOf({ features }: Session, { organization }: Or
   const id = organization ?? FIRST_ORGANIZATION;
   if ((await features.organizations.queries.organization(id)) !== null) return id;
   throw new CliError(
-    organization === undefined ? 'there is no organization yet; run npm start first' : `there is no organization ${id}`,
+    organization === undefined
+      ? 'there is no organization yet; npm start or a restarted gateway creates the first one'
+      : `there is no organization ${id}`,
   );
 }

@@ -63,7 +63,9 @@ test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) =
   const { dataDir, file } = await copyOf(damage);
   await harm(file, (await stat(file)).size);
   const { code, output } = await runStoreProcess({ dataDir });
-  expect(output).toMatch(/^event store: the log .*events\.mdb is damaged: .*`npx parley backup`.*\n$/);
+  expect(output).toMatch(
+    /^event store: the log .*events\.mdb is damaged: .*`npx parley backup`.*`npx parley rebuild --accept-lost-events`.*\n$/,
+  );
   expect(output).toMatch(problem);
   expect(code).toBe(1);
   await expect(backUpEventStore(join(dataDir, 'eventstore'), join(dataDir, 'copy'))).rejects.toThrow('is damaged');

@@ -6,6 +6,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { pingRedis } from './ping.ts';
 
+/** Signals of a process that fails at what it does. */
+const CRASHES = new Set<NodeJS.Signals | null>(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL']);
+
 export interface RedisProcessOptions {
   /** An existing folder; becomes Redis' working folder, its data and its log live there. */
   readonly dataDir: string;
@@ -65,11 +68,10 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   const deadline = Date.now() + readyTimeoutMs;
   while (!(await pingRedis({ port, ...(password === undefined ? {} : { password }) }))) {
     if (gone) {
-      // Ended by a signal (the kernel's, for want of memory), it says nothing about its data.
-      const ended = child.exitCode !== null;
-      throw new RedisStartError(`${command} ended ${ended ? 'at once' : `by ${child.signalCode}`}: ${output()}`, {
-        ended,
-      });
+      const how = child.exitCode === null ? `by ${child.signalCode}` : 'at once';
+      // A SIGKILL, such as the kernel's for want of memory, says nothing about the data. A crash does.
+      const ended = child.exitCode !== null || CRASHES.has(child.signalCode);
+      throw new RedisStartError(`${command} ended ${how}: ${output()}`, { ended });
     }
     if (signal?.aborted === true) {
       child.kill('SIGKILL');
@@ -103,7 +105,7 @@ export class RedisStartError extends Error {
   override readonly name = 'RedisStartError';
   /** There is no such command on the PATH. */
   readonly notFound: boolean;
-  /** The server ran, and ended by itself (by no signal) before it answered. */
+  /** The server ran, and ended by itself before it answered: it exited or crashed. */
   readonly ended: boolean;
 
   constructor(message: string, { notFound = false, ended = false }: { notFound?: boolean; ended?: boolean } = {}) {

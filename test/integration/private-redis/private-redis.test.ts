@@ -102,6 +102,26 @@ describe('private Redis', () => {
     }
   });
 
+  it('discards its files when the server crashes on them', async () => {
+    const first = await startPrivateRedis({ dataDir, log: silentLog });
+    await command(first.url, 'SET', 'key', 'value');
+    await first.stop();
+    const path = process.env['PATH'] ?? '';
+    const crashing = join(dataDir, 'crashing');
+    await mkdir(crashing);
+    // The folder of a server is its working directory.
+    const script = `#!/bin/sh\nPATH='${path}'\ntest -d appendonlydir && kill -SEGV $$\nexec redis-server "$@"\n`;
+    await writeFile(join(crashing, 'redis-server'), script, { mode: 0o755 });
+    process.env['PATH'] = `${crashing}:${path}`;
+    try {
+      const redis = await startPrivateRedis({ dataDir, log: silentLog });
+      expect(await command(redis.url, 'GET', 'key')).toBeNull();
+      await redis.stop();
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+
   it('ends when its Parley is killed', async () => {
     const parley = fork(join(import.meta.dirname, 'private-redis.process.ts'), [dataDir], { execArgv: [] });
     await once(parley, 'message');

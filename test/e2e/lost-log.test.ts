@@ -10,6 +10,7 @@ import { z } from 'zod';
 
 import { findRunning } from '#infra/data-folder/index.ts';
 import { PROJECTION_KEYS } from '#libs/platform/readmodel/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
@@ -134,11 +135,12 @@ async function fill(eventstoreUrl: string, redisUrl: string, channels: number): 
 }
 
 async function witnessIn(redisUrl: string): Promise<string | null> {
-  const client = new Redis(redisUrl);
+  const redis = connectRedis(redisUrl);
   try {
-    return await client.get(PROJECTION_KEYS.witness);
+    await waitForRedis(redis, 10_000);
+    return await redis.send(PROJECTION_KEYS.witness, (node) => node.get(PROJECTION_KEYS.witness));
   } finally {
-    client.disconnect();
+    redis.close();
   }
 }
 

@@ -17,7 +17,7 @@ export const bootstrapJob: Role<Platform, Config> = {
     let ok = false;
     platform.probes.push({ name: 'bootstrap', check: async () => ({ ok }) });
     const done = new AbortController();
-    // A key that belongs to somebody else stays so: its refusal ends the process, too.
+    // A bootstrap key of another organization never becomes usable: its refusal ends the process, too.
     const job = startAfterLogCheck(platform, 'bootstrap', async (signal) => {
       await unlessAborted(bootstrapOn(platform, { bootstrapKey, dataDir: null }), signal);
       ok = true;

@@ -106,7 +106,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);
 
-  // 3. The log is the one that the read models were built from, and somebody can call.
+  // 3. The log is the one that the read models were built from, and holds a first key.
   if (!(await isReachable(platform.redis))) {
     const check = await logCheckRole.start(platform, config);
     stops.add(logCheckRole.name, () => check.stop());

@@ -108,7 +108,7 @@ it('is not backed up unless the read models cannot be asked, which the backup th
   expect(await command(['backup', join(folder, 'checked')])).toMatch(/log_check +passed/);
 }, 120_000);
 
-it('drops the lost events from the read models only when it is told to', async () => {
+it('drops the lost events from the read models only with --accept-lost-events', async () => {
   await putLog(join(folder, 'older'));
   expect(await command(['rebuild'])).toMatch(REFUSAL);
   expect(await command(['rebuild', '--accept-lost-events'])).toMatch(/events +\d/);

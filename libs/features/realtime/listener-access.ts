@@ -116,10 +116,9 @@ export class KeyedListenerAccess implements ListenerAccess {
   }
 }
 
-/** @returns the same object where nothing has changed */
+/** @returns the grant with the present end of its key; null if the key has ended */
 function asOf(grant: Grant, principal: Principal | null): Grant | null {
-  if (principal === null || principal.expiresAtMs === grant.expiresAtMs) return principal && grant;
-  return { ...grant, expiresAtMs: principal.expiresAtMs };
+  return principal === null ? null : { ...grant, expiresAtMs: principal.expiresAtMs };
 }
 
 function accessChange(change: KeyChange): AccessChange {

@@ -94,8 +94,7 @@ export class FeatureLiveCommands implements LiveCommands {
   async run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<LiveCommandOutcome> {
     try {
       // As strict as a request over REST: the socket of a revoked key may be open for a moment longer.
-      const admitted = this.#access.admit(grant);
-      if ((admitted instanceof Promise ? await admitted : admitted) === null) throw unauthorized();
+      if ((await this.#access.admit(grant)) === null) throw unauthorized();
       const revision = await this.#run(grant, command, session);
       return { ok: true, seq: revision === null ? null : sequenceOf(revision) };
     } catch (error) {

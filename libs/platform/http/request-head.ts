@@ -9,7 +9,7 @@ import { HttpError } from './errors.ts';
  * the request would mean one thing there and another thing here.
  */
 const SINGLE = ['Host', 'Authorization', 'Content-Type'];
-/** By the length of the name, which is how most fields are told apart: this runs for every request. */
+/** By the length of the name: one look-up rules out most fields, and this runs for every request. */
 const SINGLE_BY_LENGTH = new Map(
   SINGLE.map((name, index) => [name.length, { name, lower: name.toLowerCase(), bit: 1 << index }]),
 );

@@ -38,7 +38,7 @@ export interface EntityPlace {
 
 /**
  * Reads of entities by id and of lists, which stay right while read models are being built, and while they lack what
- * this process has written: a single entity is then folded to its end on the spot, for what is there of it may be its
+ * this process has written: a single entity is then folded to its end on the spot, because Redis may hold only its
  * beginning; a list answers 503 rather than lack entries.
  */
 export class EntityReader {

@@ -237,7 +237,7 @@ function composeAccess(platform: Platform, stores: CommandStores, options: Comma
 function runnerOfChannels(stores: CommandStores, options: CommandHandlerOptions) {
   return withPreconditions(
     new CommandHandler(channelStream, stores, options),
-    ({ channel }) => channel?.changedAt ?? null,
+    ({ channel }) => channel?.changedRevision ?? null,
   );
 }
 

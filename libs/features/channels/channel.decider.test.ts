@@ -129,7 +129,7 @@ describe('updating a channel', () => {
       name: 'other',
       createdAt: '2026-01-31T12:00:00.000Z',
       modified: '2026-01-31T12:01:00.000Z',
-      changedAt: 1,
+      changedRevision: 1,
     });
   });
 });

@@ -20,7 +20,7 @@ export interface Channel extends Omit<ChannelCreated, 'participants'> {
   readonly modified: Timestamp;
   readonly archivedAt: Timestamp | null;
   /** Revision of the last event that changed what the API shows of the channel. */
-  readonly changedAt: StreamRevision;
+  readonly changedRevision: StreamRevision;
 }
 
 /** `null` until the channel is created. */
@@ -48,7 +48,7 @@ export const channelFold: Fold<ChannelState, ChannelEvent> = {
   evolve(state, event) {
     if (event.type === 'ChannelCreated.v1') return created(event);
     if (state === null) return state;
-    const changed = { ...state, modified: event.metadata.at, changedAt: event.revision };
+    const changed = { ...state, modified: event.metadata.at, changedRevision: event.revision };
     switch (event.type) {
       case 'ChannelRenamed.v1':
       case 'ChannelMetaDataChanged.v1':
@@ -76,7 +76,7 @@ function created(event: StreamEvent<Extract<ChannelEvent, { type: 'ChannelCreate
     createdAt: at,
     modified: at,
     archivedAt: null,
-    changedAt: event.revision,
+    changedRevision: event.revision,
   };
 }
 

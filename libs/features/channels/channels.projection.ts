@@ -9,14 +9,14 @@ import type { ChannelEvent, Participant } from './channel.events.ts';
 import { channelListKeys } from './channels.keys.ts';
 
 export const channelProjection: Projection<ChannelState, ChannelEvent> = {
-  noun: CHANNEL,
+  category: CHANNEL,
   codec: channelCodec,
   fold: channelFold,
   project({ organizationId, id, after }, keys) {
     if (after === null) return { operations: [], lists: [] };
     return {
       operations: [
-        { command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, channelResource(after))] },
+        { command: 'SET', key: keys.document, args: [encodeDocument(after.changedRevision, channelResource(after))] },
       ],
       lists: [
         {

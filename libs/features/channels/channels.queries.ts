@@ -43,17 +43,17 @@ export class ChannelQueries {
   /** The channel as it was at a point, or null also if it did not exist then. */
   async channelAt(organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<Document | null> {
     if ((await this.channel(organizationId, id)) === null) return null;
-    return this.#history.at({ noun: CHANNEL, organizationId, id }, point, async (revision) => {
+    return this.#history.at({ category: CHANNEL, organizationId, id }, point, async (revision) => {
       const current = await this.channel(organizationId, id);
       if (current === null || current.revision <= revision) return current;
       const channel = await this.#foldedAt(organizationId, id, revision);
       if (channel === null) return null;
-      return { revision: channel.changedAt, json: Buffer.from(JSON.stringify(channelResource(channel))) };
+      return { revision: channel.changedRevision, json: Buffer.from(JSON.stringify(channelResource(channel))) };
     });
   }
 
   async #foldedAt(organizationId: EntityId, id: EntityId, revision: StreamRevision): Promise<ChannelState> {
-    const entity = { noun: CHANNEL, organizationId, id };
+    const entity = { category: CHANNEL, organizationId, id };
     let channel = await channelBefore(this.#history, entity, revision);
     for (const stored of await this.#history.blockUpTo(entity, revision)) {
       const event = channelCodec.types.has(stored.type) ? channelCodec.decode(stored) : null;
@@ -80,7 +80,7 @@ export class ChannelQueries {
   /** Channels that match all of the filter, newest first. */
   list(organizationId: EntityId, filter: ChannelFilter, page: ListPage): Promise<DocumentPage> {
     const list = channelListKeys(organizationId);
-    return this.#reader.page({ noun: CHANNEL, organizationId, list, facets: facetsOfFilter(filter) }, page);
+    return this.#reader.page({ category: CHANNEL, organizationId, list, facets: facetsOfFilter(filter) }, page);
   }
 }
 

@@ -15,7 +15,7 @@ export function sendChannel(request: FastifyRequest, reply: FastifyReply, result
   if (!result.ok) throw errorOf(result.rejection, request.body);
   const { channel, revision } = result;
   setPosition(request, reply, { stream: streamName(CHANNEL, channel.id), revision });
-  void reply.header('etag', etagOf(channel.changedAt));
+  void reply.header('etag', etagOf(channel.changedRevision));
   return sendJson(reply, JSON.stringify(channelResource(channel)));
 }
 

@@ -33,7 +33,7 @@ const channel: NonNullable<ChannelState> = {
   originMessageId: null,
   createdAt: '2026-01-31T12:00:00.000Z',
   modified: '2026-01-31T12:00:00.000Z',
-  changedAt: streamRevision(0),
+  changedRevision: streamRevision(0),
   archivedAt: null,
 };
 const text = (value: string): { type: string; text: string } => ({ type: 'text', text: value });

@@ -15,7 +15,7 @@ import { timeWrites } from './interactions.times.ts';
 
 /** The part of a channel's projection that is about its interactions. */
 export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
-  noun: CHANNEL,
+  category: CHANNEL,
   codec: interactionCodec,
   fold: interactionFold,
   project({ organizationId, id, before, events }, channelKeys) {

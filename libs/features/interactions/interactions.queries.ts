@@ -87,7 +87,7 @@ export class InteractionQueries {
     read: (view: InteractionView) => Promise<T | null>,
   ): Promise<T | null> {
     if ((await this.#entities.document(CHANNEL, organizationId, channelId)) === null) return null;
-    const channel = { noun: CHANNEL, organizationId, id: channelId };
+    const channel = { category: CHANNEL, organizationId, id: channelId };
     return this.#history.at(channel, point, (revision) =>
       read(new PastInteractions(this.#collections, this.#history, channel, revision)),
     );
@@ -129,7 +129,7 @@ export class InteractionQueries {
   ): Promise<Buffer[]> {
     const sources = { tree: this.#tree, documents: this.#documents };
     const reading = { organizationId, channelId, view, reader };
-    const channel = { noun: CHANNEL, organizationId, id: channelId };
+    const channel = { category: CHANNEL, organizationId, id: channelId };
     const read = () => descendants(sources, reading, spanId, { includeIncomplete });
     return (await this.#entities.whole(channel, read)) ?? [];
   }
@@ -157,7 +157,7 @@ export class InteractionQueries {
     reader: Audience['reader'],
     view = this.#present,
   ): Promise<InteractionPage | null> {
-    const channel = { noun: CHANNEL, organizationId, id: channelId };
+    const channel = { category: CHANNEL, organizationId, id: channelId };
     return this.#entities.whole(channel, () => this.#page({ organizationId, channelId, view, reader }, filter, page));
   }
 

@@ -14,7 +14,7 @@ export interface Key extends KeyIssued {
   /** The latest successor. */
   readonly rotatedTo: EntityId | null;
   readonly graceEndsAt: Timestamp | null;
-  readonly changedAt: StreamRevision;
+  readonly changedRevision: StreamRevision;
 }
 
 /** `null` until something happens; `withdrawn` if the key was announced and is never to be issued. */
@@ -58,15 +58,20 @@ export const keyFold: Fold<KeyState, KeyEvent> = {
         revokedAt: null,
         rotatedTo: null,
         graceEndsAt: null,
-        changedAt: event.revision,
+        changedRevision: event.revision,
       };
     }
     if (state === 'withdrawn') return state;
     switch (event.type) {
       case 'KeyRotated.v1':
-        return { ...state, rotatedTo: event.data.to, graceEndsAt: event.data.graceEndsAt, changedAt: event.revision };
+        return {
+          ...state,
+          rotatedTo: event.data.to,
+          graceEndsAt: event.data.graceEndsAt,
+          changedRevision: event.revision,
+        };
       case 'KeyRevoked.v1':
-        return { ...state, revokedAt: at, changedAt: event.revision };
+        return { ...state, revokedAt: at, changedRevision: event.revision };
       default:
         return state;
     }

@@ -54,7 +54,7 @@ export class KeyCommands {
 
   constructor(stores: CommandStores, changes: KeyChangeAnnouncer, options?: CommandHandlerOptions) {
     this.#handler = withPreconditions(new CommandHandler(keyProjection, stores, options), (key) =>
-      key === null || key === 'withdrawn' ? null : key.changedAt,
+      key === null || key === 'withdrawn' ? null : key.changedRevision,
     );
     this.#store = stores.store;
     this.#changes = changes;

@@ -8,13 +8,15 @@ import type { KeyEvent } from './key.events.ts';
 import { keyListKeys } from './keys.keys.ts';
 
 export const keyProjection: Projection<KeyState, KeyEvent> = {
-  noun: KEY,
+  category: KEY,
   codec: keyCodec,
   fold: keyFold,
   project({ organizationId, id, after }, keys) {
     if (after === null || after === 'withdrawn') return { operations: [], lists: [] };
     return {
-      operations: [{ command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, keyResource(after))] }],
+      operations: [
+        { command: 'SET', key: keys.document, args: [encodeDocument(after.changedRevision, keyResource(after))] },
+      ],
       lists: [
         { list: keyListKeys(organizationId), member: listMember(after.createdAt, id), facets: facetsOfKey(after) },
       ],

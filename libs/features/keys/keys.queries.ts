@@ -22,6 +22,6 @@ export class KeyQueries {
   /** Keys that match all of the filter, newest first. */
   list(organizationId: EntityId, filter: KeyFilter, page: ListPage): Promise<DocumentPage> {
     const list = keyListKeys(organizationId);
-    return this.#reader.page({ noun: KEY, organizationId, list, facets: facetsOfFilter(filter) }, page);
+    return this.#reader.page({ category: KEY, organizationId, list, facets: facetsOfFilter(filter) }, page);
   }
 }

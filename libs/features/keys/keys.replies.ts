@@ -34,7 +34,7 @@ function setHeaders(request: FastifyRequest, reply: FastifyReply, { key, revisio
   if (key.organizationId === request.principal.organizationId) {
     setPosition(request, reply, { stream: streamName(KEY, key.id), revision });
   }
-  void reply.header('etag', etagOf(key.changedAt));
+  void reply.header('etag', etagOf(key.changedRevision));
 }
 
 function errorOf(rejection: KeyRejection): Error {

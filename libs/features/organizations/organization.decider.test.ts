@@ -47,7 +47,7 @@ describe('organizations', () => {
 
   it('show every change and its revision in their state', () => {
     const state = given(created, { type: 'OrganizationRenamed.v1', data: { name: 'Emca' } });
-    expect(state).toMatchObject({ id: acme.id, name: 'Emca', changedAt: 1 });
+    expect(state).toMatchObject({ id: acme.id, name: 'Emca', changedRevision: 1 });
   });
 
   it('cannot be changed before they exist', () => {

@@ -9,7 +9,7 @@ import type { OrganizationCreated, OrganizationEvent } from './organization.even
 export interface Organization extends OrganizationCreated {
   readonly createdAt: Timestamp;
   readonly modified: Timestamp;
-  readonly changedAt: StreamRevision;
+  readonly changedRevision: StreamRevision;
 }
 
 /** `null` until the organization is created. */
@@ -24,10 +24,10 @@ export const organizationFold: Fold<OrganizationState, OrganizationEvent> = {
   evolve(state, event) {
     const { at } = event.metadata;
     if (event.type === 'OrganizationCreated.v1') {
-      return { ...event.data, createdAt: at, modified: at, changedAt: event.revision };
+      return { ...event.data, createdAt: at, modified: at, changedRevision: event.revision };
     }
     // Every other event carries what it changes under the name that the state has for it.
-    return state === null ? state : { ...state, ...event.data, modified: at, changedAt: event.revision };
+    return state === null ? state : { ...state, ...event.data, modified: at, changedRevision: event.revision };
   },
 };
 

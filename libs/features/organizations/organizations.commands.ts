@@ -34,7 +34,7 @@ export class OrganizationCommands {
   constructor(stores: CommandStores, options?: CommandHandlerOptions) {
     this.#handler = withPreconditions(
       new CommandHandler(organizationProjection, stores, options),
-      (organization) => organization?.changedAt ?? null,
+      (organization) => organization?.changedRevision ?? null,
     );
   }
 

@@ -14,7 +14,7 @@ export const ALL_ORGANIZATIONS = 'all';
  * stream of its own.
  */
 export const organizationProjection: Projection<OrganizationState, OrganizationEvent> = {
-  noun: ORGANIZATION,
+  category: ORGANIZATION,
   codec: organizationCodec,
   fold: organizationFold,
   project({ id, after }) {

@@ -80,7 +80,7 @@ function readRoutes(app: HttpApp, { queries, summarizeUser }: OrganizationRouteP
       const organization = await queries.organization(id);
       if (organization === null) throw notFound();
       // No 304: the answer shows the owner's name, of which the revision knows nothing.
-      void reply.header('etag', etagOf(organization.changedAt));
+      void reply.header('etag', etagOf(organization.changedRevision));
       return resourceOf(organization, summarizeUser);
     },
   );
@@ -147,7 +147,7 @@ async function answer(
   if (organization.id === request.principal.organizationId) {
     setPosition(request, reply, { stream: streamName(ORGANIZATION, organization.id), revision });
   }
-  void reply.header('etag', etagOf(organization.changedAt));
+  void reply.header('etag', etagOf(organization.changedRevision));
   try {
     return await resourceOf(organization, summarizeUser);
   } catch (error) {

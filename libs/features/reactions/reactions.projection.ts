@@ -14,7 +14,7 @@ import { encodeDismissal, encodeReaction, encodeReceipt, encodeStanding, encodeW
  * says all that it writes, and all of it gathers without bound.
  */
 export const reactionsProjection: Projection<null, ReactionEvent> = {
-  noun: CHANNEL,
+  category: CHANNEL,
   codec: reactionCodec,
   fold: { initialState: null, evolve: (state) => state },
   project({ events }, channelKeys) {

@@ -57,7 +57,7 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
   }
 
   async head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> {
-    const stream = streamName(this.#events.projection.noun, channelId);
+    const stream = streamName(this.#events.projection.category, channelId);
     for await (const newest of this.#store.readStream(stream, { direction: 'backwards', limit: 1 })) {
       return organizationOf(newest) === organizationId ? sequenceOf(newest.revision) : null;
     }
@@ -70,7 +70,7 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
     after: ChannelSequence,
     { signal, pageBytes = () => MAX_PAGE_BYTES }: FramesOptions = {},
   ): AsyncGenerator<readonly EventFrame[]> {
-    const channel = { noun: this.#events.projection.noun, organizationId, id: channelId };
+    const channel = { category: this.#events.projection.category, organizationId, id: channelId };
     let state: State | undefined;
     let expectedFrameBytes = EXPECTED_FRAME_BYTES;
     for (let next = streamRevision(after); ;) {
@@ -92,7 +92,7 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
     const frames: EventFrame[] = [];
     let state = known;
     let size = 0;
-    const stream = streamName(channel.noun, channel.id);
+    const stream = streamName(channel.category, channel.id);
     const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(bytes / expectedFrameBytes));
     for await (const stored of this.#store.readStream(stream, {
       from,

@@ -1,4 +1,4 @@
-/** What the realtime node asks of others. It knows sockets, positions and frames; it knows no noun. */
+/** What the realtime node asks of others. It knows sockets, positions and frames; it knows no category. */
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';

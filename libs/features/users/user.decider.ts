@@ -12,7 +12,7 @@ export interface User extends UserCreated {
   readonly createdAt: Timestamp;
   readonly modified: Timestamp;
   readonly deactivatedAt: Timestamp | null;
-  readonly changedAt: StreamRevision;
+  readonly changedRevision: StreamRevision;
 }
 
 /** `null` until the user is created. */
@@ -38,11 +38,11 @@ export const userFold: Fold<UserState, UserEvent> = {
         createdAt: at,
         modified: at,
         deactivatedAt: null,
-        changedAt: event.revision,
+        changedRevision: event.revision,
       };
     }
     if (state === null) return state;
-    const changed = { ...state, modified: at, changedAt: event.revision };
+    const changed = { ...state, modified: at, changedRevision: event.revision };
     if (event.type === 'UserDeactivated.v1') return { ...changed, deactivatedAt: at };
     // Every other event carries what it changes under the name that the state has for it.
     return { ...changed, ...event.data };

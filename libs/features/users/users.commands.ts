@@ -32,7 +32,7 @@ export class UserCommands {
   constructor(stores: CommandStores, options: UserCommandsOptions = {}) {
     this.#handler = withPreconditions(
       new CommandHandler(userProjection, stores, options),
-      (user) => user?.changedAt ?? null,
+      (user) => user?.changedRevision ?? null,
     );
     this.#onDeactivated = options.onDeactivated;
   }

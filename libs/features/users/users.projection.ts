@@ -8,14 +8,14 @@ import type { UserEvent } from './user.events.ts';
 import { userListKeys } from './users.keys.ts';
 
 export const userProjection: Projection<UserState, UserEvent> = {
-  noun: USER,
+  category: USER,
   codec: userCodec,
   fold: userFold,
   project({ organizationId, id, after }, keys) {
     if (after === null) return { operations: [], lists: [] };
     return {
       operations: [
-        { command: 'SET', key: keys.document, args: [encodeDocument(after.changedAt, userResource(after))] },
+        { command: 'SET', key: keys.document, args: [encodeDocument(after.changedRevision, userResource(after))] },
       ],
       lists: [
         {

@@ -51,7 +51,7 @@ export class UserQueries {
     page: ListPage,
   ): Promise<DocumentPage> {
     const list = userListKeys(organizationId);
-    return this.#reader.page({ noun: USER, organizationId, list, facets: [facetOf(filter.isActive)] }, page);
+    return this.#reader.page({ category: USER, organizationId, list, facets: [facetOf(filter.isActive)] }, page);
   }
 
   async #find(organizationId: EntityId, id: EntityId): Promise<User | null> {

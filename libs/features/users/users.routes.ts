@@ -171,7 +171,7 @@ function sendUser(request: FastifyRequest, reply: FastifyReply, result: UserResu
   if (user.organizationId === request.principal.organizationId) {
     setPosition(request, reply, { stream: streamName(USER, user.id), revision });
   }
-  void reply.header('etag', etagOf(user.changedAt));
+  void reply.header('etag', etagOf(user.changedRevision));
   return sendJson(reply, JSON.stringify(userResource(user)));
 }
 

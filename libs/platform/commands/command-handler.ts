@@ -51,7 +51,7 @@ interface Cached<State> {
 }
 
 /**
- * Runs the commands of one noun: load, decide, append at the exact revision, apply, answer.
+ * Runs the commands of one category: load, decide, append at the exact revision, apply, answer.
  *
  * Guarantees: commands of one entity that wait in this process are decided one after another on the same
  * state and appended as one batch; against other processes the expected revision decides, and the loser
@@ -176,7 +176,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   ): Promise<readonly Waiting<State, E>[]> {
     const { id, context } = waiting;
     const { organizationId, commandId, repeatedSinceMs = 0 } = context;
-    const stream = streamName(this.#projection.noun, id);
+    const stream = streamName(this.#projection.category, id);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       let own = await eventsOfCommand(this.#stores.store, stream, { commandId, repeatedSinceMs });
       const isRepeated = own.length > 0;
@@ -210,15 +210,15 @@ export class CommandHandler<State, E extends DomainEvent> {
     const [head] = batch;
     if (wanted.length === 0 || head === undefined) return new Lookups();
     const { id, context } = head;
-    const { noun } = this.#projection;
-    const { revision } = entityKeys(noun, context.organizationId, id);
+    const { category } = this.#projection;
+    const { revision } = entityKeys(category, context.organizationId, id);
     const { readModel, projector } = this.#stores;
     try {
       for (let attempt = 0; attempt < LOOKUP_ATTEMPTS; attempt++) {
         const found = await readModel.lookUp(revision, wanted);
         const isOld = found.revision < current.revision;
         // Nothing is there of what is another organization's: that is how it is refused.
-        const isOwn = isOld && (await projector.catchUp(noun, context.organizationId, id));
+        const isOwn = isOld && (await projector.catchUp(category, context.organizationId, id));
         if (!isOwn) return new Lookups(wanted, found.values);
       }
       throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
@@ -229,13 +229,13 @@ export class CommandHandler<State, E extends DomainEvent> {
 
   async #recentCommands(id: EntityId, { revision }: Tip<State>): Promise<RecentCommands> {
     if (revision === NO_EVENTS) return new RecentCommands();
-    return readRecentCommands(this.#stores.store, streamName(this.#projection.noun, id));
+    return readRecentCommands(this.#stores.store, streamName(this.#projection.category, id));
   }
 
   /** @returns false on a conflict */
   async #append(id: EntityId, expected: StreamRevision, events: readonly StreamEvent<E>[]): Promise<boolean> {
     if (events.length === 0) return true;
-    const stream = streamName(this.#projection.noun, id);
+    const stream = streamName(this.#projection.category, id);
     try {
       return (await this.#stores.store.append(stream, expected, events)).kind === 'appended';
     } catch (error) {
@@ -279,7 +279,7 @@ export class CommandHandler<State, E extends DomainEvent> {
 
   async #catchUp(id: EntityId, organizationId: EntityId): Promise<void> {
     try {
-      await this.#stores.projector.catchUp(this.#projection.noun, organizationId, id);
+      await this.#stores.projector.catchUp(this.#projection.category, organizationId, id);
     } catch (error) {
       this.#onApplyFailure(error);
     }

@@ -27,13 +27,13 @@ type Counted = EventOf<typeof countCodec>;
 
 const project = () => ({ operations: [], lists: [] });
 const names: Projection<string, Renamed> = {
-  noun: 'thing',
+  category: 'thing',
   codec: nameCodec,
   fold: { initialState: '', evolve: (_state, { data }) => data.name },
   project,
 };
 const counts: Projection<number, Counted> = {
-  noun: 'thing',
+  category: 'thing',
   codec: countCodec,
   fold: { initialState: 0, evolve: (state, { data }) => state + data.by },
   project,

@@ -36,10 +36,10 @@ export class EntityLoader<State, E extends DomainEvent> {
 
   /** The entity at the end of its stream. Without Redis the whole stream is folded: slower, and just as right. */
   async load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
-    const { noun, fold } = this.#projection;
+    const { category, fold } = this.#projection;
     let start: Tip<State> = { state: fold.initialState, revision: NO_EVENTS };
     try {
-      const [snapshot] = await this.#stores.readModel.snapshots([entityKeys(noun, organizationId, id)]);
+      const [snapshot] = await this.#stores.readModel.snapshots([entityKeys(category, organizationId, id)]);
       // The snapshot was made by this very fold, in a key that carries the version of its shape.
       if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision };
     } catch (error) {
@@ -50,10 +50,10 @@ export class EntityLoader<State, E extends DomainEvent> {
 
   /** Folds what came after `from`, and takes note of the commands it came from. */
   async readTail(id: EntityId, from: Tip<State>, recent?: RecentCommands): Promise<Tip<State>> {
-    const { noun, codec, fold } = this.#projection;
+    const { category, codec, fold } = this.#projection;
     let { state, revision } = from;
     const next = streamRevision(revision + 1);
-    for await (const stored of this.#stores.store.readStream(streamName(noun, id), { from: next })) {
+    for await (const stored of this.#stores.store.readStream(streamName(category, id), { from: next })) {
       const event = codec.decode(stored);
       if (event !== null) state = fold.evolve(state, event);
       recent?.note(stored.metadata);

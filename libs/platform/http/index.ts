@@ -1,5 +1,5 @@
 /**
- * The HTTP edge, without knowledge of any noun: validation in pydantic's words, authentication,
+ * The HTTP edge, without knowledge of any category: validation in pydantic's words, authentication,
  * the error table, paging, idempotency, preconditions, OpenAPI, health, metrics.
  *
  * A feature's routes file declares its routes on the app, like this:

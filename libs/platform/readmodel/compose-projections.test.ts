@@ -35,14 +35,14 @@ function* framesOf<E extends DomainEvent>({ events }: { readonly events: readonl
 }
 
 const names: Projection<string, Renamed> = {
-  noun: 'thing',
+  category: 'thing',
   codec: nameCodec,
   fold: { initialState: '', evolve: (_state, { data }) => data.name },
   project: seen('names'),
   frames: framesOf,
 };
 const counts: Projection<number, Counted> = {
-  noun: 'thing',
+  category: 'thing',
   codec: countCodec,
   fold: { initialState: 0, evolve: (state, { data }) => state + data.by },
   project: seen('counts'),

@@ -25,7 +25,7 @@ export type ComposedEvent<Parts extends Readonly<Record<string, AnyProjection>>>
  * its events if every part tells of its own.
  */
 export function composeProjections<const Parts extends Readonly<Record<string, AnyProjection>>>(
-  noun: string,
+  category: string,
   parts: Parts,
 ): Projection<ComposedState<Parts>, ComposedEvent<Parts>> {
   const entries = Object.entries(parts);
@@ -35,7 +35,7 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
   const initialState = Object.fromEntries(entries.map(([name, part]) => [name, part.fold.initialState as unknown]));
 
   return {
-    noun,
+    category,
     codec: composeCodecs<ComposedEvent<Parts>>(entries.map(([, part]) => part.codec)),
     fold: {
       // Built from exactly the names of `parts`, which is what the type says.

@@ -23,7 +23,7 @@ export interface DocumentPage {
 
 /** A list, and what it is narrowed by. */
 export interface ListFilter {
-  readonly noun: string;
+  readonly category: string;
   readonly organizationId: EntityId;
   readonly list: ListKeys;
   readonly facets: readonly [string, ...string[]];
@@ -31,7 +31,7 @@ export interface ListFilter {
 
 /** An entity, and whose it is. */
 export interface EntityPlace {
-  readonly noun: string;
+  readonly category: string;
   readonly organizationId: EntityId;
   readonly id: EntityId;
 }
@@ -63,11 +63,11 @@ export class EntityReader {
    *
    * @throws `Fault` `store_unavailable`
    */
-  async document(noun: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
-    const keys = entityKeys(noun, organizationId, id);
+  async document(category: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
+    const keys = entityKeys(category, organizationId, id);
     const { document, isComplete } = await this.#documents.one(keys.document);
     if (isComplete && !this.#projector.unapplied.has(keys.revision)) return document;
-    await this.#catchUp({ noun, organizationId, id });
+    await this.#catchUp({ category, organizationId, id });
     return (await this.#documents.one(keys.document)).document;
   }
 
@@ -77,12 +77,12 @@ export class EntityReader {
    *
    * @throws `Fault` `store_unavailable`
    */
-  async state(noun: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
-    const keys = entityKeys(noun, organizationId, id);
+  async state(category: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
+    const keys = entityKeys(category, organizationId, id);
     const { value, isComplete } = await this.#state.valueOf(keys.state);
     const isCurrent = isComplete && !this.#projector.unapplied.has(keys.revision);
     if (isCurrent && value !== null) return JSON.parse(value.toString());
-    await this.#catchUp({ noun, organizationId, id });
+    await this.#catchUp({ category, organizationId, id });
     const [caughtUp] = await this.#readModel.snapshots([keys]);
     return caughtUp?.state ?? null;
   }
@@ -92,8 +92,8 @@ export class EntityReader {
    * before, or with, a read of parts of the entity: what is read by a `CollectionReader` in the same turn of the event
    * loop is read after it.
    */
-  async isCurrent(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const isBehind = this.#projector.unapplied.has(entityKeys(noun, organizationId, id).revision);
+  async isCurrent(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
+    const isBehind = this.#projector.unapplied.has(entityKeys(category, organizationId, id).revision);
     return (await this.#documents.isComplete()) && !isBehind;
   }
 
@@ -101,10 +101,10 @@ export class EntityReader {
    * To be asked when a part of an entity is not there, or was not current: whether the read models lacked something of
    * it. The part is there, and of now, after that, if it exists.
    */
-  async isBehind(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const { revision } = entityKeys(noun, organizationId, id);
+  async isBehind(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
+    const { revision } = entityKeys(category, organizationId, id);
     if ((await this.#state.isComplete()) && !this.#projector.unapplied.has(revision)) return false;
-    await this.#catchUp({ noun, organizationId, id });
+    await this.#catchUp({ category, organizationId, id });
     return true;
   }
 
@@ -115,7 +115,7 @@ export class EntityReader {
    * @throws `Fault` `not_caught_up` (503) if the entity was thrown away meanwhile
    */
   async whole<T>(entity: EntityPlace, read: () => Promise<T>): Promise<T | null> {
-    const key = entityKeys(entity.noun, entity.organizationId, entity.id).revision;
+    const key = entityKeys(entity.category, entity.organizationId, entity.id).revision;
     let { value, isComplete } = await this.#state.valueOf(key);
     if (!isComplete || this.#projector.unapplied.has(key)) {
       await this.#catchUp(entity);
@@ -130,11 +130,11 @@ export class EntityReader {
   }
 
   /** Once for all who want the same entity. */
-  #catchUp({ noun, organizationId, id }: EntityPlace): Promise<boolean> {
-    const { revision } = entityKeys(noun, organizationId, id);
+  #catchUp({ category, organizationId, id }: EntityPlace): Promise<boolean> {
+    const { revision } = entityKeys(category, organizationId, id);
     let catchingUp = this.#catchingUp.get(revision);
     if (catchingUp === undefined) {
-      catchingUp = this.#projector.catchUp(noun, organizationId, id);
+      catchingUp = this.#projector.catchUp(category, organizationId, id);
       this.#catchingUp.set(revision, catchingUp);
       const forget = (): void => void this.#catchingUp.delete(revision);
       catchingUp.then(forget, forget);
@@ -143,11 +143,11 @@ export class EntityReader {
   }
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
-  async page({ noun, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
-    await this.#projector.unapplied.apply({ noun, organizationId });
+  async page({ category, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
+    await this.#projector.unapplied.apply({ category, organizationId });
     return this.#state.whileComplete(async () => {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
-      const keys = members.map((member) => entityKeys(noun, organizationId, idOfMember(member)).document);
+      const keys = members.map((member) => entityKeys(category, organizationId, idOfMember(member)).document);
       const documents = (await this.#documents.many(keys)).filter((document) => document !== null);
       return { documents, total, hasNext, last: members.at(-1) ?? null };
     });

@@ -13,12 +13,12 @@ import type { Projection } from './projection.ts';
  */
 export async function foldStream<State, E extends DomainEvent>(
   store: Pick<EventStore, 'readStream'>,
-  { noun, codec, fold }: Projection<State, E>,
+  { category, codec, fold }: Projection<State, E>,
   id: EntityId,
   options: Pick<ReadStreamOptions, 'deadlineMs'> = {},
 ): Promise<State> {
   let state = fold.initialState;
-  for await (const stored of store.readStream(streamName(noun, id), options)) {
+  for await (const stored of store.readStream(streamName(category, id), options)) {
     const event = codec.decode(stored);
     if (event !== null) state = fold.evolve(state, event);
   }

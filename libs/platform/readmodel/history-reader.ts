@@ -14,7 +14,7 @@ import type { ReadModel } from './read-model.ts';
 
 /** An entity whose projection was made by `withHistory`. */
 export interface HistoricEntity {
-  readonly noun: string;
+  readonly category: string;
   readonly organizationId: EntityId;
   readonly id: EntityId;
 }
@@ -127,22 +127,22 @@ export class HistoryReader {
     return reached;
   }
 
-  async #stored({ noun, organizationId, id }: HistoricEntity): Promise<StreamRevision> {
-    const [stored] = await this.#stores.readModel.revisions([entityKeys(noun, organizationId, id).revision]);
+  async #stored({ category, organizationId, id }: HistoricEntity): Promise<StreamRevision> {
+    const [stored] = await this.#stores.readModel.revisions([entityKeys(category, organizationId, id).revision]);
     return stored ?? NO_EVENTS;
   }
 
-  async #catchUp({ noun, organizationId, id }: HistoricEntity): Promise<void> {
-    await this.#projector.catchUp(noun, organizationId, id);
+  async #catchUp({ category, organizationId, id }: HistoricEntity): Promise<void> {
+    await this.#projector.catchUp(category, organizationId, id);
   }
 
-  #keys({ noun, organizationId, id }: HistoricEntity): HistoryKeys {
-    return historyKeys(entityKeys(noun, organizationId, id));
+  #keys({ category, organizationId, id }: HistoricEntity): HistoryKeys {
+    return historyKeys(entityKeys(category, organizationId, id));
   }
 }
 
-function streamOf({ noun, id }: HistoricEntity): string {
-  return streamName(noun, id);
+function streamOf({ category, id }: HistoricEntity): string {
+  return streamName(category, id);
 }
 
 /** Unix milliseconds; an event without a time of its own is taken for one of the event before it. */

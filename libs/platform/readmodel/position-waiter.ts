@@ -29,8 +29,8 @@ export class ReadModelPositions {
     position: { readonly organizationId: EntityId; readonly stream: string; readonly revision: number },
     timeoutMs: number,
   ): Promise<boolean> {
-    const { noun, id } = parseStreamName(position.stream);
-    const key = entityKeys(noun, position.organizationId, id).revision;
+    const { category, id } = parseStreamName(position.stream);
+    const key = entityKeys(category, position.organizationId, id).revision;
     const wanted = streamRevision(position.revision);
     const deadline = Date.now() + timeoutMs;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
@@ -40,7 +40,7 @@ export class ReadModelPositions {
       await delay(pause);
       // The writer or the projector is about to apply it; if neither does soon, do it here.
       if (pause < LONGEST_PAUSE_MS) continue;
-      const caughtUp = this.#projector.catchUp(noun, position.organizationId, id);
+      const caughtUp = this.#projector.catchUp(category, position.organizationId, id);
       await Promise.race([caughtUp, delay(Math.max(0, deadline - Date.now()))]);
     }
   }

@@ -23,12 +23,12 @@ export interface ProjectedRun<State, E extends DomainEvent> {
 }
 
 /**
- * How the streams of one noun become read models. The state must survive JSON: its snapshot in Redis is
+ * How the streams of one category become read models. The state must survive JSON: its snapshot in Redis is
  * where a cold command and a cold projector start.
  */
 export interface Projection<State, E extends DomainEvent> {
   /** Category of the streams: `channel` for `channel-<id>`. */
-  readonly noun: string;
+  readonly category: string;
   readonly codec: EventCodec<E>;
   readonly fold: Fold<State, E>;
   /** What the run makes of the entity. The state itself is written by the projector. */
@@ -77,12 +77,12 @@ export function projectRun<State, E extends DomainEvent>(
 }
 
 /** `channel-0198…` of `channel` and `0198…`. */
-export function streamName(noun: string, id: EntityId): string {
-  return `${noun}-${id}`;
+export function streamName(category: string, id: EntityId): string {
+  return `${category}-${id}`;
 }
 
-/** The noun and the id of a stream name; the id may contain dashes. */
-export function parseStreamName(stream: string): { readonly noun: string; readonly id: EntityId } {
+/** The category and the id of a stream name; the id may contain dashes. */
+export function parseStreamName(stream: string): { readonly category: string; readonly id: EntityId } {
   const dash = stream.indexOf('-');
-  return { noun: stream.slice(0, dash), id: stream.slice(dash + 1) };
+  return { category: stream.slice(0, dash), id: stream.slice(dash + 1) };
 }

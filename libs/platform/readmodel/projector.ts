@@ -15,7 +15,7 @@ import type { EntityKeys } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
 
-/** A projection of any noun. States of different nouns never meet: each is found by its stream's name. */
+/** A projection of any category. States of different categories never meet: each is found by its stream's name. */
 // eslint-disable-next-line typescript/no-explicit-any -- the state type is private to each projection
 export type AnyProjection = Projection<any, any>;
 
@@ -63,16 +63,16 @@ export class Projector {
   constructor(store: EventStore, readModel: ReadModel, projections: readonly AnyProjection[]) {
     this.#store = store;
     this.#readModel = readModel;
-    this.#projections = new Map(projections.map((projection) => [projection.noun, projection]));
+    this.#projections = new Map(projections.map((projection) => [projection.category, projection]));
     this.unapplied = new UnappliedEntities({
       revisions: (keys) => readModel.revisions(keys),
-      catchUp: ({ noun, organizationId, id }) => this.catchUp(noun, organizationId, id),
+      catchUp: ({ category, organizationId, id }) => this.catchUp(category, organizationId, id),
     });
   }
 
   /** Prefixes of the streams that have a projection, for a feed's filter. */
   get streamPrefixes(): string[] {
-    return [...this.#projections.keys()].map((noun) => `${noun}-`);
+    return [...this.#projections.keys()].map((category) => `${category}-`);
   }
 
   /**
@@ -83,15 +83,15 @@ export class Projector {
     projection: Projection<State, E>,
     run: AppendedRun<State, E>,
   ): Promise<void> {
-    const { noun } = projection;
+    const { category } = projection;
     const { organizationId, id } = run;
-    const revisionKey = entityKeys(noun, organizationId, id).revision;
+    const revisionKey = entityKeys(category, organizationId, id).revision;
     const revision = streamRevision(run.events[0].revision + run.events.length - 1);
     try {
       await this.#applyAppended(projection, run);
       this.unapplied.applied(revisionKey, revision);
     } catch (error) {
-      this.unapplied.add(revisionKey, { noun, organizationId, id, revision });
+      this.unapplied.add(revisionKey, { category, organizationId, id, revision });
       throw error;
     }
   }
@@ -100,14 +100,14 @@ export class Projector {
     projection: Projection<State, E>,
     run: AppendedRun<State, E>,
   ): Promise<void> {
-    const keys = entityKeys(projection.noun, run.organizationId, run.id);
+    const keys = entityKeys(projection.category, run.organizationId, run.id);
     const first = run.events[0].revision;
     const last = streamRevision(first + run.events.length - 1);
     const news = newsOfAppended(projection, run, last);
     const write = { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys), news };
     const [outcome] = await this.#readModel.apply([write]);
     if (outcome?.kind !== 'gap') return;
-    await this.catchUp(projection.noun, run.organizationId, run.id);
+    await this.catchUp(projection.category, run.organizationId, run.id);
     // Known by now, and so only told.
     if (news !== null) await this.#readModel.apply([write]);
   }
@@ -137,7 +137,7 @@ export class Projector {
         continue;
       }
       this.#folded.delete(run.keys.revision);
-      await this.catchUp(run.projection.noun, run.organizationId, run.id);
+      await this.catchUp(run.projection.category, run.organizationId, run.id);
     }
   }
 
@@ -163,10 +163,10 @@ export class Projector {
    *
    * @returns whether the organization has such an entity
    */
-  async catchUp(noun: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const projection = this.#projections.get(noun);
+  async catchUp(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
+    const projection = this.#projections.get(category);
     if (projection === undefined) return false;
-    const keys = entityKeys(noun, organizationId, id);
+    const keys = entityKeys(category, organizationId, id);
     // What is appended while the stream is read may not be in what was read.
     const unapplied = this.unapplied.get(keys.revision)?.revision;
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
@@ -199,7 +199,7 @@ export class Projector {
       return outcome?.kind !== 'gap';
     };
     const next = streamRevision((snapshot?.revision ?? NO_EVENTS) + 1);
-    for await (const event of this.#store.readStream(streamName(projection.noun, id), { from: next })) {
+    for await (const event of this.#store.readStream(streamName(projection.category, id), { from: next })) {
       // A stream is one organization's: whoever names another's must not make us read through it.
       if (page.length === 0 && organizationOf(event) !== organizationId) return 'missing';
       page.push(event);
@@ -220,11 +220,11 @@ export class Projector {
         if (event.revision > last + 1) known.hasHole = true;
         continue;
       }
-      const { noun, id } = parseStreamName(event.stream);
-      const projection = this.#projections.get(noun);
+      const { category, id } = parseStreamName(event.stream);
+      const projection = this.#projections.get(category);
       if (projection === undefined) continue;
       const organizationId = organizationOf(event);
-      const keys = entityKeys(noun, organizationId, id);
+      const keys = entityKeys(category, organizationId, id);
       runs.set(event.stream, { projection, organizationId, id, keys, events: [event] });
     }
     return [...runs.values()];

@@ -1,7 +1,7 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** Goes up with every change of what is stored: versions live beside each other while processes are replaced. */
-export const READ_MODEL_VERSION = 8;
+export const READ_MODEL_VERSION = 9;
 
 export function readModelPrefix(version: number): string {
   return `parley:rm:v${version}:`;
@@ -47,9 +47,9 @@ export interface EntityKeys {
   readonly document: string;
 }
 
-/** @param noun the stream's category, such as `channel` */
-export function entityKeys(noun: string, organizationId: EntityId, id: EntityId): EntityKeys {
-  return entityKeysUnder(`${READ_MODEL_PREFIX}${noun}:{${organizationId}:${id}}:`);
+/** @param category the stream's category, such as `channel` */
+export function entityKeys(category: string, organizationId: EntityId, id: EntityId): EntityKeys {
+  return entityKeysUnder(`${READ_MODEL_PREFIX}${category}:{${organizationId}:${id}}:`);
 }
 
 /** Keys of one list: the facets known of each member, and the prefix of its sorted indexes. */
@@ -59,8 +59,8 @@ export interface ListKeys {
 }
 
 /** @param owner the organization that the list belongs to, or `all` for lists across organizations */
-export function listKeys(noun: string, owner: EntityId): ListKeys {
-  return listKeysUnder(`${READ_MODEL_PREFIX}${noun}-list:{${owner}}:`);
+export function listKeys(category: string, owner: EntityId): ListKeys {
+  return listKeysUnder(`${READ_MODEL_PREFIX}${category}-list:{${owner}}:`);
 }
 
 /** What a key of the read models is part of. */

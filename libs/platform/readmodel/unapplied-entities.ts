@@ -5,7 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** An entity, and the revision up to which this process has appended its events. */
 export interface UnappliedEntity {
-  readonly noun: string;
+  readonly category: string;
   readonly organizationId: EntityId;
   readonly id: EntityId;
   readonly revision: StreamRevision;
@@ -74,16 +74,16 @@ export class UnappliedEntities {
   }
 
   /**
-   * Brings them up to date: all, or one organization's entities of a noun. While some are forgotten, this
+   * Brings them up to date: all, or one organization's entities of a category. While some are forgotten, this
    * only checks whether the projector has applied all that are remembered.
    *
    * @throws `Fault` when a store is away, or `not_caught_up` when this takes more than one call, or needs the projector
    */
-  async apply(of?: { readonly noun: string; readonly organizationId: EntityId }): Promise<void> {
+  async apply(of?: { readonly category: string; readonly organizationId: EntityId }): Promise<void> {
     if (this.size === 0) return;
     const missing = [...this.#entities].filter(
-      ([, { noun, organizationId }]) =>
-        !of || this.#hasForgotten || (noun === of.noun && organizationId === of.organizationId),
+      ([, { category, organizationId }]) =>
+        !of || this.#hasForgotten || (category === of.category && organizationId === of.organizationId),
     );
     // A projector may have applied most of them meanwhile.
     const revisions = await this.#parts.revisions(missing.map(([key]) => key));

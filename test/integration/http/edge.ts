@@ -1,4 +1,4 @@
-/** A server with a few routes of no noun, to see the edge by itself: over real sockets, with real keys. */
+/** A server with a few routes of no category, to see the edge by itself: over real sockets, with real keys. */
 import { z } from 'zod';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';

@@ -99,7 +99,7 @@ it('an unapplied channel beyond those that a process remembers is found, and lis
   const { unapplied } = models.projector;
   const remember = (owner: string, channel: string, revision: StreamRevision): void =>
     unapplied.add(entityKeys('channel', owner, channel).revision, {
-      noun: 'channel',
+      category: 'channel',
       organizationId: owner,
       id: channel,
       revision,

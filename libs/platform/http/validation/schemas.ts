@@ -84,7 +84,7 @@ function characters(value: string): number {
   return total;
 }
 
-export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;
+export const count = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
 
 interface QueryIntegerOptions extends Described {
   readonly min?: number;

@@ -75,8 +75,7 @@ import type {
   RealtimePorts,
   Tickets,
 } from '#libs/features/realtime/index.ts';
-import type { Authenticator, HttpApp } from '#libs/platform/http/index.ts';
-import type { LiveCommandType } from '#libs/platform/live/index.ts';
+import type { Authenticator, HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
 import {
   CollectionReader,
   composeProjections,
@@ -88,7 +87,7 @@ import {
   withHistory,
 } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
-import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
+import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { publicEventTypes } from './public-events.ts';

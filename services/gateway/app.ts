@@ -1,8 +1,7 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import { buildHttpServer } from '#libs/platform/http/index.ts';
+import { buildHttpServer, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpServer } from '#libs/platform/http/index.ts';
 import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
-import { RedisIdempotencyStore } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { featuresOf, featureAuthenticator, featureRoutes } from '#services/features.ts';
 import { readModelProbe } from '#services/health/read-model-probe.ts';

@@ -14,7 +14,7 @@ import {
   type StopSequence,
 } from '#libs/platform/lifecycle/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
-import { openPlatform, type Platform } from '#libs/platform/runtime/platform.ts';
+import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import { logCheckRole, refuseLostLog } from '#services/log-check.ts';

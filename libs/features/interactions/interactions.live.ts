@@ -1,5 +1,6 @@
-import { liveCommand } from '#libs/platform/live/index.ts';
-import type { LiveCommandType, LiveEventType } from '#libs/platform/live/index.ts';
+import { liveCommand } from '#libs/platform/http/index.ts';
+import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import type { LiveEventType } from '#libs/platform/live/index.ts';
 
 import { withMemory } from './interaction-directory.ts';
 import type { InteractionDirectory } from './interaction-directory.ts';

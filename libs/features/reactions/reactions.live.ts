@@ -4,9 +4,9 @@ import { placeOfInteraction, readReceiptSchema } from '#libs/features/interactio
 import type { InteractionPlace } from '#libs/features/interactions/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { notFound } from '#libs/platform/http/index.ts';
-import { liveCommand } from '#libs/platform/live/index.ts';
-import type { LiveCommandType, LiveEventType } from '#libs/platform/live/index.ts';
+import { liveCommand, notFound } from '#libs/platform/http/index.ts';
+import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import type { LiveEventType } from '#libs/platform/live/index.ts';
 
 import type { ReactionCommands, ReactionResult } from './reactions.commands.ts';
 import { reactionError } from './reactions.errors.ts';

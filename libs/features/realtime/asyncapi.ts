@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
 import { JSON_TYPE } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
 import { UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
-import type { LiveCommandType, LiveEventType, PublicEventType } from '#libs/platform/live/index.ts';
+import type { LiveEventType, PublicEventType } from '#libs/platform/live/index.ts';
 
 import { kafkaParts } from './asyncapi.kafka.ts';
 import { ComponentSchemas } from './asyncapi.schemas.ts';

@@ -14,12 +14,11 @@ import {
   conflict,
   HttpError,
   idempotencyInFlight,
+  liveCommand,
   unauthorized,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
-import type { IdempotencyStore } from '#libs/platform/http/index.ts';
-import { liveCommand } from '#libs/platform/live/index.ts';
-import type { LiveCaller, LiveCommandType } from '#libs/platform/live/index.ts';
+import type { IdempotencyStore, LiveCaller, LiveCommandType } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { faultsOf } from './frames.schemas.ts';

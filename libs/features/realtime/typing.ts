@@ -1,8 +1,9 @@
 import { z } from 'zod';
 
-import { idReference, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
-import { EphemeralValues, liveCommand } from '#libs/platform/live/index.ts';
-import type { LiveCommandType, LiveValue } from '#libs/platform/live/index.ts';
+import { idReference, liveCommand, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
+import { EphemeralValues } from '#libs/platform/live/index.ts';
+import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import type { LiveValue } from '#libs/platform/live/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 

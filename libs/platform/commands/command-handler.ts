@@ -6,11 +6,8 @@ import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { streamName } from '#libs/platform/readmodel/projection.ts';
-import type { Projection } from '#libs/platform/readmodel/projection.ts';
-import type { Projector } from '#libs/platform/readmodel/projector.ts';
-import { entityKeys } from '#libs/platform/readmodel/read-model.keys.ts';
-import type { Lookup, ReadModel } from '#libs/platform/readmodel/read-model.ts';
+import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
+import type { Lookup, Projection, Projector, ReadModel } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandContext } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';

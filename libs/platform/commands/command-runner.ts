@@ -1,7 +1,7 @@
 import type { Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { Lookup } from '#libs/platform/readmodel/read-model.ts';
+import type { Lookup } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandContext } from './command-context.ts';
 import type { CommandResult, Decide } from './decide-batch.ts';

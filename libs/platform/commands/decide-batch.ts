@@ -6,9 +6,8 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { derivedId, eventIdOf } from '#libs/kernel/ids.ts';
 import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-import type { Projection } from '#libs/platform/readmodel/projection.ts';
-import { entityKeys } from '#libs/platform/readmodel/read-model.keys.ts';
-import type { Lookup } from '#libs/platform/readmodel/read-model.ts';
+import type { Lookup, Projection } from '#libs/platform/readmodel/index.ts';
+import { entityKeys } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandContext } from './command-context.ts';
 import { metadataOf } from './command-context.ts';

@@ -2,10 +2,8 @@ import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { streamName } from '#libs/platform/readmodel/projection.ts';
-import type { Projection } from '#libs/platform/readmodel/projection.ts';
-import { entityKeys } from '#libs/platform/readmodel/read-model.keys.ts';
-import type { ReadModel } from '#libs/platform/readmodel/read-model.ts';
+import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
+import type { Projection, ReadModel } from '#libs/platform/readmodel/index.ts';
 
 import type { RecentCommands } from './repeated-command.ts';
 

@@ -1,4 +1,4 @@
-import type { CountLookup, EntityWrite, FieldLookup, Lookup } from '#libs/platform/readmodel/read-model.ts';
+import type { CountLookup, EntityWrite, FieldLookup, Lookup } from '#libs/platform/readmodel/index.ts';
 
 /** What a decider asks for what it declared to look up: the field's value, or null if there is none. */
 export type Found = (lookup: FieldLookup) => string | null;

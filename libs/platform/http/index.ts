@@ -75,6 +75,9 @@ export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validati
 export { parseInput } from './validation/validator.ts';
 export { idempotencyInFlight } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
+export { RedisIdempotencyStore } from './idempotency.redis.ts';
+export { liveCommand } from './live-command.ts';
+export type { LiveCaller, LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageRequest } from './paging.ts';
 export { positionOf, setPosition } from './position.ts';

@@ -2,8 +2,8 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyTypeProvider, RawServer
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
-import type { Metrics } from '../telemetry/metrics.ts';
-import type { Upgrades } from '../websocket/upgrades.ts';
+import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import type { Upgrades } from '#libs/platform/websocket/index.ts';
 import type { Authenticator } from './auth.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { ReadinessProbe } from './operations.ts';

@@ -6,8 +6,6 @@ export { EphemeralValues } from './ephemeral-values.ts';
 export type { EphemeralKind, EphemeralValue } from './ephemeral-values.ts';
 export { eventFrame, FRAME_FLAG, UNKNOWN_EVENT, withoutData } from './event-frame.ts';
 export type { EventFrame, EventFrameParts, ReadyJson } from './event-frame.ts';
-export { liveCommand } from './live-command.ts';
-export type { LiveCaller, LiveCommandCall, LiveCommandType } from './live-command.ts';
 export type { LiveEventType } from './live-event.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export type { LiveItem } from './live-message.ts';

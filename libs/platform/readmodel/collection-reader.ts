@@ -1,5 +1,5 @@
-import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
+import { atEndOfTurn } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LargeReplies } from './large-replies.ts';
 

@@ -1,8 +1,7 @@
 import type { Redis } from 'ioredis';
 
-import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
-import { bytesOf } from '#libs/platform/redis/values.ts';
+import { atEndOfTurn, bytesOf } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { decodeDocument } from './document.ts';
 import type { Document } from './document.ts';

@@ -1,4 +1,4 @@
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import type { ListKeys } from './read-model.keys.ts';
 

@@ -1,7 +1,7 @@
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import type { Document } from './document.ts';
 import { DocumentReader } from './document-reader.ts';

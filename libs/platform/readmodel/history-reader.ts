@@ -2,7 +2,7 @@ import type { StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/event-store.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import type { CollectionReader } from './collection-reader.ts';
 import { BLOCK, blockOf, blockStart, historyKeys } from './history.ts';

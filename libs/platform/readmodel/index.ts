@@ -32,4 +32,12 @@ export type { AnyProjection } from './projector.ts';
 export { PROJECTION_KEYS, READ_MODEL_PREFIX, READ_MODEL_VERSION, entityKeys, listKeys } from './read-model.keys.ts';
 export type { EntityKeys, ListKeys } from './read-model.keys.ts';
 export { ReadModel } from './read-model.ts';
-export type { ApplyOutcome, EntityWrite, ListEntry, WriteOperation } from './read-model.ts';
+export type {
+  ApplyOutcome,
+  CountLookup,
+  EntityWrite,
+  FieldLookup,
+  ListEntry,
+  Lookup,
+  WriteOperation,
+} from './read-model.ts';

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { encodePosition } from '#libs/platform/eventstore/index.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
-import { textsOf } from '#libs/platform/redis/values.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { textsOf } from '#libs/platform/redis/index.ts';
 
 import { PROJECTION_KEYS } from './read-model.keys.ts';
 

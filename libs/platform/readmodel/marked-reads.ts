@@ -1,5 +1,5 @@
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
-import { textsOf } from '#libs/platform/redis/values.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { textsOf } from '#libs/platform/redis/index.ts';
 
 import { PROJECTION_KEYS } from './read-model.keys.ts';
 

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { ShareEnd, ShareMark } from '#libs/platform/eventstore/index.ts';
-import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
+import { FunctionLibrary } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { PROJECTION_KEYS } from './read-model.keys.ts';
 

@@ -3,9 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
-import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
-import { bytesOf, textsOf } from '#libs/platform/redis/values.ts';
+import { bytesOf, FunctionLibrary, textsOf } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LogWitness } from './log-witness.ts';
 import { MarkedReads } from './marked-reads.ts';

@@ -1,7 +1,7 @@
 import type { Fold } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventCodec } from '#libs/platform/eventstore/event-codec.ts';
+import type { EventCodec } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
 
 import type { EntityKeys } from './read-model.keys.ts';

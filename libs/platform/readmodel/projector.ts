@@ -5,7 +5,7 @@ import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/even
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/event-store.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import { newsOfAppended, newsOfStored } from './news.ts';
 import { parseStreamName, projectRun, streamName } from './projection.ts';

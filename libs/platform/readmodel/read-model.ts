@@ -3,9 +3,8 @@ import { z } from 'zod';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
-import type { FunctionCall, RedisClient } from '#libs/platform/redis/redis-client.ts';
-import { textsOf } from '#libs/platform/redis/values.ts';
+import { FunctionLibrary, textsOf } from '#libs/platform/redis/index.ts';
+import type { FunctionCall, RedisClient } from '#libs/platform/redis/index.ts';
 
 import type { News } from './news.ts';
 import type { EntityKeys, ListKeys } from './read-model.keys.ts';

@@ -1,7 +1,7 @@
 /** Redis: a connection that fails fast and never sends a command twice, and what is kept beside read models. */
+export { atEndOfTurn } from './end-of-turn.ts';
 export { FunctionLibrary } from './function-library.ts';
 export { hashSlot } from './hash-slot.ts';
-export { RedisIdempotencyStore } from './idempotency-store.ts';
 export { connectRedis, redisAddresses, waitForRedis } from './redis.ts';
 export type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 export { guarded, redisFault } from './redis-faults.ts';
@@ -10,3 +10,4 @@ export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription, SubscriptionHandlers } from './subscription.ts';
 export { TopicSubscriptions } from './topics.ts';
 export type { TopicHandlers, TopicSubscription } from './topics.ts';
+export { bytesOf, textsOf } from './values.ts';

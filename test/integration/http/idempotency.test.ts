@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectRedis, RedisIdempotencyStore, waitForRedis } from '#libs/platform/redis/index.ts';
+import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
+import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { idempotencyKey } from '#libs/platform/redis/redis.keys.ts';
+import { idempotencyKey } from '#libs/platform/http/idempotency.keys.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';

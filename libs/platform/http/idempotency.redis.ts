@@ -2,16 +2,11 @@ import { randomUUID } from 'node:crypto';
 
 import { z } from 'zod';
 
-import type {
-  IdempotencyScope,
-  IdempotencyStart,
-  IdempotencyStore,
-  StoredResponse,
-} from '#libs/platform/http/index.ts';
+import { FunctionLibrary } from '#libs/platform/redis/index.ts';
+import type { FunctionCall, RedisClient } from '#libs/platform/redis/index.ts';
 
-import { FunctionLibrary } from './function-library.ts';
-import type { FunctionCall, RedisClient } from './redis-client.ts';
-import { idempotencyKey } from './redis.keys.ts';
+import { idempotencyKey } from './idempotency.keys.ts';
+import type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
 
 const KEEP_MS = 24 * 60 * 60 * 1_000;
 /** How long a key stays taken by a process that does not renew its lease. */

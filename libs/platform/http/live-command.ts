@@ -3,8 +3,9 @@ import type { z } from 'zod';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { parseInput } from '#libs/platform/http/index.ts';
-import type { Principal } from '#libs/platform/http/index.ts';
+
+import type { Principal } from './auth.ts';
+import { parseInput } from './validation/validator.ts';
 
 /** The principal of a socket: the socket ends with its key, so commands need not know when that is. */
 export type LiveCaller = Omit<Principal, 'expiresAtMs'>;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { parseOpenai } from '#libs/features/imports/openai.format.ts';
+import { parseOpenai } from '#services/cli/import/openai.format.ts';
 import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
 
 const SAMPLES = join(import.meta.dirname, '../../docs/samples/assistant.jsonl');

@@ -1,7 +1,9 @@
 /** Our side of the import: the code of `npx parley import`, from the file to the stores. */
-import { ImportTarget, NOTHING_YET, openSource, Patience, runImport } from '#libs/features/imports/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { newId } from '#libs/kernel/ids.ts';
+import { ImportTarget, StoreRetry } from '#services/cli/import/import-target.ts';
+import { openSource } from '#services/cli/import/open-source.ts';
+import { NOTHING_YET, runImport } from '#services/cli/import/run-import.ts';
 import { composeFeatures } from '#services/features.ts';
 
 import { answerTasks } from '../child-process.ts';
@@ -24,14 +26,14 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
       organizationId: newId(),
       directory: { user, application: async () => null },
     },
-    new Patience({ waitMs: 0, signal: new AbortController().signal }),
+    new StoreRetry({ waitMs: 0, signal: new AbortController().signal }),
   );
   const { source } = await openSource(file, null);
 
   const cpu = process.cpuUsage();
   const started = performance.now();
   const { counts } = await runImport(source, target, {
-    from: { mark: 0, counts: NOTHING_YET },
+    from: { checkpoint: 0, counts: NOTHING_YET },
     signal: new AbortController().signal,
     observer: {
       bad: ({ reason }) => void failures.push(reason),

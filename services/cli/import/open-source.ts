@@ -7,10 +7,10 @@ import { openSlackFolder, openSlackZip } from './slack-files.ts';
 import { openSlack } from './slack-source.ts';
 
 /**
- * Opens what is to be imported: Slack's export, zipped or in a folder, or a file of JSON lines.
+ * Opens the source of an import: Slack's export, as .zip or folder, or a file of JSON lines.
  *
- * @param format null to find out
- * @throws BadInput if it is not there, or its format cannot be told
+ * @param format null to detect it
+ * @throws BadInput if the source does not exist, or its format is unknown
  */
 export async function openSource(
   path: string,
@@ -22,7 +22,7 @@ export async function openSource(
     if (format !== null && format !== 'slack') throw new BadInput(`${path} is a folder; ${format} is a file`);
     return { format: 'slack', source: await openSlack(() => openSlackFolder(path)) };
   }
-  // Sources are read more than once, and reading a device may never end.
+  // A source is read more than once, and reading a device may never end.
   if (!found.isFile()) throw new BadInput(`${path} is neither a regular file nor a folder`);
   if (format === 'slack' || (format === null && /\.zip$/i.test(path))) {
     return { format: 'slack', source: await openSlack(() => openSlackZip(path)) };

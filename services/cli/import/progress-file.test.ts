@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ProgressFile } from './progress-file.ts';
 import { NOTHING_YET } from './run-import.ts';
 
-const progress = { mark: 1, counts: NOTHING_YET };
+const progress = { checkpoint: 1, counts: NOTHING_YET };
 
 let parent: string;
 

@@ -3,27 +3,23 @@ import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import {
-  BadInput,
-  FORMATS,
-  ImportTarget,
-  NOTHING_YET,
-  openSource,
-  Patience,
-  ProgressFile,
-  runImport,
-} from '#libs/features/imports/index.ts';
-import type { ImportFormat, ImportProgress, ImportSource, Problem } from '#libs/features/imports/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
-import { printOne, withSession } from './command-context.ts';
-import type { CliParts } from './command-context.ts';
-import { CliError } from './errors.ts';
-import { ORGANIZATION_OPTION, organizationOf } from './organization-option.ts';
-import type { OrganizationOptions } from './organization-option.ts';
-import type { Session } from './session.ts';
+import { printOne, withSession } from '../command-context.ts';
+import type { CliParts } from '../command-context.ts';
+import { CliError } from '../errors.ts';
+import { ORGANIZATION_OPTION, organizationOf } from '../organization-option.ts';
+import type { OrganizationOptions } from '../organization-option.ts';
+import type { Session } from '../session.ts';
+import { BadInput, FORMATS } from './import.model.ts';
+import type { ImportFormat, ImportSource, Problem } from './import.model.ts';
+import { ImportTarget, StoreRetry } from './import-target.ts';
+import { openSource } from './open-source.ts';
+import { ProgressFile } from './progress-file.ts';
+import { NOTHING_YET, runImport } from './run-import.ts';
+import type { ImportProgress } from './run-import.ts';
 
 interface ImportOptions extends OrganizationOptions {
   readonly format?: ImportFormat;
@@ -33,12 +29,12 @@ interface ImportOptions extends OrganizationOptions {
 export function importCommand(parts: CliParts): Command {
   return new Command('import')
     .description(
-      "Import conversations: Slack's export (its .zip, or the folder), or a file of JSON lines (ShareGPT, OpenAI, parley export). Killed at any moment and run again, it goes on where it was",
+      "Import conversations: Slack's export (its .zip, or the folder), or a file of JSON lines (ShareGPT, OpenAI, parley export). Interrupted and run again, it resumes",
     )
     .argument('<path>')
-    .addOption(new Option('-f, --format <format>', 'without it, found out').choices([...FORMATS]))
+    .addOption(new Option('-f, --format <format>', 'default: detected').choices([...FORMATS]))
     .addOption(
-      new Option('--wait <seconds>', 'how long to wait for a store that is away').argParser(seconds).default(60),
+      new Option('--wait <seconds>', 'how long to wait for a store that is unavailable').argParser(seconds).default(60),
     )
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
@@ -78,7 +74,7 @@ async function run(parts: CliParts, path: string, options: ImportOptions): Promi
         seconds: Number(seconds.toFixed(3)),
         ...(options.json === true && { problems, skipped_because: reasons }),
       });
-      if (stop.signal.aborted) throw new CliError('interrupted; the same command goes on from here');
+      if (stop.signal.aborted) throw new CliError('interrupted; run the same command to resume');
       if (counts.imported + counts.already + counts.channels === 0) throw new CliError('nothing could be imported');
     });
   } finally {
@@ -90,12 +86,12 @@ interface Work {
   readonly path: string;
   readonly source: ImportSource;
   readonly organizationId: EntityId;
-  /** How long a store may be away. */
+  /** How long a store may be unavailable. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Problems that the summary names; all of them are written to standard error. */
+/** Problems in the JSON summary; all of them are written to standard error. */
 const MAX_PROBLEMS = 1_000;
 const SAVE_EVERY_MS = 500;
 
@@ -107,15 +103,15 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
   const problems: Problem[] = [];
   const reasons: Record<string, number> = {};
   const saver = new Saver(file);
-  const patience = new Patience({
+  const retry = new StoreRetry({
     waitMs,
     signal,
-    onWaiting: (reason) => bar.line(`${reason}; waiting for it, up to ${waitMs / 1_000} seconds`),
-    onBack: () => bar.line('it is back; the import goes on'),
+    onWaiting: (reason) => bar.line(`${reason}; retrying for up to ${waitMs / 1_000} seconds`),
+    onBack: () => bar.line('the store is back; the import continues'),
   });
   try {
-    const progress = await runImport(source, new ImportTarget(partsOf(session, organizationId), patience), {
-      from: from ?? { mark: 0, counts: NOTHING_YET },
+    const progress = await runImport(source, new ImportTarget(partsOf(session, organizationId), retry), {
+      from: from ?? { checkpoint: 0, counts: NOTHING_YET },
       signal,
       observer: {
         bad(problem) {
@@ -135,8 +131,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
     if (!signal.aborted) await file.remove();
     return { progress, resumed: from !== null, problems, reasons };
   } catch (error) {
-    // What was posted is kept, and the place is noted as far as it is known.
-    if (error instanceof Fault) throw new CliError(`${error.message}; the same command goes on from here`);
+    if (error instanceof Fault) throw new CliError(`${error.message}; run the same command to resume`);
     throw error;
   } finally {
     bar.stop();
@@ -146,7 +141,7 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
 
 function partsOf({ features }: Session, organizationId: EntityId) {
   const { channels, interactions, users, organizations } = features;
-  // Asked for each message: it does not change under an import. Not kept if it could not be read.
+  // Needed for every message and constant during an import. A failed read is not remembered.
   let known: Promise<string | null> | undefined;
   const application = (): Promise<string | null> => {
     known ??= organizations.queries.organization(organizationId).then(
@@ -172,7 +167,7 @@ function placeOf({ file, line }: Problem): string {
   return line === null ? file : `${file}:${line}`;
 }
 
-/** Saves now and then, one at a time; a file that cannot be written costs time at the next run, no more. */
+/** Saves the progress at intervals. A file that cannot be written only costs the next run time. */
 class Saver {
   readonly #file: ProgressFile;
   #latest: ImportProgress | null = null;
@@ -203,15 +198,14 @@ class Saver {
   }
 }
 
-/** A bar with the rate of this run; where nobody is looking, only what is wrong is said. */
+/** A bar with the rate of this run; without a terminal, only problems are printed. */
 function progressBar(terminal: NodeJS.WriteStream | undefined): {
   update(progress: ImportProgress, fraction: number): void;
   line(text: string): void;
   stop(): void;
 } {
-  const complain = (text: string): void =>
-    void process.stderr.write(`parley: ${text.replace(/\p{Cc}/gu, '\u{FFFD}')}\n`);
-  if (terminal === undefined) return { update: () => undefined, line: complain, stop: () => undefined };
+  const warn = (text: string): void => void process.stderr.write(`parley: ${text.replace(/\p{Cc}/gu, '\u{FFFD}')}\n`);
+  if (terminal === undefined) return { update: () => undefined, line: warn, stop: () => undefined };
   const format = 'import  {bar}  {percentage}%  {messages} messages  {rate}/s  {bad} bad';
   const bar = new SingleBar({ format, stream: terminal, hideCursor: true, barsize: 30, clearOnComplete: false });
   const startedAt = performance.now();
@@ -226,7 +220,7 @@ function progressBar(terminal: NodeJS.WriteStream | undefined): {
     },
     line(text) {
       terminal.write('\r\u{1b}[K');
-      complain(text);
+      warn(text);
     },
     stop: () => bar.stop(),
   };

@@ -1,16 +1,14 @@
 /** ShareGPT-style conversations, one a line: {"conversations": [{"from", "value"}]}, with `id`, `system`, `tools`. */
 import { z } from 'zod';
 
-import { conversationOf, objectOfLine } from './conversation.ts';
+import { conversationOf, inMessage, mapOf, objectOfLine, TurnTree } from './conversation.ts';
 import type { Conversation } from './conversation.ts';
-import { BadInput, textItems } from './import.model.ts';
+import { BadInput, parseSourceJson, textItems } from './import.model.ts';
 import type { Place } from './import.model.ts';
-import { parseSourceJson } from './source-json.ts';
-import { inMessage, mapOf, TurnTree } from './turn-tree.ts';
 
 type Kind = 'user' | 'agent' | 'system' | 'call' | 'result';
 
-/** The names that go round for the same things. */
+/** Role names in use by the variants of the format. */
 const KINDS: Readonly<Record<string, Kind>> = {
   human: 'user',
   user: 'user',
@@ -30,7 +28,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   tool_response: 'result',
 };
 
-const said = z.looseObject({ from: z.string(), value: z.string() });
+const turn = z.looseObject({ from: z.string(), value: z.string() });
 
 /** @throws BadInput */
 export function parseSharegpt(line: string, place: Place): Conversation {
@@ -44,7 +42,7 @@ export function parseSharegpt(line: string, place: Place): Conversation {
 }
 
 function add(tree: TurnTree, input: unknown, source: Record<string, unknown>): void {
-  const parsed = said.safeParse(input);
+  const parsed = turn.safeParse(input);
   if (!parsed.success) throw new BadInput('not {"from": text, "value": text}');
   const { from, value } = parsed.data;
   const kind = Object.hasOwn(KINDS, from.toLowerCase()) ? KINDS[from.toLowerCase()] : undefined;
@@ -82,7 +80,7 @@ function addCalls(tree: TurnTree, value: string, about: { readonly time: unknown
   }
 }
 
-/** Often JSON in a text. */
+/** Tool definitions, often as JSON in a string. */
 function toolsOf(tools: unknown): unknown {
   if (tools === null || tools === '') return undefined;
   if (typeof tools !== 'string') return tools;

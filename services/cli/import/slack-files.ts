@@ -1,4 +1,4 @@
-/** The files of Slack's export, unpacked in a folder or zipped as Slack hands it out. */
+/** The files of Slack's export, in a folder or in the .zip that Slack provides. */
 import type { Stats } from 'node:fs';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,24 +8,24 @@ import type { Entry, ZipFile } from 'yauzl';
 
 import { BadInput } from './import.model.ts';
 
-/** Every export has it. */
+/** Present in every export. */
 const LIST = 'channels.json';
 const MIB = 1024 * 1024;
-/** A file is read as a whole; Slack's, one for each day of each channel, are far below this. */
+/** Files are read whole. Slack's files, one for each day of each channel, are far smaller. */
 const MAX_FILE_BYTES = 256 * MIB;
-/** Of one archive: more than the largest workspaces have. */
+/** Limits of one archive, above those of the largest workspaces. */
 const MAX_ENTRIES = 1_000_000;
 const MAX_UNPACKED_BYTES = 64 * 1024 * MIB;
-/** Unpacked size of an archive by its own size; messages as JSON stay far below. Small archives may exceed it. */
+/** Limit of unpacked size / packed size, far above that of JSON messages. Archives that unpack to `SMALL_BYTES` may exceed it. */
 const MAX_RATIO = 200;
 const SMALL_BYTES = 16 * MIB;
 
 export interface SlackFiles {
   /** Path of the folder or the archive. */
   readonly path: string;
-  /** The files of a folder that is known by its name alone; none if it is not there. */
+  /** The files of a folder; none if it does not exist. */
   list(folder: string): Promise<{ readonly name: string; readonly bytes: number }[]>;
-  /** @throws BadInput, which does not name the file */
+  /** @throws BadInput without the name of the file */
   read(name: string): Promise<string>;
   close(): void;
 }
@@ -60,10 +60,10 @@ export async function openSlackFolder(path: string): Promise<SlackFiles> {
 const statOf = (path: string): Promise<Stats | null> => stat(path).catch(() => null);
 
 /**
- * Nothing is unpacked to the disk, so no name can lead out of anywhere; and an entry is inflated up to the size
- * that the archive's directory gives, or is refused.
+ * Unpacks nothing to the disk, so no entry's name can point outside a folder. An entry that inflates to more than
+ * the size in the archive's directory is refused.
  *
- * @throws BadInput if it is no archive, holds no export, or is larger than one can be
+ * @throws BadInput if the file is not an archive, holds no export, or exceeds the limits
  */
 export async function openSlackZip(path: string): Promise<SlackFiles> {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
@@ -92,7 +92,7 @@ export async function openSlackZip(path: string): Promise<SlackFiles> {
 }
 
 interface SlackEntry {
-  /** In the export, whose files some programs put into one folder of their own. */
+  /** Relative to the export: some programs put its files into one folder. */
   readonly folder: string;
   readonly name: string;
   readonly entry: Entry;
@@ -112,7 +112,7 @@ async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
     for await (const entry of zip.eachEntry()) {
       bytes += entry.uncompressedSize;
       if (bytes > MAX_UNPACKED_BYTES) throw tooLarge();
-      // Programs that unpack such an archive keep one of the two, each another one.
+      // Unpacking programs disagree on which of the two they keep.
       const name = normalName(entry.fileName);
       if (found.has(name)) throw new BadInput(`${path} has two entries named ${name}`);
       found.set(name, entry);
@@ -128,7 +128,7 @@ async function entriesOf(zip: ZipFile, path: string): Promise<SlackEntry[]> {
   return own.map(([name, entry]) => ({ ...placeOf(name.slice(prefix.length)), entry }));
 }
 
-/** The name that an entry has once it is unpacked: `./a//b` is `a/b`. */
+/** The name of the unpacked entry: `a/b` for `./a//b`. */
 function normalName(name: string): string {
   return name
     .split('/')
@@ -136,7 +136,7 @@ function normalName(name: string): string {
     .join('/');
 }
 
-/** Folder of the export in the archive, with its slash. Two exports are refused: one of them would be left out. */
+/** Folder of the export in the archive, with its slash. Two exports are refused, because only one would be imported. */
 function exportPrefix(names: readonly string[], path: string): string {
   const lists = names.filter((name) => /^(?!__MACOSX\/)([^/]+\/)?channels\.json$/.test(name));
   const [list] = lists;
@@ -153,7 +153,7 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<string> {
   try {
     return (await buffer(await zip.openReadStreamPromise(entry))).toString();
   } catch (error) {
-    // Among them: more bytes than the archive's directory says.
+    // Including: more bytes than the archive's directory states.
     throw new BadInput(`cannot be unpacked: ${reasonOf(error)}`);
   }
 }

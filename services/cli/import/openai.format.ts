@@ -1,15 +1,13 @@
 /*
  * OpenAI-style conversations, one a line: {"messages": [{"role", "content", "tool_calls", "tool_call_id",
- * "name"}]}. Content is a text or a list of parts; calls of functions in the older shape are understood, too.
+ * "name"}]}. Content is a text or a list of parts. The older `function_call` is supported, too.
  */
 import { z } from 'zod';
 
-import { conversationOf, objectOfLine } from './conversation.ts';
-import type { Conversation } from './conversation.ts';
+import { conversationOf, inMessage, mapOf, objectOfLine, TurnTree } from './conversation.ts';
+import type { About, Conversation } from './conversation.ts';
 import { asObject, BadInput, textItems } from './import.model.ts';
 import type { Place } from './import.model.ts';
-import { inMessage, mapOf, TurnTree } from './turn-tree.ts';
-import type { About } from './turn-tree.ts';
 
 const call = z.object({ name: z.string().min(1), arguments: z.unknown() });
 
@@ -68,7 +66,7 @@ function add(tree: TurnTree, one: Message, source: Record<string, unknown>): voi
   }
 }
 
-/** First what was thought, then what was said, then what was called for. */
+/** Order: reasoning, response, tool calls. */
 function addAssistant(tree: TurnTree, one: Message, content: ReturnType<typeof contentOf>, about: About): void {
   const calls = [
     ...(one.tool_calls ?? []).map(({ id, function: called }) => ({ id: id ?? null, called })),
@@ -88,7 +86,7 @@ function contentOf({ content, refusal }: Message): { readonly type: 'text'; read
   return items.length === 0 && refusal ? textItems(refusal) : items;
 }
 
-/** A part as content. Of images and sounds, the size is not known that a media item must have. */
+/** A part as text. Images and sounds lack the width and height that a media item requires. */
 function partItems(part: Record<string, unknown> & { readonly type: string }): ReturnType<typeof textItems> {
   const { text, refusal } = part;
   if (typeof text === 'string') return textItems(text);

@@ -15,7 +15,7 @@ import type { ParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
-const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
+const COMMAND = join(import.meta.dirname, '../../../../services/cli/main.ts');
 const CONVERSATIONS = 800;
 /** Far enough in for work to be under way, far enough from the end for work to be left. */
 const BEGUN = 20;
@@ -118,10 +118,10 @@ describe('an import, when a store goes away and comes back', () => {
       const { exit, stderr } = startImport(path, 60);
       await eventually(async () => (await textsOf(name)).length > BEGUN, { timeoutMs: 40_000 });
       await away();
-      await eventually(() => stderr().includes('waiting for it'), { timeoutMs: 30_000 });
+      await eventually(() => stderr().includes('retrying for up to'), { timeoutMs: 30_000 });
       await back();
       const { code, stdout, stderr: said } = await exit;
-      expect({ code, said }).toEqual({ code: 0, said: expect.stringMatching(/it is back; the import goes on\n$/) });
+      expect({ code, said }).toEqual({ code: 0, said: expect.stringMatching(/the store is back; the import continues\n$/) });
       expect(said).toContain(`parley: The ${says}`);
       const { imported, already, bad } = JSON.parse(stdout);
       expect({ sum: imported + already, bad }).toEqual({ sum: 2 * CONVERSATIONS, bad: 0 });
@@ -131,7 +131,7 @@ describe('an import, when a store goes away and comes back', () => {
 });
 
 describe('an import, when a store stays away', () => {
-  it('ends with an error that says how to go on, and goes on', { timeout: 120_000 }, async () => {
+  it('ends with an error that says how to resume, and resumes', { timeout: 120_000 }, async () => {
     const { path, name } = await writeSource();
     const cut = startImport(path, 1);
     // It has noted where it is: of what was posted together with the very first ones, nothing may be known yet.
@@ -145,8 +145,8 @@ describe('an import, when a store stays away', () => {
     const { code, stdout, stderr } = await cut.exit;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     const lines = stderr.trim().split('\n');
-    expect(lines[0]).toMatch(/^parley: The event store .*; waiting for it, up to 1 seconds$/);
-    expect(lines.at(-1)).toMatch(/^parley: The event store .*; the same command goes on from here$/);
+    expect(lines[0]).toMatch(/^parley: The event store .*; retrying for up to 1 seconds$/);
+    expect(lines.at(-1)).toMatch(/^parley: The event store .*; run the same command to resume$/);
 
     await eventStore.restart();
     const again = await startImport(path, 60).exit;

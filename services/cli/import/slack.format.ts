@@ -1,6 +1,6 @@
 /*
- * Slack's export: users.json, channels.json, and in a folder for each channel a file for each day. A message
- * is known by its `ts`, which is unique in its channel; `thread_ts` names the message that a reply hangs off.
+ * Slack's export: users.json, channels.json, and for each channel a folder with a file for each day. `ts` identifies
+ * a message in its channel; `thread_ts` is the `ts` of the parent of a reply.
  */
 import { z } from 'zod';
 
@@ -8,8 +8,6 @@ import { createChannelBody } from '#libs/features/channels/index.ts';
 
 import { BadInput, checkedMessage, sourceTime, textItems } from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
-import { readSlackText } from './slack-text.ts';
-import type { SlackPerson } from './slack-text.ts';
 
 const profile = z.looseObject({
   email: z.string().nullish(),
@@ -62,9 +60,9 @@ export interface SlackChannel {
   readonly draft: ChannelDraft;
 }
 
-/** What people say; all other kinds of message tell what has happened in the channel. */
-const SAID = new Set(['bot_message', 'file_share', 'file_comment', 'me_message', 'thread_broadcast']);
-/** Kinds that say nothing of their own. */
+/** Subtypes written by people or bots; all others are notifications about the channel. */
+const WRITTEN = new Set(['bot_message', 'file_share', 'file_comment', 'me_message', 'thread_broadcast']);
+/** Subtypes that repeat other messages. */
 const LEFT_OUT = new Map([
   ['tombstone', 'a deleted message'],
   ['message_deleted', 'a deleted message'],
@@ -73,7 +71,7 @@ const LEFT_OUT = new Map([
   ['reply_broadcast', 'a reply that is a message already'],
 ]);
 
-/** @throws BadInput if it is no list of users; a user without an id is left out */
+/** Users without an id are left out. @throws BadInput if the value is not a list */
 export function parseSlackUsers(json: unknown): SlackPeople {
   if (!Array.isArray(json)) throw new BadInput('not a list of users');
   const people = new Map<string, SlackPerson>();
@@ -87,7 +85,7 @@ export function parseSlackUsers(json: unknown): SlackPeople {
   return people;
 }
 
-/** @throws BadInput for what is no channel */
+/** @throws BadInput if the value is not a channel */
 export function parseSlackChannel(input: unknown, people: SlackPeople, place: Place): SlackChannel {
   const parsed = channel.safeParse(input);
   if (!parsed.success) throw new BadInput('not a channel: it needs an id and a name');
@@ -137,7 +135,7 @@ export function parseSlackMessage(input: unknown, people: SlackPeople, place: Pl
 }
 
 function senderOf(one: Message, people: SlackPeople): object {
-  if (one.subtype && !SAID.has(one.subtype)) {
+  if (one.subtype && !WRITTEN.has(one.subtype)) {
     return { participant: { type: 'system' }, content_role: 'channel_notification' };
   }
   const person = people.get(one.user ?? '');
@@ -169,7 +167,7 @@ function metadataOf({ ts, thread_ts: threadTs, subtype, edited, reactions, user:
     ...(subtype && { slack_subtype: subtype }),
     ...(threadTs && { slack_thread_ts: threadTs }),
     ...(edited && { source_edited: sourceTime(edited.ts) }),
-    // Slack's names of emoji, such as thumbsup: they are no Unicode, so they stay a note.
+    // Slack's names of emoji, such as thumbsup, are not Unicode emoji as reactions require: kept as metadata.
     ...(reactions &&
       reactions.length > 0 && { slack_reactions: reactions.map(({ name, count }) => ({ name, count })) }),
   };
@@ -177,7 +175,7 @@ function metadataOf({ ts, thread_ts: threadTs, subtype, edited, reactions, user:
 
 const MAX_URL = 1_024;
 
-/** A media item where Slack says all that one must have; what has no width and height is named in text. */
+/** A media item if Slack gives all of its required members; otherwise (no width or height) a line of text. */
 function fileItem(one: SlackFile): object {
   const { id, name, mimetype, original_w: width, original_h: height, permalink } = one;
   const url =
@@ -189,4 +187,65 @@ function fileItem(one: SlackFile): object {
   }
   const about = { media_id: id, mime_type: mimetype, width, height, description: name ?? id, name: name ?? null };
   return { type: 'media', meta_data: { ...about, source_url: url }, media_url: url };
+}
+
+export interface SlackPerson {
+  readonly id: string;
+  readonly name: string;
+  readonly email: string | null;
+  readonly isBot: boolean;
+}
+
+export interface Mention {
+  readonly type: 'agent' | 'user';
+  readonly id: string;
+  readonly identifier: string;
+  readonly identifier_type: 'handle';
+  /** In UTF-16 units of the text. */
+  readonly offset: number;
+  readonly length: number;
+}
+
+const MARKUP = /<([^<>]+)>|&(amp|lt|gt);/g;
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' };
+
+export function readSlackText(
+  source: string,
+  people: ReadonlyMap<string, SlackPerson>,
+): { readonly text: string; readonly mentions: readonly Mention[] } {
+  const mentions: Mention[] = [];
+  let text = '';
+  let at = 0;
+  for (const match of source.matchAll(MARKUP)) {
+    text += source.slice(at, match.index);
+    at = match.index + match[0].length;
+    const [, marked, entity] = match;
+    const person = marked === undefined ? null : /^@([A-Z0-9]+)(?:\|(.*))?$/.exec(marked);
+    if (person === null) {
+      text += marked === undefined ? (ENTITIES[entity ?? ''] ?? '') : plain(marked);
+      continue;
+    }
+    const [, id = '', label] = person;
+    const known = people.get(id);
+    const identifier = known?.name ?? (label === undefined || label === '' ? id : label);
+    const shown = `@${identifier}`;
+    const type = known?.isBot === true ? 'agent' : 'user';
+    mentions.push({ type, id, identifier, identifier_type: 'handle', offset: text.length, length: shown.length });
+    text += shown;
+  }
+  return { text: text + source.slice(at), mentions };
+}
+
+/** `<#C1|general>`, `<!here>`, `<!subteam^S1|@team>`, `<https://…|label>`. */
+function plain(marked: string): string {
+  const bar = marked.indexOf('|');
+  const target = decoded(bar < 0 ? marked : marked.slice(0, bar));
+  const label = bar < 0 ? '' : decoded(marked.slice(bar + 1));
+  if (target.startsWith('#')) return `#${label || target.slice(1)}`;
+  if (target.startsWith('!')) return label || `@${target.slice(1)}`;
+  return label === '' || label === target ? target : `${label} (${target})`;
+}
+
+function decoded(text: string): string {
+  return text.replace(/&(amp|lt|gt);/g, (_, name: string) => ENTITIES[name] ?? '');
 }

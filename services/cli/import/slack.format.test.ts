@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { BadInput } from './import.model.ts';
-import { parseSlackChannel, parseSlackMessage, parseSlackUsers } from './slack.format.ts';
-import { readSlackText } from './slack-text.ts';
+import { parseSlackChannel, parseSlackMessage, parseSlackUsers, readSlackText } from './slack.format.ts';
 
 const place = { file: 'general/2026-03-02.json', line: 1 };
 const people = parseSlackUsers([

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { openSource } from '#libs/features/imports/index.ts';
+import { openSource } from '#services/cli/import/open-source.ts';
 import { zipOf } from '#test/support/zip.ts';
 import type { ZipEntry } from '#test/support/zip.ts';
 
-const SAMPLE = join(import.meta.dirname, '../../../docs/samples/support-team');
+const SAMPLE = join(import.meta.dirname, '../../../../docs/samples/support-team');
 
 let work: string;
 let sample: readonly ZipEntry[];

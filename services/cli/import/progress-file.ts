@@ -1,6 +1,6 @@
 /*
- * Where an import has come to, in a small file. It only saves time: what it does not know of is found in the
- * log when it is posted again.
+ * Saves the progress of an import in a small file. It only saves time: messages after its checkpoint that were
+ * imported already are found in the log when they are posted again.
  */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import type { ImportProgress } from './run-import.ts';
 const count = z.int().nonnegative();
 const saved = z.object({
   fingerprint: z.string(),
-  mark: count,
+  checkpoint: count,
   counts: z.object({ channels: count, imported: count, already: count, bad: count, skipped: count }),
 });
 
@@ -25,32 +25,32 @@ export class ProgressFile {
   readonly #path: string;
   readonly #fingerprint: string;
 
-  /** @param identity of the import: the source, the organization and the stores that it goes to */
+  /** @param identity of the import: source, organization and event store */
   constructor(dataDir: string, identity: readonly string[], fingerprint: string) {
     this.#folder = join(dataDir, 'imports');
     this.#path = join(this.#folder, `${derivedId(NAMESPACE, identity.join('\n'))}.json`);
     this.#fingerprint = fingerprint;
   }
 
-  /** Null if there is none, it is broken, or the source has changed since. */
+  /** Null if the file is missing or damaged, or the source has changed. */
   async read(): Promise<ImportProgress | null> {
     try {
-      const { fingerprint, mark, counts } = saved.parse(JSON.parse(await readFile(this.#path, 'utf8')));
-      return fingerprint === this.#fingerprint ? { mark, counts } : null;
+      const { fingerprint, checkpoint, counts } = saved.parse(JSON.parse(await readFile(this.#path, 'utf8')));
+      return fingerprint === this.#fingerprint ? { checkpoint, counts } : null;
     } catch {
       return null;
     }
   }
 
-  /** Whole or not at all. */
-  async save({ mark, counts }: ImportProgress): Promise<void> {
+  /** Replaces the file atomically. */
+  async save({ checkpoint, counts }: ImportProgress): Promise<void> {
     makeFolder(this.#folder);
     const next = `${this.#path}.next`;
-    await writeFile(next, `${JSON.stringify({ fingerprint: this.#fingerprint, mark, counts })}\n`);
+    await writeFile(next, `${JSON.stringify({ fingerprint: this.#fingerprint, checkpoint, counts })}\n`);
     await rename(next, this.#path);
   }
 
-  /** The import is done: the next one of the same source looks at all of it again. */
+  /** For a finished import: the next import of the same source starts from its beginning. */
   async remove(): Promise<void> {
     await rm(this.#path, { force: true });
   }

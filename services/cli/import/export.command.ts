@@ -5,13 +5,15 @@ import { pipeline } from 'node:stream/promises';
 
 import { Command } from 'commander';
 
-import { exportChannel } from '#libs/features/imports/index.ts';
+import type { ChannelQueries } from '#libs/features/channels/index.ts';
+import type { InteractionQueries } from '#libs/features/interactions/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { withSession } from './command-context.ts';
-import type { CliParts } from './command-context.ts';
-import { CliError } from './errors.ts';
-import { ORGANIZATION_OPTION, organizationOf } from './organization-option.ts';
-import type { OrganizationOptions } from './organization-option.ts';
+import { withSession } from '../command-context.ts';
+import type { CliParts } from '../command-context.ts';
+import { CliError } from '../errors.ts';
+import { ORGANIZATION_OPTION, organizationOf } from '../organization-option.ts';
+import type { OrganizationOptions } from '../organization-option.ts';
 
 interface ExportOptions extends OrganizationOptions {
   readonly output?: string;
@@ -19,9 +21,9 @@ interface ExportOptions extends OrganizationOptions {
 
 export function exportCommand(parts: CliParts): Command {
   return new Command('export')
-    .description('Give a channel back as JSON lines: the channel, then its interactions by sequence')
+    .description('Export a channel as JSON lines: the channel, then its interactions by sequence')
     .argument('<channel id>')
-    .option('--output <file>', 'without it, standard output')
+    .option('--output <file>', 'default: standard output')
     .option(...ORGANIZATION_OPTION)
     .action((id: string, options: ExportOptions) => run(parts, id, options));
 }
@@ -42,7 +44,7 @@ async function run(parts: CliParts, id: string, options: ExportOptions): Promise
   });
 }
 
-/** A file appears whole, or not at all. */
+/** Creates the file atomically. */
 async function write(parts: CliParts, output: string | undefined, lines: Readable): Promise<void> {
   if (output === undefined) {
     await pipeline(
@@ -63,5 +65,37 @@ async function write(parts: CliParts, output: string | undefined, lines: Readabl
   } catch (error) {
     await rm(next, { force: true });
     throw error;
+  }
+}
+
+const PAGE = 200;
+/** Reads as a service does: no reaction counts as its own. */
+const READER = { userId: null };
+const FILTER = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
+
+/**
+ * The channel as JSON lines: the channel, then its interactions by sequence, in the form of the REST API. Yields
+ * nothing if the organization has no such channel.
+ */
+async function* exportChannel(
+  queries: { readonly channels: ChannelQueries; readonly interactions: InteractionQueries },
+  organizationId: EntityId,
+  channelId: EntityId,
+): AsyncGenerator<Buffer> {
+  const channel = await queries.channels.channel(organizationId, channelId);
+  if (channel === null) return;
+  yield channel.json;
+  for (let after: string | null = null, more = true; more;) {
+    const page = await queries.interactions.list(
+      organizationId,
+      channelId,
+      FILTER,
+      { size: PAGE, offset: 0, after },
+      READER,
+    );
+    if (page === null) return;
+    yield* page.items;
+    after = page.last;
+    more = page.hasNext && after !== null;
   }
 }

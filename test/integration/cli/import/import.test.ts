@@ -14,7 +14,7 @@ import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi } from '#test/support/test-api.ts';
 import { zipOf } from '#test/support/zip.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
+const ROOT = join(import.meta.dirname, '../../../..');
 const COMMAND = join(ROOT, 'services/cli/main.ts');
 const SLACK = join(ROOT, 'docs/samples/support-team');
 const ASSISTANT = join(ROOT, 'docs/samples/assistant.jsonl');
@@ -217,7 +217,7 @@ describe('parley import', () => {
     expect(after).toEqual(before);
   });
 
-  it('goes on without doubles after it was killed in the middle', { timeout: 120_000 }, async () => {
+  it('resumes without duplicates after it was killed', { timeout: 120_000 }, async () => {
     const { id, key } = await organization();
     const path = join(work, 'killed.jsonl');
     const count = 2_000;

@@ -1,9 +1,9 @@
-/** Runs the jobs of a source: channels at once, each in its order, and as much in memory as is under way. */
+/** Runs the jobs of a source: channels concurrently, the jobs of one channel in order, with bounded memory. */
 
 import type { ImportJob, ImportSource, Problem } from './import.model.ts';
 import type { ImportTarget } from './import-target.ts';
 
-/** Counted over all runs of an import, except those of a run that was killed before it could note them. */
+/** Totals over all runs of an import, except what a killed run had not saved. */
 export interface ImportCounts {
   readonly channels: number;
   readonly imported: number;
@@ -14,34 +14,34 @@ export interface ImportCounts {
 
 export const NOTHING_YET: ImportCounts = { channels: 0, imported: 0, already: 0, bad: 0, skipped: 0 };
 
-/** Everything before `mark` is in the log. */
+/** Everything before `checkpoint` is in the log. */
 export interface ImportProgress {
-  readonly mark: number;
+  readonly checkpoint: number;
   readonly counts: ImportCounts;
 }
 
 export interface ImportObserver {
   bad(problem: Problem): void;
   skipped(problem: Problem): void;
-  /** Called often; `progress` only ever moves forward. */
+  /** Called often; `progress` never moves backwards. */
   advanced(progress: ImportProgress, fraction: number): void;
 }
 
-/** Jobs under way, and what their messages may come to: both bound the memory. */
+/** Limits of jobs and messages in flight, which bound the memory. */
 const MAX_JOBS = 32;
 const MAX_MESSAGES = 4_000;
 
 /**
- * @param from where an earlier run has left off
- * @returns what the whole import has come to, or has until the signal came
- * @throws `Fault` when the stores stay away, errors of the source; all that was begun has ended then
+ * @param from the progress of an earlier run
+ * @returns the progress at the end of the source, or when the signal aborted
+ * @throws `Fault` when the stores stay unavailable; errors of the source. All jobs have ended by then
  */
 export async function runImport(
   source: ImportSource,
   target: ImportTarget,
   { from, observer, signal }: { from: ImportProgress; observer: ImportObserver; signal: AbortSignal },
 ): Promise<ImportProgress> {
-  const ledger = new Ledger(from, observer);
+  const ledger = new ProgressLedger(from, observer);
   const running = new Set<Promise<void>>();
   const tails = new Map<string, Promise<void>>();
   let messages = 0;
@@ -50,7 +50,7 @@ export async function runImport(
 
   const run = async (job: ImportJob, before: Promise<void> | undefined, entry: Entry): Promise<void> => {
     await before;
-    // Behind a job that failed, nothing of its channel may be posted: the order would be another one.
+    // After a failed job, posting later jobs of its channel would change the order of the channel.
     if (failure !== null) return;
     try {
       ledger.settle(entry, job, await target.post(job));
@@ -60,7 +60,7 @@ export async function runImport(
   };
 
   try {
-    for await (const job of source.jobs(from.mark)) {
+    for await (const job of source.jobs(from.checkpoint)) {
       if (signal.aborted || failure !== null) break;
       const key = job.channel?.key ?? '';
       const work = run(job, tails.get(key), ledger.open());
@@ -75,7 +75,7 @@ export async function runImport(
       while (full()) await Promise.race(running);
     }
   } finally {
-    // Also where the source can be read no further: nothing goes on behind the caller's back.
+    // Also after an error of the source: no job may outlive this call.
     await Promise.all(running);
   }
   if (failure !== null) throw failure;
@@ -83,11 +83,11 @@ export async function runImport(
 }
 
 interface Entry {
-  settled: { readonly counts: ImportCounts; readonly mark: number; readonly fraction: number } | null;
+  settled: { readonly counts: ImportCounts; readonly checkpoint: number; readonly fraction: number } | null;
 }
 
-/** Jobs end in any order; the mark moves over those that have ended, as long as none before has not. */
-class Ledger {
+/** Jobs end in any order; the checkpoint advances over the jobs that have ended without a gap. */
+class ProgressLedger {
   progress: ImportProgress;
   readonly #entries: Entry[] = [];
   readonly #channels = new Set<string>();
@@ -109,7 +109,7 @@ class Ledger {
     bad.forEach((problem) => this.#observer.bad(problem));
     job.skipped.forEach((problem) => this.#observer.skipped(problem));
     entry.settled = {
-      mark: job.mark,
+      checkpoint: job.checkpoint,
       fraction: job.fraction,
       counts: {
         channels: this.#isNew(job) ? 1 : 0,
@@ -122,7 +122,7 @@ class Ledger {
     this.#advance();
   }
 
-  /** A file of conversations has each channel once; the pieces of the others follow closely. */
+  /** Bounded: the jobs of one channel are close together in every source. */
   #isNew({ channel }: ImportJob): boolean {
     if (channel === null || this.#channels.has(channel.key)) return false;
     if (this.#channels.size >= 10_000) this.#channels.clear();
@@ -132,9 +132,9 @@ class Ledger {
 
   #advance(): void {
     for (let first = this.#entries[0]; first?.settled; first = this.#entries[0]) {
-      const { counts, mark, fraction } = first.settled;
+      const { counts, checkpoint, fraction } = first.settled;
       this.#entries.shift();
-      this.progress = { mark, counts: sum(this.progress.counts, counts) };
+      this.progress = { checkpoint, counts: sum(this.progress.counts, counts) };
       this.#observer.advanced(this.progress, fraction);
     }
   }

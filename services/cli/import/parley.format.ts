@@ -1,7 +1,7 @@
 /*
- * What `parley export` writes: a channel, then its interactions by sequence, as REST answers them. Lines of
- * several channels may follow one another. Spans and turns keep their ids; channels and interactions get
- * new ones.
+ * The format of `parley export`: a line for the channel, then one for each of its interactions by sequence, in the
+ * form of the REST API. A file may hold several channels. Spans and turns keep their ids; channels and interactions
+ * get new ones.
  */
 import { createChannelBody } from '#libs/features/channels/index.ts';
 import { locateRawNumbers, numberProblem } from '#libs/platform/http/index.ts';
@@ -32,7 +32,7 @@ function channelOf(source: Record<string, unknown>, id: string, place: Place): C
   const parsed = createChannelBody.safeParse({
     ...source,
     participants,
-    // A thread hangs off a message of another channel, which is not here: the link is kept as a note.
+    // The parent of a thread is not part of the file: the link is kept in `meta_data`.
     channel_type: source['channel_type'] === 'thread' ? 'chat' : source['channel_type'],
     parent_channel_id: null,
     origin_message_id: null,
@@ -54,7 +54,7 @@ function interactionOf(source: Record<string, unknown>, place: Place): ParleyLin
   const { channel_id: channelId, span_id: spanId, parent_span_id: parentSpanId, created_at: createdAt } = source;
   if (typeof channelId !== 'string' || typeof spanId !== 'string') throw new BadInput('no channel_id or span_id');
   const noted = { source_time: createdAt, ...asObject(source['metadata']) };
-  // What was full before has no room for a note.
+  // Metadata at its size limit has no room for `source_time`.
   const body = checkedMessage(fitsAsMap(noted) ? { ...source, metadata: noted } : source);
   const parentKey = typeof parentSpanId === 'string' ? parentSpanId : null;
   return {
@@ -64,11 +64,11 @@ function interactionOf(source: Record<string, unknown>, place: Place): ParleyLin
   };
 }
 
-/** Users of another installation are not known here; who is, is found when the channel is made. */
+/** Users are resolved later, by `ImportTarget`. */
 function participantOf(value: unknown): unknown {
   const participant = asObject(value);
   if (participant === null || participant['type'] !== 'agent') return value;
-  // `null` is how a channel shows what it was not given.
+  // The API shows absent members of an agent as null, and does not accept null for them.
   return Object.fromEntries(Object.entries(participant).filter(([, member]) => member !== null));
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 
-import { BadInput, sourceTime, textItems } from './import.model.ts';
+import { BadInput, parseSourceJson, sourceTime, textItems } from './import.model.ts';
 import { parseOpenai } from './openai.format.ts';
 import { parseParley } from './parley.format.ts';
 import { parseSharegpt } from './sharegpt.format.ts';
@@ -273,4 +273,23 @@ describe('what all formats share', () => {
     expect(metaOf({ messages, tools: large })).toMatchObject({ source_line: 7, tools_left_out: true });
     expect(metaOf({ messages, tools: large })).not.toHaveProperty('tools');
   });
+});
+
+it('parses JSON, whatever its texts contain', () => {
+  const value = { text: `${'['.repeat(200)}",\\"{`, list: [1, [2, { three: null }]] };
+  expect(parseSourceJson(JSON.stringify(value))).toEqual(value);
+});
+
+it.each([
+  ['malformed JSON', '{', 'not JSON'],
+  ['nesting beyond 100 levels', '['.repeat(101), 'nested deeper than 100 levels'],
+  ['mixed nesting beyond 100 levels', '[{"a":'.repeat(51), 'nested deeper than 100 levels'],
+  ['too many values', `[${'0,'.repeat(8_000_000)}0]`, 'more than 8 million values'],
+  ['too many empty lists', `[${'[],'.repeat(4_000_000)}0]`, 'more than 8 million values'],
+])('refuses %s', (_, text, reason) => {
+  expect(() => parseSourceJson(text)).toThrow(reason);
+});
+
+it('parses 100 levels', () => {
+  expect(parseSourceJson('['.repeat(100) + ']'.repeat(100))).toHaveLength(1);
 });

@@ -1,23 +1,21 @@
-/** A file of JSON lines as a source. */
+/** A file of JSON lines as an import source. Checkpoints are byte offsets. */
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { BadInput } from './import.model.ts';
+import { BadInput, parseSourceJson } from './import.model.ts';
 import type { ChannelDraft, ImportFormat, ImportJob, ImportSource, MessageDraft, Place } from './import.model.ts';
-import { readLines } from './line-reader.ts';
-import type { SourceLine } from './line-reader.ts';
-import { parseSourceJson } from './source-json.ts';
 import { parseOpenai } from './openai.format.ts';
 import { parseParley } from './parley.format.ts';
 import { parseSharegpt } from './sharegpt.format.ts';
 
 export type LinesFormat = Exclude<ImportFormat, 'slack'>;
 
-/** Interactions of an exported channel that make a piece of work. */
-const PIECE = 200;
+/** Interactions of an exported channel in one job. */
+const JOB_SIZE = 200;
 const HEAD_BYTES = 64 * 1024;
 
 /** @throws the errors of the file system */
@@ -36,7 +34,7 @@ interface LinesFile {
   readonly format: LinesFormat;
 }
 
-/** Marks are offsets: a line's number is found by counting, which takes a moment and no memory. */
+/** Reads from the beginning, because the line number is not part of the checkpoint. */
 async function* linesFrom({ path }: LinesFile, from: number): AsyncGenerator<SourceLine> {
   for await (const line of readLines(path, { offset: 0, number: 1 })) {
     if (line.end > from && line.text !== '') yield line;
@@ -48,7 +46,7 @@ async function* conversationJobs(file: LinesFile, from: number): AsyncGenerator<
   for await (const line of linesFrom(file, from)) {
     const place = { file: basename(file.path), line: line.number };
     const parsed = attempt(line, (text) => parse(text, place));
-    const common = { skipped: [], mark: line.end, fraction: line.end / file.size };
+    const common = { skipped: [], checkpoint: line.end, fraction: line.end / file.size };
     yield parsed.ok
       ? { ...common, ...parsed.value, bad: [] }
       : { ...common, channel: null, messages: [], bad: [{ ...place, reason: parsed.reason }] };
@@ -56,16 +54,23 @@ async function* conversationJobs(file: LinesFile, from: number): AsyncGenerator<
 }
 
 /**
- * An exported channel comes in pieces. Going on in the middle of one, its first line is read again: it may
- * be the very thing that was not written.
+ * Jobs of exported channels. An import that resumes in the middle of a channel includes the channel in its next
+ * job again, because creating it may be what failed.
  */
 async function* exportedJobs(file: LinesFile, from: number): AsyncGenerator<ImportJob> {
   let channel: ChannelDraft | null = null;
   let messages: MessageDraft[] = [];
   let bad: (Place & { readonly reason: string })[] = [];
   let end = from;
-  const piece = (): ImportJob => {
-    const job = { channel, messages, bad, skipped: [], mark: end, fraction: file.size === 0 ? 1 : end / file.size };
+  const nextJob = (): ImportJob => {
+    const job = {
+      channel,
+      messages,
+      bad,
+      skipped: [],
+      checkpoint: end,
+      fraction: file.size === 0 ? 1 : end / file.size,
+    };
     messages = [];
     bad = [];
     return job;
@@ -75,7 +80,7 @@ async function* exportedJobs(file: LinesFile, from: number): AsyncGenerator<Impo
     const parsed = attempt(line, (text) => parseParley(text, place));
     const done = line.end <= from;
     if (parsed.ok && parsed.value.kind === 'channel') {
-      if (!done && channel !== null) yield piece();
+      if (!done && channel !== null) yield nextJob();
       ({ channel } = parsed.value);
     }
     if (done) continue;
@@ -85,9 +90,9 @@ async function* exportedJobs(file: LinesFile, from: number): AsyncGenerator<Impo
       else bad.push({ ...place, reason: 'an interaction whose channel is not before it' });
     }
     end = line.end;
-    if (messages.length + bad.length >= PIECE) yield piece();
+    if (messages.length + bad.length >= JOB_SIZE) yield nextJob();
   }
-  yield piece();
+  yield nextJob();
 }
 
 type Attempt<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
@@ -102,7 +107,7 @@ function attempt<T>({ text, problem }: SourceLine, parse: (text: string) => T): 
   }
 }
 
-/** The format of a file by the first of its lines that tells; null if none does. */
+/** The format of a file, from the first line that identifies one; null if none of the first 100 does. */
 export async function detectLines(path: string): Promise<LinesFormat | null> {
   for await (const { number, text } of readLines(path, { offset: 0, number: 1 })) {
     const found = text === null ? null : formatOfLine(text);
@@ -131,5 +136,63 @@ async function lookInto(path: string): Promise<{ readonly size: number; readonly
     return { size, head: createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex') };
   } finally {
     await file.close();
+  }
+}
+
+interface SourceLine {
+  /** From 1. */
+  readonly number: number;
+  /** Null for a line that is too long, or is not UTF-8; `problem` says which. */
+  readonly text: string | null;
+  readonly problem: string | null;
+  /** Offset of the end of this line in the file, in bytes. */
+  readonly end: number;
+}
+
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const NEWLINE = 0x0a;
+
+/** Reads lines with bounded memory. @param from the offset at which a line begins, and its number */
+async function* readLines(
+  path: string,
+  from: { readonly offset: number; readonly number: number },
+): AsyncGenerator<SourceLine> {
+  let parts: Buffer[] = [];
+  let held = 0;
+  let { offset, number } = from;
+  let end = offset;
+  for await (const chunk of createReadStream(path, { start: offset, highWaterMark: 256 * 1024 })) {
+    let rest: Buffer = chunk;
+    for (let at = rest.indexOf(NEWLINE); at >= 0; at = rest.indexOf(NEWLINE)) {
+      end += at + 1;
+      yield lineOf([...parts, rest.subarray(0, at)], held + at, { number, end });
+      number += 1;
+      offset = end;
+      parts = [];
+      held = 0;
+      rest = rest.subarray(at + 1);
+    }
+    held += rest.length;
+    end += rest.length;
+    // A line that is too long is counted but not kept.
+    if (held <= MAX_LINE_BYTES) parts.push(rest);
+    else parts = [];
+  }
+  if (held > 0) yield lineOf(parts, held, { number, end });
+}
+
+function lineOf(
+  parts: readonly Buffer[],
+  length: number,
+  place: { readonly number: number; readonly end: number },
+): SourceLine {
+  if (length > MAX_LINE_BYTES) {
+    return { ...place, text: null, problem: `longer than ${MAX_LINE_BYTES / 1024 / 1024} MiB` };
+  }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts));
+    return { ...place, text: text.trim(), problem: null };
+  } catch {
+    return { ...place, text: null, problem: 'not UTF-8' };
   }
 }

@@ -1,21 +1,21 @@
 /*
- * What every format is parsed into: channels with the interactions to post in them, one job at a time, so
- * that a source of any size passes through in pieces.
+ * The common model of all import formats: jobs of one channel and some of its messages each, so that a source
+ * of any size is imported with bounded memory.
  */
 import type { CreateChannelBody } from '#libs/features/channels/index.ts';
 import { postInteractionBody } from '#libs/features/interactions/index.ts';
 import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
-import { jsonMap } from '#libs/platform/http/index.ts';
+import { jsonMap, parseJson, scanJson } from '#libs/platform/http/index.ts';
 
 export const FORMATS = ['slack', 'sharegpt', 'openai', 'parley'] as const;
 export type ImportFormat = (typeof FORMATS)[number];
 
-/** Something of the source that cannot be imported; the message says why, for whoever has the source. */
+/** A part of the source cannot be imported. The message gives the reason, for the owner of the source. */
 export class BadInput extends Error {
   override readonly name = 'BadInput';
 }
 
-/** Where in the source something stands. `line` counts from 1; in Slack's files, it is the message's number. */
+/** A place in the source. `line` counts from 1; in Slack's files it is the number of the message. */
 export interface Place {
   readonly file: string;
   readonly line: number | null;
@@ -25,51 +25,50 @@ export interface Problem extends Place {
   readonly reason: string;
 }
 
-/** An interaction of the source, checked as the API checks one. */
+/** An interaction of the source, validated by the schema of the API. */
 export interface MessageDraft {
   readonly place: Place;
-  /** Names it in its channel, today and in every repetition: its span's id is derived from it. */
+  /** Stable name within the channel: the id of its span is derived from it. */
   readonly key: string;
   readonly parentKey: string | null;
-  /** The source may not hold the parent: then it becomes a root. */
+  /** The source may lack the parent: then the message becomes a root. */
   readonly parentMayBeMissing?: boolean;
-  /** Spans and turns are kept as they are, for they are ids already. */
+  /** Keeps the span and turn ids of the source, which are ids of Parley already. */
   readonly keepsIds?: boolean;
   readonly body: PostInteractionBody;
 }
 
-/** A channel of the source. Its id is derived from `key`, so that a repetition meets the same channel. */
+/** A channel of the source. Its id is derived from `key`, so a repeated import finds the same channel. */
 export interface ChannelDraft {
   readonly key: string;
   readonly place: Place;
   readonly body: CreateChannelBody;
 }
 
-/** A piece of work: those of one channel are done in order, those of different channels at once. */
+/** A unit of work. Jobs of one channel run in order, jobs of different channels concurrently. */
 export interface ImportJob {
-  /** Null if the piece holds nothing but problems. */
+  /** Null if the job only reports problems. */
   readonly channel: ChannelDraft | null;
   readonly messages: readonly MessageDraft[];
-  /** What is wrong with the source. */
+  /** Parts that cannot be imported. */
   readonly bad: readonly Problem[];
-  /** What is left out on purpose. */
+  /** Parts that are left out on purpose. */
   readonly skipped: readonly Problem[];
-  /** Where a source goes on after this piece, and how far (0 to 1) it has come. */
-  readonly mark: number;
+  /** Checkpoint after this job, in units of the source, and the fraction (0 to 1) of the source before it. */
+  readonly checkpoint: number;
   readonly fraction: number;
 }
 
-/** A source, wherever it has been left. */
 export interface ImportSource {
-  /** Tells sources apart, and a source from what it has been changed to. */
+  /** Differs between sources, and between versions of one source. */
   readonly fingerprint: string;
   jobs(from: number): AsyncIterable<ImportJob>;
 }
 
-/** An event has to fit into an append, beside its metadata. */
+/** An event must fit into one append, with its metadata. */
 const MAX_MESSAGE_BYTES = 512 * 1024;
 
-/** @throws BadInput that names the first thing that is wrong */
+/** @throws BadInput with the first problem */
 export function checkedMessage(input: unknown): PostInteractionBody {
   const parsed = postInteractionBody.safeParse(input);
   if (!parsed.success) {
@@ -88,19 +87,19 @@ export function checkedMessage(input: unknown): PostInteractionBody {
 
 const map = jsonMap();
 
-/** Whether the API takes it for a free map: of so many levels, values and bytes. */
+/** Whether the API accepts the value as a free map (levels, number of values, bytes). */
 export function fitsAsMap(value: object): boolean {
   return map.safeParse(value).success;
 }
 
 const MAX_TEXT = 131_072;
 
-/** Text as content; what is too long for one item becomes several. */
+/** Text as content; a text that is too long for one item is split. */
 export function textItems(text: string): { readonly type: 'text'; readonly text: string }[] {
   const items: { type: 'text'; text: string }[] = [];
   for (let at = 0; at < text.length;) {
     let end = Math.min(text.length, at + MAX_TEXT);
-    // A character outside the basic plane takes two places, and stays whole.
+    // Does not split a surrogate pair.
     if (end < text.length && /[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end -= 1;
     items.push({ type: 'text', text: text.slice(at, end) });
     at = end;
@@ -108,20 +107,43 @@ export function textItems(text: string): { readonly type: 'text'; readonly text:
   return items;
 }
 
-/** Anything else that `Date.parse` takes, it guesses: `part 5` is a day of 2001 to it. */
+/** As in requests: recursive code survives this depth. */
+const MAX_DEPTH = 100;
+/** About half a gigabyte of memory. The user list of the largest workspaces has fewer. */
+const MAX_VALUES = 8_000_000;
+
+/**
+ * Parses JSON of a source. Checks depth and number of values first, because a small text can describe values of
+ * many times its size. Numbers that a double cannot represent become raw numbers (`parseJson`): a map with one is
+ * kept as its text, and refused where text is not allowed.
+ *
+ * @throws BadInput for malformed JSON, nesting beyond 100 levels, and more than 8 million values
+ */
+export function parseSourceJson(text: string): unknown {
+  const scan = scanJson(text, MAX_DEPTH);
+  if (scan.tooDeepAt !== undefined) throw new BadInput(`nested deeper than ${MAX_DEPTH} levels`);
+  if (scan.values > MAX_VALUES) throw new BadInput(`more than ${MAX_VALUES / 1_000_000} million values`);
+  try {
+    return parseJson(text, scan);
+  } catch {
+    throw new BadInput('not JSON');
+  }
+}
+
+/** `Date.parse` guesses at other texts: it reads `part 5` as a day of 2001. */
 const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 const RFC_2822_TIME = /\d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC|[+-]\d{4})(?: \([A-Z]+\))?$/;
 
 /**
- * A time of the source as RFC 3339, or null: an ISO or RFC 2822 text, or Unix seconds or milliseconds. Without a
- * zone it is taken for UTC, so that it is the same wherever it is imported.
+ * A time of the source as RFC 3339, or null: an ISO or RFC 2822 text, or Unix seconds or milliseconds. A time
+ * without a zone is read as UTC, so that the result does not depend on the machine.
  */
 export function sourceTime(value: unknown): string | null {
   if (JSON.isRawJSON(value)) return sourceTime(Number(value.rawJSON));
   if (typeof value === 'string' && !/^\d+(\.\d+)?$/.test(value)) return timeOfText(value.trim());
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = Number(value);
-  // Seconds stay below this until the year 5138.
+  // Seconds stay below this limit until the year 5138.
   return isoOf(number < 1e11 ? number * 1_000 : number);
 }
 

@@ -1,14 +1,90 @@
-/** Builds the interactions of a conversation: a user's message opens a turn, what follows hangs below it. */
-import { asObject, BadInput, checkedMessage, fitsAsMap, sourceTime } from './import.model.ts';
-import type { MessageDraft, Place } from './import.model.ts';
-import { parseSourceJson } from './source-json.ts';
+/** Conversations of the JSON-lines formats: one line is one channel with its messages. */
+import { createChannelBody } from '#libs/features/channels/index.ts';
 
+import {
+  asObject,
+  BadInput,
+  checkedMessage,
+  fitsAsMap,
+  parseSourceJson,
+  shortName,
+  sourceTime,
+} from './import.model.ts';
+import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
+
+export interface Conversation {
+  readonly channel: ChannelDraft;
+  readonly messages: readonly MessageDraft[];
+}
+
+/** @throws BadInput if the line is no JSON object */
+export function objectOfLine(line: string): Record<string, unknown> {
+  const found = asObject(parseSourceJson(line));
+  if (found === null) throw new BadInput('not a JSON object');
+  return found;
+}
+
+/**
+ * The channel of a conversation. The text of the line, its number and the name of the file identify it: the same
+ * text on another line, or another text in a file of the same name, is another conversation.
+ *
+ * @param tools definitions of the tools that the agent could call. If they exceed the limits of a channel's map, they
+ * are stored as text, or left out
+ * @throws BadInput for an empty conversation, or a channel that the API would refuse
+ */
+export function conversationOf(
+  { place, line, format }: { readonly place: Place; readonly line: string; readonly format: string },
+  source: Record<string, unknown>,
+  messages: readonly MessageDraft[],
+  tools?: unknown,
+): Conversation {
+  if (messages.length === 0) throw new BadInput('no messages');
+  const id = source['id'] ?? source['conversation_id'];
+  const title = source['title'];
+  const meta = {
+    source_format: format,
+    source_file: place.file,
+    source_line: place.line,
+    ...((typeof id === 'string' || typeof id === 'number') && { source_id: id }),
+    ...(JSON.isRawJSON(id) && { source_id: id.rawJSON }),
+  };
+  const described = tools === undefined ? [] : [{ tools }, { tools: JSON.stringify(tools) }, { tools_left_out: true }];
+  const parsed = createChannelBody.safeParse({
+    name: typeof title === 'string' && title.trim() !== '' ? shortName(title) : nameOf(messages, place),
+    participants: participantsOf(messages),
+    meta_data: described.map((more) => ({ ...meta, ...more })).find(fitsAsMap) ?? meta,
+  });
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new BadInput(`channel: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}`);
+  }
+  const key = `${format}\n${place.file}\n${place.line}\n${line}`;
+  return { channel: { key, place, body: parsed.data }, messages };
+}
+
+function nameOf(messages: readonly MessageDraft[], { file, line }: Place): string {
+  const first = messages.find(({ body }) => body.content_role === 'user_message') ?? messages[0];
+  const text = first?.body.content.find((item) => item.type === 'text')?.text ?? '';
+  return shortName(text) || `${file}, line ${line}`;
+}
+
+/** The distinct senders. */
+function participantsOf(messages: readonly MessageDraft[]): object[] {
+  const found = new Map<string, object>();
+  for (const { participant } of messages.map(({ body }) => body)) {
+    if (participant?.type !== 'non_authenticated_user' && participant?.type !== 'external_agent') continue;
+    found.set(JSON.stringify(participant), participant);
+  }
+  return [...found.values()].slice(0, 1_000);
+}
+
+/** Builds the interactions of a conversation: a user's message is the root of a turn, the replies are its descendants. */
 type Content = readonly { readonly type: string }[];
 
-/** Said about a message besides its content. */
+/** Details of a message besides its content. */
 export interface About {
   readonly name?: string | undefined;
-  /** As the source has it. */
+  /** In the form of the source; see `sourceTime`. */
   readonly time?: unknown;
   readonly metadata?: Record<string, unknown>;
 }
@@ -38,7 +114,7 @@ export class TurnTree {
     this.#pending = [];
   }
 
-  /** Instructions: nobody said them, and they belong to no turn. */
+  /** Instructions, which have no sender and belong to no turn. */
   system(content: Content, about: About & { readonly sourceRole: string }): void {
     const metadata = { ...about.metadata, source_role: about.sourceRole };
     const body = { participant: { type: 'system' }, content, content_role: 'channel_notification' };
@@ -58,7 +134,7 @@ export class TurnTree {
     this.#pending.push({ key, name: call.name, id: call.id });
   }
 
-  /** Hangs below its call: the one with its id, else the oldest that has no result, of its name if it has one. */
+  /** A child of its call: the call with the same id, else the oldest one without a result (of the same name, if given). */
   toolResult(
     result: { readonly name: string | null; readonly value: Record<string, unknown>; readonly id: string | null },
     about: About = {},
@@ -83,7 +159,7 @@ export class TurnTree {
     return at < 0 ? null : (this.#pending.splice(at, 1)[0] ?? null);
   }
 
-  /** Below the turn's message; without one, the first of them opens the turn itself. */
+  /** Adds a descendant of the turn's user message. Without one, the first such message becomes the root of the turn. */
   #below(body: object, about: About): string {
     const key = this.#add(body, this.#root, about);
     this.#root ??= key;
@@ -105,8 +181,8 @@ function agentOf({ name }: About): object {
 }
 
 /**
- * What a tool was given, or gave, as the map that the contract wants; text that is no map stays text, and a map
- * that the API does not take (for its size, or for its numbers) becomes its text.
+ * Arguments or result of a tool as the map that the contract requires. A text that is not a map is stored under
+ * `member`, as is the text of a map that the API would refuse for its size or its numbers.
  */
 export function mapOf(value: unknown, member: string): Record<string, unknown> {
   const map = anyMapOf(value, member);
@@ -119,12 +195,12 @@ function anyMapOf(value: unknown, member: string): Record<string, unknown> {
   try {
     return asObject(parseSourceJson(value)) ?? { [member]: value };
   } catch {
-    // Models write such things; it is kept as they wrote it.
+    // Models emit malformed JSON; the text is kept unchanged.
     return { [member]: value };
   }
 }
 
-/** @throws BadInput what is wrong with message `index`, by its number */
+/** Runs `work`. @throws BadInput with the number of the message before its reason */
 export function inMessage<T>(index: number, work: () => T): T {
   try {
     return work();

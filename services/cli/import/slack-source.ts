@@ -1,12 +1,11 @@
-/** Slack's export as a source: a piece for each day of each channel, day by day. */
+/** Slack's export as an import source: one job for each day of each channel, day by day. Checkpoints count jobs. */
 import { createHash } from 'node:crypto';
 
-import { BadInput } from './import.model.ts';
+import { BadInput, parseSourceJson } from './import.model.ts';
 import type { ImportJob, ImportSource, MessageDraft, Problem } from './import.model.ts';
 import type { SlackFiles } from './slack-files.ts';
 import { parseSlackChannel, parseSlackMessage, parseSlackUsers } from './slack.format.ts';
 import type { SlackChannel, SlackPeople } from './slack.format.ts';
-import { parseSourceJson } from './source-json.ts';
 
 const DAY = /^\d{4}-\d{2}-\d{2}\.json$/;
 
@@ -17,8 +16,8 @@ interface Day {
 }
 
 /**
- * @param open opens the export; once to look through it, and once for each time its jobs are asked for
- * @throws BadInput if it is no export, or its list of channels cannot be read
+ * @param open opens the export: once to list it, and once for each call of `jobs`
+ * @throws BadInput if it is not an export, or its list of channels cannot be read
  */
 export async function openSlack(open: () => Promise<SlackFiles>): Promise<ImportSource> {
   const files = await open();
@@ -45,7 +44,7 @@ async function sourceOf(files: SlackFiles, open: () => Promise<SlackFiles>): Pro
     }
   }
   const days = (await Promise.all(channels.map((channel) => daysOf(files, channel)))).flat();
-  // Day by day over all channels: so many channels are written at a time, and each in its order.
+  // Day by day over all channels: jobs of different channels run concurrently.
   days.sort((one, other) => compare(one.name, other.name) || compare(one.channel.folder, other.channel.folder));
   const listing = days.map(({ channel, name, bytes }) => `${channel.folder}/${name} ${bytes}`).join('\n');
   const digest = createHash('sha256').update(listing).digest('hex');
@@ -60,10 +59,10 @@ interface SlackExport {
   readonly bad: readonly Problem[];
 }
 
-/** Marks count days; before the first of them stand the channels themselves, even those without a message. */
+/** Before the first day, creates all channels, including those without messages. */
 async function* jobsOf({ open, days, people, channels, bad }: SlackExport, from: number): AsyncGenerator<ImportJob> {
   if (from === 0) {
-    const empty = { messages: [], bad: [], skipped: [], mark: 0, fraction: 0 };
+    const empty = { messages: [], bad: [], skipped: [], checkpoint: 0, fraction: 0 };
     yield { ...empty, channel: null, bad };
     for (const { draft } of channels) yield { ...empty, channel: draft };
   }
@@ -75,7 +74,7 @@ async function* jobsOf({ open, days, people, channels, bad }: SlackExport, from:
       read += day.bytes;
       if (index < from) continue;
       const content = await readDay(files, day, people);
-      yield { channel: day.channel.draft, ...content, mark: index + 1, fraction: all === 0 ? 1 : read / all };
+      yield { channel: day.channel.draft, ...content, checkpoint: index + 1, fraction: all === 0 ? 1 : read / all };
     }
   } finally {
     files.close();
@@ -109,18 +108,18 @@ async function readDay(files: SlackFiles, { channel, name }: Day, people: SlackP
 }
 
 async function daysOf(files: SlackFiles, channel: SlackChannel): Promise<Day[]> {
-  // The name comes from a file: it must not lead out of the export.
+  // The name comes from the export: it must not point outside of it.
   if (/[/\\]|^\.\.?$/.test(channel.folder)) return [];
   const found = await files.list(channel.folder);
   return found.filter(({ name }) => DAY.test(name)).map(({ name, bytes }) => ({ channel, name, bytes }));
 }
 
-/** @param at to say before errors */
-async function readJson(files: SlackFiles, name: string, at = ''): Promise<unknown> {
+/** @param prefix of the error messages */
+async function readJson(files: SlackFiles, name: string, prefix = ''): Promise<unknown> {
   try {
     return parseSourceJson(await files.read(name));
   } catch (error) {
-    throw error instanceof BadInput ? new BadInput(`${at}${error.message}`) : error;
+    throw error instanceof BadInput ? new BadInput(`${prefix}${error.message}`) : error;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Posts what was parsed, through the same commands as HTTP, so that a repetition finds what is there. */
+/** Posts jobs through the same commands as HTTP. All ids are derived from the source, so a repetition adds nothing. */
 import { channelToCreate } from '#libs/features/channels/index.ts';
 import type { ChannelCommands, ChannelQueries, UserDirectory } from '#libs/features/channels/index.ts';
 import { interactionToPost } from '#libs/features/interactions/index.ts';
@@ -8,12 +8,13 @@ import type {
   InteractionResult,
 } from '#libs/features/interactions/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 
 import type { ChannelDraft, ImportJob, MessageDraft, Problem } from './import.model.ts';
-import type { Patience } from './patience.ts';
 
 export interface ImportParts {
   readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
@@ -23,35 +24,35 @@ export interface ImportParts {
   readonly directory: InteractionDirectory;
 }
 
-/** What became of a piece of work. */
+/** The result of a job. */
 export interface Posted {
   readonly imported: number;
-  /** An earlier run had posted them. */
+  /** Messages that an earlier run had posted. */
   readonly already: number;
   readonly bad: readonly Problem[];
 }
 
-/** Every id of an import is made under it. */
+/** Namespace of the derived ids. */
 const NAMESPACE = 'f1d3a6f0-6f57-5d0c-9d39-0b6f0c1a7a52';
-/** Posts of one channel that are on their way at a time: they become one append. */
+/** Concurrent posts of one channel; they are appended as one batch. */
 const WINDOW = 100;
 
 export class ImportTarget {
   readonly #parts: ImportParts;
-  readonly #patience: Patience;
+  readonly #retry: StoreRetry;
   readonly #known = new Set<EntityId>();
 
-  /** @param patience with stores that are away: all that is done here may be done again */
-  constructor(parts: ImportParts, patience: Patience) {
+  /** @param retry repeats the commands: each has a derived id, so a repetition finds what was written */
+  constructor(parts: ImportParts, retry: StoreRetry) {
     this.#parts = parts;
-    this.#patience = patience;
+    this.#retry = retry;
   }
 
   channelId({ key }: ChannelDraft): EntityId {
     return derivedId(NAMESPACE, `${this.#parts.organizationId}\n${key}`);
   }
 
-  /** @throws `Fault` when the stores stay away; the piece may be posted again */
+  /** @throws `Fault` when the stores stay unavailable; the job may be posted again */
   async post({ channel, messages }: ImportJob): Promise<Posted> {
     const counts = { imported: 0, already: 0, bad: [] as Problem[] };
     if (channel === null) return counts;
@@ -70,34 +71,34 @@ export class ImportTarget {
     return counts;
   }
 
-  /** @returns why there is no such channel, or null */
+  /** @returns the reason why the channel was refused, or null */
   async #create(channelId: EntityId, { body }: ChannelDraft): Promise<string | null> {
     if (this.#known.has(channelId)) return null;
     const { users, channels } = this.#parts;
     const context = this.#context(channelId);
-    const result = await this.#patience.persist(async () => {
+    const result = await this.#retry.run(async () => {
       const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one)));
       const channel = await channelToCreate(context, { ...body, participants }, users);
       return channels.commands.create(context, channel);
     });
     if (!result.ok) return `refused: ${result.rejection.reason}`;
     if (result.channel.organizationId !== this.#parts.organizationId) return 'refused: not_found';
-    // Bounded: a file of conversations has each channel once.
+    // Bounded: a file of conversations names each channel once.
     if (this.#known.size >= 10_000) this.#known.clear();
     this.#known.add(channelId);
     return null;
   }
 
   /**
-   * In the order of the window; replies to what the source does not have come after it, as roots.
-   * A fault is one for all that is still waiting, so trying again keeps the order.
+   * Posts in the order of the window. Replies whose parent is missing in the source follow it, as roots.
+   * A fault rejects all waiting posts together, so a retry keeps the order.
    */
   async #postWindow(channelId: EntityId, window: readonly MessageDraft[]): Promise<InteractionResult[]> {
     const results: InteractionResult[] = [];
-    const prepared = await this.#patience.persist(() =>
+    const prepared = await this.#retry.run(() =>
       Promise.all(window.map((message) => this.#prepare(channelId, message))),
     );
-    const all = await this.#patience.persist(() =>
+    const all = await this.#retry.run(() =>
       Promise.all(prepared.map(({ context, interaction }) => this.#send(context, channelId, interaction))),
     );
     for (const [index, result] of all.entries()) {
@@ -107,7 +108,7 @@ export class ImportTarget {
       if (!orphan || own === undefined) results.push(result);
       else {
         const root = { ...own.interaction, parentSpanId: null };
-        results.push(await this.#patience.persist(() => this.#send(own.context, channelId, root)));
+        results.push(await this.#retry.run(() => this.#send(own.context, channelId, root)));
       }
     }
     return results;
@@ -139,7 +140,7 @@ export class ImportTarget {
     return { context, interaction };
   }
 
-  /** A user of another installation takes part as one whom this one does not know. */
+  /** A user that the organization does not have becomes an unauthenticated user. */
   async #participant<T extends { readonly type: string }>(one: T): Promise<T | UnknownUser> {
     if (one.type !== 'authenticated_user' || !('user_id' in one)) return one;
     const userId = String(one.user_id);
@@ -164,7 +165,51 @@ interface Prepared {
   readonly interaction: Parameters<InteractionCommands['post']>[2];
 }
 
-/** What is sent together is decided together, in its order, as one append if it fits. */
+/** Messages that are sent together are decided together, in order, and appended as one batch if it fits. */
 function* windowsOf(messages: readonly MessageDraft[]): Generator<readonly MessageDraft[]> {
   for (let at = 0; at < messages.length; at += WINDOW) yield messages.slice(at, at + WINDOW);
+}
+
+export interface StoreRetryOptions {
+  /** How long one piece of work is retried before its fault is thrown. */
+  readonly waitMs: number;
+  /** Ends all retries. */
+  readonly signal: AbortSignal;
+  /** Called when the first of the pieces of work begins to wait, and when the last of them has succeeded. */
+  readonly onWaiting?: (reason: string) => void;
+  readonly onBack?: () => void;
+}
+
+/** Repeats idempotent work that fails with a `Fault`, so that an import outlives a restart of the stores. */
+export class StoreRetry {
+  readonly #options: StoreRetryOptions;
+  #waiting = 0;
+
+  constructor(options: StoreRetryOptions) {
+    this.#options = options;
+  }
+
+  /** @throws the last `Fault` when the time is over or the signal has aborted; other errors at once */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const { waitMs, signal, onWaiting, onBack } = this.#options;
+    let sinceMs: number | null = null;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const result = await work();
+        if (sinceMs !== null && --this.#waiting === 0) onBack?.();
+        return result;
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        if (sinceMs === null) {
+          sinceMs = performance.now();
+          if (++this.#waiting === 1) onWaiting?.(error.message);
+        }
+        if (signal.aborted || performance.now() - sinceMs >= waitMs) {
+          this.#waiting -= 1;
+          throw error;
+        }
+        await pause(backoffMs(attempt, { maxMs: 2_000 }), signal);
+      }
+    }
+  }
 }

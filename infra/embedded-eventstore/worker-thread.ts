@@ -1,7 +1,12 @@
 // Inside the worker thread of `startEventStoreWorker`.
 import { parentPort, workerData } from 'node:worker_threads';
 import { startEmbeddedEventStore } from './server.ts';
-import type { FromWorker } from './worker.ts';
+
+/** What the thread says; it is told to stop by any message. */
+export type FromWorker =
+  | { kind: 'started'; port: number; url: string }
+  | { kind: 'failed'; name: string; message: string }
+  | { kind: 'stopped' };
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
 const say = (message: FromWorker): void => parentPort?.postMessage(message);

@@ -3,12 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import { CannotStartError } from './data-folder.ts';
 import type { EventStoreOptions, EventStoreServer } from './server.ts';
-
-/** What the thread says; it is told to stop by any message. */
-export type FromWorker =
-  | { kind: 'started'; port: number; url: string }
-  | { kind: 'failed'; name: string; message: string }
-  | { kind: 'stopped' };
+import type { FromWorker } from './worker-thread.ts';
 
 export type EventStoreWorker = EventStoreServer & {
   /** Calls back once when the thread ends: without an error after `stop`, else with the reason. */

@@ -1,7 +1,7 @@
 import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
 import { makeTemporaryFolder } from '#infra/data-folder/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
-import type { Config } from '#libs/platform/config/index.ts';
+import type { Config, VariableName } from '#libs/platform/config/index.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
 import { createStopSequence, pause, silentLog, StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import type { StopSequence } from '#libs/platform/lifecycle/index.ts';
@@ -11,8 +11,29 @@ import { startStandalone } from '#services/standalone/app.ts';
 import type { Standalone } from '#services/standalone/app.ts';
 import { parts } from '#services/standalone/parts.ts';
 
-import type { StartedParley, StartParleyOptions } from './start-parley.ts';
 import { testParley } from './test-parley.ts';
+import type { TestParley } from './test-parley.ts';
+
+export interface StartParleyOptions {
+  /**
+   * Any variable of the configuration. `EVENTSTORE_URL` and `REDIS_URL` name stores that run already: they are used
+   * with what is in them, and nothing is removed. Without them Parley brings empty ones. What the environment of the
+   * test says plays no part.
+   */
+  readonly settings?: Readonly<Partial<Record<VariableName, string>>>;
+}
+
+/** A Parley that runs in this process, for tests. Its `apiKey` may do everything. */
+export interface StartedParley extends TestParley {
+  /**
+   * Ends it and removes what it has kept; nothing of it is left in this process. Later calls wait for the first.
+   *
+   * @throws Error (rejects) that names the parts that did not stop within `STOP_TIMEOUT_MS`
+   */
+  stop(): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
 
 /** Long enough for stores that somebody named, with what is in them. */
 const READ_MODELS_WITHIN_MS = 30_000;

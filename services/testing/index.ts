@@ -1,6 +1,6 @@
 /** Parley for the test suites of others; docs/testing.md shows how to use it. */
 export { startParley } from './start-parley.ts';
-export type { StartedParley, StartParleyOptions } from './start-parley.ts';
+export type { StartedParley, StartParleyOptions } from './in-process.ts';
 export { testParley } from './test-parley.ts';
 export type {
   ChannelFields,

@@ -1,27 +1,5 @@
 import { oldNodeRefusal } from '#services/node-version.ts';
-import type { VariableName } from '#libs/platform/config/index.ts';
-import type { TestParley } from './test-parley.ts';
-
-export interface StartParleyOptions {
-  /**
-   * Any variable of the configuration. `EVENTSTORE_URL` and `REDIS_URL` name stores that run already: they are used
-   * with what is in them, and nothing is removed. Without them Parley brings empty ones. What the environment of the
-   * test says plays no part.
-   */
-  readonly settings?: Readonly<Partial<Record<VariableName, string>>>;
-}
-
-/** A Parley that runs in this process, for tests. Its `apiKey` may do everything. */
-export interface StartedParley extends TestParley {
-  /**
-   * Ends it and removes what it has kept; nothing of it is left in this process. Later calls wait for the first.
-   *
-   * @throws Error (rejects) that names the parts that did not stop within `STOP_TIMEOUT_MS`
-   */
-  stop(): Promise<void>;
-  /** The same, for `await using`. */
-  [Symbol.asyncDispose](): Promise<void>;
-}
+import type { StartedParley, StartParleyOptions } from './in-process.ts';
 
 /**
  * Starts a whole Parley in this process: on a free port of the loopback interface, with an event store in this

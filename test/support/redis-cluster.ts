@@ -12,7 +12,6 @@ import type { RedisProcess } from '#infra/private-redis/redis-process.ts';
 import { hashSlot, SLOTS } from '#libs/platform/redis/hash-slot.ts';
 
 import { eventually } from './eventually.ts';
-import type { TestRedis } from './redis.ts';
 
 export interface TestRedisNode {
   readonly port: number;
@@ -199,28 +198,4 @@ async function moveSlot(
   for (const node of new Set([to, from, ...others])) {
     await node.command('CLUSTER', 'SETSLOT', String(slot), 'NODE', String(toId));
   }
-}
-
-/** Commands that are for every node. */
-const FOR_ALL = new Set(['FLUSHALL', 'CONFIG', 'CLIENT', 'KEYS']);
-
-/** The cluster as what suites know: all nodes are killed, paused and brought back together. */
-export function clusterAsOne(cluster: TestRedisCluster): TestRedis {
-  const all = [...cluster.masters, ...cluster.replicas];
-  return {
-    url: cluster.url,
-    stop: () => cluster.stop(),
-    kill9: async () => void (await Promise.all(all.map((node) => node.kill9()))),
-    pause: async () => all.forEach((node) => node.pause()),
-    resume: async () => all.forEach((node) => node.resume()),
-    restart: async () => void (await Promise.all(all.map((node) => node.restart()))),
-    async command(name, ...words) {
-      if (FOR_ALL.has(name)) {
-        const replies = await Promise.all(cluster.masters.map((node) => node.command(name, ...words)));
-        return name === 'KEYS' ? replies.flat() : replies[0];
-      }
-      // `PUBSUB SHARDNUMSUB topic`, `GET key`, `HSET key field value`.
-      return cluster.masterOf((name === 'PUBSUB' ? words[1] : words[0]) ?? '').command(name, ...words);
-    },
-  };
 }

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess, type RedisProcess, type RedisProcessOptions } from '#infra/private-redis/redis-process.ts';
+import type { TestRedisCluster } from './redis-cluster.ts';
 import { chooseStore } from './stores/choice.ts';
 import { borrowNamedRedis } from './stores/named-redis.ts';
 
@@ -47,7 +48,7 @@ export async function startEmptyRedis(): Promise<EmptyRedis> {
 /** One of its own, whatever `REDIS_URL` says: it is killed, paused, and told things that concern all its clients. */
 export async function startTestRedis({ config = [] }: TestRedisOptions = {}): Promise<TestRedis> {
   if (process.env['PARLEY_TEST_REDIS'] === 'cluster') {
-    const { clusterAsOne, startTestRedisCluster } = await import('./redis-cluster.ts');
+    const { startTestRedisCluster } = await import('./redis-cluster.ts');
     return clusterAsOne(await startTestRedisCluster());
   }
   const choice = await chooseStore('redis');
@@ -126,4 +127,28 @@ async function startOnFreePort(options: Omit<RedisProcessOptions, 'port'>): Prom
       if (attempt === 5) throw error;
     }
   }
+}
+
+/** Commands that are for every node. */
+const FOR_ALL = new Set(['FLUSHALL', 'CONFIG', 'CLIENT', 'KEYS']);
+
+/** The cluster as what suites know: all nodes are killed, paused and brought back together. */
+function clusterAsOne(cluster: TestRedisCluster): TestRedis {
+  const all = [...cluster.masters, ...cluster.replicas];
+  return {
+    url: cluster.url,
+    stop: () => cluster.stop(),
+    kill9: async () => void (await Promise.all(all.map((node) => node.kill9()))),
+    pause: async () => all.forEach((node) => node.pause()),
+    resume: async () => all.forEach((node) => node.resume()),
+    restart: async () => void (await Promise.all(all.map((node) => node.restart()))),
+    async command(name, ...words) {
+      if (FOR_ALL.has(name)) {
+        const replies = await Promise.all(cluster.masters.map((node) => node.command(name, ...words)));
+        return name === 'KEYS' ? replies.flat() : replies[0];
+      }
+      // `PUBSUB SHARDNUMSUB topic`, `GET key`, `HSET key field value`.
+      return cluster.masterOf((name === 'PUBSUB' ? words[1] : words[0]) ?? '').command(name, ...words);
+    },
+  };
 }

@@ -5,6 +5,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { AppendRequest, EventLog, ExpectedRevision } from '../log/event-log.ts';
 import { FieldReader } from '../wire/protobuf.ts';
 import { batchFailure, batchOutcome } from './batch-responses.ts';
+import type { BatchTarget } from './batch-responses.ts';
 import { invalidArgument } from './errors.ts';
 import { BatchAppendReq } from './messages.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -15,7 +16,6 @@ const FIELD = { correlationId: 1, options: 2, proposedMessage: 3, isFinal: 4 } a
 const MAX_PENDING_BYTES = 32 * 1024 * 1024;
 
 export type BatchCall = ServerDuplexStream<Buffer, Buffer>;
-export type BatchTarget = { stream: string; expected: ExpectedRevision; deadline?: number };
 
 /** An append whose last chunk has not come yet. */
 type Arriving = { target: BatchTarget | undefined; collector: EventCollector; error: unknown };

@@ -1,8 +1,7 @@
 // Answers of BatchAppend. Errors travel inside the answer as a
 // google.rpc.Status with a detail that the client knows by its type name.
 import { status } from '@grpc/grpc-js';
-import type { WriteOutcome } from '../log/event-log.ts';
-import type { BatchTarget } from './batch-append.ts';
+import type { ExpectedRevision, WriteOutcome } from '../log/event-log.ts';
 import { MAX_APPEND_BYTES, toCallError, wrongVersionMessage } from './errors.ts';
 import {
   AllStreamPosition,
@@ -18,6 +17,8 @@ import {
   UUID,
   WrongExpectedVersion,
 } from './messages.ts';
+
+export type BatchTarget = { stream: string; expected: ExpectedRevision; deadline?: number };
 
 /** google.rpc.Code has the names and numbers of gRPC, but a type of its own. */
 const RPC_CODES = new Map([

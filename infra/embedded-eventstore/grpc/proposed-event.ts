@@ -7,7 +7,8 @@ import {
   maximumAppendSizeExceeded,
   requiredMetadataMissing,
 } from './errors.ts';
-import type { ExpectedRevision, ProposedEvent } from '../log/event-log.ts';
+import type { ExpectedRevision } from '../log/event-log.ts';
+import type { ProposedEvent } from '../log/stored-event.ts';
 import { FieldReader } from '../wire/protobuf.ts';
 
 const FIELD = { id: 1, map: 2, metadata: 3, data: 4 } as const;

@@ -2,13 +2,13 @@
 // another against the stored state and what earlier writes of the same commit
 // changed. Nothing of it exists until the rows are on disk.
 import { randomUUID } from 'node:crypto';
-import { TOMBSTONE_REVISION } from './event-log.ts';
-import type { AppendRequest, DeleteRequest, ProposedEvent, WriteOutcome } from './event-log.ts';
+import type { AppendRequest, DeleteRequest, WriteOutcome } from './event-log.ts';
 import { decideAppend } from './expected-revision.ts';
 import type { Decision, WrittenEvent, WrittenEvents } from './expected-revision.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { CommitRows, Storage } from './storage.ts';
-import { encodeStoredEvent } from './stored-event.ts';
+import { encodeStoredEvent, TOMBSTONE_REVISION } from './stored-event.ts';
+import type { ProposedEvent } from './stored-event.ts';
 import {
   isMetastream,
   isSoftDeleted,

@@ -1,27 +1,10 @@
 // The one interface between the gRPC services and storage. Positions and
 // revisions are plain safe integers in here (they become 64-bit strings on the
-// wire); a tombstone is the exception, see TOMBSTONE_REVISION.
-import type { StoredEvent } from './stored-event.ts';
-
-/** The revision that the protocol gives to a tombstone (2^63 - 1); rounded as a number, exact on the wire. */
-export const TOMBSTONE_REVISION = 2 ** 63;
-
-/** Event type of a link; its data is `revision@stream`. */
-export const LINK_TYPE = '$>';
+// wire); a tombstone is the exception, see TOMBSTONE_REVISION in stored-event.ts.
+import type { ProposedEvent, StoredEvent } from './stored-event.ts';
 
 /** An exact revision (0 or more), or one of the protocol's conditions. */
 export type ExpectedRevision = 'any' | 'no_stream' | 'stream_exists' | number;
-
-export type ProposedEvent = {
-  /** UUID, lower case. */
-  id: string;
-  type: string;
-  /** `application/json` or `application/octet-stream`. */
-  contentType: string;
-  data: Uint8Array;
-  /** Custom metadata as the client sent it; may be empty. */
-  metadata: Uint8Array;
-};
 
 export type AppendRequest = {
   stream: string;

@@ -1,8 +1,7 @@
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { assert, constantFrom, integer, nat, property, record, string, uint8Array, uuid } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { encodeStoredEvent, parseLink, StoredEvent } from './stored-event.ts';
-import { TOMBSTONE_REVISION } from './event-log.ts';
+import { encodeStoredEvent, parseLink, StoredEvent, TOMBSTONE_REVISION } from './stored-event.ts';
 
 const { RecordedEvent } = streams.ReadResp.ReadEvent;
 

@@ -4,8 +4,23 @@
 //
 // WARNING: these bytes are on disk. Field numbers are the protocol's and fixed.
 import { bytesFieldLength, FieldReader, FieldWriter, varintLength } from '../wire/protobuf.ts';
-import { LINK_TYPE, TOMBSTONE_REVISION } from './event-log.ts';
-import type { ProposedEvent } from './event-log.ts';
+
+/** The revision that the protocol gives to a tombstone (2^63 - 1); rounded as a number, exact on the wire. */
+export const TOMBSTONE_REVISION = 2 ** 63;
+
+/** Event type of a link; its data is `revision@stream`. */
+export const LINK_TYPE = '$>';
+
+export type ProposedEvent = {
+  /** UUID, lower case. */
+  id: string;
+  type: string;
+  /** `application/json` or `application/octet-stream`. */
+  contentType: string;
+  data: Uint8Array;
+  /** Custom metadata as the client sent it; may be empty. */
+  metadata: Uint8Array;
+};
 
 const FIELD = { id: 1, stream: 2, revision: 3, prepare: 4, commit: 5, map: 6, metadata: 7, data: 8 } as const;
 const UUID_STRING = 2;

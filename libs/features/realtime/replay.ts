@@ -1,9 +1,10 @@
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
 import { ChannelFrame, joinedFor } from './channel-frame.ts';
 import type { ChannelListener } from './channel-listener.ts';
-import type { LiveChannel } from './live-channel.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import type { ChannelLog } from './realtime.ports.ts';
 import type { ReplayMemory } from './replay-memory.ts';
@@ -15,6 +16,16 @@ export interface ReplaySource {
   readonly memory: ReplayMemory;
   readonly metrics: RealtimeMetrics;
   warn(error: unknown, message: string): void;
+}
+
+/** What a replay needs of the channel that it brings a listener to. */
+interface ReplayedChannel {
+  readonly organizationId: EntityId;
+  readonly channelId: EntityId;
+  sequence(value: number): ChannelSequence;
+  recentAfter(position: number, maxBytes: number): readonly ChannelFrame[] | null;
+  offer(frames: readonly ChannelFrame[]): unknown;
+  enter(listener: ChannelListener): void;
 }
 
 /** Written at once to one listener, which then has to take it before there is more: from memory, and from the log. */
@@ -29,7 +40,7 @@ const PAGE_BYTES = 1024 * 1024;
  * @param closed aborts when the listener is closed; that ends the replay, and cancels the read that it waits for
  */
 export async function replay(
-  channel: LiveChannel,
+  channel: ReplayedChannel,
   listener: ChannelListener,
   source: ReplaySource,
   closed: AbortSignal,
@@ -55,7 +66,7 @@ export async function replay(
 }
 
 async function replayFromLog(
-  channel: LiveChannel,
+  channel: ReplayedChannel,
   listener: ChannelListener,
   source: ReplaySource,
   closed: AbortSignal,

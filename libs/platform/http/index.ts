@@ -51,7 +51,7 @@
  */
 export { buildHttpServer } from './server.ts';
 export { readPast } from './past-reads.ts';
-export type { HttpApp, HttpServer, HttpServerOptions, RateLimit } from './server-options.ts';
+export type { HttpApp, HttpServer, HttpServerOptions, RateLimit, ReadinessProbe } from './server-options.ts';
 export { mayActAs, mayNotActAs, requireMayActAs, UNAUTHENTICATED } from './acting-as.ts';
 export type { ActingAs, Caller } from './acting-as.ts';
 export { requireScope } from './auth.ts';
@@ -86,7 +86,6 @@ export { etagOf, notModified, refuseIfMatch } from './preconditions.ts';
 export type { IfMatch } from './preconditions.ts';
 export { commandContext, commandIdOf } from './request-context.ts';
 export { sendJson, sendPage } from './replies.ts';
-export type { ReadinessProbe } from './operations.ts';
 export type { PydanticError, ValidationError } from './validation/pydantic-errors.ts';
 export { refuse } from './validation/custom-issue.ts';
 export {

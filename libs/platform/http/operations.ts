@@ -1,17 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Metrics } from '../telemetry/index.ts';
 import { JSON_TYPE } from './errors.ts';
-import type { HttpApp } from './server-options.ts';
-
-/**
- * One thing that this process needs in order to serve: a store, or a projection that keeps up.
- * `check` may throw, or never answer: both count as down. `detail` is shown to everybody who can
- * reach `/health/ready`: lag and positions, no addresses and no secrets.
- */
-export interface ReadinessProbe {
-  readonly name: string;
-  check(): Promise<{ readonly ok: boolean; readonly detail?: Readonly<Record<string, unknown>> }>;
-}
+import type { HttpApp, ReadinessProbe } from './server-options.ts';
 
 interface ProbeResult {
   readonly status: 'ok' | 'down';

@@ -6,7 +6,6 @@ import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import type { Upgrades } from '#libs/platform/websocket/index.ts';
 import type { Authenticator } from './auth.ts';
 import type { IdempotencyStore } from './idempotency.ts';
-import type { ReadinessProbe } from './operations.ts';
 import type { PositionWaiter } from './position.ts';
 
 /**
@@ -31,6 +30,16 @@ export type HttpApp = FastifyInstance<
 export interface RateLimit {
   readonly max: number;
   readonly windowMs: number;
+}
+
+/**
+ * One thing that this process needs in order to serve: a store, or a projection that keeps up.
+ * `check` may throw, or never answer: both count as down. `detail` is shown to everybody who can
+ * reach `/health/ready`: lag and positions, no addresses and no secrets.
+ */
+export interface ReadinessProbe {
+  readonly name: string;
+  check(): Promise<{ readonly ok: boolean; readonly detail?: Readonly<Record<string, unknown>> }>;
 }
 
 export interface HttpServerOptions {

@@ -19,6 +19,6 @@ export { kafkaOptionsOf } from './options.ts';
 export { Relay } from './relay.ts';
 export type { RelayParts, RelayProgress } from './relay.ts';
 export { KafkaSharedFeed } from './shared-feed.kafka.ts';
-export type { KafkaSharedFeedParts } from './shared-feed.kafka.ts';
+export type { KafkaSharedFeedParts } from './shared-membership.ts';
 export { DEFAULT_TOPIC_PREFIX, logTopics } from './topics.ts';
 export type { LogTopics } from './topics.ts';

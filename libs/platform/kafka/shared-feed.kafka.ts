@@ -2,26 +2,10 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { checkFeedOptions } from '#libs/platform/eventstore/index.ts';
 import type { SharedFeed, SharedFeedItem, SharedFeedOptions, ShareEnd } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
-import type { KafkaConnection } from './connection.ts';
 import { kafkaFault } from './kafka-errors.ts';
-import type { LogMessages, Refusal } from './log-message.ts';
 import { LostError } from './partition-reading.ts';
 import { SharedMembership } from './shared-membership.ts';
-
-export interface KafkaSharedFeedParts {
-  readonly kafka: KafkaConnection;
-  readonly messages: LogMessages;
-  /** The topic that a relay fills. */
-  readonly topic: string;
-  /** Who is in it shares the partitions. Kafka's own note of how far it has come is for those who watch it. */
-  readonly groupId: string;
-  /** Told of each message that is not taken. */
-  readonly onRefused?: (refusal: Refusal) => void;
-  /** Hears why a membership of the group ended, and how many have in a row; and what Kafka refuses to tell, once. */
-  readonly onInterruption?: (error: unknown, inARow: number) => void;
-  /** For so long a subscription tries to become a member again before it says `lost`. Default 15 s. */
-  readonly patienceMs?: number;
-}
+import type { KafkaSharedFeedParts } from './shared-membership.ts';
 
 const DEFAULT_PATIENCE_MS = 15_000;
 

@@ -2,12 +2,27 @@ import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kaf
 import { comparePositions, DEFAULT_MAX_BATCH } from '#libs/platform/eventstore/index.ts';
 import type { SharedFeedItem, SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { disconnect } from './connection.ts';
+import type { KafkaConnection } from './connection.ts';
 import { FetchGaps } from './fetch-gaps.ts';
 import { Handover, settled } from './handover.ts';
-import type { MessagePlace } from './log-message.ts';
+import type { LogMessages, MessagePlace, Refusal } from './log-message.ts';
 import { groupMember } from './membership.ts';
 import { LostError, PartitionReading } from './partition-reading.ts';
-import type { KafkaSharedFeedParts } from './shared-feed.kafka.ts';
+
+export interface KafkaSharedFeedParts {
+  readonly kafka: KafkaConnection;
+  readonly messages: LogMessages;
+  /** The topic that a relay fills. */
+  readonly topic: string;
+  /** Who is in it shares the partitions. Kafka's own note of how far it has come is for those who watch it. */
+  readonly groupId: string;
+  /** Told of each message that is not taken. */
+  readonly onRefused?: (refusal: Refusal) => void;
+  /** Hears why a membership of the group ended, and how many have in a row; and what Kafka refuses to tell, once. */
+  readonly onInterruption?: (error: unknown, inARow: number) => void;
+  /** For so long a subscription tries to become a member again before it says `lost`. Default 15 s. */
+  readonly patienceMs?: number;
+}
 
 /** How long a fetch waits for news. */
 const FETCH_MS = 250;

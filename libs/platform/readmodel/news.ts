@@ -5,13 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { encodeEvent, encodeHead, joinLines, liveTopic } from '#libs/platform/live/index.ts';
 
 import type { ProjectedRun, Projection } from './projection.ts';
-
-export interface News {
-  readonly topic: string;
-  readonly message: string;
-  /** Whether it is published also when all of the run had been applied before. Never after a gap. */
-  readonly alsoOfDuplicates: boolean;
-}
+import type { News } from './read-model.ts';
 
 /** Characters. What an append may hold fits; what its events make of what is large already may not. */
 const MAX_MESSAGE = 1024 * 1024;

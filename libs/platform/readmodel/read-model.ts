@@ -6,8 +6,14 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { FunctionLibrary, textsOf } from '#libs/platform/redis/index.ts';
 import type { FunctionCall, RedisClient } from '#libs/platform/redis/index.ts';
 
-import type { News } from './news.ts';
 import type { EntityKeys, ListKeys } from './read-model.keys.ts';
+
+export interface News {
+  readonly topic: string;
+  readonly message: string;
+  /** Whether it is published also when all of the run had been applied before. Never after a gap. */
+  readonly alsoOfDuplicates: boolean;
+}
 
 /**
  * An absolute write: what it leaves behind depends on nothing that was there before. (`ZADD … LT` keeps the lowest

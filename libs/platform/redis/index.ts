@@ -9,5 +9,5 @@ export type { RedisConnectionOptions } from './redis.ts';
 export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription, SubscriptionHandlers } from './subscription.ts';
 export { TopicSubscriptions } from './topics.ts';
-export type { TopicHandlers, TopicSubscription } from './topics.ts';
+export type { TopicHandlers, TopicSubscription } from './node-topics.ts';
 export { bytesOf, textsOf } from './values.ts';

@@ -1,7 +1,25 @@
 import type { Redis } from 'ioredis';
 
 import { hashSlot } from './hash-slot.ts';
-import type { TopicHandlers, TopicSubscription } from './topics.ts';
+
+export interface TopicHandlers {
+  /**
+   * The memory of a message is that of all that came in with it: copy what is to be kept for long.
+   * None of the handlers may throw.
+   */
+  onMessage(message: Buffer): void;
+  /** From now on everything is heard. What came before, or between `onDeaf` and now, may have been missed. */
+  onListening(): void;
+  /** Messages may be missed from now on, until `onListening`. */
+  onDeaf(): void;
+}
+
+export interface TopicSubscription {
+  /** Whether messages are heard now, as far as is known. */
+  readonly listening: boolean;
+  /** No handler is called any more. */
+  stop(): void;
+}
 
 /** A topic that somebody listens to, or did a moment ago. */
 interface Topic {

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openEventLog } from '#infra/embedded-eventstore/log/event-log.lmdb.ts';
-import type { Commit, EventLog, Page, ProposedEvent } from '#infra/embedded-eventstore/log/event-log.ts';
+import type { Commit, EventLog, Page } from '#infra/embedded-eventstore/log/event-log.ts';
+import type { ProposedEvent } from '#infra/embedded-eventstore/log/stored-event.ts';
 
 let folder: string;
 let log: EventLog;

@@ -2,8 +2,8 @@
 import { GenericContainer, getContainerRuntimeClient, ImageName, Network, Wait } from 'testcontainers';
 import type { StartedNetwork, StartedTestContainer } from 'testcontainers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildImages } from '#infra/set-up/build-images.mjs';
-import { PARLEY_IMAGE } from '#infra/set-up/images.mjs';
+import { buildImages } from '#test/images/build.mjs';
+import { PARLEY_IMAGE } from '#test/images/images.mjs';
 import { chooseStore } from '#test/support/stores/choice.ts';
 
 const BUILD_MS = 900_000;

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildImages } from '#infra/set-up/build-images.mjs';
-import { PARLEY_IMAGE } from '#infra/set-up/images.mjs';
+import { buildImages } from '#test/images/build.mjs';
+import { PARLEY_IMAGE } from '#test/images/images.mjs';
 import { ParleyContainer } from '#services/testing/parley-container.ts';
 import type { StartedParleyContainer } from '#services/testing/parley-container.ts';
 import { chooseStore } from '#test/support/stores/choice.ts';

@@ -8,7 +8,7 @@ import { join, normalize } from 'node:path';
 import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 
-import { ensureChromium } from '#infra/set-up/chromium.mjs';
+import { ensureChromium } from './chromium.mjs';
 
 /** It talks to nobody but to whom a page talks. */
 const FLAGS = [

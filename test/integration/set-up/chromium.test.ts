@@ -42,7 +42,7 @@ async function program(name: string, script: string): Promise<void> {
 
 function ensure(): { status: number | null; found: string; said: string } {
   const script = `
-    import { ensureChromium } from ${JSON.stringify(join(setUp, 'chromium.mjs'))};
+    import { ensureChromium } from ${JSON.stringify(join(import.meta.dirname, '../../support/chromium.mjs'))};
     import { tellErrors } from ${JSON.stringify(join(setUp, 'say.mjs'))};
     await tellErrors(async () => console.log(ensureChromium()));`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {

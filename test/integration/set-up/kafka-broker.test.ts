@@ -82,7 +82,7 @@ async function program(name: string, script: string): Promise<void> {
 
 function ensure(): { status: number | null; found: string; said: string } {
   const script = `
-    import { ensureKafkaBroker } from ${JSON.stringify(join(setUp, 'kafka-broker.mjs'))};
+    import { ensureKafkaBroker } from ${JSON.stringify(join(import.meta.dirname, '../../support/kafka/kafka-broker.mjs'))};
     import { tellErrors } from ${JSON.stringify(join(setUp, 'say.mjs'))};
     await tellErrors(async () => console.log(await ensureKafkaBroker(${JSON.stringify(root)})));`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
-import { ensureKafkaBroker } from '#infra/set-up/kafka-broker.mjs';
+import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { chooseStore } from '../stores/choice.ts';
 import { COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-process.ts';
 import type { BrokerProcess } from './broker-process.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '#infra/private-redis/free-port.ts';
-import { ensureKafkaBroker } from '#infra/set-up/kafka-broker.mjs';
+import { ensureKafkaBroker } from './kafka-broker.mjs';
 import { formatStorage, startBrokerProcess } from './broker-process.ts';
 import { makeCertificateAuthority } from './certificates.ts';
 

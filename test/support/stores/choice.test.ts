@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { candidatesOf } from '#infra/set-up/images.mjs';
+import { candidatesOf } from '#test/images/images.mjs';
 import { modeOf } from './choice.ts';
 
 describe('stores of the tests', () => {

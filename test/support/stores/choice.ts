@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { candidatesOf, REAPER_IMAGE } from '#infra/set-up/images.mjs';
-import type { StoreKind } from '#infra/set-up/images.mjs';
+import { candidatesOf, REAPER_IMAGE } from '#test/images/images.mjs';
+import type { StoreKind } from '#test/images/images.mjs';
 
 export const STORE_KINDS = ['redis', 'eventstore', 'kafka'] as const satisfies readonly StoreKind[];
 

@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { withSetUpLock } from './lock.mjs';
-import { say, SetUpError } from './say.mjs';
-import { installCommand, installProgram, run } from './system-packages.mjs';
+import { withSetUpLock } from '../../../infra/set-up/lock.mjs';
+import { say, SetUpError } from '../../../infra/set-up/say.mjs';
+import { installCommand, installProgram, run } from '../../../infra/set-up/system-packages.mjs';
 
 const OLDEST_JAVA = 17;
 

@@ -1,9 +1,9 @@
 // Names of the images, and which of them are used: what a registry has, or, where none is reached, what
-// build-images.mjs makes here of packages. No registry has the names that begin with `parley-local/`.
+// build.mjs makes here of packages. No registry has the names that begin with `parley-local/`.
 
 export const DEBIAN_IMAGE = 'parley-local/debian:1';
 export const BASE_IMAGE = 'parley-local/base:1';
-/** The proxy of infra/images/compose.local.yaml. */
+/** The proxy of test/images/compose.local.yaml. */
 export const CADDY_IMAGE = 'parley-local/caddy:1';
 /** What infra/Dockerfile makes, for the tests of it. */
 export const PARLEY_IMAGE = 'parley-local/parley:1';
@@ -13,7 +13,7 @@ export const REAPER_IMAGE = process.env.RYUK_CONTAINER_IMAGE || 'testcontainers/
 
 /**
  * - `fromRegistry`: the usual one
- * - `local`: made by build-images.mjs. That of the event store is the embedded one as a server, not EventStoreDB
+ * - `local`: made by build.mjs. That of the event store is the embedded one as a server, not EventStoreDB
  * - `variable`: of the environment; names the image to use instead
  */
 export const STORE_IMAGES = {

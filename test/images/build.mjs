@@ -1,20 +1,20 @@
 // Builds images of the stores, and the base image, of packages alone, for machines that reach no registry of
 // images: Debian's (debootstrap, as root), npm's (the pinned Node) and Maven's (Kafka).
 //
-//   node infra/set-up/build-images.mjs [base] [redis] [kafka] [eventstore] [caddy] [parley]      all of them without arguments
+//   node test/images/build.mjs [base] [redis] [kafka] [eventstore] [caddy] [parley]      all of them without arguments
 import { spawnSync } from 'node:child_process';
 import { cpSync, linkSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ensureDocker, imageExists, imageSize } from './docker.mjs';
-import { ensureKafkaBroker } from './kafka-broker.mjs';
-import { root, setUp } from './run.mjs';
-import { say, SetUpError, tellErrors } from './say.mjs';
-import { installProgram, run } from './system-packages.mjs';
+import { ensureKafkaBroker } from '../support/kafka/kafka-broker.mjs';
+import { root, setUp } from '../../infra/set-up/run.mjs';
+import { say, SetUpError, tellErrors } from '../../infra/set-up/say.mjs';
+import { installProgram, run } from '../../infra/set-up/system-packages.mjs';
 import { BASE_IMAGE, CADDY_IMAGE, DEBIAN_IMAGE, PARLEY_IMAGE, STORE_IMAGES } from './images.mjs';
 
-const here = join(root, 'infra/images');
+const here = join(root, 'test/images');
 
 /** Debian's release, and where its packages are: that of debootstrap by default. */
 const { DEBIAN_SUITE = 'bookworm', DEBIAN_MIRROR = '' } = process.env;

@@ -1,8 +1,8 @@
 // Makes sure that there is a Chromium, or a browser made of it, for the tests that need one.
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { SetUpError } from './say.mjs';
-import { installCommand, installProgram } from './system-packages.mjs';
+import { SetUpError } from '../../infra/set-up/say.mjs';
+import { installCommand, installProgram } from '../../infra/set-up/system-packages.mjs';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge'];
 /** Where macOS keeps programs. */

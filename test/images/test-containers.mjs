@@ -3,11 +3,11 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { buildImages } from './build-images.mjs';
+import { buildImages } from './build.mjs';
 import { candidatesOf, REAPER_IMAGE, STORE_IMAGES } from './images.mjs';
 import { ensureDocker, imageExists, pullImage, removeContainers } from './docker.mjs';
-import { root, setUp } from './run.mjs';
-import { say, SetUpError, tellErrors } from './say.mjs';
+import { root, setUp } from '../../infra/set-up/run.mjs';
+import { say, SetUpError, tellErrors } from '../../infra/set-up/say.mjs';
 
 /**
  * What a store has to be and how it fails, and one feature that uses them. The other suites use no more of a store

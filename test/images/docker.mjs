@@ -1,6 +1,6 @@
 // Asks Docker, by its command. Nothing here installs or starts it: that is for whoever owns the machine.
 import { spawnSync } from 'node:child_process';
-import { SetUpError } from './say.mjs';
+import { SetUpError } from '../../infra/set-up/say.mjs';
 
 /** @throws SetUpError that says how to get it, when Docker does not answer */
 export function ensureDocker() {

@@ -1,0 +1,26 @@
+// `npm run test:<campaign>`: `npm test` with the environment and files of a campaign. Campaigns are too long for
+// `.ci/run`. Variables that are set already keep their values; further arguments go to vitest.
+const CAMPAIGNS = {
+  // A whole deployment under load: its processes are killed, paused and replaced. Also relays on three brokers.
+  deployment: {
+    env: { DEPLOYMENT_ROUNDS: '3' },
+    args: ['test/e2e/deployment-chaos.test.ts', 'test/e2e/relay-processes.test.ts', '--no-file-parallelism'],
+  },
+  // Keys end while every mechanism that could accept them again fails; takes a quarter of an hour.
+  'ended-keys': {
+    env: { ENDED_KEYS_ROUNDS: '32', ENDED_KEYS_EVENTS: '20000' },
+    args: ['test/e2e/ended-keys.test.ts'],
+  },
+  // All tests, or those that arguments choose; each suite that needs a Redis of its own gets a cluster of three nodes.
+  'redis-cluster': { env: { PARLEY_TEST_REDIS: 'cluster' }, args: [] },
+};
+
+const [name = ''] = process.argv.splice(2, 1);
+const campaign = Object.hasOwn(CAMPAIGNS, name) ? CAMPAIGNS[name] : undefined;
+if (campaign === undefined) {
+  process.stderr.write(`parley: no campaign ${name}; there are: ${Object.keys(CAMPAIGNS).join(', ')}\n`);
+  process.exit(2);
+}
+for (const [variable, value] of Object.entries(campaign.env)) process.env[variable] ??= value;
+process.argv.splice(2, 0, ...campaign.args);
+await import('../infra/set-up/test.mjs');

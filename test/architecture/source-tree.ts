@@ -1,4 +1,4 @@
-/** The source as the rules see it: files by path, and what each imports. Also built from fixtures in memory. */
+/** The source as the rules see it: files by path, with their imports, types included. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
@@ -6,8 +6,6 @@ export interface Import {
   /** Path from the project's root for own files (`libs/kernel/ids.ts`), else the package (`ioredis`, `node:net`). */
   readonly target: string;
   readonly own: boolean;
-  /** Gone when the program runs. */
-  readonly typeOnly: boolean;
 }
 
 export interface SourceFile {
@@ -18,7 +16,7 @@ export interface SourceFile {
 
 export type SourceTree = ReadonlyMap<string, SourceFile>;
 
-/** What the client is built into. */
+/** Output of the client's build. */
 const BUILT = 'libs/client/dist/';
 
 const FOLDERS = ['libs', 'services', 'infra', 'test'];
@@ -30,7 +28,7 @@ export function readSourceTree(root: string): SourceTree {
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
       .filter((path) => !path.startsWith(BUILT)),
   );
-  // The rules' own test is full of planted violations.
+  // The test of the rules contains planted violations.
   const examined = paths.filter((path) => path !== 'test/architecture.test.ts');
   return sourceTree(Object.fromEntries(examined.map((path) => [path, readFileSync(join(root, path), 'utf8')])));
 }
@@ -39,7 +37,7 @@ export function sourceTree(files: Readonly<Record<string, string>>): SourceTree 
   return new Map(Object.entries(files).map(([path, text]) => [path, { path, text, imports: importsOf(path, text) }]));
 }
 
-/** Formatted code puts each static import at the start of a line, so that no parser is needed. */
+/** Formatted code starts a line with each static import, so a parser is not needed. */
 const IMPORTS = [
   /^(?:import|export)\b[^;'"]*?\bfrom\s+['"]([^'"]+)['"]/gm,
   /^import\s+['"]([^'"]+)['"]/gm,
@@ -51,14 +49,11 @@ const IMPORTS = [
 function importsOf(path: string, text: string): readonly Import[] {
   const code = text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
   return IMPORTS.flatMap((pattern) =>
-    [...code.matchAll(pattern)].map(([statement, specifier = '']) => ({
-      ...resolve(path, specifier),
-      typeOnly: /^(import|export) type\b/.test(statement),
-    })),
+    [...code.matchAll(pattern)].map(([, specifier = '']) => resolve(path, specifier)),
   );
 }
 
-function resolve(from: string, specifier: string): Omit<Import, 'typeOnly'> {
+function resolve(from: string, specifier: string): Import {
   if (specifier.startsWith('.')) return { target: normalize(join(dirname(from), specifier)), own: true };
   if (specifier.startsWith('#')) return { target: specifier.slice(1), own: true };
   return { target: specifier, own: false };

@@ -224,8 +224,6 @@ const cases: readonly Case[] = [
         },
         found: ['channels: channels -> users -> channels'],
       },
-        found: ['services/gateway: services/gateway -> services/realtime -> services/gateway'],
-      },
     ],
     allowed: {
       'libs/features/channels/a.ts': `import { x } from '../users/index.ts';`,

@@ -11,6 +11,8 @@
  */
 import { EventStoreConnection } from './connection.ts';
 import type { ConnectionOptions } from './connection.ts';
+import { EventStoreDbConsumerGroups } from './consumer-groups.eventstoredb.ts';
+import type { ConsumerGroups } from './consumer-groups.ts';
 import { EventStoreDbFeed } from './event-feed.eventstoredb.ts';
 import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { EventFeed } from './event-feed.ts';
@@ -18,6 +20,15 @@ import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore } from './event-store.ts';
 
 export { composeCodecs } from './compose-codecs.ts';
+export type {
+  ConsumedItem,
+  ConsumeOptions,
+  ConsumerGroup,
+  ConsumerGroups,
+  ConsumerGroupStatus,
+  Delivery,
+  ParkedEvent,
+} from './consumer-groups.ts';
 export { defineEvents, encodeMetadata, eventMetadataSchema, upcast } from './event-codec.ts';
 export type {
   Check,
@@ -45,6 +56,7 @@ export type EventStoreOptions = ConnectionOptions & EventStoreDbFeedOptions;
 export function connectEventStore(options: EventStoreOptions): {
   readonly store: EventStore;
   readonly feed: EventFeed;
+  readonly groups: ConsumerGroups;
   /** Ends what is running, within about a second. Same as `store.close()`. */
   close(): Promise<void>;
 } {
@@ -52,6 +64,7 @@ export function connectEventStore(options: EventStoreOptions): {
   return {
     store: new EventStoreDbStore(connection),
     feed: new EventStoreDbFeed(connection, options),
+    groups: new EventStoreDbConsumerGroups(connection, options),
     close: () => connection.close(),
   };
 }

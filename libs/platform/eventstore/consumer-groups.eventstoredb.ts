@@ -1,0 +1,292 @@
+import {
+  eventTypeFilter,
+  PARK,
+  PersistentSubscriptionDoesNotExistError,
+  PersistentSubscriptionExistsError,
+  persistentSubscriptionToAllSettingsFromDefaults,
+  PINNED,
+  START,
+} from '@eventstore/db-client';
+import type {
+  PersistentSubscriptionToAll,
+  PersistentSubscriptionToAllInfo,
+  PersistentSubscriptionToAllResolvedEvent,
+  PersistentSubscriptionToAllSettings,
+} from '@eventstore/db-client';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { isMissingStream, readFault } from './client-errors.ts';
+import type { EventStoreConnection } from './connection.ts';
+import type {
+  ConsumedItem,
+  ConsumeOptions,
+  ConsumerGroup,
+  ConsumerGroups,
+  ConsumerGroupStatus,
+  Delivery,
+  ParkedEvent,
+} from './consumer-groups.ts';
+import { pause, within } from './deadline.ts';
+import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
+import { EventPull } from './event-pull.ts';
+import { readLastPosition } from './log-head.ts';
+import { toStoredEvent } from './stored-event.ts';
+
+const CALL_DEADLINE_MS = 3000;
+/** The event store never parks an event by itself: a member decides that, which knows the reason. */
+const NEVER_PARK = 2 ** 31 - 1;
+const MAX_REASON_LENGTH = 1000;
+
+/** {@link ConsumerGroups} on EventStoreDB, with the timers and the backoff of the feed. */
+export class EventStoreDbConsumerGroups implements ConsumerGroups {
+  readonly #connection: EventStoreConnection;
+  readonly #options: EventStoreDbFeedOptions;
+
+  constructor(connection: EventStoreConnection, options: EventStoreDbFeedOptions = {}) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  async *consume(group: ConsumerGroup, options: ConsumeOptions): AsyncGenerator<ConsumedItem, void, undefined> {
+    const { signal } = options;
+    const { first, longest } = this.#options.backOffMs ?? { first: 100, longest: 5000 };
+    let inARow = 0;
+    while (!signal.aborted) {
+      let membership: Membership | undefined;
+      try {
+        await this.#ensure(group);
+        membership = new Membership(this.#connection, group.name, options, this.#options.livenessMs);
+        for await (const item of membership.items()) {
+          inARow = 0;
+          yield item;
+        }
+      } catch (error) {
+        this.#options.onInterruption?.(error, ++inARow);
+        yield { kind: 'left' };
+      } finally {
+        membership?.close();
+      }
+      const ceiling = Math.min(longest, first * 2 ** Math.min(inARow, 16));
+      await pause(ceiling * (0.5 + Math.random() / 2), signal);
+    }
+  }
+
+  async list(prefix: string): Promise<readonly ConsumerGroupStatus[]> {
+    try {
+      const { client } = this.#connection;
+      const infos = await this.#call(client.listPersistentSubscriptionsToAll({ deadline: CALL_DEADLINE_MS })).catch(
+        // A real server says so where there is no group at all.
+        (error: unknown) => {
+          if (error instanceof PersistentSubscriptionDoesNotExistError) return [];
+          throw error;
+        },
+      );
+      const head = await readLastPosition(this.#connection);
+      return infos
+        .filter(({ groupName }) => groupName.startsWith(prefix))
+        .map((info) => statusOf(info, head?.commit ?? 0n))
+        .toSorted((a, b) => a.name.localeCompare(b.name));
+    } catch (error) {
+      throw readFault(error);
+    }
+  }
+
+  async parked(name: string, limit: number): Promise<readonly ParkedEvent[]> {
+    const read = this.#connection.client.readStream(parkedStreamOf(name), {
+      maxCount: limit,
+      resolveLinkTos: true,
+      requiresLeader: true,
+      deadline: CALL_DEADLINE_MS,
+    });
+    const parked: ParkedEvent[] = [];
+    try {
+      for await (const { event, link } of read) {
+        const { added, reason } = toRecord(link?.metadata);
+        parked.push({
+          stream: event?.streamId ?? '(deleted)',
+          revision: Number(event?.revision ?? -1),
+          type: event?.type ?? '(deleted)',
+          parkedAt: String(added ?? link?.created.toISOString() ?? ''),
+          reason: String(reason ?? ''),
+        });
+      }
+    } catch (error) {
+      if (!isMissingStream(error)) throw readFault(error);
+    }
+    return parked;
+  }
+
+  async retryParked(name: string): Promise<void> {
+    const options = { deadline: CALL_DEADLINE_MS };
+    await this.#call(this.#connection.client.replayParkedMessagesToAll(name, options)).catch((error: unknown) => {
+      throw readFault(error);
+    });
+  }
+
+  /** An update drops all members of the group, so there is none without a difference. */
+  async #ensure(group: ConsumerGroup): Promise<void> {
+    const { client } = this.#connection;
+    const options = { deadline: CALL_DEADLINE_MS };
+    const found = await this.#infoOf(group.name);
+    if (found === null) {
+      const startFrom = group.from === 'start' ? START : ((await readLastPosition(this.#connection)) ?? START);
+      const settings = settingsOf(group, startFrom);
+      const filter = eventTypeFilter({ regex: regexOf(group.types) });
+      const created = client.createPersistentSubscriptionToAll(group.name, settings, { ...options, filter });
+      await this.#call(created).catch((error: unknown) => {
+        // Another member was faster.
+        if (!(error instanceof PersistentSubscriptionExistsError)) throw error;
+      });
+      return;
+    }
+    const wanted = settingsOf(group, found.settings.startFrom);
+    if (isSame(wanted, found.settings)) return;
+    await this.#call(client.updatePersistentSubscriptionToAll(group.name, wanted, options));
+  }
+
+  async #infoOf(name: string): Promise<PersistentSubscriptionToAllInfo | null> {
+    try {
+      return await this.#call(
+        this.#connection.client.getPersistentSubscriptionToAllInfo(name, { deadline: CALL_DEADLINE_MS }),
+      );
+    } catch (error) {
+      if (error instanceof PersistentSubscriptionDoesNotExistError) return null;
+      throw error;
+    }
+  }
+
+  /** The client asks the server for its features first, without a deadline. */
+  #call<T>(call: Promise<T>): Promise<T> {
+    return within(CALL_DEADLINE_MS, call, () => storeUnavailable('event store'));
+  }
+}
+
+/** One subscription of the client, from its start to its first failure. */
+class Membership {
+  readonly #connection: EventStoreConnection;
+  readonly #signal: AbortSignal;
+  readonly #livenessMs: number;
+  readonly #subscription: PersistentSubscriptionToAll;
+  readonly #pull: EventPull<PersistentSubscriptionToAllResolvedEvent>;
+  #isConfirmed = false;
+  #isOpen = true;
+
+  constructor(
+    connection: EventStoreConnection,
+    name: string,
+    { bufferSize, signal }: ConsumeOptions,
+    livenessMs = 5000,
+  ) {
+    this.#connection = connection;
+    this.#signal = signal;
+    this.#livenessMs = livenessMs;
+    this.#subscription = connection.client.subscribeToPersistentSubscriptionToAll(
+      name,
+      { bufferSize },
+      { highWaterMark: bufferSize },
+    );
+    this.#pull = new EventPull(this.#subscription, () => this.#subscription.unsubscribe());
+    this.#subscription.on('confirmation', () => {
+      this.#isConfirmed = true;
+      this.#pull.notify();
+    });
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** Errors: whatever ended the subscription. */
+  async *items(): AsyncGenerator<ConsumedItem, void, undefined> {
+    let isTold = false;
+    while (!this.#signal.aborted) {
+      if (this.#isConfirmed && !isTold) {
+        isTold = true;
+        yield { kind: 'joined' };
+      }
+      for (const resolved of this.#pull.take(1)) {
+        const delivery = this.#deliveryOf(resolved);
+        if (delivery) yield { kind: 'delivery', delivery };
+        else this.#answer(this.#subscription.ack(resolved));
+      }
+      if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
+      if (await this.#pull.wait(this.#livenessMs)) continue;
+      // A group without new events and a dead server look the same from here.
+      await readLastPosition(this.#connection, CALL_DEADLINE_MS);
+      if (!this.#isConfirmed) throw storeUnavailable('event store', new Error('the subscription was not confirmed'));
+    }
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#pull.close();
+  }
+
+  readonly #onAbort = (): void => this.#pull.notify();
+
+  /** Null for a link whose target is gone, and for events of the server itself. */
+  #deliveryOf(resolved: PersistentSubscriptionToAllResolvedEvent): Delivery | null {
+    const event = toStoredEvent(resolved);
+    if (!event) return null;
+    const subscription = this.#subscription;
+    return {
+      event,
+      acknowledge: () => this.#answer(subscription.ack(resolved)),
+      park: (reason) => this.#answer(subscription.nack(PARK, reason.slice(0, MAX_REASON_LENGTH), resolved)),
+    };
+  }
+
+  /** An answer that does not arrive leads to another delivery. */
+  #answer(answer: Promise<void>): void {
+    answer.catch((error: unknown) => {
+      if (this.#isOpen) this.#subscription.destroy(error instanceof Error ? error : undefined);
+    });
+  }
+}
+
+function settingsOf(
+  { messageTimeoutMs }: ConsumerGroup,
+  startFrom: PersistentSubscriptionToAllSettings['startFrom'],
+): PersistentSubscriptionToAllSettings {
+  return persistentSubscriptionToAllSettingsFromDefaults({
+    startFrom,
+    messageTimeout: messageTimeoutMs,
+    maxRetryCount: NEVER_PARK,
+    consumerStrategyName: PINNED,
+    checkPointLowerBound: 1,
+    checkPointAfter: 1000,
+    readBatchSize: 100,
+  });
+}
+
+function isSame(wanted: PersistentSubscriptionToAllSettings, found: PersistentSubscriptionToAllSettings): boolean {
+  const { startFrom: _, ...compared } = wanted;
+  return Object.entries(compared).every(([name, value]) => Reflect.get(found, name) === value);
+}
+
+/** Prefixes would let through types that only begin like these. */
+function regexOf(types: readonly string[]): string {
+  return `^(${types.map((type) => type.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})$`;
+}
+
+function statusOf(
+  { groupName, connections, stats }: PersistentSubscriptionToAllInfo,
+  head: bigint,
+): ConsumerGroupStatus {
+  const waiting = stats.readBufferCount + stats.retryBufferCount + Number(stats.liveBufferCount);
+  const isBusy = waiting > 0 || stats.outstandingMessagesCount > 0;
+  const checkpoint = stats.lastCheckpointedEventPosition?.commit ?? 0n;
+  return {
+    name: groupName,
+    members: connections.length,
+    inFlight: stats.totalInFlightMessages,
+    waiting,
+    parked: Number(stats.parkedMessageCount),
+    lag: isBusy ? Number(head - checkpoint) : 0,
+  };
+}
+
+function parkedStreamOf(name: string): string {
+  return `$persistentsubscription-$all::${name}-parked`;
+}
+
+function toRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

@@ -1,0 +1,91 @@
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { DomainEvent, EventMetadata, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import { eventIdOf } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+
+import type { ProcessStreams } from './reactor.ts';
+
+/** A process at one revision of its stream. */
+export interface ProcessTip<State> {
+  readonly state: State;
+  readonly revision: StreamRevision;
+  /** When its first event was stored; null while it has none. */
+  readonly startedAtMs: number | null;
+  readonly lastAt: Timestamp;
+  readonly organizationId: EntityId | null;
+  /** Revision of its newest event of each type. */
+  readonly newest: ReadonlyMap<string, StreamRevision>;
+  /** The commands and steps that have left events in it. */
+  readonly commandIds: ReadonlySet<EntityId>;
+}
+
+/** Reads and appends the stream of one process. Nothing is cached, and nothing comes from a read model. */
+export class ProcessStream<State, E extends DomainEvent> {
+  readonly name: string;
+  readonly #streams: ProcessStreams<State, E>;
+  readonly #store: EventStore;
+
+  constructor(streams: ProcessStreams<State, E>, store: EventStore, id: EntityId) {
+    this.name = `${streams.category}-${id}`;
+    this.#streams = streams;
+    this.#store = store;
+  }
+
+  /** Folds the whole stream: it is short. @throws Fault; CorruptEventError */
+  async load(): Promise<ProcessTip<State>> {
+    const { codec, fold } = this.#streams;
+    const newest = new Map<string, StreamRevision>();
+    const commandIds = new Set<EntityId>();
+    let { initialState: state } = fold;
+    let revision = NO_EVENTS;
+    let startedAtMs: number | null = null;
+    let organizationId: EntityId | null = null;
+    let lastAt = '';
+    for await (const stored of this.#store.readStream(this.name)) {
+      const event = codec.decode(stored);
+      revision = stored.revision;
+      startedAtMs ??= stored.createdMs;
+      newest.set(stored.type, revision);
+      if (event === null) continue;
+      state = fold.evolve(state, event);
+      commandIds.add(event.metadata.commandId);
+      organizationId ??= event.metadata.organizationId;
+      if (event.metadata.at > lastAt) lastAt = event.metadata.at;
+    }
+    return { state, revision, startedAtMs, lastAt, organizationId, newest, commandIds };
+  }
+
+  /**
+   * Appends at exactly the revision of `tip`.
+   *
+   * @param source what the ids of the events are derived from
+   * @returns the events, or null on a conflict
+   * @throws Fault; TypeError for events that do not fit their schema
+   */
+  async append(
+    tip: Pick<ProcessTip<State>, 'revision' | 'lastAt'>,
+    events: readonly E[],
+    { source, ...context }: { readonly source: EntityId } & EventMetadata,
+  ): Promise<readonly StreamEvent<E>[] | null> {
+    const at = context.at < tip.lastAt ? tip.lastAt : context.at;
+    const metadata = encodeMetadata({ ...context, at });
+    const appended = events.map((event, index) => ({
+      ...event,
+      data: this.#streams.codec.encode(event),
+      id: eventIdOf(source, index),
+      revision: streamRevision(tip.revision + 1 + index),
+      metadata,
+    }));
+    const append = () => this.#store.append(this.name, tip.revision, appended);
+    const result = await append().catch((error: unknown) => {
+      // The same ids at the same revision: if the first try was stored, the event store says so.
+      if (error instanceof Fault && error.code === 'outcome_unknown') return append();
+      throw error;
+    });
+    return result.kind === 'appended' ? appended : null;
+  }
+}

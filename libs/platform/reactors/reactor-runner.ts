@@ -1,0 +1,216 @@
+import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
+import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
+
+import { groupNameOf } from './reactor.ts';
+import type { AnyReactor } from './reactor.ts';
+import { concerns, Step } from './step.ts';
+import type { AnyStep, StepContext, StepResult } from './step.ts';
+
+export interface ReactorRunnerOptions extends StepContext {
+  readonly groups: ConsumerGroups;
+  readonly log: LifecycleLog;
+  /** Called for each attempt, with what became of it. */
+  readonly onAttempt?: (outcome: AttemptOutcome) => void;
+}
+
+/** `waiting`: the process is neither ended nor moved on, or a store was away. */
+export type AttemptOutcome = 'handled' | 'given_up' | 'failed' | 'waiting' | 'parked';
+
+export interface ReactorProgress {
+  /** Whether this worker is a member of the consumer group. */
+  readonly isJoined: boolean;
+  /** Events that are being handled. */
+  readonly running: number;
+  /** Events that this worker holds besides: they wait for a free slot, or for their next attempt. */
+  readonly held: number;
+  /** Age of the oldest event that this worker holds; 0 without any. */
+  readonly lagMs: number;
+}
+
+/** An event that this worker has not answered yet. */
+interface Held {
+  /** The newest one, which alone can be answered. */
+  delivery: Delivery;
+  readonly step: AnyStep;
+  state: 'ready' | 'running' | 'waiting';
+  failures: number;
+  pauses: number;
+  lastError: string | null;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** How long a worker that stops waits for steps under way. */
+const STOP_GRACE_MS = 5_000;
+
+/** Runs one reactor in one worker: a member of its consumer group. See `Reactor` for the guarantees. */
+export class ReactorRunner {
+  readonly #reactor: AnyReactor;
+  readonly #options: ReactorRunnerOptions;
+  readonly #held = new Map<string, Held>();
+  readonly #leave = new AbortController();
+  readonly #giveUp = new AbortController();
+  #isJoined = false;
+  #isStopping = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(reactor: AnyReactor, options: ReactorRunnerOptions) {
+    this.#reactor = reactor;
+    this.#options = options;
+  }
+
+  get progress(): ReactorProgress {
+    const held = [...this.#held.values()];
+    const running = held.filter(({ state }) => state === 'running').length;
+    const oldestMs = Math.min(...held.map(({ delivery }) => delivery.event.createdMs));
+    const lagMs = held.length === 0 ? 0 : Math.max(0, Date.now() - oldestMs);
+    return { isJoined: this.#isJoined, running, held: held.length - running, lagMs };
+  }
+
+  /** Consumes until `signal` aborts; then waits a few seconds for steps under way, and leaves the group. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = (): void => void this.#stop();
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    const { limits: { stepTimeoutMs = 60_000, maxHeld = 200 } = {}, on: types, from = 'start' } = this.#reactor;
+    // A step that ends at the last moment is still to be answered.
+    const group = { name: groupNameOf(this.#reactor), types, from, messageTimeoutMs: 2 * stepTimeoutMs };
+    const items = this.#options.groups.consume(group, { bufferSize: maxHeld, signal: this.#leave.signal });
+    for await (const item of items) {
+      this.#isJoined = item.kind !== 'left';
+      if (item.kind === 'left') this.#forget();
+      if (item.kind === 'delivery' && !this.#isStopping) this.#take(item.delivery);
+    }
+    this.#isJoined = false;
+    for (const { timer } of this.#held.values()) clearTimeout(timer);
+    this.#held.clear();
+  }
+
+  /** What is not under way may be with another worker by now; what is under way is still worth its outcome. */
+  #forget(): void {
+    for (const [id, held] of this.#held) {
+      if (held.state === 'running') continue;
+      clearTimeout(held.timer);
+      this.#held.delete(id);
+    }
+  }
+
+  #take(delivery: Delivery): void {
+    const { event } = delivery;
+    const known = this.#held.get(event.id);
+    // Delivered again because it was held for long: it keeps its place and its attempts.
+    if (known !== undefined) {
+      known.delivery = delivery;
+      return;
+    }
+    if (!concerns(this.#reactor, event)) {
+      delivery.acknowledge();
+      return;
+    }
+    const step = this.#stepOf(event);
+    if ('reason' in step) this.#park(delivery, step.reason);
+    else {
+      const held: Held = {
+        delivery,
+        step,
+        state: 'ready',
+        failures: 0,
+        pauses: 0,
+        lastError: null,
+        timer: undefined,
+      };
+      this.#held.set(event.id, held);
+      this.#startReady();
+    }
+  }
+
+  #stepOf(event: StoredEvent): AnyStep | { readonly reason: string } {
+    try {
+      return new Step(this.#reactor, this.#options, event);
+    } catch (error) {
+      return { reason: String(error) };
+    }
+  }
+
+  /** One event of a process at a time: two would only be in each other's way. */
+  #startReady(): void {
+    if (this.#isStopping) return;
+    const { concurrency = 10 } = this.#reactor.limits ?? {};
+    const running = new Set<string>();
+    for (const { state, step } of this.#held.values()) if (state === 'running') running.add(step.processId);
+    for (const held of this.#held.values()) {
+      if (running.size >= concurrency) return;
+      if (held.state !== 'ready' || running.has(held.step.processId)) continue;
+      running.add(held.step.processId);
+      void this.#attempt(held);
+    }
+  }
+
+  async #attempt(held: Held): Promise<void> {
+    held.state = 'running';
+    const { failures, lastError } = held;
+    const result = await held.step.attempt({ failures, lastError, signal: this.#giveUp.signal });
+    this.#settle(held, result);
+    this.#startReady();
+    this.#onIdle?.();
+  }
+
+  #settle(held: Held, result: StepResult): void {
+    const { onAttempt } = this.#options;
+    const { delivery } = held;
+    if (result.kind === 'again') {
+      onAttempt?.(result.isFailure ? 'failed' : 'waiting');
+      this.#wait(held, result);
+      return;
+    }
+    this.#held.delete(delivery.event.id);
+    if (result.kind === 'park') {
+      this.#park(delivery, result.reason);
+      return;
+    }
+    delivery.acknowledge();
+    onAttempt?.(result.isGivenUp ? 'given_up' : 'handled');
+  }
+
+  #wait(held: Held, { error, isFailure, beforeMs }: Extract<StepResult, { kind: 'again' }>): void {
+    const { name, limits: { pauseMs } = {} } = this.#reactor;
+    const { stream, revision } = held.delivery.event;
+    if (isFailure) {
+      held.failures += 1;
+      held.lastError = error instanceof Error ? error.message : String(error);
+    }
+    if (error !== null) {
+      const fields = { err: error, reactor: name, stream, revision, failures: held.failures };
+      this.#options.log.warn(fields, 'a reactor handles an event again');
+    }
+    held.pauses += 1;
+    held.state = 'waiting';
+    const backoff = backoffMs(held.pauses, { firstMs: pauseMs?.first ?? 500, maxMs: pauseMs?.longest ?? 30_000 });
+    const ms = Math.max(0, Math.min(backoff, beforeMs - Date.now()));
+    held.timer = setTimeout(() => {
+      held.state = 'ready';
+      this.#startReady();
+    }, ms);
+  }
+
+  #park(delivery: Delivery, reason: string): void {
+    const { stream, revision } = delivery.event;
+    this.#options.log.error({ reactor: this.#reactor.name, stream, revision, reason }, 'a reactor parked an event');
+    delivery.park(reason);
+    this.#options.onAttempt?.('parked');
+  }
+
+  /** Nothing is begun any more. Once the group is left, the event store hands what is held to other workers. */
+  async #stop(): Promise<void> {
+    this.#isStopping = true;
+    const isIdle = (): boolean => this.progress.running === 0;
+    const over = new AbortController();
+    this.#onIdle = () => {
+      if (isIdle()) over.abort();
+    };
+    this.#onIdle();
+    await pause(STOP_GRACE_MS, over.signal);
+    this.#giveUp.abort(new Error('the worker stops'));
+    this.#leave.abort();
+  }
+}

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+
+import type { Fold } from '#libs/kernel/decider.ts';
+import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventCodec } from '#libs/platform/eventstore/index.ts';
+
+/** The streams of processes, one each: a projection is one. */
+export interface ProcessStreams<State, E extends DomainEvent> {
+  /** `run` for `run-<id>`. */
+  readonly category: string;
+  readonly codec: EventCodec<E>;
+  readonly fold: Fold<State, E>;
+}
+
+/** A process as the handler of one event sees it. */
+export interface Process<State, E extends DomainEvent> {
+  readonly id: EntityId;
+  readonly organizationId: EntityId;
+  /** Folded from the process's own stream, up to the revision that the outcome is appended after. */
+  readonly state: State;
+  /** How often this worker has handled the event, from 1: only failures count. */
+  readonly attempt: number;
+  /** Aborts when the step's time is up, or when the worker stops and does not wait any longer. */
+  readonly signal: AbortSignal;
+  /** The same for every attempt at this effect of this step, in every worker. A UUID. */
+  idempotencyKey(effect?: string): string;
+  /**
+   * Appends an intent before an effect that cannot be repeated safely. Only one attempt can record it: a handler that
+   * finds the intent in `state` must not start the effect, but report that it was started and not finished.
+   *
+   * @returns the state with the intent
+   */
+  recordIntent(...events: readonly E[]): Promise<State>;
+}
+
+/** Why a process is ended by its reactor. */
+export interface GivenUp {
+  readonly reason: 'deadline' | 'attempts';
+  /** Of the last attempt, if there was one in this worker. */
+  readonly lastError: string | null;
+}
+
+export interface ReactorLimits {
+  /** Events handled at the same time by one worker. Default 10. */
+  readonly concurrency?: number;
+  /**
+   * Events that one worker holds, those that wait for their next attempt included. Beyond it, the reactor takes no
+   * further event. Default 200.
+   */
+  readonly maxHeld?: number;
+  /** Longest time that `handle` may take; what it returns later is dropped. Default 60,000. */
+  readonly stepTimeoutMs?: number;
+  /** Attempts at one event in one worker that `handle` may fail before the process is given up. Default 8. */
+  readonly maxAttempts?: number;
+  /** Time from the first event of a process until it is given up. Default 900,000 (15 minutes). */
+  readonly deadlineMs?: number;
+  /** First and longest pause between two attempts; it doubles. Default 500 and 30,000. */
+  readonly pauseMs?: { readonly first: number; readonly longest: number };
+}
+
+/**
+ * Effects that follow from events. A process is a stream: its events record what is intended and what came of it, and
+ * its state is their fold. A reactor is the consumer group that moves processes on.
+ *
+ * Guarantees:
+ * - Every event of `on` is handled at least once, unless its process has ended by then. This holds across restarts of
+ *   workers and of the event store, and does not depend on Redis.
+ * - The outcome of an event is appended at exactly the revision that `handle` saw, and found by its id at every later
+ *   delivery: it is recorded once. A worker that was paused and replaced cannot append.
+ * - A process always ends. An event is acknowledged only when its process has ended or holds a later event of `on`,
+ *   which is responsible for it from then on. Otherwise the event is handled again, with pauses, until it ends or
+ *   reaches a cap; then `giveUp` ends it. After a time without workers, the first worker to start does this.
+ * - Concurrency is bounded, and one worker handles one event of a process at a time.
+ * - Only events trigger effects: a rebuild of read models does not.
+ *
+ * Omissions:
+ * - An effect may run more than once, also at the same time in two workers, when one of them was silent: pass
+ *   `idempotencyKey` to the system that it reaches, or record an intent first.
+ * - Attempts are counted in a worker and start anew in the next one; the deadline is absolute.
+ * - Events of different processes are handled in no particular order.
+ * - Events that cannot be decoded, and processes that `giveUp` does not end, are parked until an operator retries them.
+ */
+export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEvent = E> {
+  /** Lower-case words with dashes; names the consumer group. */
+  readonly name: string;
+  /** Types of the events that it handles, as stored: old versions included. A change makes a new consumer group. */
+  readonly on: readonly Trigger['type'][];
+  /**
+   * Where the log is handled from when the reactor is new or `on` has changed. `start` (default) is right for events
+   * that belong to processes: those that have ended are passed over. `end` is for a new reactor on events that the log
+   * already holds; it may see the last one of them.
+   */
+  readonly from?: 'start' | 'end';
+  readonly process: ProcessStreams<State, E>;
+  /** Decodes the events of `on`. Default: the codec of the process. */
+  readonly triggers?: EventCodec<Trigger>;
+  /** The process that an event belongs to. Default: the one in whose stream it is. */
+  processOf?(event: StreamEvent<Trigger>, stream: string): EntityId;
+  isEnded(state: State): boolean;
+  /**
+   * Does what follows from the event, and returns the events that record it. Without events, an existing process that
+   * has not ended is handled again after a pause; a process that does not exist stays so.
+   *
+   * Errors: any; the event is handled again. A `Fault` (a store is away) is not counted as a failed attempt.
+   */
+  handle(event: StreamEvent<Trigger>, process: Process<State, E>): Promise<readonly E[]> | readonly E[];
+  /** The events that end a process that has reached a cap; `isEnded` must hold after them. */
+  giveUp(state: State, why: GivenUp): readonly E[];
+  readonly limits?: ReactorLimits;
+}
+
+// eslint-disable-next-line typescript/no-explicit-any -- the types are private to each reactor
+export type AnyReactor = Reactor<any, any, any>;
+
+const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
+
+/** Declares a reactor. @throws TypeError for a name or events that it cannot have */
+export function reactor<State, E extends DomainEvent, Trigger extends DomainEvent = E>(
+  declared: Reactor<State, E, Trigger>,
+): Reactor<State, E, Trigger> {
+  const { name, on } = declared;
+  if (!NAME.test(name)) throw new TypeError(`not a name for a reactor: ${name}`);
+  if (on.length === 0) throw new TypeError(`the reactor ${name} handles no events`);
+  const { types } = declared.triggers ?? declared.process.codec;
+  for (const type of on) {
+    if (!types.has(type)) throw new TypeError(`the reactor ${name} has no schema of ${type}`);
+  }
+  return declared;
+}
+
+/** The consumer group of a reactor. The types are part of the name, as those of a group cannot change. */
+export function groupNameOf({ name, on }: Pick<AnyReactor, 'name' | 'on'>): string {
+  const types = createHash('sha256').update(on.toSorted().join(' ')).digest('hex');
+  return `${GROUP_PREFIX}${name}-${types.slice(0, 8)}`;
+}
+
+/** Names of consumer groups of reactors begin with it. */
+export const GROUP_PREFIX = 'reactor-';
+
+/** The reactor's name of a group's name. */
+export function reactorNameOf(groupName: string): string {
+  return groupName.slice(GROUP_PREFIX.length, groupName.lastIndexOf('-'));
+}

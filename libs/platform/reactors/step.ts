@@ -1,0 +1,211 @@
+import { systemClock } from '#libs/kernel/clock.ts';
+import { foldEvents } from '#libs/kernel/decider.ts';
+import type { DomainEvent, EventMetadata, StreamEvent } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
+
+import { ProcessStream } from './process-stream.ts';
+import type { ProcessTip } from './process-stream.ts';
+import type { AnyReactor, GivenUp, Process, Reactor } from './reactor.ts';
+
+/** What became of one attempt at one event. */
+export type StepResult =
+  /** The event can be acknowledged. */
+  | { readonly kind: 'done'; readonly isGivenUp: boolean }
+  /** The event is to be handled again, at the latest at `beforeMs` (Unix): then a cap is reached. */
+  | { readonly kind: 'again'; readonly beforeMs: number; readonly error: unknown; readonly isFailure: boolean }
+  | { readonly kind: 'park'; readonly reason: string };
+
+export interface StepAttempt {
+  /** Attempts that have failed in this worker. */
+  readonly failures: number;
+  readonly lastError: string | null;
+  /** Gives up the attempt. */
+  readonly signal: AbortSignal;
+}
+
+export interface StepContext {
+  readonly store: EventStore;
+  /** Called with the entity after events were appended to it, to bring its read model up to date. Must not throw. */
+  readonly onRecorded?: ((category: string, organizationId: EntityId, id: EntityId) => void) | undefined;
+}
+
+/** The step of any reactor. */
+export type AnyStep = Pick<Step<unknown, DomainEvent, DomainEvent>, 'processId' | 'attempt'>;
+
+/** Whether the event is of a process of the reactor: without `processOf`, types may also occur in other streams. */
+export function concerns({ processOf, process }: AnyReactor, { stream }: StoredEvent): boolean {
+  return processOf !== undefined || stream.startsWith(`${process.category}-`);
+}
+
+/** Namespace of the ids of steps. Part of the storage format: never change it. */
+const STEPS = '5c0f5fd8-6a3b-4f0e-9a55-6a8c3b9f2d71';
+
+/** What one event of a reactor leads to, from the load of its process to the append of the outcome. */
+export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
+  readonly processId: EntityId;
+  readonly #reactor: Reactor<State, E, Trigger>;
+  readonly #context: StepContext;
+  readonly #stored: StoredEvent;
+  readonly #event: StreamEvent<Trigger>;
+  readonly #stream: ProcessStream<State, E>;
+  readonly #id: EntityId;
+
+  /**
+   * @param stored an event that concerns the reactor
+   * @throws CorruptEventError, or what `processOf` throws: the event can never be handled
+   */
+  constructor(reactor: Reactor<State, E, Trigger>, context: StepContext, stored: StoredEvent) {
+    const { process, name } = reactor;
+    const event = (reactor.triggers ?? process.codec).decode(stored) as StreamEvent<Trigger> | null;
+    if (event === null) throw new TypeError(`the reactor ${name} has no schema of ${stored.type}`);
+    this.processId = reactor.processOf?.(event, stored.stream) ?? stored.stream.slice(`${process.category}-`.length);
+    this.#reactor = reactor;
+    this.#context = context;
+    this.#stored = stored;
+    this.#event = event;
+    this.#stream = new ProcessStream(process, context.store, this.processId);
+    this.#id = this.#derivedId(`${stored.stream}@${stored.revision}`);
+  }
+
+  /** Never rejects. */
+  async attempt(attempt: StepAttempt): Promise<StepResult> {
+    const { limits: { stepTimeoutMs = 60_000, maxAttempts = 8, deadlineMs = 900_000 } = {} } = this.#reactor;
+    const again = (beforeMs: number, error: unknown): StepResult => {
+      const isFailure = error !== null && !(error instanceof Fault) && !(error instanceof Superseded);
+      return { kind: 'again', beforeMs, error, isFailure: isFailure && !attempt.signal.aborted };
+    };
+    // 1. Fold the process from its own stream.
+    let tip: ProcessTip<State>;
+    try {
+      tip = await this.#stream.load();
+    } catch (error) {
+      return error instanceof Fault ? again(Infinity, error) : { kind: 'park', reason: String(error) };
+    }
+    const { organizationId } = this.#event.metadata;
+    if (tip.organizationId !== null && tip.organizationId !== organizationId) {
+      return { kind: 'park', reason: `${this.#stream.name} belongs to another organization than the event` };
+    }
+
+    // 2. Nothing is left to do for an event that was handled, nor for a process that has ended.
+    const isRecorded = tip.commandIds.has(this.#id);
+    if (this.#reactor.isEnded(tip.state) || (isRecorded && this.#hasMovedOn(tip))) return DONE;
+
+    // 3. A cap ends the process.
+    const giveUpAtMs = (tip.startedAtMs ?? this.#stored.createdMs) + deadlineMs;
+    const cap = Date.now() >= giveUpAtMs ? 'deadline' : attempt.failures >= maxAttempts ? 'attempts' : null;
+    if (cap !== null) return this.#giveUp(tip, { reason: cap, lastError: attempt.lastError }, again);
+    if (isRecorded) return again(giveUpAtMs, null);
+
+    // 4. Do what follows from the event, and append what came of it at the revision that was seen.
+    try {
+      const ended = await this.#handle(tip, attempt, stepTimeoutMs);
+      if (ended === null) return tip.revision === NO_EVENTS || this.#hasMovedOn(tip) ? DONE : again(giveUpAtMs, null);
+      return this.#reactor.isEnded(ended.state) || this.#hasMovedOn(ended) ? DONE : again(giveUpAtMs, null);
+    } catch (error) {
+      return again(giveUpAtMs, error);
+    }
+  }
+
+  /** @returns the process after the outcome, or null without one */
+  async #handle(tip: ProcessTip<State>, attempt: StepAttempt, limitMs: number): Promise<ProcessTip<State> | null> {
+    const startedAt = performance.now();
+    const signal = AbortSignal.any([attempt.signal, AbortSignal.timeout(limitMs)]);
+    let current = tip;
+    /** Also for a process that was paused, whose timers have not run yet. */
+    const refuseLate = (): void => {
+      signal.throwIfAborted();
+      if (performance.now() - startedAt > limitMs) throw new Error(`the step took longer than ${limitMs} ms`);
+    };
+    const process: Process<State, E> = {
+      id: this.processId,
+      organizationId: this.#event.metadata.organizationId,
+      state: tip.state,
+      attempt: attempt.failures + 1,
+      signal,
+      idempotencyKey: (effect = '') => derivedId(this.#id, `effect ${effect}`),
+      recordIntent: async (...events) => {
+        refuseLate();
+        const commandId = derivedId(this.#id, 'intent');
+        // Ids of this attempt alone: for another one's, the event store would acknowledge an intent that is not ours.
+        const source = derivedId(commandId, newId());
+        const appended = await this.#stream.append(current, events, { source, ...this.#metadata(commandId) });
+        if (appended === null) throw new Superseded();
+        const state = foldEvents(this.#reactor.process.fold, current.state, appended);
+        current = { ...current, state, revision: streamRevision(current.revision + appended.length) };
+        this.#recorded();
+        return state;
+      },
+    };
+    const handled = Promise.resolve().then(() => this.#reactor.handle(this.#event, process));
+    const events = await unlessAborted(handled, signal);
+    if (events.length === 0) return current === tip ? null : this.#stream.load();
+    refuseLate();
+    return this.#record(current, events, this.#id);
+  }
+
+  async #giveUp(
+    tip: ProcessTip<State>,
+    why: GivenUp,
+    again: (beforeMs: number, error: unknown) => StepResult,
+  ): Promise<StepResult> {
+    try {
+      const ended = await this.#record(tip, this.#reactor.giveUp(tip.state, why), this.#derivedId('given up'));
+      if (this.#reactor.isEnded(ended.state)) return { kind: 'done', isGivenUp: true };
+      return { kind: 'park', reason: `${this.#stream.name} was given up (${why.reason}) and has not ended` };
+    } catch (error) {
+      if (error instanceof Fault || error instanceof Superseded) return again(Infinity, error);
+      return { kind: 'park', reason: `${this.#stream.name} cannot be given up (${why.reason}): ${String(error)}` };
+    }
+  }
+
+  /**
+   * Appends what a step came to. Another worker may have recorded the same step, with the same ids, and the event store
+   * acknowledges that as well: what counts is what is read back.
+   */
+  async #record(tip: ProcessTip<State>, events: readonly E[], id: EntityId): Promise<ProcessTip<State>> {
+    if (events.length === 0) return tip;
+    const appended = await this.#stream.append(tip, events, { source: id, ...this.#metadata(id) });
+    if (appended === null) throw new Superseded();
+    this.#recorded();
+    return this.#stream.load();
+  }
+
+  #recorded(): void {
+    this.#context.onRecorded?.(this.#reactor.process.category, this.#event.metadata.organizationId, this.processId);
+  }
+
+  /** Whether the process holds a later event that the reactor handles. */
+  #hasMovedOn({ newest }: ProcessTip<State>): boolean {
+    const own = this.#stored.stream === this.#stream.name ? this.#stored.revision : NO_EVENTS;
+    return this.#reactor.on.some((type) => (newest.get(type) ?? NO_EVENTS) > own);
+  }
+
+  #derivedId(step: string): EntityId {
+    return derivedId(STEPS, `${this.#stream.name} ${this.#reactor.name} ${step}`);
+  }
+
+  #metadata(commandId: EntityId): EventMetadata {
+    const { organizationId, $correlationId, traceparent } = this.#event.metadata;
+    return {
+      at: systemClock.now(),
+      organizationId,
+      actor: { type: 'system', id: `reactor:${this.#reactor.name}` },
+      commandId,
+      $correlationId,
+      $causationId: this.#stored.id,
+      ...(traceparent !== undefined && { traceparent }),
+    };
+  }
+}
+
+const DONE: StepResult = { kind: 'done', isGivenUp: false };
+
+/** The process has got other events since it was folded; not a failure. */
+class Superseded extends Error {
+  override readonly name = 'Superseded';
+}

@@ -1,0 +1,386 @@
+/** What reactors guarantee, in one process on one event store; workers that fail: `test/e2e/reactors.test.ts`. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { derivedId, newId } from '#libs/kernel/ids.ts';
+import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { GROUP_PREFIX, groupNameOf, reactor, ReactorRunner } from '#libs/platform/reactors/index.ts';
+import type { AnyReactor, AttemptOutcome, Process } from '#libs/platform/reactors/index.ts';
+import { Step } from '#libs/platform/reactors/step.ts';
+import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { jobReactor, nextOf, requestJob, type JobEvent, type JobState } from '#test/support/reactors/jobs.ts';
+
+let eventStore: TestEventStore;
+let client: ReturnType<typeof connectEventStore>;
+const running: { stop(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  eventStore = await startTestEventStore();
+  client = connectEventStore({ url: eventStore.url, backOffMs: { first: 10, longest: 50 } });
+});
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((runner) => runner.stop()));
+});
+
+afterAll(async () => {
+  await client?.close();
+  await eventStore?.stop();
+});
+
+/** Each test has a category, and thereby a group, of its own. */
+const newCategory = (): string => `job${newId().replaceAll('-', '')}`;
+
+function start(declared: AnyReactor) {
+  const outcomes: AttemptOutcome[] = [];
+  const abort = new AbortController();
+  const onAttempt = (outcome: AttemptOutcome): void => void outcomes.push(outcome);
+  const runner = new ReactorRunner(declared, { ...client, log: silentLog, onAttempt });
+  const ended = runner.run(abort.signal);
+  const stop = async (): Promise<void> => {
+    abort.abort();
+    await ended;
+  };
+  running.push({ stop });
+  return { runner, outcomes, stop };
+}
+
+async function eventsOf(category: string, id: string): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for await (const event of client.store.readStream(`${category}-${id}`)) events.push(event);
+  return events;
+}
+
+async function typesOf(category: string, id: string): Promise<string[]> {
+  return (await eventsOf(category, id)).map(({ type }) => type);
+}
+
+async function ends(category: string, id: string, ...types: readonly string[]): Promise<void> {
+  await eventually(async () => expect(await typesOf(category, id)).toEqual(['JobRequested.v1', ...types]));
+}
+
+type JobProcess = Process<JobState, JobEvent>;
+const never = (): Promise<never> => new Promise(() => undefined);
+
+describe('a reactor', () => {
+  it('moves a process on from event to event until it ends', async () => {
+    const category = newCategory();
+    const declared = jobReactor({ category });
+    const id = await requestJob(client.store, category, 2);
+    const { outcomes } = start(declared);
+    await ends(category, id, 'JobStepped.v1', 'JobStepped.v1', 'JobDone.v1');
+    await eventually(() => expect(outcomes).toEqual(['handled', 'handled', 'handled']));
+    const [group] = await client.groups.list(groupNameOf(declared));
+    expect(group).toMatchObject({ members: 1, inFlight: 0, waiting: 0, parked: 0, lag: 0 });
+  });
+
+  it('repeats a step that fails, with the same idempotency key, and records it once', async () => {
+    const category = newCategory();
+    const keys = new Set<string>();
+    const handle = (_event: unknown, process: JobProcess) => {
+      keys.add(process.idempotencyKey('charge'));
+      if (process.attempt < 3) throw new Error('not yet');
+      return [nextOf(process, 'worker')];
+    };
+    const { outcomes } = start(jobReactor({ category, handle }));
+    const id = await requestJob(client.store, category, 0);
+    await ends(category, id, 'JobDone.v1');
+    expect(keys.size).toBe(1);
+    await eventually(() => expect(outcomes).toEqual(['failed', 'failed', 'handled']));
+  });
+
+  it('ends a process whose step fails too often, with the last error', async () => {
+    const category = newCategory();
+    const handle = (_event: unknown, { attempt }: JobProcess) => {
+      throw new Error(`attempt ${attempt}`);
+    };
+    const { outcomes } = start(jobReactor({ category, handle, limits: { maxAttempts: 3 } }));
+    const id = await requestJob(client.store, category, 0);
+    await ends(category, id, 'JobFailed.v1');
+    expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ reason: 'attempts', error: 'attempt 3' });
+    await eventually(() => expect(outcomes).toEqual(['failed', 'failed', 'failed', 'given_up']));
+  });
+
+  it('does not count it as a failure when a store is away', async () => {
+    const category = newCategory();
+    let calls = 0;
+    const handle = (_event: unknown, process: JobProcess) => {
+      calls += 1;
+      if (calls < 5) throw storeUnavailable('redis');
+      return [nextOf(process, `attempt ${process.attempt}`)];
+    };
+    start(jobReactor({ category, handle, limits: { maxAttempts: 1 } }));
+    const id = await requestJob(client.store, category, 0);
+    await ends(category, id, 'JobDone.v1');
+    expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'attempt 1' });
+  });
+
+  it('ends a process at its deadline while its handler waits', async () => {
+    const category = newCategory();
+    const { outcomes } = start(jobReactor({ category, handle: () => [], limits: { deadlineMs: 300 } }));
+    const id = await requestJob(client.store, category, 0);
+    await ends(category, id, 'JobFailed.v1');
+    expect((await eventsOf(category, id)).at(-1)?.data).toMatchObject({ reason: 'deadline' });
+    await eventually(() => expect(outcomes.at(-1)).toBe('given_up'));
+    expect(new Set(outcomes)).toEqual(new Set(['waiting', 'given_up']));
+  });
+
+  it('ends a process whose deadline has passed while there was no worker, without handling it', async () => {
+    const category = newCategory();
+    const id = await requestJob(client.store, category, 0);
+    const [{ createdMs } = { createdMs: 0 }] = await eventsOf(category, id);
+    await eventually(() => expect(Date.now()).toBeGreaterThan(createdMs + 50));
+    start(jobReactor({ category, handle: () => expect.unreachable(), limits: { deadlineMs: 50 } }));
+    await ends(category, id, 'JobFailed.v1');
+  });
+
+  it('ends a process at its deadline that has an outcome which leads nowhere', async () => {
+    const category = newCategory();
+    let calls = 0;
+    const handle = (_event: unknown, process: JobProcess) => {
+      calls += 1;
+      return [nextOf(process, 'worker')];
+    };
+    // Its own events are not handled.
+    start(jobReactor({ category, on: ['JobRequested.v1'], handle, limits: { deadlineMs: 300 } }));
+    const id = await requestJob(client.store, category, 1);
+    await ends(category, id, 'JobStepped.v1', 'JobFailed.v1');
+    expect(calls).toBe(1);
+  });
+
+  it('drops what a step returns after its time is up', async () => {
+    const category = newCategory();
+    const late = Promise.withResolvers<void>();
+    const handle = async (_event: unknown, process: JobProcess) => {
+      const next = nextOf(process, `attempt ${process.attempt}`);
+      if (process.attempt === 1) await late.promise;
+      return [next];
+    };
+    const { outcomes } = start(jobReactor({ category, handle, limits: { stepTimeoutMs: 100 } }));
+    const id = await requestJob(client.store, category, 0);
+    await ends(category, id, 'JobDone.v1');
+    late.resolve();
+    await eventually(() => expect(outcomes).toEqual(['failed', 'handled']));
+    expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'attempt 2' });
+  });
+
+  it('starts processes for events of other streams, and none where nothing is to be done', async () => {
+    const [category, requests] = [newCategory(), newCategory()];
+    const { process, isEnded, giveUp } = jobReactor({ category });
+    const { outcomes } = start(
+      reactor<JobState, JobEvent>({
+        name: category,
+        on: ['JobRequested.v1'],
+        process,
+        isEnded,
+        giveUp,
+        processOf: (event, stream) => derivedId(event.id, stream),
+        handle: (event, { state }) => {
+          expect(state.outcome).toBeNull();
+          if (event.type !== 'JobRequested.v1' || event.data.steps === 0) return [];
+          return [{ type: 'JobDone.v1', data: { worker: 'other' } }];
+        },
+      }),
+    );
+    const [wanted, ignored] = [
+      await requestJob(client.store, requests, 1),
+      await requestJob(client.store, requests, 0),
+    ];
+    const processOf = async (id: string): Promise<string> => {
+      const [request] = await eventsOf(requests, id);
+      return derivedId(request?.id ?? '', `${requests}-${id}`);
+    };
+    await eventually(async () => expect(await typesOf(category, await processOf(wanted))).toEqual(['JobDone.v1']));
+    await eventually(async () => {
+      const own = (await client.groups.list(`${GROUP_PREFIX}${category}-`))[0];
+      expect(own).toMatchObject({ inFlight: 0, waiting: 0 });
+      expect(outcomes.length).toBeGreaterThanOrEqual(2);
+    });
+    expect(await typesOf(category, await processOf(ignored))).toEqual([]);
+  });
+
+  it('handles a bounded number of events at once, and one of a process', async () => {
+    const category = newCategory();
+    let [active, most] = [0, 0];
+    const processes = new Set<string>();
+    const handle = async (_event: unknown, process: JobProcess) => {
+      expect(processes.has(process.id)).toBe(false);
+      processes.add(process.id);
+      most = Math.max(most, ++active);
+      await new Promise((resolve) => setImmediate(resolve));
+      active -= 1;
+      processes.delete(process.id);
+      return [nextOf(process, 'worker')];
+    };
+    const ids = await Promise.all(Array.from({ length: 12 }, () => requestJob(client.store, category, 2)));
+    start(jobReactor({ category, handle, limits: { concurrency: 3 } }));
+    for (const id of ids) await ends(category, id, 'JobStepped.v1', 'JobStepped.v1', 'JobDone.v1');
+    expect(most).toBe(3);
+  });
+
+  it('hands what it has not finished to another worker when it stops', async () => {
+    const category = newCategory();
+    const begun = Promise.withResolvers<void>();
+    const handle = () => {
+      begun.resolve();
+      throw new Error('always');
+    };
+    const limits = { pauseMs: { first: 60_000, longest: 60_000 } };
+    const first = start(jobReactor({ category, handle, limits }));
+    const id = await requestJob(client.store, category, 0);
+    await begun.promise;
+    await eventually(() => expect(first.runner.progress).toMatchObject({ isJoined: true, running: 0, held: 1 }));
+    await first.stop();
+    start(jobReactor({ category, worker: 'second', limits }));
+    await ends(category, id, 'JobDone.v1');
+    expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'second' });
+  });
+
+  it('goes on after a restart of the event store, with what was under way', async () => {
+    const category = newCategory();
+    const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let calls = 0;
+    const handle = async (_event: unknown, process: JobProcess) => {
+      calls += 1;
+      begun.resolve();
+      await go.promise;
+      return [nextOf(process, 'worker')];
+    };
+    const { runner } = start(jobReactor({ category, handle }));
+    const id = await requestJob(client.store, category, 0);
+    await begun.promise;
+    await eventStore.restart();
+    await eventually(() => expect(runner.progress.isJoined).toBe(true));
+    go.resolve();
+    await ends(category, id, 'JobDone.v1');
+    await eventually(() => expect(runner.progress).toMatchObject({ running: 0, held: 0, lagMs: 0 }));
+    expect(calls).toBe(1);
+  });
+});
+
+describe('two workers on the same event', () => {
+  async function requested(category: string): Promise<StoredEvent> {
+    const [event] = await eventsOf(category, await requestJob(client.store, category, 0));
+    if (event === undefined) throw new Error('not stored');
+    return event;
+  }
+  const attempt = { failures: 0, lastError: null, signal: new AbortController().signal };
+
+  it('record its outcome once', async () => {
+    const category = newCategory();
+    const event = await requested(category);
+    const gate = Promise.withResolvers<void>();
+    let waiting = 0;
+    const worker = (name: string) =>
+      new Step(
+        jobReactor({
+          category,
+          handle: async () => {
+            if (++waiting === 2) gate.resolve();
+            await gate.promise;
+            return [{ type: 'JobDone.v1', data: { worker: name } }];
+          },
+        }),
+        client,
+        event,
+      );
+    const results = await Promise.all([worker('one').attempt(attempt), worker('other').attempt(attempt)]);
+    expect(results.map(({ kind }) => kind)).toEqual(['done', 'done']);
+    expect(await typesOf(category, event.stream.slice(category.length + 1))).toEqual(['JobRequested.v1', 'JobDone.v1']);
+  });
+
+  it('start an effect once that one of them has announced', async () => {
+    const category = newCategory();
+    const event = await requested(category);
+    const gate = Promise.withResolvers<void>();
+    let [waiting, effects] = [0, 0];
+    const worker = (name: string) =>
+      new Step(
+        jobReactor({
+          category,
+          handle: async (_event, { state, recordIntent }) => {
+            if (state.isChargeStarted) return [{ type: 'JobFailed.v1', data: { reason: 'interrupted', error: null } }];
+            if (++waiting === 2) gate.resolve();
+            await gate.promise;
+            await recordIntent({ type: 'JobChargeStarted.v1', data: { worker: name } });
+            effects += 1;
+            return never();
+          },
+          limits: { stepTimeoutMs: 1_000 },
+        }),
+        client,
+        event,
+      );
+    const results = await Promise.all([worker('one').attempt(attempt), worker('other').attempt(attempt)]);
+    expect(results).toMatchObject([{ kind: 'again' }, { kind: 'again' }]);
+    expect(effects).toBe(1);
+    // At the next attempt it is reported, and not repeated.
+    expect(await worker('next').attempt(attempt)).toEqual({ kind: 'done', isGivenUp: false });
+    expect(effects).toBe(1);
+    const types = await typesOf(category, event.stream.slice(category.length + 1));
+    expect(types).toEqual(['JobRequested.v1', 'JobChargeStarted.v1', 'JobFailed.v1']);
+  });
+});
+
+describe('events that cannot be handled', () => {
+  it('are parked with the reason, and handled when they are retried', async () => {
+    const category = newCategory();
+    const declared = jobReactor({ category });
+    const broken = { ...declared, giveUp: () => [], limits: { maxAttempts: 0 } };
+    const first = start(broken);
+    const id = await requestJob(client.store, category, 0);
+    const group = groupNameOf(declared);
+    await eventually(async () => {
+      const reason = expect.stringContaining(`${category}-${id} was given up (attempts) and has not ended`) as unknown;
+      const parked = { stream: `${category}-${id}`, revision: 0, type: 'JobRequested.v1', reason };
+      expect(await client.groups.parked(group, 10)).toMatchObject([parked]);
+    });
+    expect(first.outcomes).toEqual(['parked']);
+    await first.stop();
+    start(declared);
+    await client.groups.retryParked(group);
+    await ends(category, id, 'JobDone.v1');
+    await eventually(async () => expect(await client.groups.parked(group, 10)).toEqual([]));
+  });
+
+  it('are parked when their schema does not fit', async () => {
+    const category = newCategory();
+    const declared = jobReactor({ category });
+    const { outcomes } = start(declared);
+    await requestJob(client.store, category, 'many' as unknown as number);
+    await eventually(() => expect(outcomes).toEqual(['parked']));
+    await eventually(async () => {
+      const [parked] = await client.groups.parked(groupNameOf(declared), 10);
+      expect(parked?.reason).toContain('steps: Invalid input');
+    });
+  });
+});
+
+describe('a consumer group of a reactor', () => {
+  it('is updated when the limits change, and replaced when the types do', async () => {
+    const category = newCategory();
+    const [short, long] = [100, 200].map((stepTimeoutMs) => jobReactor({ category, limits: { stepTimeoutMs } }));
+    const other = jobReactor({ category, on: ['JobRequested.v1'] });
+    for (const declared of [short, long, other]) {
+      if (declared === undefined) continue;
+      const { runner, stop } = start(declared);
+      await eventually(() => expect(runner.progress.isJoined).toBe(true));
+      await stop();
+    }
+    const names = (await client.groups.list(`${GROUP_PREFIX}${category}-`)).map(({ name }) => name);
+    expect(names).toEqual([groupNameOf(other), groupNameOf(jobReactor({ category }))].toSorted());
+  });
+
+  it('that begins at the end of the log handles only what comes then', async () => {
+    const category = newCategory();
+    const old = await requestJob(client.store, category, 0);
+    // The last event of the log may be handled.
+    await requestJob(client.store, newCategory(), 0);
+    const { runner } = start({ ...jobReactor({ category }), from: 'end' });
+    await eventually(() => expect(runner.progress.isJoined).toBe(true));
+    await ends(category, await requestJob(client.store, category, 0), 'JobDone.v1');
+    expect(await typesOf(category, old)).toEqual(['JobRequested.v1']);
+  });
+});

@@ -1,0 +1,88 @@
+/** A process of several steps, as tests of reactors use it: requested, stepped N times, done or failed. */
+import { z } from 'zod';
+import type { Fold } from '#libs/kernel/decider.ts';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf, EventStore } from '#libs/platform/eventstore/index.ts';
+import { reactor } from '#libs/platform/reactors/index.ts';
+import type { Process, Reactor } from '#libs/platform/reactors/index.ts';
+
+const schemas = {
+  'JobRequested.v1': z.object({ steps: z.number() }),
+  'JobStepped.v1': z.object({ step: z.number(), worker: z.string(), effect: z.string() }),
+  'JobChargeStarted.v1': z.object({ worker: z.string() }),
+  'JobDone.v1': z.object({ worker: z.string() }),
+  'JobFailed.v1': z.object({ reason: z.string(), error: z.string().nullable() }),
+};
+
+export const jobEvents = defineEvents(schemas);
+export type JobEvent = EventOf<typeof jobEvents>;
+
+export interface JobState {
+  readonly steps: number;
+  readonly stepped: number;
+  readonly isChargeStarted: boolean;
+  readonly outcome: 'done' | 'failed' | null;
+}
+
+const fold: Fold<JobState, JobEvent> = {
+  initialState: { steps: 0, stepped: 0, isChargeStarted: false, outcome: null },
+  evolve(state, event) {
+    switch (event.type) {
+      case 'JobRequested.v1':
+        return { ...state, steps: event.data.steps };
+      case 'JobStepped.v1':
+        return { ...state, stepped: state.stepped + 1 };
+      case 'JobChargeStarted.v1':
+        return { ...state, isChargeStarted: true };
+      case 'JobDone.v1':
+        return { ...state, outcome: 'done' };
+      case 'JobFailed.v1':
+        return { ...state, outcome: 'failed' };
+    }
+  },
+};
+
+type JobReactor = Reactor<JobState, JobEvent>;
+
+/** Each event of a job leads to its next step, and the last one to its end, unless `options` say otherwise. */
+export function jobReactor(
+  options: { readonly category: string; readonly worker?: string } & Partial<
+    Pick<JobReactor, 'handle' | 'limits' | 'on'>
+  >,
+): JobReactor {
+  const { category, worker = 'worker', limits = {} } = options;
+  return reactor<JobState, JobEvent>({
+    name: category,
+    on: options.on ?? ['JobRequested.v1', 'JobStepped.v1'],
+    process: { category, codec: jobEvents, fold },
+    isEnded: ({ outcome }) => outcome !== null,
+    handle: options.handle ?? ((_event, process) => [nextOf(process, worker)]),
+    giveUp: (_state, { reason, lastError }) => [{ type: 'JobFailed.v1', data: { reason, error: lastError } }],
+    limits: { pauseMs: { first: 10, longest: 100 }, ...limits },
+  });
+}
+
+export function nextOf({ state, idempotencyKey }: Process<JobState, JobEvent>, worker: string): JobEvent {
+  if (state.stepped >= state.steps) return { type: 'JobDone.v1', data: { worker } };
+  return { type: 'JobStepped.v1', data: { step: state.stepped, worker, effect: idempotencyKey() } };
+}
+
+/** Appends the request of a job. @returns its id */
+export async function requestJob(store: EventStore, category: string, steps: number, id = newId()): Promise<string> {
+  const commandId = newId();
+  const at = new Date().toISOString();
+  const metadata = {
+    at,
+    organizationId: '0199c000-0000-7000-8000-000000000001',
+    actor: { type: 'system', id: 'test' },
+    commandId,
+    $correlationId: commandId,
+    $causationId: commandId,
+  } as const;
+  const event = { id: newId(), type: 'JobRequested.v1', data: { steps }, metadata };
+  const result = await store.append(`${category}-${id}`, NO_EVENTS, [event]);
+  if (result.kind !== 'appended') throw new Error(`the job ${id} exists`);
+  return id;
+}

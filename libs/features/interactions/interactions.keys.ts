@@ -15,10 +15,6 @@ export interface InteractionKeys {
   readonly children: string;
   /** Sorted set: revision (12 digits) of each event that changed an interaction, by the interaction's sequence. */
   readonly changes: string;
-  /** String: when each interaction was created, by sequence; see interactions.times.ts. */
-  readonly times: string;
-  /** Sorted set: the earliest and the latest of these times in each stretch of sequences. */
-  readonly stretches: string;
   /** Sorted set: sequence by sequence, of those interactions that have a facet. */
   index(facet: InteractionFacet): string;
 }
@@ -39,8 +35,6 @@ export function interactionKeysOf(channel: EntityKeys): InteractionKeys {
     spans: `${prefix}spans`,
     children: `${prefix}children`,
     changes: `${prefix}changes`,
-    times: `${prefix}times`,
-    stretches: `${prefix}times:stretches`,
     index: (facet) => `${prefix}sequences:${facet}`,
   };
 }

@@ -11,7 +11,6 @@ import type { InteractionEvent } from './interaction.events.ts';
 import { interactionId } from './interaction.id.ts';
 import { draftKeys, interactionKeysOf } from './interactions.keys.ts';
 import type { InteractionFacet, InteractionKeys } from './interactions.keys.ts';
-import { timeWrites } from './interactions.times.ts';
 
 /** The part of a channel's projection that is about its interactions. */
 export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
@@ -23,7 +22,6 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
     const owner = { organizationId, channelId: id };
     const drafts = draftKeys(organizationId, id);
     const touched = new Map<ChannelSequence, Interaction>();
-    const postedHere: Interaction[] = [];
     const begunHere = new Set<ChannelSequence>();
     /** Of those that are still as they were posted. */
     const posts = new Map<ChannelSequence, StreamEvent<PostedEvent>>();
@@ -33,7 +31,6 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
         const interaction = posted(event);
         touched.set(interaction.sequence, interaction);
         posts.set(interaction.sequence, event);
-        postedHere.push(interaction);
         if (!interaction.complete) begunHere.add(interaction.sequence);
         operations.push(...placed(interaction, keys));
       } else {
@@ -46,7 +43,6 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
         operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
       }
     }
-    operations.push(...timeWrites(postedHere, keys));
     for (const interaction of touched.values()) {
       const { sequence } = interaction;
       const post = posts.get(sequence);

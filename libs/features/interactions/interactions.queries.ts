@@ -8,9 +8,9 @@ import { InteractionDocuments } from './interactions.documents.ts';
 import type { Reading } from './interactions.documents.ts';
 import { PastInteractions } from './interactions.history.ts';
 import { interactionKeys } from './interactions.keys.ts';
-import { FilteredInteractions, timesOf } from './interactions.list.ts';
+import { FilteredInteractions } from './interactions.list.ts';
 import type { InteractionFilter, InteractionPlaceInList } from './interactions.list.ts';
-import { isWithin } from './interactions.times.ts';
+import { isWithin, sequencesCreated } from './interactions.times.ts';
 import { descendants, updatesBelow, withNested } from './interactions.tree.ts';
 import type { InteractionTreeIndex } from './interactions.tree-index.ts';
 import { PresentInteractions } from './interactions.view.ts';
@@ -164,7 +164,9 @@ export class InteractionQueries {
   async #page(reading: Reading, filter: InteractionFilter, page: InteractionPlaceInList): Promise<InteractionPage> {
     const { organizationId, channelId, view } = reading;
     const keys = interactionKeys(organizationId, channelId);
-    const fitting = new FilteredInteractions(this.#collections, keys, filter, view);
+    const sources = { collections: this.#collections, history: this.#history };
+    const created = await sequencesCreated(sources, { category: CHANNEL, organizationId, id: channelId }, filter);
+    const fitting = new FilteredInteractions(this.#collections, keys, filter, view, created);
     const [total, found] = await Promise.all([fitting.count(), fitting.page(page)]);
     const sequences = found.slice(0, page.size);
     const documents = await this.#documents.of(reading, sequences);
@@ -184,10 +186,9 @@ export class InteractionQueries {
     const { includeToolCallUpdates, beforeSequence, contentRole, turnId } = filter;
     if (!includeToolCallUpdates || beforeSequence !== undefined) return [];
     if (contentRole !== undefined && contentRole !== 'tool_call_update') return [];
-    const times = timesOf(filter) ?? {};
     const updates = await this.#updates.ofChannel(organizationId, channelId);
     return updates
-      .filter((one) => (turnId === undefined || one.turnId === turnId) && isWithin(one.createdMs, times))
+      .filter((one) => (turnId === undefined || one.turnId === turnId) && isWithin(one.createdMs, filter))
       .map(({ document }) => document);
   }
 }

@@ -1,163 +1,68 @@
 /*
- * Finds interactions by when they were created, in the order of their sequences. The two orders differ where the
- * clocks of gateways do, so a time is no sequence. What is stored: the time of each interaction, side by side in
- * one string, and the earliest and the latest time of whole stretches of sequences. A stretch that lies within the
- * times that are asked for, or outside of them, is not looked into; the few that do both are, down to the single
- * interaction. So it costs a few reads where clocks agree, however old the channel, and more with each stretch in
- * which they do not.
+ * Times as ranges of sequences. Times in a channel never go back, so the interactions created within a span of time
+ * have consecutive sequences: the block index of the channel's history finds the 100 revisions in which a time falls,
+ * and the stored interactions of these tell the sequence.
  */
-import type { CollectionReader, WriteOperation } from '#libs/platform/readmodel/index.ts';
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import { BLOCK } from '#libs/platform/readmodel/index.ts';
+import type { CollectionReader, HistoricEntity, HistoryReader } from '#libs/platform/readmodel/index.ts';
 
-import type { Interaction } from './interaction.decider.ts';
-import type { InteractionKeys } from './interactions.keys.ts';
+import { interactionKeys } from './interactions.keys.ts';
 import type { SequenceBounds } from './interactions.view.ts';
+import { createdMsOf } from './stored-interaction.ts';
 
-/** Exclusive bounds, in Unix milliseconds. */
-export interface TimeBounds {
-  readonly after?: number | undefined;
-  readonly before?: number | undefined;
+/** When interactions were created; exclusive bounds. */
+export interface CreatedBounds {
+  readonly createdAfter?: Timestamp | undefined;
+  readonly createdBefore?: Timestamp | undefined;
 }
 
-/** Of one interaction: Unix milliseconds, big-endian; 0 where the sequence is not that of an interaction. */
-const BYTES = 6;
-/** Sequences in a stretch: a few of the long ones say where to look at the short ones. */
-const STRETCHES = [16_384, 128] as const;
-
-const earliest = (length: number, first: number): string => `${length} ${first} earliest`;
-/** Scored by the negative time: of all members of the set, the lowest score is kept. */
-const latest = (length: number, first: number): string => `${length} ${first} latest`;
-
-/** What is written of the interactions that one run of events has posted. */
-export function timeWrites(posted: readonly Interaction[], keys: InteractionKeys): WriteOperation[] {
-  if (posted.length === 0) return [];
-  const sequences = posted.map(({ sequence }) => sequence);
-  const [first, last] = [Math.min(...sequences), Math.max(...sequences)];
-  // A run has all events from its first to its last: what is not posted in between is not an interaction.
-  const times = Buffer.alloc((last - first + 1) * BYTES);
-  const scores = new Map<string, number>();
-  const lower = (member: string, score: number) => {
-    scores.set(member, Math.min(score, scores.get(member) ?? Infinity));
-  };
-  for (const { sequence, createdAt } of posted) {
-    // Even a clock that is decades off must not make an event that cannot be stored.
-    const time = Math.max(1, Date.parse(createdAt));
-    times.writeUIntBE(time, (sequence - first) * BYTES, BYTES);
-    for (const length of STRETCHES) {
-      const begin = sequence - (sequence % length);
-      lower(earliest(length, begin), time);
-      lower(latest(length, begin), -time);
-    }
-  }
-  // Not absolute, but the same however often and in whichever order: events of the log do not go away.
-  const args = ['LT', ...[...scores].flatMap(([member, score]) => [score, member])];
-  return [
-    { command: 'SETRANGE', key: keys.times, args: [first * BYTES, times] },
-    { command: 'ZADD', key: keys.stretches, args },
-  ];
-}
-
-/** A part of the channel, from one sequence to another, both inclusive. */
-interface Stretch {
-  readonly from: number;
-  readonly to: number;
-  /** Whether its interactions were created within the times; `open` if some were, or that is not known yet. */
-  readonly created: 'within' | 'outside' | 'open' | 'nothing there';
+/** Where the times of a channel's interactions are read. */
+export interface TimeSources {
+  readonly collections: CollectionReader;
+  readonly history: HistoryReader;
 }
 
 /**
- * The ranges of sequences in which every interaction was created within `times`, and outside of which none was,
- * in ascending order.
+ * The sequences of the interactions that were created within the bounds. For logs of earlier versions whose times go
+ * back, see docs/decisions/0043-times-in-a-stream-never-go-back.md.
  *
  * @throws `Fault` `store_unavailable`
  */
-export async function rangesCreated(
-  collections: CollectionReader,
-  keys: InteractionKeys,
-  times: TimeBounds,
-  bounds: SequenceBounds,
-): Promise<SequenceBounds[]> {
-  const newest = (await collections.byteLength(keys.times)) / BYTES - 1;
-  const from = (bounds.after ?? 0) + 1;
-  const to = Math.min((bounds.before ?? Infinity) - 1, newest);
-  let stretches: Stretch[] = from > to ? [] : [{ from, to, created: 'open' }];
-  for (const length of STRETCHES) stretches = await judged(collections, keys, times, cut(stretches, length), length);
-  const single = await Promise.all(
-    stretches.map((one) => (one.created === 'open' ? lookInto(collections, keys, times, one) : [one])),
-  );
-  return joined(single.flat());
+export async function sequencesCreated(
+  sources: TimeSources,
+  channel: HistoricEntity,
+  { createdAfter, createdBefore }: CreatedBounds,
+): Promise<SequenceBounds> {
+  const [after, before] = await Promise.all([
+    createdAfter === undefined ? undefined : createdBy(sources, channel, Date.parse(createdAfter)),
+    createdBefore === undefined ? undefined : createdBy(sources, channel, Date.parse(createdBefore) - 1),
+  ]);
+  return { after: after && after.next - 1, before: before && before.last + 1 };
 }
 
-/** Those that are not judged yet, cut where stretches of a length begin. */
-function cut(stretches: readonly Stretch[], length: number): Stretch[] {
-  return stretches.flatMap((stretch) => {
-    if (stretch.created !== 'open') return [stretch];
-    const pieces: Stretch[] = [];
-    for (let from = stretch.from; from <= stretch.to;) {
-      const to = Math.min(stretch.to, from - (from % length) + length - 1);
-      pieces.push({ from, to, created: 'open' });
-      from = to + 1;
-    }
-    return pieces;
-  });
+export function isWithin(timeMs: number, { createdAfter, createdBefore }: CreatedBounds): boolean {
+  if (createdAfter !== undefined && timeMs <= Date.parse(createdAfter)) return false;
+  return createdBefore === undefined || timeMs < Date.parse(createdBefore);
 }
 
-async function judged(
-  collections: CollectionReader,
-  keys: InteractionKeys,
-  times: TimeBounds,
-  stretches: readonly Stretch[],
-  length: number,
-): Promise<Stretch[]> {
-  const open = stretches.filter(({ created }) => created === 'open');
-  const members = open.flatMap(({ from }) => {
-    const begin = from - (from % length);
-    return [earliest(length, begin), latest(length, begin)];
-  });
-  const scores = (await collections.scores(keys.stretches, members)).values();
-  return stretches.map((stretch) => {
-    if (stretch.created !== 'open') return stretch;
-    const [low, high] = [scores.next().value ?? null, scores.next().value ?? null];
-    if (low === null || high === null) return { ...stretch, created: 'nothing there' };
-    if (isWithin(low, times) && isWithin(-high, times)) return { ...stretch, created: 'within' };
-    const isOutside = low >= (times.before ?? Infinity) || -high <= (times.after ?? -Infinity);
-    return isOutside ? { ...stretch, created: 'outside' } : stretch;
-  });
-}
-
-async function lookInto(
-  collections: CollectionReader,
-  keys: InteractionKeys,
-  times: TimeBounds,
-  { from, to }: Stretch,
-): Promise<Stretch[]> {
-  const stored = await collections.bytes(keys.times, from * BYTES, (to + 1) * BYTES - 1);
-  const found: Stretch[] = [];
-  for (let at = 0; at + BYTES <= stored.length; at += BYTES) {
-    const time = stored.readUIntBE(at, BYTES);
-    const sequence = from + at / BYTES;
-    const created = time === 0 ? 'nothing there' : isWithin(time, times) ? 'within' : 'outside';
-    found.push({ from: sequence, to: sequence, created });
-  }
-  return found;
-}
-
-export function isWithin(time: number, { after, before }: TimeBounds): boolean {
-  return time > (after ?? -Infinity) && time < (before ?? Infinity);
-}
-
-/** What lies within, as ranges that go on across stretches where nothing is. */
-function joined(stretches: readonly Stretch[]): SequenceBounds[] {
-  const ranges: { after: number; before: number }[] = [];
-  let isInRange = false;
-  for (const { from, to, created } of stretches) {
-    if (created === 'nothing there') continue;
-    const last = ranges.at(-1);
-    if (created !== 'within') isInRange = false;
-    else if (isInRange && last !== undefined) last.before = to + 1;
-    else {
-      ranges.push({ after: from - 1, before: to + 1 });
-      isInRange = true;
-    }
-  }
-  return ranges;
+/**
+ * `last`: no interaction up to this sequence was created later. `next`: none from this sequence on was created by then.
+ * What is posted meanwhile lies between the two.
+ */
+async function createdBy(
+  { collections, history }: TimeSources,
+  channel: HistoricEntity,
+  timeMs: number,
+): Promise<{ readonly last: number; readonly next: number }> {
+  const first = await history.blockBegunBy(channel, timeMs);
+  if (first === null) return { last: 0, next: 1 };
+  const { index, documents } = interactionKeys(channel.organizationId, channel.id);
+  const next = first + BLOCK + 1;
+  const inBlock = { after: Number(first), before: next, order: 'asc', offset: 0, limit: BLOCK } as const;
+  const sequences = await collections.numbers(index('all'), inBlock);
+  const stored = await collections.fields(documents, sequences);
+  const later = stored.findIndex((document) => document !== null && createdMsOf(document) > timeMs);
+  const found = sequences[later];
+  return found === undefined ? { last: sequences.at(-1) ?? first, next } : { last: found - 1, next: found };
 }

@@ -9,6 +9,8 @@ const COMPLETE = '"complete":';
 const SPAN_ID = '"span_id":';
 const PARENT = ',"parent_span_id":';
 const LETTER_T = 0x74;
+const CREATED_AT = '"created_at":"';
+const TIMESTAMP_LENGTH = '2026-01-31T12:00:00.000Z'.length;
 
 /** @param document as it is stored, or with what was added to it */
 export function isComplete(document: Buffer): boolean {
@@ -19,6 +21,12 @@ export function isComplete(document: Buffer): boolean {
 export function spanIdOf(document: Buffer): string {
   const start = placeBehind(document, SPAN_ID);
   return String(JSON.parse(document.toString('utf8', start, document.indexOf(PARENT, start))));
+}
+
+/** Unix milliseconds. Only the id comes before `created_at`, so the first one found is the interaction's own. */
+export function createdMsOf(document: Buffer): number {
+  const start = document.indexOf(CREATED_AT) + CREATED_AT.length;
+  return Date.parse(document.toString('latin1', start, start + TIMESTAMP_LENGTH));
 }
 
 function placeBehind(document: Buffer, name: string): number {

@@ -13,6 +13,7 @@ import type { CommandContext } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
 import { EntityLoader } from './entity-loader.ts';
 import type { Tip } from './entity-loader.ts';
+import { StoreClock } from './event-times.ts';
 import { Lookups } from './lookups.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { CommandResult, Decide, Decided, Waiting } from './decide-batch.ts';
@@ -32,6 +33,8 @@ export interface CommandHandlerOptions {
   readonly maxWaiting?: number;
   /** Told when the read model could not be written; the command has succeeded all the same. */
   readonly onApplyFailure?: (error: unknown) => void;
+  /** Called about once a minute while this process's clock is too far ahead of the event store's; see `StoreClock`. */
+  readonly onClockAhead?: (aheadMs: number) => void;
 }
 
 const MAX_BATCH = 200;
@@ -68,12 +71,14 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #loader: EntityLoader<State, E>;
   readonly #cache: LRUCache<string, Cached<State>>;
   readonly #queue: CommandQueue<Waiting<State, E>>;
+  readonly #clock: StoreClock;
 
   constructor(projection: Projection<State, E>, stores: CommandStores, options: CommandHandlerOptions = {}) {
     this.#projection = projection;
     this.#stores = stores;
     this.#onApplyFailure = options.onApplyFailure ?? (() => undefined);
     this.#loader = new EntityLoader(projection, stores, this.#onApplyFailure);
+    this.#clock = new StoreClock(stores.store, options.onClockAhead ?? (() => undefined));
     this.#cache = new LRUCache({
       max: options.cachedEntities ?? 5_000,
       maxSize: MAX_CACHED_COMMANDS,
@@ -133,7 +138,7 @@ export class CommandHandler<State, E extends DomainEvent> {
 
       // 3. Decide, each command on the state that the one before it leaves.
       const now = repeated < 0 ? batch : batch.slice(0, repeated);
-      const decided = decideBatch(this.#projection, current, now, await this.#lookUp(current, now));
+      const decided = this.#decide(current, now, await this.#lookUp(current, now));
 
       // 4. Nothing to append is an answer only at the true end of the stream.
       if (decided.events.length === 0 && !atEnd) {
@@ -180,7 +185,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       const current = await this.#loader.load(id, organizationId);
       if (!isRepeated) {
         const lookups = await this.#lookUp(current, [waiting]);
-        const decided = decideBatch(this.#projection, current, [waiting], lookups);
+        const decided = this.#decide(current, [waiting], lookups);
         // After a conflict, the first request may turn out to have been faster.
         if (!(await this.#append(id, current.revision, decided.events))) continue;
         if (decided.events.length === 0) {
@@ -196,6 +201,10 @@ export class CommandHandler<State, E extends DomainEvent> {
       return rest;
     }
     throw tooManyConflicts();
+  }
+
+  #decide(current: Tip<State>, batch: readonly Waiting<State, E>[], lookups: Lookups): Decided<State, E> {
+    return decideBatch(this.#projection, current, batch, lookups, ({ at }) => this.#clock.corrected(at));
   }
 
   /**
@@ -231,10 +240,14 @@ export class CommandHandler<State, E extends DomainEvent> {
 
   /** @returns false on a conflict */
   async #append(id: EntityId, expected: StreamRevision, events: readonly StreamEvent<E>[]): Promise<boolean> {
-    if (events.length === 0) return true;
+    const [first] = events;
+    if (first === undefined) return true;
     const stream = streamName(this.#projection.category, id);
+    const sentAtMs = Date.now();
     try {
-      return (await this.#stores.store.append(stream, expected, events)).kind === 'appended';
+      if ((await this.#stores.store.append(stream, expected, events)).kind === 'conflict') return false;
+      void this.#clock.measure(stream, first, sentAtMs);
+      return true;
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'outcome_unknown') throw error;
       return this.#appendAgain(stream, expected, events, error);

@@ -50,7 +50,7 @@ class OneThing<State, E extends DomainEvent> implements CommandRunner<State, E> 
   constructor(projection: Projection<State, E>, found = '') {
     this.#projection = projection;
     this.#found = found;
-    this.tip = { state: projection.fold.initialState, revision: NO_EVENTS };
+    this.tip = { state: projection.fold.initialState, revision: NO_EVENTS, at: null };
   }
 
   handle<R extends Rejection>(
@@ -66,7 +66,7 @@ class OneThing<State, E extends DomainEvent> implements CommandRunner<State, E> 
         lookups,
         lookups.map(() => this.#found),
       );
-      const { after, answers } = decideBatch(this.#projection, this.tip, [waiting], found);
+      const { after, answers } = decideBatch(this.#projection, this.tip, [waiting], found, ({ at }) => at);
       this.tip = after;
       for (const answer of answers) answer();
     });
@@ -93,7 +93,7 @@ describe('the runner of one feature of a stream', () => {
     const counted = await ofCounts.handle('thing-1', context(), (state) => count(state + 3));
     expect(renamed).toMatchObject({ ok: true, state: 'ab', revision: 2, events: [{ data: { name: 'ab' } }] });
     expect(counted).toMatchObject({ ok: true, state: 7, revision: 3, events: [{ type: 'Counted.v1', revision: 3 }] });
-    expect(thing.tip).toEqual({ state: { names: 'ab', counts: 7 }, revision: 3 });
+    expect(thing.tip).toEqual({ state: { names: 'ab', counts: 7 }, revision: 3, at: context().at });
   });
 
   it('hands on what was looked up and where the event will stand, and a refusal as it is', async () => {

@@ -1,3 +1,4 @@
+import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { Decision, Rejection } from '#libs/kernel/decider.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
@@ -12,6 +13,7 @@ import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { CommandContext } from './command-context.ts';
 import { metadataOf } from './command-context.ts';
 import type { Tip } from './entity-loader.ts';
+import { latestTime } from './event-times.ts';
 import type { Counted, Found, Lookups } from './lookups.ts';
 
 /** What became of a command: the state right after it, at the revision that it left the stream at. */
@@ -57,12 +59,18 @@ export interface Decided<State, E extends DomainEvent> {
 /** One append may hold 1 MiB; the rest of it is left for metadata and framing. */
 const MAX_BATCH_BYTES = 700_000;
 
-/** Decides commands of one entity, each on the state that the one before it leaves. */
+/**
+ * Decides commands of one entity, each on the state that the one before it leaves. Times of events do not go back:
+ * a command whose time is before that of the last event gets the time of that event.
+ *
+ * @param timeOf the time of a command, as the event store's clock shows it
+ */
 export function decideBatch<State, E extends DomainEvent>(
   projection: Projection<State, E>,
   start: Tip<State>,
   batch: readonly Waiting<State, E>[],
   lookups: Lookups,
+  timeOf: (context: CommandContext) => Timestamp,
 ): Decided<State, E> {
   const answers: (() => void)[] = [];
   const events: StreamEvent<E>[] = [];
@@ -78,7 +86,10 @@ export function decideBatch<State, E extends DomainEvent>(
         answers.push(() => waiting.resolve(decision));
         continue;
       }
-      const own = asStreamEvents(projection.codec, decision.events, waiting.context, before.revision);
+      const own = asStreamEvents(projection.codec, decision.events, waiting.context, {
+        at: latestTime(before.at, timeOf(waiting.context)),
+        after: before.revision,
+      });
       if (batch.length > 1) bytes += Buffer.byteLength(JSON.stringify(own));
       if (index > 0 && own.length > 0 && bytes > MAX_BATCH_BYTES) {
         return { answers, events, after: before, rest: batch.slice(index) };
@@ -87,6 +98,7 @@ export function decideBatch<State, E extends DomainEvent>(
       const after = {
         state: foldEvents(projection.fold, before.state, own),
         revision: streamRevision(before.revision + own.length),
+        at: own.at(-1)?.metadata.at ?? before.at,
       };
       if (needsLookups && own.length > 0) {
         const { id } = waiting;
@@ -95,7 +107,8 @@ export function decideBatch<State, E extends DomainEvent>(
         lookups.learn(projection.project(run, entityKeys(projection.category, organizationId, id)).operations);
       }
       tip = after;
-      answers.push(() => waiting.resolve({ ok: true, ...after, events: own }));
+      const { state, revision } = after;
+      answers.push(() => waiting.resolve({ ok: true, state, revision, events: own }));
     } catch (error) {
       answers.push(() => waiting.reject(error));
     }
@@ -103,14 +116,14 @@ export function decideBatch<State, E extends DomainEvent>(
   return { answers, events, after: tip, rest: [] };
 }
 
-/** Events with their places in the stream, their ids, and their data as every later reader will see it. */
+/** Events with their revisions, their ids, and their data as every later reader will see it. */
 function asStreamEvents<E extends DomainEvent>(
   codec: EventCodec<E>,
   decided: readonly E[],
   context: CommandContext,
-  after: StreamRevision,
+  { at, after }: { readonly at: Timestamp; readonly after: StreamRevision },
 ): StreamEvent<E>[] {
-  const metadata = encodeMetadata(metadataOf(context));
+  const metadata = encodeMetadata({ ...metadataOf(context), at });
   const source = eventSourceOf(context);
   return decided.map((event, index) => ({
     ...event,

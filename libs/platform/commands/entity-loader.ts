@@ -1,3 +1,4 @@
+import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -5,17 +6,21 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
 import type { Projection, ReadModel } from '#libs/platform/readmodel/index.ts';
 
+import { latestTime } from './event-times.ts';
+import { textOf } from './repeated-command.ts';
 import type { RecentCommands } from './repeated-command.ts';
 
-/** An entity's state, and the revision of its stream that it was folded up to. */
+/** An entity's state, and the revision and time of the last event that was folded into it. */
 export interface Tip<State> {
   readonly state: State;
   readonly revision: StreamRevision;
+  /** Null before the first event, and where an event without metadata is the last one. */
+  readonly at: Timestamp | null;
 }
 
 /**
- * Folds entities from where the read model stands, so that the cost of a cold load is that of the events
- * that it lacks. All methods throw `Fault` `store_unavailable` when the event store is away.
+ * Folds entities from the snapshots of the read model, so that a cold load costs only the events that came after.
+ * All methods throw `Fault` `store_unavailable` when the event store is unavailable.
  */
 export class EntityLoader<State, E extends DomainEvent> {
   readonly #projection: Projection<State, E>;
@@ -35,28 +40,33 @@ export class EntityLoader<State, E extends DomainEvent> {
   /** The entity at the end of its stream. Without Redis the whole stream is folded: slower, and just as right. */
   async load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
     const { category, fold } = this.#projection;
-    let start: Tip<State> = { state: fold.initialState, revision: NO_EVENTS };
+    let start: Tip<State> = { state: fold.initialState, revision: NO_EVENTS, at: null };
     try {
       const [snapshot] = await this.#stores.readModel.snapshots([entityKeys(category, organizationId, id)]);
       // The snapshot was made by this very fold, in a key that carries the version of its shape.
-      if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision };
+      if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision, at: null };
     } catch (error) {
       this.#onRedisAway(error);
     }
     return this.readTail(id, start);
   }
 
-  /** Folds what came after `from`, and takes note of the commands it came from. */
+  /**
+   * Folds the events after `from`, and notes their commands in `recent`. Where `from` lacks its time, its last event is
+   * read as well: snapshots have no times.
+   */
   async readTail(id: EntityId, from: Tip<State>, recent?: RecentCommands): Promise<Tip<State>> {
     const { category, codec, fold } = this.#projection;
-    let { state, revision } = from;
-    const next = streamRevision(revision + 1);
-    for await (const stored of this.#stores.store.readStream(streamName(category, id), { from: next })) {
+    let { state, revision, at } = from;
+    const first = streamRevision(at === null ? Math.max(0, revision) : revision + 1);
+    for await (const stored of this.#stores.store.readStream(streamName(category, id), { from: first })) {
+      at = latestTime(at, textOf(stored.metadata, 'at') ?? null);
+      if (stored.revision <= revision) continue;
       const event = codec.decode(stored);
       if (event !== null) state = fold.evolve(state, event);
       recent?.note(stored.metadata);
       revision = stored.revision;
     }
-    return { state, revision };
+    return { state, revision, at };
   }
 }

@@ -76,7 +76,8 @@ export async function eventsOfCommand(
   return events;
 }
 
-function textOf(metadata: unknown, name: string): string | undefined {
+/** A text in the metadata of a stored event, which are of unknown shape. */
+export function textOf(metadata: unknown, name: string): string | undefined {
   if (typeof metadata !== 'object' || metadata === null) return undefined;
   const value: unknown = Reflect.get(metadata, name);
   return typeof value === 'string' ? value : undefined;

@@ -113,23 +113,6 @@ export class CollectionReader {
     return wanted;
   }
 
-  /** The scores of members of a sorted set, null for those that are not in it. */
-  async scores(set: string, members: readonly string[]): Promise<(number | null)[]> {
-    if (members.length === 0) return [];
-    const scores = await this.#redis.send(set, (node) => node.zmscore(set, ...members));
-    return scores.map((score) => (score === null ? null : Number(score)));
-  }
-
-  /** Length of a string in bytes; 0 if it is not there. */
-  async byteLength(key: string): Promise<number> {
-    return this.#redis.send(key, (node) => node.strlen(key));
-  }
-
-  /** The bytes of a string from one place to another, both inclusive. */
-  async bytes(key: string, from: number, to: number): Promise<Buffer> {
-    return this.#redis.send(key, (node) => node.getrangeBuffer(key, from, to));
-  }
-
   /** Which of the numbers are in a sorted set. */
   async contained(set: string, numbers: readonly number[]): Promise<boolean[]> {
     if (numbers.length === 0) return [];

@@ -46,7 +46,7 @@ export class HistoryReader {
    * and the read model reflects it (or a later one) from the beginning of the read to its end. A point after
    * the end of the stream is its end.
    *
-   * What a time means where clocks disagree: see docs/decisions/0010-points-in-history.md.
+   * What a time means in logs whose times go back: see docs/decisions/0010-points-in-history.md.
    *
    * @param entity must exist and be the organization's
    * @returns null if the point is before the first event
@@ -63,6 +63,18 @@ export class HistoryReader {
     const result = await read(revision);
     if ((await this.#stored(entity)) >= revision) return result;
     throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+  }
+
+  /**
+   * The first revision of the last block that had begun at a time (Unix milliseconds); null before the first event.
+   * Times in a stream do not go back, so all events before it are from that time or earlier, and all events of later
+   * blocks are from later. Logs of earlier versions may hold times that do go back: see
+   * docs/decisions/0043-times-in-a-stream-never-go-back.md.
+   */
+  async blockBegunBy(entity: HistoricEntity, timeMs: number): Promise<StreamRevision | null> {
+    const page = { before: timeMs + 1, order: 'desc', offset: 0, limit: 1 } as const;
+    const [first] = await this.#collections.numbers(this.#keys(entity).times, page);
+    return first === undefined ? null : streamRevision(first);
   }
 
   /** A kept value as it was before the block of `revision`, JSON parsed; null if it never changed before that. */
@@ -110,17 +122,12 @@ export class HistoryReader {
     const timeMs = Date.parse(at);
     // Whether an event was stamped in time is known only of events that are there.
     await this.#catchUp(entity);
-    const [first] = await this.#collections.numbers(this.#keys(entity).times, {
-      before: timeMs + 1,
-      order: 'desc',
-      offset: 0,
-      limit: 1,
-    });
-    if (first === undefined) return NO_EVENTS;
+    const first = await this.blockBegunBy(entity, timeMs);
+    if (first === null) return NO_EVENTS;
     const stored = await this.#stored(entity);
-    const end = Math.min((blockOf(streamRevision(first)) + 1) * BLOCK - 1, stored);
-    let reached = streamRevision(first);
-    for (const event of await this.events(entity, reached, streamRevision(end))) {
+    const end = Math.min(first + BLOCK - 1, stored);
+    let reached = first;
+    for (const event of await this.events(entity, first, streamRevision(end))) {
       if (event.revision > first && stampOf(event) > timeMs) break;
       reached = event.revision;
     }

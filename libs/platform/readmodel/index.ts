@@ -11,7 +11,7 @@ export { DocumentReader } from './document-reader.ts';
 export { foldStream } from './fold-stream.ts';
 export { EntityReader } from './entity-reader.ts';
 export type { DocumentPage, ListFilter } from './entity-reader.ts';
-export { blockStart, revisionMember, withHistory } from './history.ts';
+export { BLOCK, blockStart, revisionMember, withHistory } from './history.ts';
 export type { WithHistory } from './history.ts';
 export { HistoryReader } from './history-reader.ts';
 export type { HistoricEntity, HistoryPoint } from './history-reader.ts';

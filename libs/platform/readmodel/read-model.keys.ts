@@ -1,7 +1,7 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** Goes up with every change of what is stored: versions live beside each other while processes are replaced. */
-export const READ_MODEL_VERSION = 9;
+export const READ_MODEL_VERSION = 10;
 
 export function readModelPrefix(version: number): string {
   return `parley:rm:v${version}:`;

@@ -1,0 +1,107 @@
+/* Times of events never go back in a stream, whatever the clocks of the processes that append to it show. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { composeFeatures } from '#services/features.ts';
+import { randomFrom } from '#test/support/channel-history.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
+import { readLog } from '#test/support/log-reader.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+const START_MS = Date.UTC(2026, 0, 1);
+const HOUR_MS = 3_600_000;
+const organizationId = newId();
+
+let test: TestPlatform;
+beforeAll(async () => {
+  test = await startTestPlatform();
+});
+afterAll(() => test.stop());
+
+type Commands = ReturnType<typeof composeFeatures>['channels']['commands'];
+
+const gateway = (store: EventStore = test.platform.store): Commands =>
+  composeFeatures({ ...test.platform, store }).channels.commands;
+const commandAt = (timeMs: number) => serviceCommand(organizationId, { at: new Date(timeMs).toISOString() });
+
+async function createChannel(commands: Commands, timeMs: number): Promise<string> {
+  const command = commandAt(timeMs);
+  const created = await commands.create(command, { id: command.commandId, ...PLAIN_CHANNEL });
+  expect(created.ok).toBe(true);
+  return command.commandId;
+}
+
+async function timesIn(channelId: string): Promise<number[]> {
+  return (await readLog(test.eventStore.url, `channel-${channelId}`)).map(({ metadata }) =>
+    Date.parse(String(metadata['at'])),
+  );
+}
+
+describe('times of events in a stream', () => {
+  it('never go back, though the clocks of three gateways differ by hours and they write at once', async () => {
+    const random = randomFrom(11);
+    const gateways = [gateway(), gateway(), gateway()];
+    const skewsMs = [0, -HOUR_MS, 7_000];
+    const channelId = await createChannel(gateway(), START_MS);
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(
+        gateways.flatMap((commands, index) =>
+          Array.from({ length: 1 + random(4) }, (_, at) => {
+            const timeMs = START_MS + round * 1_000 + (skewsMs[index] ?? 0) - random(300);
+            return commands.update(commandAt(timeMs), channelId, { name: `${round} ${index} ${at}` });
+          }),
+        ),
+      );
+    }
+    const times = await timesIn(channelId);
+    expect(times.length).toBeGreaterThan(60);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(times.at(-1)).toBe(Math.max(...times));
+    expect(new Set(times).size).toBeGreaterThan(10);
+  });
+
+  it('do not go back after a gateway without anything in memory has read a snapshot', async () => {
+    const channelId = await createChannel(gateway(), START_MS);
+    await gateway().update(commandAt(START_MS + 5_000), channelId, { name: 'last' });
+    const renamed = await gateway().update(commandAt(START_MS + 1_000), channelId, { name: 'earlier clock' });
+    expect(renamed.ok && renamed.channel.modified).toBe(new Date(START_MS + 5_000).toISOString());
+    await gateway().update(commandAt(START_MS + 6_000), channelId, { name: 'later clock' });
+    expect(await timesIn(channelId)).toEqual([0, 5_000, 5_000, 6_000].map((ms) => START_MS + ms));
+  });
+});
+
+describe('a process whose clock is ahead of the event store', () => {
+  /** The store as a process sees it whose clock is an hour ahead. */
+  const behindAnHour = (): EventStore => ({
+    append: (...args) => test.platform.store.append(...args),
+    async *readStream(...args) {
+      for await (const event of test.platform.store.readStream(...args)) {
+        yield { ...event, createdMs: event.createdMs - HOUR_MS };
+      }
+    },
+    ping: () => test.platform.store.ping(),
+    close: () => test.platform.store.close(),
+  });
+
+  it('corrects its times by what it is ahead, once it has read back an event of its own', async () => {
+    const commands = gateway(behindAnHour());
+    const nowMs = Date.now();
+    await createChannel(commands, nowMs);
+    await expect
+      .poll(async () => {
+        const [time = 0] = await timesIn(await createChannel(commands, nowMs));
+        return Math.abs(time - (nowMs - HOUR_MS));
+      })
+      .toBeLessThan(5_000);
+  });
+
+  it('keeps its times where it is ahead by less than clocks usually are', async () => {
+    const commands = gateway();
+    for (let round = 0; round < 3; round++) {
+      const channelId = await createChannel(commands, START_MS + round);
+      expect(await timesIn(channelId)).toEqual([START_MS + round]);
+    }
+  });
+});

@@ -1,12 +1,6 @@
 /** The embedded event store in a worker thread, brought back on its port when the thread dies. */
 import { CannotStartError, startEventStoreWorker, type EventStoreWorker } from '#infra/embedded-eventstore/index.ts';
-import {
-  backoffMs,
-  pause,
-  startBackgroundJob,
-  StartRefusal,
-  type LifecycleLog,
-} from '#libs/platform/lifecycle/index.ts';
+import { retry, startBackgroundJob, StartRefusal, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 
 export interface EmbeddedEventStoreOptions {
   readonly dataDir: string;
@@ -66,14 +60,12 @@ async function startFirst(place: { dataDir: string; host: string }): Promise<Eve
 }
 
 async function restart(start: () => Promise<EventStoreWorker>, signal: AbortSignal): Promise<EventStoreWorker> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await start();
-    } catch (error) {
-      if (signal.aborted || attempt === RESTARTS_IN_A_ROW) throw error;
-      await pause(backoffMs(attempt), signal);
-    }
-  }
+  return retry(start, {
+    signal,
+    onFailure(error, failures) {
+      if (signal.aborted || failures === RESTARTS_IN_A_ROW) throw error;
+    },
+  });
 }
 
 function endOf(worker: EventStoreWorker): Promise<Error | undefined> {

@@ -21,7 +21,7 @@ import type { EventStoreDBClient } from '@eventstore/db-client';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
-import { pause } from './deadline.ts';
+import { pause } from '#libs/platform/lifecycle/index.ts';
 import './native-base64.ts';
 
 /** How long the orderly end of all calls may take. */

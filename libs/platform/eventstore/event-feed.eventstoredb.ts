@@ -2,8 +2,9 @@ import { streamNameFilter } from '@eventstore/db-client';
 import type { AllStreamResolvedEvent } from '@eventstore/db-client';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
+import type { BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 import type { EventStoreConnection } from './connection.ts';
-import { pause } from './deadline.ts';
 import type { EventFeed, FeedItem, FeedOptions } from './event-feed.ts';
 import { EventPull } from './event-pull.ts';
 import { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
@@ -14,8 +15,8 @@ import { toStoredEvent } from './stored-event.ts';
 export interface EventStoreDbFeedOptions {
   /** After so long without anything from the server it is asked whether it is still there. Default 5,000 ms. */
   readonly livenessMs?: number;
-  /** First and longest wait before a new subscription, before jitter. Default 100 and 5,000 ms. */
-  readonly backOffMs?: { readonly first: number; readonly longest: number };
+  /** Pauses between subscriptions that failed. */
+  readonly backoff?: BackoffOptions;
   /** Hears why a subscription ended, and how many have in a row, for the log of the process. */
   readonly onInterruption?: (error: unknown, inARow: number) => void;
 }
@@ -40,7 +41,6 @@ export class EventStoreDbFeed implements EventFeed {
 
   async *subscribe(options: FeedOptions): AsyncGenerator<FeedItem, void, undefined> {
     const { signal, maxBatch = DEFAULT_MAX_BATCH } = options;
-    const { first, longest } = this.#options.backOffMs ?? { first: 100, longest: 5000 };
     checkFeedOptions(options);
     let from = options.from;
     let inARow = 0;
@@ -59,8 +59,7 @@ export class EventStoreDbFeed implements EventFeed {
       } finally {
         subscription.close();
       }
-      const ceiling = Math.min(longest, first * 2 ** Math.min(inARow, 16));
-      await pause(ceiling * (0.5 + Math.random() / 2), signal);
+      await pause(backoffMs(inARow + 1, this.#options.backoff), signal);
     }
   }
 

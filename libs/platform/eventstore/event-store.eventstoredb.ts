@@ -3,9 +3,9 @@ import type { AppendResult as ClientAppendResult, EventData, ResolvedEvent } fro
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts';
+import { within } from '#libs/platform/lifecycle/index.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
-import { within } from './deadline.ts';
 import { EventPull } from './event-pull.ts';
 import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 import { readLastPosition } from './log-head.ts';

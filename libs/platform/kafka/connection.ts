@@ -2,7 +2,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import type { Admin, Consumer, ConsumerConfig, KafkaConfig, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
-import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
+import { retry } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { isUnknownTopic, kafkaFault } from './kafka-errors.ts';
 import { mendTimers } from './kafkajs-timer.ts';
@@ -89,17 +89,19 @@ export class KafkaConnection {
   /** Repeats what may succeed in a moment. */
   async #patiently(work: () => Promise<unknown>): Promise<void> {
     const deadline = Date.now() + PATIENCE_MS;
-    for (let failures = 1; ; failures++) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        const fault = kafkaFault(error);
-        const mayPass = fault instanceof Fault && Date.now() < deadline;
-        if (mayPass) await pause(backoffMs(failures, { maxMs: 1_000 }), this.#closed.signal);
-        if (!mayPass || this.#closed.signal.aborted) throw fault;
-      }
-    }
+    await retry(
+      () =>
+        work().catch((error: unknown) => {
+          throw kafkaFault(error);
+        }),
+      {
+        maxMs: 1_000,
+        signal: this.#closed.signal,
+        onFailure(fault) {
+          if (!(fault instanceof Fault) || Date.now() >= deadline) throw fault;
+        },
+      },
+    );
   }
 
   async #sendOnce(topics: readonly TopicMessages[]): Promise<void> {

@@ -1,18 +1,18 @@
-import { backoffMs, pause, type BackoffOptions } from './backoff.ts';
+import { backoffMs, pause, type BackoffOptions } from './retry.ts';
 import type { LifecycleLog } from './log.ts';
 
 export interface BackgroundJobOptions {
   readonly name: string;
   readonly log: LifecycleLog;
   /**
-   * The work. It watches `signal`, and returns soon after that aborts. When it throws before, that is
-   * logged and it runs again after a pause; when it returns before, it is done.
+   * The work. It returns soon after `signal` aborts. If it throws before that, the error is logged and the work
+   * runs again after a pause; if it returns before that, the job ends.
    */
   run(signal: AbortSignal): Promise<void>;
   readonly backoff?: BackoffOptions;
-  /** A run that lasted this long counts as healthy: the next pause is a short one again. Default 30,000. */
+  /** Duration after which a run counts as healthy: the backoff then starts again. Default 30,000. */
   readonly healthyAfterMs?: number;
-  /** Says which errors no repetition can mend. The job then ends and `onFatal` is told. Default: none. */
+  /** Errors that a retry cannot fix: the job ends and calls `onFatal`. Default: none. */
   isFatal?(error: unknown): boolean;
   onFatal?(error: unknown): void;
 }
@@ -24,7 +24,7 @@ export interface BackgroundJob {
   stop(): Promise<void>;
 }
 
-/** Runs work in the background until it is stopped, and again whenever it fails. */
+/** Runs work in the background until it returns or is stopped; retries it when it throws. */
 export function startBackgroundJob(options: BackgroundJobOptions): BackgroundJob {
   const { name, log, run, healthyAfterMs = 30_000 } = options;
   const abort = new AbortController();
@@ -38,7 +38,7 @@ export function startBackgroundJob(options: BackgroundJobOptions): BackgroundJob
       } catch (error) {
         if (signal.aborted) return;
         if (options.isFatal?.(error) === true) {
-          log.error({ err: error, job: name }, 'a background job has ended for good');
+          log.error({ err: error, job: name }, 'a background job failed and will not run again');
           return options.onFatal?.(error);
         }
         failures = performance.now() - startedAt >= healthyAfterMs ? 1 : failures + 1;

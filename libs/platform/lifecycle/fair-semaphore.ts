@@ -1,36 +1,36 @@
-/** A permit is not to be had: so many wait already, of the same group or of all of them. */
+/** The queue for permits is full: of this group, or of all groups together. */
 export class QueueFull extends Error {
   override readonly name = 'QueueFull';
   readonly scope: 'group' | 'all';
 
   constructor(scope: 'group' | 'all') {
-    super(`too many wait (${scope})`);
+    super(`the queue is full (${scope})`);
     this.scope = scope;
   }
 }
 
 export interface FairSemaphoreOptions {
-  /** Work that runs at the same time. */
+  /** Concurrent work. */
   readonly permits: number;
-  /** Work that may wait, in one group and in all of them. Default: without a bound. */
+  /** Queued work, per group and in total. Default: unbounded. */
   readonly maxWaitingInGroup?: number;
   readonly maxWaiting?: number;
 }
 
 export interface Turn {
-  /** Groups take turns, so that one with much work delays the others by no more than one piece of it. */
+  /** Groups take turns, so a group with much work delays another by at most one piece of work per permit. */
   readonly group?: string;
-  /** Gives up the wait; work that runs has to look at the signal itself. */
+  /** Cancels the wait. Running work must observe the signal itself. */
   readonly signal?: AbortSignal;
 }
 
-/** Bounded concurrency: work beyond the permits waits, first come first served within its group. */
+/** Bounded concurrency: work beyond the permits is queued, first in first out within its group. */
 export class FairSemaphore {
   readonly #maxWaitingInGroup: number;
   readonly #maxWaiting: number;
   #free: number;
   #waiting = 0;
-  /** Groups with waiting work, in the order of their turns. */
+  /** Groups with queued work, in the order of their turns. */
   readonly #groups = new Map<string, Set<() => void>>();
 
   constructor({ permits, maxWaitingInGroup = Infinity, maxWaiting = Infinity }: FairSemaphoreOptions) {
@@ -39,13 +39,13 @@ export class FairSemaphore {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Whether work would run at once. */
+  /** Whether work would start at once. */
   get isFree(): boolean {
     return this.#free > 0;
   }
 
   /**
-   * Starts `work` before it returns where a permit is free.
+   * Starts `work` synchronously if a permit is free.
    *
    * @throws QueueFull; the reason of the signal once that has aborted
    */
@@ -86,12 +86,12 @@ export class FairSemaphore {
     });
   }
 
-  /** The permit goes to the next group in turn, so that no newcomer overtakes it. */
+  /** Passes the permit to the next group, so that new work cannot overtake queued work. */
   #release(): void {
     for (const [group, queue] of this.#groups) {
       for (const start of queue) {
         start();
-        // Behind the others: the next permit is for another group.
+        // To the end of the order: the next permit goes to another group.
         if (this.#groups.delete(group)) this.#groups.set(group, queue);
         return;
       }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs, pause, unlessAborted } from './backoff.ts';
 import { startBackgroundJob } from './background-job.ts';
 import { silentLog, type LifecycleLog } from './log.ts';
 import { selectRoles } from './role.ts';
+import { backoffMs, pause, retry, unlessAborted } from './retry.ts';
 import { createStopSequence } from './stop-sequence.ts';
 
 describe('stop sequence', () => {
@@ -114,7 +114,39 @@ describe('work that can be given up', () => {
   });
 });
 
-describe('back-off', () => {
+describe('retry', () => {
+  const failing = (times: number) => {
+    let calls = 0;
+    return () => (++calls > times ? Promise.resolve(calls) : Promise.reject(new Error(`failure ${calls}`)));
+  };
+
+  it('repeats the work until it succeeds, and reports each failure', async () => {
+    const reported: unknown[] = [];
+    const onFailure = (error: unknown, failures: number): void => void reported.push([String(error), failures]);
+    await expect(retry(failing(2), { firstMs: 1, onFailure })).resolves.toBe(3);
+    expect(reported).toEqual([
+      ['Error: failure 1', 1],
+      ['Error: failure 2', 2],
+    ]);
+  });
+
+  it('ends with what its caller throws about a failure', async () => {
+    const onFailure = (): void => {
+      throw new Error('given up');
+    };
+    await expect(retry(failing(1), { onFailure })).rejects.toThrow('given up');
+  });
+
+  it('ends with the last error when it is aborted during a pause', async () => {
+    const abort = new AbortController();
+    const onFailure = (): void => abort.abort();
+    await expect(retry(failing(1), { firstMs: 3_600_000, signal: abort.signal, onFailure })).rejects.toThrow(
+      'failure 1',
+    );
+  });
+});
+
+describe('backoff', () => {
   it('doubles up to its bound, less at most a fifth', () => {
     for (const [attempt, full] of [
       [1, 100],

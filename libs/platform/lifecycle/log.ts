@@ -1,4 +1,4 @@
-/** The part of a structured log that life-cycle code needs; a pino logger is one. */
+/** The part of a structured log that lifecycle code needs; a pino logger has it. */
 export interface LifecycleLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { backoffMs } from '#libs/platform/lifecycle/index.ts';
 
 import { RedisCluster } from './redis-cluster.ts';
 import type { RedisClient } from './redis-client.ts';
@@ -95,8 +96,7 @@ function safeOptions(commandTimeout: number) {
     commandTimeout,
     connectTimeout: 2_000,
     keepAlive: 5_000,
-    retryStrategy: (attempt: number): number =>
-      Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) * (0.5 + Math.random() / 2),
+    retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
   };
 }
 

@@ -12,7 +12,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
+import { retry } from '#libs/platform/lifecycle/index.ts';
 
 import type { ChannelDraft, ImportJob, MessageDraft, Problem } from './import.model.ts';
 
@@ -193,23 +193,21 @@ export class StoreRetry {
   async run<T>(work: () => Promise<T>): Promise<T> {
     const { waitMs, signal, onWaiting, onBack } = this.#options;
     let sinceMs: number | null = null;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const result = await work();
-        if (sinceMs !== null && --this.#waiting === 0) onBack?.();
-        return result;
-      } catch (error) {
+    const result = await retry(work, {
+      maxMs: 2_000,
+      signal,
+      onFailure: (error) => {
         if (!(error instanceof Fault)) throw error;
         if (sinceMs === null) {
           sinceMs = performance.now();
           if (++this.#waiting === 1) onWaiting?.(error.message);
         }
-        if (signal.aborted || performance.now() - sinceMs >= waitMs) {
-          this.#waiting -= 1;
-          throw error;
-        }
-        await pause(backoffMs(attempt, { maxMs: 2_000 }), signal);
-      }
-    }
+        if (!signal.aborted && performance.now() - sinceMs < waitMs) return;
+        this.#waiting -= 1;
+        throw error;
+      },
+    });
+    if (sinceMs !== null && --this.#waiting === 0) onBack?.();
+    return result;
   }
 }

@@ -174,7 +174,7 @@ async function against(read: (call: ReadCall, asksForHead: boolean) => unknown) 
   const { feed, close } = connectEventStore({
     url: server.url,
     livenessMs: 30,
-    backOffMs: { first: 5, longest: 20 },
+    backoff: { firstMs: 5, maxMs: 20 },
     onInterruption: (_, inARow) => interruptions.push(inARow),
   });
   cleanUps.push(close);

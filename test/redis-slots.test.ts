@@ -1,4 +1,5 @@
 /** What one script touches is in one slot of a Redis Cluster, whatever is in the ids. */
+import calculateSlot from 'cluster-key-slot';
 import { describe, expect, it } from 'vitest';
 
 import { channelListKeys } from '#libs/features/channels/channels.keys.ts';
@@ -11,9 +12,8 @@ import { ephemeralKeys, liveTopic } from '#libs/platform/live/live.keys.ts';
 import { historyKeys } from '#libs/platform/readmodel/history.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import { projectionKeys, PROJECTION_KEYS } from '#libs/platform/readmodel/read-model.keys.ts';
-import { hashSlot } from '#libs/platform/redis/index.ts';
 
-const slots = (keys: readonly string[]): number => new Set(keys.map(hashSlot)).size;
+const slots = (keys: readonly string[]): number => new Set(keys.map((key) => calculateSlot(key))).size;
 const strings = (keys: object): string[] => Object.values(keys).filter((key): key is string => typeof key === 'string');
 
 describe.each([

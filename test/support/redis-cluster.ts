@@ -4,12 +4,13 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
 
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
 import type { RedisProcess } from '#infra/private-redis/redis-process.ts';
-import { hashSlot, SLOTS } from '#libs/platform/redis/hash-slot.ts';
+import { SLOTS } from '#libs/platform/redis/cluster-map.ts';
 
 import { eventually } from './eventually.ts';
 
@@ -59,7 +60,7 @@ export async function startTestRedisCluster(options: { replicas?: boolean } = {}
     url: masters.map(({ port }) => `redis://:${password}@127.0.0.1:${port}`).join(','),
     masters,
     replicas,
-    masterOf: (key) => masters[thirdOf(hashSlot(key))] ?? a,
+    masterOf: (key) => masters[thirdOf(calculateSlot(key))] ?? a,
     moveSlot: (slot, from, to) => moveSlot(slot, { from, to, others: masters, password }),
     async stop() {
       await Promise.all(nodes.map((node) => node.kill9()));

@@ -1,4 +1,5 @@
-import { SLOTS } from './hash-slot.ts';
+/** Slots of a Redis Cluster. */
+export const SLOTS = 16_384;
 
 /** `host:port` of a node. */
 export type NodeAddress = string;

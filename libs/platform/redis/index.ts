@@ -1,7 +1,6 @@
 /** Redis: a connection that fails fast and never sends a command twice, and what is kept beside read models. */
 export { atEndOfTurn } from './end-of-turn.ts';
 export { FunctionLibrary } from './function-library.ts';
-export { hashSlot } from './hash-slot.ts';
 export { connectRedis, redisAddresses, waitForRedis } from './redis.ts';
 export type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 export { guarded, redisFault } from './redis-faults.ts';

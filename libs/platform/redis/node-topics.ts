@@ -1,6 +1,6 @@
+import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 
-import { hashSlot } from './hash-slot.ts';
 
 export interface TopicHandlers {
   /**
@@ -127,7 +127,7 @@ export class NodeTopics {
   /** What can go in one command. */
   #together<T>(all: readonly T[], nameOf: (one: T) => string): T[][] {
     if (!this.#options.isOfCluster) return chunks(all);
-    return [...Map.groupBy(all, (one) => hashSlot(nameOf(one))).values()].flatMap((some) => chunks(some));
+    return [...Map.groupBy(all, (one) => calculateSlot(nameOf(one))).values()].flatMap((some) => chunks(some));
   }
 
   #listenTo(connection: Redis, topics: readonly Topic[]): void {

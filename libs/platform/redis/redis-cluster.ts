@@ -1,3 +1,4 @@
+import calculateSlot from 'cluster-key-slot';
 import type { ChainableCommander, Redis } from 'ioredis';
 
 import { storeUnavailable } from '#libs/kernel/faults.ts';
@@ -5,7 +6,6 @@ import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { ClusterNodes } from './cluster-nodes.ts';
 import type { ClusterNodesOptions } from './cluster-nodes.ts';
 import type { NodeAddress } from './cluster-map.ts';
-import { hashSlot } from './hash-slot.ts';
 import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 import { guarded, isReplyError, redisFault } from './redis-faults.ts';
 import { scanNode } from './single-redis.ts';
@@ -55,7 +55,7 @@ export class RedisCluster implements RedisClient {
   }
 
   async send<T>(key: string, command: (node: Redis) => Promise<T>): Promise<T> {
-    let target = this.#targetOf(hashSlot(key));
+    let target = this.#targetOf(calculateSlot(key));
     for (let redirections = 0; ; redirections++) {
       if (target === null) throw storeUnavailable('redis');
       try {
@@ -94,7 +94,7 @@ export class RedisCluster implements RedisClient {
   async call(calls: readonly FunctionCall[]): Promise<Reply<unknown>[]> {
     const replies = await this.#run(
       calls.map(({ name, keys, args }) => ({
-        slot: hashSlot(keys[0] ?? ''),
+        slot: calculateSlot(keys[0] ?? ''),
         addTo: (pipeline) => void pipeline.fcall(name, keys.length, ...keys, ...args),
       })),
     );
@@ -154,7 +154,7 @@ export class RedisCluster implements RedisClient {
   }
 
   nodeOf(key: string): Redis | null {
-    return this.#targetOf(hashSlot(key))?.node ?? null;
+    return this.#targetOf(calculateSlot(key))?.node ?? null;
   }
 
   onMoved(listener: () => void): () => void {
@@ -250,7 +250,7 @@ export class RedisCluster implements RedisClient {
 function groupBySlot(keys: readonly string[]): Map<number, number[]> {
   const groups = new Map<number, number[]>();
   for (const [place, key] of keys.entries()) {
-    const slot = hashSlot(key);
+    const slot = calculateSlot(key);
     const group = groups.get(slot);
     if (group === undefined) groups.set(slot, [place]);
     else group.push(place);

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import calculateSlot from 'cluster-key-slot';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
-import { hashSlot } from '#libs/platform/redis/hash-slot.ts';
 import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
@@ -83,7 +83,7 @@ describe('a Redis Cluster', () => {
     await tell('first');
     await eventually(() => told.includes('first'));
 
-    await cluster.moveSlot(hashSlot(topic), from, to);
+    await cluster.moveSlot(calculateSlot(topic), from, to);
     expect(await texts([key])).toEqual(['before']);
     await set(key, 'after');
     expect(await to.command('GET', key)).toBe('after');
@@ -92,7 +92,7 @@ describe('a Redis Cluster', () => {
     await eventually(() => told.includes('second'));
     expect(told.filter((text) => !text.startsWith('('))).toEqual(['first', 'second']);
     topics.close();
-    await cluster.moveSlot(hashSlot(topic), to, from);
+    await cluster.moveSlot(calculateSlot(topic), to, from);
     await eventually(async () => (await texts([key]))[0] === 'after');
     await redis.remove([key]);
   });

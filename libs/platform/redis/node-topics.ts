@@ -1,7 +1,6 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 
-
 export interface TopicHandlers {
   /**
    * The memory of a message is that of all that came in with it: copy what is to be kept for long.

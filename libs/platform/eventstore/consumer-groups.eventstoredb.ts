@@ -14,6 +14,7 @@ import type {
   PersistentSubscriptionToAllSettings,
 } from '@eventstore/db-client';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
 import { isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
 import type {
@@ -25,7 +26,6 @@ import type {
   Delivery,
   ParkedEvent,
 } from './consumer-groups.ts';
-import { pause, within } from './deadline.ts';
 import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import { EventPull } from './event-pull.ts';
 import { readLastPosition } from './log-head.ts';
@@ -48,7 +48,6 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
 
   async *consume(group: ConsumerGroup, options: ConsumeOptions): AsyncGenerator<ConsumedItem, void, undefined> {
     const { signal } = options;
-    const { first, longest } = this.#options.backOffMs ?? { first: 100, longest: 5000 };
     let inARow = 0;
     while (!signal.aborted) {
       let membership: Membership | undefined;
@@ -65,8 +64,7 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
       } finally {
         membership?.close();
       }
-      const ceiling = Math.min(longest, first * 2 ** Math.min(inARow, 16));
-      await pause(ceiling * (0.5 + Math.random() / 2), signal);
+      await pause(backoffMs(inARow + 1, this.#options.backoff), signal);
     }
   }
 

@@ -18,7 +18,7 @@ const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   eventStore = await startTestEventStore();
-  client = connectEventStore({ url: eventStore.url, backOffMs: { first: 10, longest: 50 } });
+  client = connectEventStore({ url: eventStore.url, backoff: { firstMs: 10, maxMs: 50 } });
 });
 
 afterEach(async () => {

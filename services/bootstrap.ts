@@ -12,8 +12,8 @@ export function bootstrapOn(
   const { organizations, users, keys } = featuresOf(platform);
   return bootstrap({
     store: platform.store,
-    organizations: organizations.commands,
-    users: users.commands,
+    organizations,
+    users,
     keys: keys.commands,
     dataDir,
     bootstrapKey,

@@ -38,12 +38,7 @@ import {
   keyProjection,
   keyRoutes,
 } from '#libs/features/keys/index.ts';
-import {
-  OrganizationCommands,
-  OrganizationQueries,
-  organizationProjection,
-  organizationRoutes,
-} from '#libs/features/organizations/index.ts';
+import { organizationEntity, organizationRoutes, Organizations } from '#libs/features/organizations/index.ts';
 import {
   ReactionAnnotations,
   ReactionCommands,
@@ -53,7 +48,7 @@ import {
   reactionRoutes,
   reactionsProjection,
 } from '#libs/features/reactions/index.ts';
-import { UserCommands, UserQueries, userProjection, userRoutes } from '#libs/features/users/index.ts';
+import { userEntity, userRoutes, Users } from '#libs/features/users/index.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart, withPreconditions } from '#libs/platform/commands/index.ts';
 import type { CommandHandlerOptions, CommandStores } from '#libs/platform/commands/index.ts';
 import {
@@ -87,6 +82,7 @@ import {
   withHistory,
 } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
+import type { EntityCore } from '#libs/platform/entity/index.ts';
 import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
@@ -107,7 +103,12 @@ export const channelStream = withHistory(channelEvents, {
 });
 
 /** Every kind of stream that becomes a read model. */
-const PROJECTIONS: readonly AnyProjection[] = [channelStream, organizationProjection, userProjection, keyProjection];
+const PROJECTIONS: readonly AnyProjection[] = [
+  channelStream,
+  organizationEntity.projection,
+  userEntity.projection,
+  keyProjection,
+];
 
 /** What brings events into Redis, and reads them from there. */
 export interface ReadModels {
@@ -142,8 +143,8 @@ export interface Features extends ReadModels {
     readonly drafts: Drafts;
   };
   readonly reactions: { readonly commands: ReactionCommands };
-  readonly organizations: { readonly commands: OrganizationCommands; readonly queries: OrganizationQueries };
-  readonly users: { readonly commands: UserCommands; readonly queries: UserQueries };
+  readonly organizations: Organizations;
+  readonly users: Users;
   readonly keys: { readonly commands: KeyCommands; readonly queries: KeyQueries };
   /** Announces changes of keys to every process. */
   readonly keyChanges: KeyChanges;
@@ -173,7 +174,9 @@ export function composeFeatures(platform: Platform): Features {
   const annotations = new ReactionAnnotations(collections);
   const tree = new InteractionTreeIndex(platform);
   const interactionQueries = new InteractionQueries(reader, collections, history, { annotations, tree, updates });
-  const { keyChanges, authenticator, users } = composeAccess(platform, stores, options);
+  const core: EntityCore = { ...stores, reader, commandOptions: options };
+  const { keyChanges, authenticator, users } = composeAccess(platform, core);
+  const organizations = new Organizations(core);
   const channelQueries = new ChannelQueries(reader, history);
   const drafts = new Drafts(platform, reader);
   const interactions = {
@@ -186,9 +189,7 @@ export function composeFeatures(platform: Platform): Features {
     drafts,
   };
   const reactions = { commands: new ReactionCommands(runnerOfEvents(channelRunner)) };
-  const userQueries = new UserQueries(reader);
-  const organizationQueries = new OrganizationQueries(platform, reader);
-  const people = directoryOf({ users: userQueries, organizations: organizationQueries });
+  const people = directoryOf({ users, organizations });
   return {
     ...models,
     channels: {
@@ -200,8 +201,8 @@ export function composeFeatures(platform: Platform): Features {
     },
     interactions,
     reactions,
-    organizations: { commands: new OrganizationCommands(stores, options), queries: organizationQueries },
-    users: { commands: users, queries: userQueries },
+    organizations,
+    users,
     keys: { commands: new KeyCommands(stores, keyChanges, options), queries: new KeyQueries(reader) },
     keyChanges,
     authenticator,
@@ -221,13 +222,11 @@ export function composeFeatures(platform: Platform): Features {
 }
 
 /** Who may call: deactivating a user ends the user's keys, so the two are composed together. */
-function composeAccess(platform: Platform, stores: CommandStores, options: CommandHandlerOptions) {
+function composeAccess(platform: Platform, core: EntityCore) {
   const keyChanges = new KeyChanges(platform);
-  const users = new UserCommands(stores, {
-    ...options,
-    onDeactivated: (organizationId, userId) =>
-      keyChanges.announce({ kind: 'user-deactivated', organizationId, userId }),
-  });
+  const users = new Users(core, (organizationId, userId) =>
+    keyChanges.announce({ kind: 'user-deactivated', organizationId, userId }),
+  );
   const directory = new KeyDirectory(platform);
   return { keyChanges, authenticator: new KeyAuthenticator({ directory, changes: keyChanges }), users };
 }
@@ -277,13 +276,13 @@ function composeRealtime(
 }
 
 /** What interactions and reactions ask about users and their organization. */
-function directoryOf(of: { readonly users: UserQueries; readonly organizations: OrganizationQueries }) {
+function directoryOf(of: { readonly users: Users; readonly organizations: Organizations }) {
   return {
     user: (organizationId: string, userId: string) => of.users.user(organizationId, userId),
     nameOf: async (organizationId: string, userId: string) =>
       (await of.users.user(organizationId, userId))?.displayName ?? null,
     application: async (organizationId: string) =>
-      (await of.organizations.organization(organizationId))?.application ?? null,
+      (await of.organizations.find(organizationId, organizationId))?.application ?? null,
   };
 }
 
@@ -309,13 +308,8 @@ export function describedProtocol({ realtime }: Features): DescribedProtocol {
 
 /** Declares every route of the API. */
 export function featureRoutes(features: Features, node: RealtimeNode): (app: HttpApp) => void {
-  const { channels, keys } = features;
-  const users = { ...features.users, organizations: features.organizations.queries };
-  const organizations = {
-    ...features.organizations,
-    summarizeUser: (organizationId: string, userId: string) => users.queries.summary(organizationId, userId),
-  };
-  const people = directoryOf({ users: users.queries, organizations: organizations.queries });
+  const { channels, keys, users, organizations } = features;
+  const people = directoryOf({ users, organizations });
   return (app) => {
     interactionRoutes(app, { ...features.interactions, directory: people });
     draftRoutes(app, features.interactions);
@@ -323,11 +317,14 @@ export function featureRoutes(features: Features, node: RealtimeNode): (app: Htt
     eventStreamRoutes(app, { node, channels: channels.queries });
     asyncApiRoute(app, describedProtocol(features));
     ticketRoutes(app, { tickets: features.realtime.tickets, channels: channels.queries });
-    channelRoutes(app, { ...channels, users: users.queries });
-    participantRoutes(app, { ...channels, users: users.queries });
-    organizationRoutes(app, organizations);
-    userRoutes(app, users);
-    keyRoutes(app, { ...keys, organizations: organizations.queries });
+    channelRoutes(app, { ...channels, users });
+    participantRoutes(app, { ...channels, users });
+    organizationRoutes(app, {
+      organizations,
+      summarizeUser: (organizationId, userId) => users.summary(organizationId, userId),
+    });
+    userRoutes(app, { users, organizations });
+    keyRoutes(app, { ...keys, organizations });
   };
 }
 

@@ -151,12 +151,24 @@ const cases: readonly Case[] = [
         files: {
           'libs/features/channels/channel.decider.ts': `const at = new Date().toISOString();`,
           'libs/features/runs/run.decider.ts': `import { x } from '#libs/platform/http/index.ts';`,
+          'libs/features/users/user.ts': `import { x } from '#libs/platform/entity/index.ts';`,
+          'libs/features/knowledge/knowledge.ts': `const id = newId();`,
           'libs/kernel/a.ts': `import { readFile } from 'node:fs/promises';`,
         },
-        found: ['libs/features/channels/channel.decider.ts', 'libs/features/runs/run.decider.ts', 'libs/kernel/a.ts'],
+        found: [
+          'libs/features/channels/channel.decider.ts',
+          'libs/features/runs/run.decider.ts',
+          'libs/features/users/user.ts',
+          'libs/features/knowledge/knowledge.ts',
+          'libs/kernel/a.ts',
+        ],
       },
     ],
-    allowed: { 'libs/features/channels/channel.decider.ts': `const at = new Date(command.at);` },
+    allowed: {
+      'libs/features/channels/channel.decider.ts': `const at = new Date(command.at);`,
+      'libs/features/users/user.ts': `import { defineEvents } from '#libs/platform/eventstore/index.ts';\nimport { z } from 'zod';`,
+      'libs/features/users/user.http.ts': `import { x } from '#libs/platform/http/index.ts';`,
+    },
   },
   {
     rule: rules.redisKeysStandInKeysFiles,

@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { channelListKeys } from '#libs/features/channels/channels.keys.ts';
 import { draftKeys, interactionKeys } from '#libs/features/interactions/interactions.keys.ts';
 import { keyListKeys } from '#libs/features/keys/keys.keys.ts';
-import { ORGANIZATION_LIST, organizationKeys } from '#libs/features/organizations/organizations.keys.ts';
+import { organizationEntity } from '#libs/features/organizations/index.ts';
 import { reactionKeys } from '#libs/features/reactions/reactions.keys.ts';
-import { userListKeys } from '#libs/features/users/users.keys.ts';
+import { userEntity } from '#libs/features/users/index.ts';
 import { ephemeralKeys, liveTopic } from '#libs/platform/live/live.keys.ts';
 import { historyKeys } from '#libs/platform/readmodel/history.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
@@ -43,14 +43,14 @@ describe.each([
   });
 
   it('a list is in one slot with its indexes', () => {
-    const lists = [channelListKeys, userListKeys, keyListKeys].map((list) => list(organizationId));
-    for (const { members, indexPrefix } of [...lists, ORGANIZATION_LIST]) {
+    const lists = [channelListKeys, userEntity.list, keyListKeys, organizationEntity.list].map((list) => list(organizationId));
+    for (const { members, indexPrefix } of lists) {
       expect(slots([members, `${indexPrefix}all`, `${indexPrefix}type={x}`])).toBe(1);
     }
   });
 
   it('different entities are spread', () => {
-    expect(slots([...strings(organizationKeys(organizationId)), ...strings(organizationKeys(id))])).toBe(2);
+    expect(slots([organizationId, id].flatMap((one) => strings(entityKeys('organization', one, one))))).toBe(2);
   });
 });
 

@@ -90,11 +90,11 @@ async function principalOf(
     if (user !== undefined) throw new CliError('a key belongs to a --user or to a --service, not to both');
     return checked(createKeyBody.shape.principal.unwrap(), { type: 'service', id: service });
   }
-  const owner = (await features.organizations.queries.organization(organizationId))?.ownerUserId;
+  const owner = (await features.organizations.find(organizationId, organizationId))?.ownerUserId;
   const id = user ?? owner;
   if (id === undefined || id === null)
     throw new CliError('the organization has no owner: name a --user or a --service');
-  if ((await features.users.queries.user(organizationId, id)) === null) {
+  if ((await features.users.user(organizationId, id)) === null) {
     throw new CliError(`the organization has no active user ${id}`);
   }
   return { type: 'user', id };

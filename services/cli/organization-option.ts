@@ -14,7 +14,7 @@ export const ORGANIZATION_OPTION = ['-o, --organization <id>', 'organization; wi
 /** @throws CliError if there is no such organization */
 export async function organizationOf({ features }: Session, { organization }: OrganizationOptions): Promise<EntityId> {
   const id = organization ?? FIRST_ORGANIZATION;
-  if ((await features.organizations.queries.organization(id)) !== null) return id;
+  if ((await features.organizations.find(id, id)) !== null) return id;
   throw new CliError(
     organization === undefined
       ? 'there is no organization yet; npm start or a restarted gateway creates the first one'

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import {
   createOrganizationBody,
+  decideUpdate,
   organizationResource,
   updateOrganizationBody,
 } from '#libs/features/organizations/index.ts';
-import type { Organization, OrganizationRejection } from '#libs/features/organizations/index.ts';
-import { unreachable } from '#libs/kernel/decider.ts';
+import type { OrganizationResource } from '#libs/features/organizations/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { allPages, checked, nameOf, operatorContext, printOne, printRows, withSession } from './command-context.ts';
 import type { CliParts, OutputOptions } from './command-context.ts';
@@ -63,18 +63,19 @@ async function create(parts: CliParts, name: string, options: ChangeOptions): Pr
   const body = checked(createOrganizationBody, { name, application: options.application });
   await withSession(parts, async (session) => {
     const id = newId();
-    const organization = { id, name: body.name, application: body.application ?? null, ownerUserId: null };
-    const result = await session.features.organizations.commands.create(operatorContext(id), organization);
-    if (!result.ok) throw refusal(result.rejection, id);
-    printOne(parts, options, await rowOf(session, result.organization));
+    const data = { id, name: body.name, application: body.application ?? null, ownerUserId: null };
+    const created = { type: 'OrganizationCreated.v1', data } as const;
+    const result = await session.features.organizations.create(operatorContext(id), id, created);
+    if (!result.ok) throw missing(id);
+    printOne(parts, options, await rowOf(session, organizationResource(result.entity)));
   });
 }
 
 async function list(parts: CliParts, options: OutputOptions): Promise<void> {
   await withSession(parts, async (session) => {
     const found = await allPages(async (page) => {
-      const { organizations, hasNext, last } = await session.features.organizations.queries.list(page);
-      return { items: organizations, hasNext, last };
+      const { documents, hasNext, last } = await session.features.organizations.page('all', {}, page);
+      return { items: documents.map(({ json }) => JSON.parse(json.toString()) as OrganizationResource), hasNext, last };
     });
     const rows = await Promise.all(found.map((organization) => rowOf(session, organization)));
     printRows(parts, options, rows, COLUMNS);
@@ -83,9 +84,9 @@ async function list(parts: CliParts, options: OutputOptions): Promise<void> {
 
 async function show(parts: CliParts, id: string, options: OutputOptions): Promise<void> {
   await withSession(parts, async (session) => {
-    const found = await session.features.organizations.queries.organization(id);
+    const found = await session.features.organizations.find(id, id);
     if (found === null) throw missing(id);
-    printOne(parts, options, await rowOf(session, found));
+    printOne(parts, options, await rowOf(session, organizationResource(found)));
   });
 }
 
@@ -97,21 +98,22 @@ async function update(parts: CliParts, id: string, options: ChangeOptions): Prom
   });
   const { name, application, owner_id: ownerUserId } = body;
   await withSession(parts, async (session) => {
-    if (typeof ownerUserId === 'string' && (await session.features.users.queries.user(id, ownerUserId)) === null) {
+    if (typeof ownerUserId === 'string' && (await session.features.users.user(id, ownerUserId)) === null) {
       throw new CliError(`the organization has no active user ${ownerUserId}`);
     }
     const changes = { name, application, ownerUserId };
-    const result = await session.features.organizations.commands.update(operatorContext(id), id, changes);
-    if (!result.ok) throw refusal(result.rejection, id);
-    printOne(parts, options, await rowOf(session, result.organization));
+    const result = await session.features.organizations.update(operatorContext(id), id, (one) =>
+      decideUpdate(one, changes),
+    );
+    if (!result.ok) throw missing(id);
+    printOne(parts, options, await rowOf(session, organizationResource(result.entity)));
   });
 }
 
-async function rowOf(session: Session, organization: Organization): Promise<Row> {
-  const { id, ownerUserId } = organization;
-  const owner = ownerUserId === null ? null : await session.features.users.queries.summary(id, ownerUserId);
-  const row: Row = { ...organizationResource(organization, owner) };
-  return { ...row, owner: owner?.display_name ?? null };
+async function rowOf(session: Session, organization: OrganizationResource): Promise<Row> {
+  const { id, owner_id: ownerId } = organization;
+  const owner = ownerId === null ? null : await session.features.users.summary(id, ownerId);
+  return { ...organization, owner: owner?.display_name ?? null };
 }
 
 /** An option that is given empty clears the field, one that is absent leaves it. */
@@ -121,13 +123,4 @@ function noneIfEmpty(option: string | undefined): string | null | undefined {
 
 function missing(id: string): CliError {
   return new CliError(`there is no organization ${id}`);
-}
-
-function refusal(rejection: OrganizationRejection, id: string): CliError {
-  switch (rejection.reason) {
-    case 'not_found':
-      return missing(id);
-    default:
-      return unreachable(rejection.reason);
-  }
 }

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
-import { createUserBody, updateUserBody, userResource } from '#libs/features/users/index.ts';
-import type { UserResult } from '#libs/features/users/index.ts';
+import { createUserBody, decideUpdate, updateUserBody, userEntity } from '#libs/features/users/index.ts';
+import type { User, UserRejection } from '#libs/features/users/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { newId } from '#libs/kernel/ids.ts';
+import type { EntityResult, NotFound } from '#libs/platform/entity/index.ts';
 import {
   allPages,
   checked,
@@ -82,12 +83,9 @@ async function create(parts: CliParts, name: string, options: ChangeOptions): Pr
     const organizationId = await organizationOf(session, options);
     const { display_name: displayName, email = null, image_url: imageUrl = null } = body;
     const user = { id: newId(), displayName, email, imageUrl };
-    printUser(
-      parts,
-      options,
-      user.id,
-      await session.features.users.commands.create(operatorContext(organizationId), user),
-    );
+    const created = { type: 'UserCreated.v1', data: user } as const;
+    const result = await session.features.users.create(operatorContext(organizationId), user.id, created);
+    printUser(parts, options, user.id, result);
   });
 }
 
@@ -95,7 +93,7 @@ async function list(parts: CliParts, options: OrganizationOptions): Promise<void
   await withSession(parts, async (session) => {
     const organizationId = await organizationOf(session, options);
     const rows = await allPages(async (page) => {
-      const { documents, hasNext, last } = await session.features.users.queries.list(organizationId, {}, page);
+      const { documents, hasNext, last } = await session.features.users.page(organizationId, {}, page);
       return { items: documents.map(rowOf), hasNext, last };
     });
     printRows(parts, options, rows, COLUMNS);
@@ -105,7 +103,7 @@ async function list(parts: CliParts, options: OrganizationOptions): Promise<void
 async function show(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
   await withSession(parts, async (session) => {
     const organizationId = await organizationOf(session, options);
-    const found = await session.features.users.queries.document(organizationId, id);
+    const found = await session.features.users.document(organizationId, id);
     if (found === null) throw missing(id);
     printOne(parts, options, rowOf(found));
   });
@@ -120,19 +118,25 @@ async function update(parts: CliParts, id: string, options: ChangeOptions): Prom
   await withSession(parts, async (session) => {
     const context = operatorContext(await organizationOf(session, options));
     const changes = { displayName: body.display_name, email: body.email, imageUrl: body.image_url };
-    printUser(parts, options, id, await session.features.users.commands.update(context, id, changes));
+    const result = await session.features.users.update(context, id, (user) => decideUpdate(user, changes));
+    printUser(parts, options, id, result);
   });
 }
 
 async function deactivate(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
   await withSession(parts, async (session) => {
     const context = operatorContext(await organizationOf(session, options));
-    printUser(parts, options, id, await session.features.users.commands.deactivate(context, id));
+    printUser(parts, options, id, await session.features.users.deactivate(context, id));
   });
 }
 
-function printUser(parts: CliParts, options: OrganizationOptions, id: string, result: UserResult): void {
-  if (result.ok) return printOne(parts, options, { ...userResource(result.user) });
+function printUser(
+  parts: CliParts,
+  options: OrganizationOptions,
+  id: string,
+  result: EntityResult<User, UserRejection | NotFound>,
+): void {
+  if (result.ok) return printOne(parts, options, { ...userEntity.resource(result.entity) });
   switch (result.rejection.reason) {
     case 'not_found':
       throw missing(id);

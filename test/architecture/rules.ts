@@ -130,23 +130,33 @@ function mayUseLibrary(path: string, library: string): boolean {
   );
 }
 
-/** The kernel and the deciders know no time, no chance and no world outside: these come with the command. */
+/** `libs/features/users/user.ts`, named after its feature: the events, the fold and the decisions of an entity. */
+const ENTITY_FILE = /^libs\/features\/([a-z-]+?)s?\/\1\.ts$/;
+/** Declares and parses events. */
+const EVENT_CODECS = 'libs/platform/eventstore/index.ts';
+
+/** The kernel and the decisions of entities read no clock, no randomness and no store: commands bring what they need. */
 const PURE_LIBRARIES = new Set(['uuid', 'zod', 'node:util', 'node:crypto']);
 const IMPURE =
   /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bnewId\(|\brandomUUID\(|\bsystemClock\b|\bprocess\.|\bfetch\(/;
 
 export const decidersArePure: Rule = (tree) =>
   [...tree.values()].flatMap((file) => {
-    const decider = file.path.endsWith('.decider.ts');
+    const decider = file.path.endsWith('.decider.ts') || ENTITY_FILE.test(file.path);
     if (!decider && placeOf(file.path).layer !== 'kernel') return [];
     const libraries = file.imports.filter(({ target, own }) => !own && !PURE_LIBRARIES.has(target));
-    const platform = file.imports.filter(({ target, own }) => own && placeOf(target).layer === 'platform');
+    const platform = file.imports.filter(({ target, own }) => own && isOutside(target, decider));
     const impure = decider ? (IMPURE.exec(withoutComments(file))?.[0] ?? '') : '';
     return [
       ...[...libraries, ...platform].map(({ target }) => `${file.path}: is pure, must not import ${target}`),
       ...(impure === '' ? [] : [`${file.path}: is pure, must not use ${impure}`]),
     ];
   });
+
+function isOutside(target: string, isDecider: boolean): boolean {
+  const { layer } = placeOf(target);
+  return layer !== 'kernel' && layer !== 'feature' && !(isDecider && target === EVENT_CODECS);
+}
 
 /** A key's text begins with the product's name, or holds a hash tag with something filled in. */
 const REDIS_KEY = /['"`]parley:[^\s'"`]|[a-z]:\{\$\{/;

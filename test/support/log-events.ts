@@ -1,4 +1,8 @@
 /** Events for tests of the log itself: valid metadata, data that says which event it is. */
+import { foldEvents } from '#libs/kernel/decider.ts';
+import type { Fold } from '#libs/kernel/decider.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { DomainEvent, EventMetadata } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
 
@@ -22,4 +26,14 @@ export function logMetadata(commandId: string): EventToAppend['metadata'] {
     $correlationId: commandId,
     $causationId: commandId,
   };
+}
+
+/** The state of an entity after events that one command of `logMetadata` has caused. */
+export function stateAfter<State, E extends DomainEvent>(fold: Fold<State, E>, events: readonly E[]): State {
+  const metadata = logMetadata('command-1') as EventMetadata;
+  return foldEvents(
+    fold,
+    fold.initialState,
+    events.map((event, index) => ({ ...event, id: `event-${index}`, revision: streamRevision(index), metadata })),
+  );
 }

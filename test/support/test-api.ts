@@ -63,8 +63,8 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
   const features = composeFeatures(platform);
   const first = await bootstrap({
     store: platform.store,
-    organizations: features.organizations.commands,
-    users: features.users.commands,
+    organizations: features.organizations,
+    users: features.users,
     keys: features.keys.commands,
     dataDir,
   });

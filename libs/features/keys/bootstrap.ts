@@ -6,8 +6,8 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { ORGANIZATION } from '#libs/features/organizations/index.ts';
-import type { OrganizationCommands } from '#libs/features/organizations/index.ts';
-import type { UserCommands } from '#libs/features/users/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
+import type { Users } from '#libs/features/users/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
@@ -19,8 +19,8 @@ import type { KeyCommands, KeyDescription } from './keys.commands.ts';
 
 export interface BootstrapParts {
   readonly store: EventStore;
-  readonly organizations: OrganizationCommands;
-  readonly users: UserCommands;
+  readonly organizations: Organizations;
+  readonly users: Users;
   readonly keys: KeyCommands;
   /**
    * A folder of ours that survives a crash. Holds the first key until it was shown. Null where there is none: then
@@ -65,14 +65,11 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
   }
 
   // 2. The owner before the keys that belong to it, the organization last: once it exists, all of this has been done.
-  await users.create(step(), { id: OWNER, displayName: 'Owner', email: null, imageUrl: null });
+  const owner = { id: OWNER, displayName: 'Owner', email: null, imageUrl: null };
+  await users.create(step(), OWNER, { type: 'UserCreated.v1', data: owner });
   for (const secret of [bootstrapKey, apiKey]) if (typeof secret === 'string') await install(parts, secret);
-  await organizations.create(step(), {
-    id: FIRST_ORGANIZATION,
-    name: 'Default organization',
-    application: null,
-    ownerUserId: OWNER,
-  });
+  const first = { id: FIRST_ORGANIZATION, name: 'Default organization', application: null, ownerUserId: OWNER };
+  await organizations.create(step(), FIRST_ORGANIZATION, { type: 'OrganizationCreated.v1', data: first });
 
   return {
     organizationId: FIRST_ORGANIZATION,

@@ -1,6 +1,6 @@
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { userProjection } from '#libs/features/users/index.ts';
+import { userEntity } from '#libs/features/users/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
@@ -42,6 +42,6 @@ export class KeyDirectory {
   async #read(id: EntityId): Promise<KnownKey | null> {
     const key = await foldStream(this.#store, keyProjection, id, READ);
     if (key === null || key === 'withdrawn' || key.principal.type !== 'user') return knownKey(key, null);
-    return knownKey(key, await foldStream(this.#store, userProjection, key.principal.id, READ));
+    return knownKey(key, await foldStream(this.#store, userEntity.projection, key.principal.id, READ));
   }
 }

@@ -17,7 +17,7 @@ import { accept } from '#libs/kernel/decider.ts';
 import type { KeyChangeAnnouncer } from './key-changes.ts';
 import { newKey } from './key-form.ts';
 import type { NewKey } from './key-form.ts';
-import { userProjection } from '#libs/features/users/index.ts';
+import { userEntity } from '#libs/features/users/index.ts';
 import { decideIssue, decideRevoke, decideRotate, decideWithdraw, expiryOfSuccessor, isActive } from './key.decider.ts';
 import type { Grantor, Key, KeyRejection, KeyState } from './key.decider.ts';
 import type { KeyEvent, KeyIssued } from './key.events.ts';
@@ -154,7 +154,7 @@ export class KeyCommands {
   /** Whether a key of the principal can work, by the log: a read model may not know yet that a user was deactivated. */
   async #isActive(organizationId: EntityId, { type, id }: KeyIssued['principal']): Promise<boolean> {
     if (type !== 'user') return true;
-    return isActiveUser(await foldStream(this.#store, userProjection, id), organizationId);
+    return isActiveUser(await foldStream(this.#store, userEntity.projection, id), organizationId);
   }
 
   /** The state at the true end of the stream: a command that does nothing is decided there. */

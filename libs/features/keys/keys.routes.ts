@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-import { targetContext, targetOrganization } from '#libs/features/organizations/index.ts';
-import type { OrganizationQueries } from '#libs/features/organizations/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -35,7 +34,7 @@ import type { CreateKeyBody } from './keys.schemas.ts';
 export interface KeyRouteParts {
   readonly commands: KeyCommands;
   readonly queries: KeyQueries;
-  readonly organizations: OrganizationQueries;
+  readonly organizations: Organizations;
 }
 
 const tags = ['keys'];
@@ -64,7 +63,7 @@ function readRoutes(app: HttpApp, { queries, organizations }: KeyRouteParts): vo
     },
     async (request, reply) => {
       const { principal_id: principalId, is_revoked: isRevoked, organization_id: requested } = request.query;
-      const organizationId = await targetOrganization(request.principal, requested, organizations);
+      const organizationId = await organizations.target(request.principal, requested);
       const page = openPage(request, request.query, { principalId, isRevoked, organizationId });
       const found = await queries.list(organizationId, { principalId, isRevoked }, page);
       const items = found.documents.map((document) => document.json);
@@ -86,7 +85,7 @@ function readRoutes(app: HttpApp, { queries, organizations }: KeyRouteParts): vo
       },
     },
     async (request, reply) => {
-      const organizationId = await targetOrganization(request.principal, request.query.organization_id, organizations);
+      const organizationId = await organizations.target(request.principal, request.query.organization_id);
       const found = await queries.key(organizationId, request.params.id);
       if (found === null) throw notFound();
       if (notModified(request, reply, found.revision)) return reply;
@@ -95,7 +94,7 @@ function readRoutes(app: HttpApp, { queries, organizations }: KeyRouteParts): vo
   );
 }
 
-function createRoute(app: HttpApp, parts: KeyRouteParts): void {
+function createRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): void {
   app.post(
     '/api/v1/keys',
     {
@@ -113,11 +112,11 @@ function createRoute(app: HttpApp, parts: KeyRouteParts): void {
     },
     async (request, reply) => {
       const { name, scopes, expires_at: expiresAt = expiryOf(request.principal) } = request.body;
-      const context = await targetContext(request, request.body.organization_id, parts.organizations);
+      const context = await organizations.contextFor(request, request.body.organization_id);
       requireFuture(expiresAt);
       const principal = principalOf(request, context.organizationId, request.body);
       const description = { name, scopes: [...new Set(scopes)], principal, expiresAt };
-      const result = await parts.commands.issue(context, description, request.principal);
+      const result = await commands.issue(context, description, request.principal);
       if (!result.ok && result.rejection.reason === 'user_not_active') {
         throw invalid(['body', 'principal', 'id'], 'the organization has no such active user', principal.id);
       }
@@ -145,7 +144,7 @@ function rotateRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
     },
     async (request, reply) => {
       const { grace_seconds: graceSeconds, expires_at: expiresAt } = request.body ?? {};
-      const context = await targetContext(request, request.query.organization_id, organizations);
+      const context = await organizations.contextFor(request, request.query.organization_id);
       requireFuture(expiresAt);
       const result = await commands.rotate(context, request.params.id, {
         graceSeconds: graceSeconds ?? undefined,
@@ -173,7 +172,7 @@ function revokeRoute(app: HttpApp, { commands, organizations }: KeyRouteParts): 
       },
     },
     async (request, reply) => {
-      const context = await targetContext(request, request.query.organization_id, organizations);
+      const context = await organizations.contextFor(request, request.query.organization_id);
       return sendKey(request, reply, await commands.revoke(context, request.params.id, request.principal));
     },
   );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { organizationReference } from '#libs/features/users/index.ts';
+import { organizationReference } from '#libs/features/organizations/index.ts';
 import {
   idParam,
   idReference,

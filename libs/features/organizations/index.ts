@@ -1,13 +1,6 @@
 /** Organizations, the tenants. One stream, `organization-<id>`, for each. */
-export type { Organization, OrganizationChanges, OrganizationRejection } from './organization.decider.ts';
-export { ORGANIZATION, organizationApplication } from './organization.events.ts';
-export { OrganizationCommands } from './organizations.commands.ts';
-export type { OrganizationResult } from './organizations.commands.ts';
-export { organizationProjection, organizationResource } from './organizations.projection.ts';
-export type { UserSummary } from './organizations.projection.ts';
-export { OrganizationQueries } from './organizations.queries.ts';
-export type { OrganizationPage } from './organizations.queries.ts';
-export { organizationRoutes } from './organizations.routes.ts';
-export type { SummarizeUser } from './organizations.routes.ts';
-export { createOrganizationBody, updateOrganizationBody } from './organizations.schemas.ts';
-export { PLATFORM_SCOPE, targetContext, targetOrganization } from './target-organization.ts';
+export { createOrganizationBody, organizationRoutes, updateOrganizationBody } from './organization.http.ts';
+export { organizationEntity, organizationReference, organizationResource, Organizations } from './organization.read.ts';
+export type { OrganizationResource, UserSummary } from './organization.read.ts';
+export { decideUpdate, ORGANIZATION } from './organization.ts';
+export type { Organization } from './organization.ts';

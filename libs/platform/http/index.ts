@@ -79,7 +79,7 @@ export { RedisIdempotencyStore } from './idempotency.redis.ts';
 export { liveCommand } from './live-command.ts';
 export type { LiveCaller, LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
-export type { PageMeta, PageRequest } from './paging.ts';
+export type { PageMeta, PageQuery, PageRequest } from './paging.ts';
 export { positionOf, setPosition } from './position.ts';
 export type { Position, PositionWaiter } from './position.ts';
 export { etagOf, notModified, refuseIfMatch } from './preconditions.ts';

@@ -30,7 +30,8 @@ export const pageMetaSchema = z
   .meta({ id: 'PageMeta' });
 export type PageMeta = z.infer<typeof pageMetaSchema>;
 
-interface PageInput {
+/** The paging parameters of a request, parsed. */
+export interface PageQuery {
   readonly size: number;
   readonly page?: number | undefined;
   readonly cursor?: string | undefined;
@@ -58,7 +59,7 @@ const cursorPayload = z.tuple([z.int().min(2), z.string()]);
  * filter: `filter` holds the parsed filter parameters, with deprecated names already merged.
  * @throws ValidationFailure 422 for a cursor that was changed, made for something else, or given with a page
  */
-export function openPage(request: FastifyRequest, query: PageInput, filter: Record<string, unknown>): PageRequest {
+export function openPage(request: FastifyRequest, query: PageQuery, filter: Record<string, unknown>): PageRequest {
   const { tokens } = request.server;
   const context = ['cursor', request.principal.organizationId, request.routeOptions.url ?? '', canonicalJson(filter)];
   let page = query.page ?? 1;

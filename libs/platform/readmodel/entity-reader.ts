@@ -24,7 +24,8 @@ export interface DocumentPage {
 /** A list, and what it is narrowed by. */
 export interface ListFilter {
   readonly category: string;
-  readonly organizationId: EntityId;
+  /** Null for a list of organizations: each of them belongs to itself. */
+  readonly organizationId: EntityId | null;
   readonly list: ListKeys;
   readonly facets: readonly [string, ...string[]];
 }
@@ -147,7 +148,8 @@ export class EntityReader {
     await this.#projector.unapplied.apply({ category, organizationId });
     return this.#state.whileComplete(async () => {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
-      const keys = members.map((member) => entityKeys(category, organizationId, idOfMember(member)).document);
+      const ids = members.map(idOfMember);
+      const keys = ids.map((id) => entityKeys(category, organizationId ?? id, id).document);
       const documents = (await this.#documents.many(keys)).filter((document) => document !== null);
       return { documents, total, hasNext, last: members.at(-1) ?? null };
     });

@@ -74,16 +74,18 @@ export class UnappliedEntities {
   }
 
   /**
-   * Brings them up to date: all, or one organization's entities of a category. While some are forgotten, this
+   * Brings them up to date: all, or those of a category, of one organization or of all (null). While some are forgotten, this
    * only checks whether the projector has applied all that are remembered.
    *
    * @throws `Fault` when a store is away, or `not_caught_up` when this takes more than one call, or needs the projector
    */
-  async apply(of?: { readonly category: string; readonly organizationId: EntityId }): Promise<void> {
+  async apply(of?: { readonly category: string; readonly organizationId: EntityId | null }): Promise<void> {
     if (this.size === 0) return;
     const missing = [...this.#entities].filter(
       ([, { category, organizationId }]) =>
-        !of || this.#hasForgotten || (category === of.category && organizationId === of.organizationId),
+        !of ||
+        this.#hasForgotten ||
+        (category === of.category && organizationId === (of.organizationId ?? organizationId)),
     );
     // A projector may have applied most of them meanwhile.
     const revisions = await this.#parts.revisions(missing.map(([key]) => key));

@@ -144,7 +144,7 @@ function partsOf({ features }: Session, organizationId: EntityId) {
   // Needed for every message and constant during an import. A failed read is not remembered.
   let known: Promise<string | null> | undefined;
   const application = (): Promise<string | null> => {
-    known ??= organizations.queries.organization(organizationId).then(
+    known ??= organizations.find(organizationId, organizationId).then(
       (found) => found?.application ?? null,
       (error: unknown) => {
         known = undefined;
@@ -153,7 +153,7 @@ function partsOf({ features }: Session, organizationId: EntityId) {
     );
     return known;
   };
-  const user = (organization: EntityId, id: EntityId) => users.queries.user(organization, id);
+  const user = (organization: EntityId, id: EntityId) => users.user(organization, id);
   return {
     channels,
     interactions,

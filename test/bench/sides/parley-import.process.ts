@@ -17,7 +17,7 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   // Nothing is in the log yet, so the read models hold all of it.
   const { build } = await state.begin();
   await state.save(build, null, true);
-  const user = (organization: EntityId, id: EntityId) => users.queries.user(organization, id);
+  const user = (organization: EntityId, id: EntityId) => users.user(organization, id);
   const target = new ImportTarget(
     {
       channels,

@@ -32,8 +32,8 @@ beforeAll(async () => {
   const { organizations, users, keys, state } = composeFeatures(platform);
   const first = await bootstrap({
     store: platform.store,
-    organizations: organizations.commands,
-    users: users.commands,
+    organizations,
+    users,
     keys: keys.commands,
     dataDir,
   });
@@ -68,13 +68,15 @@ async function send(method: 'POST' | 'PATCH', url: string, body: object, idempot
 
 const newUser = (id: string) => {
   const context = serviceCommand(organizationId, { commandId: id });
-  return elsewhere.users.commands.create(context, { id, displayName: 'Ada', email: null, imageUrl: null });
+  const data = { id, displayName: 'Ada', email: null, imageUrl: null };
+  return elsewhere.users.create(context, id, { type: 'UserCreated.v1', data });
 };
 const newChannel = (id: string) =>
   elsewhere.channels.commands.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL });
 const newOrganization = (id: string) => {
-  const organization = { id, name: 'Other', application: null, ownerUserId: null };
-  return elsewhere.organizations.commands.create(serviceCommand(id, { commandId: id }), organization);
+  const data = { id, name: 'Other', application: null, ownerUserId: null };
+  const created = { type: 'OrganizationCreated.v1', data } as const;
+  return elsewhere.organizations.create(serviceCommand(id, { commandId: id }), id, created);
 };
 
 /** A channel that the read models have. */

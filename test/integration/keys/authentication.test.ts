@@ -194,7 +194,7 @@ describe('a revoked key', () => {
     const release = await api.stopProjector();
     const { keys, users } = composeUnapplied(api.stores.platform);
     await keys.commands.revoke(operatorContext(), id, 'operator');
-    await users.commands.deactivate(operatorContext(), user);
+    await users.deactivate(operatorContext(), user);
     const started = await api.startInstance();
     try {
       expect(await statusWith(started, key)).toBe(401);

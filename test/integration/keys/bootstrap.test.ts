@@ -158,7 +158,7 @@ describe('a bootstrap key', () => {
     const { users } = composeFeatures(test.platform);
     const actor = { type: 'system' as const, id: 'test' };
     const at = new Date().toISOString();
-    await users.commands.deactivate({ commandId: newId(), organizationId: FIRST_ORGANIZATION, actor, at }, userId);
+    await users.deactivate({ commandId: newId(), organizationId: FIRST_ORGANIZATION, actor, at }, userId);
     await start(OWN_KEY);
     expect(await authenticate(OWN_KEY)).toBeNull();
   });

@@ -200,7 +200,7 @@ describe('a key', () => {
       const { users } = composeUnapplied(api.stores.platform);
       const actor = { type: 'system' as const, id: 'test' };
       const context = { commandId: newId(), organizationId: api.organizationId, actor, at: new Date().toISOString() };
-      expect((await users.commands.deactivate(context, user.id)).ok).toBe(true);
+      expect((await users.deactivate(context, user.id)).ok).toBe(true);
       expect((await root('GET', `/api/v1/users/${user.id}`)).json.is_active).toBe(true);
       expect((await root('POST', `/api/v1/keys/${key.id}/rotate`)).json.code).toBe('user_not_active');
     } finally {

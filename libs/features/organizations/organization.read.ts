@@ -1,0 +1,84 @@
+import type { FastifyRequest } from 'fastify';
+
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { Entities, entity } from '#libs/platform/entity/index.ts';
+import type { EntityCore } from '#libs/platform/entity/index.ts';
+import { commandContext, idReference, notFound } from '#libs/platform/http/index.ts';
+import type { Principal } from '#libs/platform/http/index.ts';
+
+import { ORGANIZATION, organizationCodec, organizationFold } from './organization.ts';
+import type { Organization, OrganizationEvent, OrganizationState } from './organization.ts';
+
+/** The contract's summary of a user (section 2.3). */
+export interface UserSummary {
+  readonly display_name: string;
+  readonly image_url: string;
+}
+
+/** An organization as the API answers it: the contract's summary (section 2.3) and what administration needs. */
+export interface OrganizationResource {
+  readonly id: EntityId;
+  readonly name: string;
+  /** Stored as null: the owner's name changes in another stream, so each reply looks it up. */
+  readonly owner: UserSummary | null;
+  readonly application: string | null;
+  readonly owner_id: EntityId | null;
+  readonly created_at: string;
+  readonly modified: string;
+}
+
+export function organizationResource(organization: Organization): OrganizationResource {
+  return {
+    id: organization.id,
+    name: organization.name,
+    owner: null,
+    application: organization.application,
+    owner_id: organization.ownerUserId,
+    created_at: organization.createdAt,
+    modified: organization.modified,
+  };
+}
+
+export const organizationEntity = entity<OrganizationState, OrganizationEvent, {}>({
+  category: ORGANIZATION,
+  version: 1,
+  codec: organizationCodec,
+  fold: organizationFold,
+  resource: organizationResource,
+  facets: () => ({}),
+  isTenant: true,
+});
+
+/** The scope of those who run the installation: it reaches every organization. */
+export const PLATFORM_SCOPE = 'platform';
+
+/** Parameter of administrative requests: another organization than the caller's. */
+export const organizationReference = idReference({
+  description: 'Another organization than that of the key; needs the scope `platform`',
+}).optional();
+
+export class Organizations extends Entities<OrganizationState, OrganizationEvent, {}> {
+  constructor(core: EntityCore) {
+    super(organizationEntity, core);
+  }
+
+  /**
+   * The organization that an administrative request acts on: the caller's own, or the one that the request names.
+   *
+   * @throws HttpError 404 for another organization unless the key has the scope `platform`, and for an organization
+   * that does not exist: the same bytes, so that the answer does not reveal which it was
+   */
+  async target(principal: Principal, requested: EntityId | undefined): Promise<EntityId> {
+    if (requested === undefined || requested === principal.organizationId) return principal.organizationId;
+    if (!principal.scopes.has(PLATFORM_SCOPE)) throw notFound();
+    if ((await this.find(requested, requested)) === null) throw notFound();
+    return requested;
+  }
+
+  /** The context of a command on the organization that an administrative request acts on. @throws as {@link target} */
+  async contextFor(request: FastifyRequest, requested: EntityId | undefined): Promise<CommandContext> {
+    const organizationId = await this.target(request.principal, requested);
+    return { ...commandContext(request), organizationId };
+  }
+}

@@ -1,0 +1,178 @@
+import { z } from 'zod';
+
+import { organizationReference } from '#libs/features/organizations/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import {
+  conflict,
+  httpUrl,
+  idParam,
+  pageMetaSchema,
+  pageQuery,
+  queryBoolean,
+  text,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import type { Users } from './user.read.ts';
+import { decideUpdate } from './user.ts';
+import type { UserRejection } from './user.ts';
+
+const displayName = text({ max: 256, description: 'Name that others see' });
+/** Loose on purpose: only mail can tell whether an address receives mail. */
+const email = text({ max: 320, pattern: /^[^\s@]+@[^\s@]+$/, description: 'E-mail address' });
+
+const userSchema = z
+  .object({
+    id: z.string(),
+    organization_id: z.string(),
+    display_name: z.string(),
+    email: z.string().nullable(),
+    image_url: z.string().nullable(),
+    is_active: z.boolean(),
+    deactivated_at: z.string().nullable(),
+    created_at: z.string(),
+    modified: z.string(),
+  })
+  .meta({ id: 'User' });
+
+const userPageSchema = z.object({ items: z.array(userSchema), meta: pageMetaSchema }).meta({ id: 'UserPage' });
+
+export const createUserBody = z
+  .object({
+    display_name: displayName.default(''),
+    email: email.nullish(),
+    image_url: httpUrl().nullish(),
+    organization_id: organizationReference,
+  })
+  .meta({ id: 'UserCreate' });
+
+/** Absent fields stay as they are, null clears. */
+export const updateUserBody = z
+  .object({ display_name: displayName.optional(), email: email.nullish(), image_url: httpUrl().nullish() })
+  .meta({ id: 'UserUpdate' });
+
+const params = z.object({ id: idParam('Id of the user') });
+const ofOrganization = z.object({ organization_id: organizationReference });
+
+const listUsersQuery = z.object({
+  ...pageQuery,
+  is_active: queryBoolean({ description: 'Only users that are active, or that were deactivated' }).optional(),
+  organization_id: organizationReference,
+});
+
+const errors: RejectionErrors<UserRejection> = {
+  deactivated: () => conflict('The user is deactivated', 'deactivated'),
+};
+
+export interface UserRouteParts {
+  readonly users: Users;
+  readonly organizations: Organizations;
+}
+
+const tags = ['users'];
+const read = { scope: 'read' };
+const admin = { scope: 'admin' };
+const response = { 200: userSchema };
+
+export function userRoutes(app: HttpApp, parts: UserRouteParts): void {
+  readRoutes(app, parts);
+  commandRoutes(app, parts);
+}
+
+function readRoutes(app: HttpApp, { users, organizations }: UserRouteParts): void {
+  const replies = new EntityReplies(users, errors);
+
+  app.get(
+    '/api/v1/users',
+    {
+      config: read,
+      schema: {
+        operationId: 'listUsers',
+        summary: 'List users, newest first',
+        tags,
+        querystring: listUsersQuery,
+        response: { 200: userPageSchema },
+      },
+    },
+    async (request, reply) => {
+      const { is_active, organization_id } = request.query;
+      const organizationId = await organizations.target(request.principal, organization_id);
+      return replies.sendPage(request, reply, organizationId, { is_active });
+    },
+  );
+
+  app.get(
+    '/api/v1/users/:id',
+    {
+      config: read,
+      schema: { operationId: 'getUser', summary: 'Read a user', tags, params, querystring: ofOrganization, response },
+    },
+    async (request, reply) => {
+      const organizationId = await organizations.target(request.principal, request.query.organization_id);
+      return replies.sendOne(request, reply, organizationId, request.params.id);
+    },
+  );
+}
+
+function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): void {
+  const replies = new EntityReplies(users, errors);
+
+  app.post(
+    '/api/v1/users',
+    {
+      config: admin,
+      schema: { operationId: 'createUser', summary: 'Create a user', tags, body: createUserBody, response },
+    },
+    async (request, reply) => {
+      const { display_name: displayName, email = null, image_url: imageUrl = null } = request.body;
+      const context = await organizations.contextFor(request, request.body.organization_id);
+      const user = { id: context.commandId, displayName, email, imageUrl };
+      const result = await users.create(context, user.id, { type: 'UserCreated.v1', data: user });
+      return replies.sendResult(request, reply, result);
+    },
+  );
+
+  app.patch(
+    '/api/v1/users/:id',
+    {
+      config: admin,
+      schema: {
+        operationId: 'updateUser',
+        summary: 'Update a user',
+        tags,
+        params,
+        querystring: ofOrganization,
+        body: updateUserBody,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { display_name: displayName, email, image_url: imageUrl } = request.body;
+      const context = await organizations.contextFor(request, request.query.organization_id);
+      const changes = { displayName, email, imageUrl };
+      const result = await users.update(context, request.params.id, (user) => decideUpdate(user, changes));
+      return replies.sendResult(request, reply, result);
+    },
+  );
+
+  app.delete(
+    '/api/v1/users/:id',
+    {
+      config: admin,
+      schema: {
+        operationId: 'deactivateUser',
+        summary: 'Deactivate a user for good: its API keys stop working at once',
+        tags,
+        params,
+        querystring: ofOrganization,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const context = await organizations.contextFor(request, request.query.organization_id);
+      return replies.sendResult(request, reply, await users.deactivate(context, request.params.id));
+    },
+  );
+}

@@ -1,0 +1,75 @@
+import type { UserSummary } from '#libs/features/organizations/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { Entities, entity } from '#libs/platform/entity/index.ts';
+import type { EntityCore, EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+
+import { decideDeactivate, USER, userCodec, userFold } from './user.ts';
+import type { User, UserEvent, UserState } from './user.ts';
+
+type UserFacets = { readonly is_active: boolean };
+
+export const userEntity = entity<UserState, UserEvent, UserFacets>({
+  category: USER,
+  version: 1,
+  codec: userCodec,
+  fold: userFold,
+  resource: (user) => ({
+    id: user.id,
+    organization_id: user.organizationId,
+    display_name: user.displayName,
+    email: user.email,
+    image_url: user.imageUrl,
+    is_active: user.deactivatedAt === null,
+    deactivated_at: user.deactivatedAt,
+    created_at: user.createdAt,
+    modified: user.modified,
+  }),
+  facets: (user) => ({ is_active: user.deactivatedAt === null }),
+});
+
+/** An active user, as other features need to know one. */
+export interface KnownUser {
+  readonly id: EntityId;
+  readonly organizationId: EntityId;
+  readonly displayName: string;
+  readonly imageUrl: string | null;
+}
+
+/** Called after each deactivation, before it is answered: the user's keys must stop working everywhere. */
+export type OnDeactivated = (organizationId: EntityId, userId: EntityId) => Promise<void>;
+
+export class Users extends Entities<UserState, UserEvent, UserFacets> {
+  readonly #onDeactivated: OnDeactivated | undefined;
+
+  constructor(core: EntityCore, onDeactivated?: OnDeactivated) {
+    super(userEntity, core);
+    this.#onDeactivated = onDeactivated;
+  }
+
+  async deactivate(context: CommandContext, id: EntityId): Promise<EntityResult<User, NotFound>> {
+    const result = await this.update(context, id, decideDeactivate);
+    if (result.ok) await this.#onDeactivated?.(context.organizationId, id);
+    return result;
+  }
+
+  /** A user that can act now: null for a missing, another organization's or a deactivated user. */
+  async user(organizationId: EntityId, id: EntityId): Promise<KnownUser | null> {
+    const user = await this.find(organizationId, id);
+    if (user === null || user.deactivatedAt !== null) return null;
+    return { id: user.id, organizationId, displayName: user.displayName, imageUrl: user.imageUrl };
+  }
+
+  /** Also of deactivated users; null for a missing user or another organization's. */
+  async summary(organizationId: EntityId, id: EntityId): Promise<UserSummary | null> {
+    const user = await this.find(organizationId, id);
+    return user && { display_name: user.displayName, image_url: user.imageUrl ?? DEFAULT_AVATAR_URL };
+  }
+}
+
+const DEFAULT_AVATAR =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><rect width="64" height="64" fill="#cbd5e1"/>' +
+  '<circle cx="32" cy="25" r="11" fill="#fff"/><path d="M10 60a22 20 0 0 1 44 0z" fill="#fff"/></svg>';
+
+/** For users without a picture; the contract names no address. A `data:` URL needs no request and is the same everywhere. */
+const DEFAULT_AVATAR_URL = `data:image/svg+xml,${encodeURIComponent(DEFAULT_AVATAR)}`;

@@ -1,0 +1,119 @@
+import { accept, refuse } from '#libs/kernel/decider.ts';
+import type { Decision, Rejection } from '#libs/kernel/decider.ts';
+import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { CommandHandler, withPreconditions } from '#libs/platform/commands/index.ts';
+import type {
+  CommandContext,
+  CommandHandlerOptions,
+  CommandRunner,
+  CommandStores,
+} from '#libs/platform/commands/index.ts';
+import type { Document, DocumentPage, EntityReader, ListPage } from '#libs/platform/readmodel/index.ts';
+
+import { entityOf, facetsOfFilter } from './entity.ts';
+import type { AnyState, EntityOf, EntityType, Facets, FilterOf } from './entity.ts';
+
+/** The stores that entities live in, and how their commands run. */
+export interface EntityCore extends CommandStores {
+  readonly reader: EntityReader;
+  readonly commandOptions?: CommandHandlerOptions;
+}
+
+/** The organization has no such entity: there is none, or it belongs to another organization. */
+export type NotFound = { readonly reason: 'not_found' };
+
+/** An entity after a command, at the revision of its stream. */
+export type EntityResult<Entity, R extends Rejection = never> =
+  | { readonly ok: true; readonly entity: Entity; readonly revision: StreamRevision }
+  | { readonly ok: false; readonly rejection: R };
+
+/**
+ * The entities of one kind: their commands and reads. Commands throw the faults of `CommandHandler.handle` and honour
+ * `ifMatch` of their context; reads throw the faults of `EntityReader`.
+ *
+ * Guarantees: another organization's entity is never read, decided on or changed; it is answered as a missing one.
+ */
+export class Entities<State extends AnyState, E extends DomainEvent, F extends Facets> {
+  readonly type: EntityType<State, E, F>;
+  readonly #runner: CommandRunner<State, E>;
+  readonly #reader: EntityReader;
+
+  /** @param runner where the stream has events of other features too, the runner that they share */
+  constructor(type: EntityType<State, E, F>, core: EntityCore, runner?: CommandRunner<State, E>) {
+    this.type = type;
+    this.#reader = core.reader;
+    this.#runner =
+      runner ??
+      withPreconditions(
+        new CommandHandler(type.projection, core, core.commandOptions),
+        (state) => entityOf(state)?.changedRevision ?? null,
+      );
+  }
+
+  /** Creates the entity. Its id is new: an entity that exists was created by an earlier run of this very command. */
+  create(context: CommandContext, id: EntityId, event: E): Promise<EntityResult<EntityOf<State>>> {
+    return this.run(context, id, (state) => (state === null ? accept(event) : accept()));
+  }
+
+  /** Runs a command on an entity of the organization. */
+  update<R extends Rejection = never>(
+    context: CommandContext,
+    id: EntityId,
+    decide: (entity: EntityOf<State>) => Decision<E, R>,
+  ): Promise<EntityResult<EntityOf<State>, R | NotFound>> {
+    const { organizationId } = this.#within(context, id);
+    return this.run<R | NotFound>(context, id, (state) => {
+      const entity = entityOf(state);
+      return entity?.organizationId === organizationId ? decide(entity) : refuse({ reason: 'not_found' });
+    });
+  }
+
+  /** Runs a command on whatever state the stream has. What it accepts must leave an entity behind. */
+  async run<R extends Rejection = never>(
+    context: CommandContext,
+    id: EntityId,
+    decide: (state: State) => Decision<E, R>,
+  ): Promise<EntityResult<EntityOf<State>, R>> {
+    const result = await this.#runner.handle<R>(id, this.#within(context, id), decide);
+    if (!result.ok) return result;
+    const entity = entityOf(result.state);
+    if (entity === null) throw new TypeError(`a command left no ${this.type.category} behind`);
+    return { ok: true, entity, revision: result.revision };
+  }
+
+  /** The state at the end of the stream; `decide` may change it first, and refuses nothing. */
+  async current(
+    context: CommandContext,
+    id: EntityId,
+    decide: (state: State) => Decision<E, never> = () => accept(),
+  ): Promise<State> {
+    const result = await this.#runner.handle<never>(id, { ...this.#within(context, id), ifMatch: undefined }, decide);
+    if (!result.ok) throw new TypeError('a command that refuses nothing was refused');
+    return result.state;
+  }
+
+  /** The entity as it was last projected, or null if the organization has none; that is confirmed on the log. */
+  async find(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
+    // Written by the fold of this type, under keys that carry the version of its shape.
+    return entityOf((await this.#reader.state(this.type.category, organizationId, id)) as State);
+  }
+
+  /** The entity as the API answers it, or null if the organization has none. */
+  document(organizationId: EntityId, id: EntityId): Promise<Document | null> {
+    return this.#reader.document(this.type.category, organizationId, id);
+  }
+
+  /** The organization's entities that match all of the filter, newest first. */
+  page(organizationId: EntityId, filter: FilterOf<F>, page: ListPage): Promise<DocumentPage> {
+    const { category, isTenant, list } = this.type;
+    const facets = facetsOfFilter(filter);
+    const owner = isTenant ? null : organizationId;
+    return this.#reader.page({ category, organizationId: owner, list: list(organizationId), facets }, page);
+  }
+
+  /** The events of an organization belong to the organization itself, whoever causes them. */
+  #within(context: CommandContext, id: EntityId): CommandContext {
+    return this.type.isTenant ? { ...context, organizationId: id } : context;
+  }
+}

@@ -1,0 +1,97 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import type { Rejection } from '#libs/kernel/decider.ts';
+import type { DomainEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { etagOf, notFound, notModified, openPage, sendJson, sendPage, setPosition } from '#libs/platform/http/index.ts';
+import type { PageQuery } from '#libs/platform/http/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';
+import type { Entities, EntityResult, NotFound } from './entities.ts';
+
+/** The error that each reason of a rejection is answered with. A reason without one is a type error. */
+export type RejectionErrors<R extends Rejection> = {
+  readonly [Reason in R['reason']]: (rejection: Extract<R, { readonly reason: Reason }>) => Error;
+};
+
+/** Answers HTTP requests with entities of one kind. */
+export class EntityReplies<
+  State extends AnyState,
+  E extends DomainEvent,
+  F extends Facets,
+  R extends Rejection = never,
+> {
+  readonly #entities: Entities<State, E, F>;
+  readonly #errors: RejectionErrors<R>;
+
+  constructor(entities: Entities<State, E, F>, errors: RejectionErrors<R>) {
+    this.#entities = entities;
+    this.#errors = errors;
+  }
+
+  /** Answers 304 where `If-None-Match` names the entity's `ETag`. @throws HttpError 404 */
+  async sendOne(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    organizationId: EntityId,
+    id: EntityId,
+  ): Promise<FastifyReply> {
+    const found = await this.#entities.document(organizationId, id);
+    if (found === null) throw notFound();
+    if (notModified(request, reply, found.revision)) return reply;
+    return sendJson(reply, found.json);
+  }
+
+  async sendPage(
+    request: FastifyRequest & { readonly query: PageQuery },
+    reply: FastifyReply,
+    organizationId: EntityId,
+    filter: FilterOf<F>,
+  ): Promise<FastifyReply> {
+    const page = openPage(request, request.query, { ...filter, organizationId });
+    const found = await this.#entities.page(organizationId, filter, page);
+    return sendPage(
+      reply,
+      found.documents.map(({ json }) => json),
+      page.meta(found),
+    );
+  }
+
+  /** Answers a command with the entity as it left it. @throws as {@link accepted} */
+  sendResult(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    result: EntityResult<EntityOf<State>, R | NotFound>,
+  ): FastifyReply {
+    const entity = this.accepted(request, reply, result);
+    return sendJson(reply, JSON.stringify(this.#entities.type.resource(entity)));
+  }
+
+  /**
+   * Sets the position and the `ETag` of the reply to a command, for replies that show more than the entity.
+   *
+   * @throws HttpError 404, or the error of the rejection
+   */
+  accepted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    result: EntityResult<EntityOf<State>, R | NotFound>,
+  ): EntityOf<State> {
+    if (!result.ok) throw this.#errorOf(result.rejection);
+    const { entity, revision } = result;
+    // A position opens only for its own organization; a caller that acts on another one reads what it wrote anyhow.
+    if (entity.organizationId === request.principal.organizationId) {
+      setPosition(request, reply, { stream: streamName(this.#entities.type.category, entity.id), revision });
+    }
+    void reply.header('etag', etagOf(entity.changedRevision));
+    return entity;
+  }
+
+  #errorOf(rejection: R | NotFound): Error {
+    const errors: Readonly<Record<string, (rejection: R) => Error>> = { not_found: notFound, ...this.#errors };
+    const error = errors[rejection.reason];
+    if (error === undefined) throw new TypeError(`no error is declared for ${rejection.reason}`);
+    return error(rejection as R);
+  }
+}

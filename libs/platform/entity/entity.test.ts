@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import { changedBy, createdBy } from '#libs/kernel/entity.ts';
+import type { EntityState } from '#libs/kernel/entity.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { conflict } from '#libs/platform/http/index.ts';
+import { entityKeys, listKeys } from '#libs/platform/readmodel/index.ts';
+import { stateAfter } from '#test/support/log-events.ts';
+
+import { entity, facetsOfFilter } from './entity.ts';
+import type { RejectionErrors } from './entity-replies.ts';
+
+const codec = defineEvents({
+  'TaskCreated.v1': z.object({ id: z.string(), tags: z.array(z.string()) }),
+  'TaskEnded.v1': z.object({}),
+  'TaskForbidden.v1': z.object({}),
+});
+type TaskEvent = EventOf<typeof codec>;
+type Task = EntityState & { readonly tags: readonly string[]; readonly isOpen: boolean };
+type TaskFacets = { readonly is_open: boolean; readonly tag: readonly string[]; readonly owner: string | null };
+type TaskState = Task | 'forbidden' | null;
+
+const declaration: Parameters<typeof entity<TaskState, TaskEvent, TaskFacets>>[0] = {
+  category: 'task',
+  version: 1,
+  codec,
+  fold: {
+    initialState: null,
+    evolve(state, event) {
+      if (event.type === 'TaskForbidden.v1') return 'forbidden';
+      if (event.type === 'TaskCreated.v1') return { ...event.data, ...createdBy(event), isOpen: true };
+      return typeof state === 'object' && state ? { ...state, ...changedBy(event), isOpen: false } : state;
+    },
+  },
+  resource: ({ id, isOpen }) => ({ id, is_open: isOpen }),
+  facets: ({ isOpen, tags }) => ({ is_open: isOpen, tag: tags, owner: null }),
+};
+
+const created: TaskEvent = { type: 'TaskCreated.v1', data: { id: 'task-1', tags: ['a', 'b'] } };
+const ended: TaskEvent = { type: 'TaskEnded.v1', data: {} };
+const forbidden: TaskEvent = { type: 'TaskForbidden.v1', data: {} };
+const keys = entityKeys('task', 'organization-1', 'task-1');
+
+function writesAfter(events: readonly TaskEvent[], options: { readonly isTenant?: boolean } = {}) {
+  const { projection } = entity({ ...declaration, ...options });
+  const run = { organizationId: 'organization-1', id: 'task-1', before: null, events: [] };
+  return projection.project({ ...run, after: stateAfter(projection.fold, events) }, keys);
+}
+
+describe('an entity', () => {
+  it('has a document, and an entry with its facets in the list of its organization', () => {
+    const member = '2026-01-31T12:00:00.000Z_task-1';
+    const list = listKeys('task', 'organization-1');
+    expect(writesAfter([created, ended])).toEqual({
+      operations: [{ command: 'SET', key: keys.document, args: ['1\n{"id":"task-1","is_open":false}'] }],
+      lists: [{ list, member, facets: ['all', 'is_open=false', 'tag=a', 'tag=b'] }],
+    });
+  });
+
+  it('has neither before it is created, nor in a state that is no entity', () => {
+    for (const events of [[], [forbidden]]) {
+      expect(writesAfter(events)).toEqual({ operations: [], lists: [] });
+    }
+  });
+
+  it('that is an organization is in the one list of all of them', () => {
+    const { lists } = writesAfter([created], { isTenant: true });
+    expect(lists).toMatchObject([{ list: listKeys('task', 'all') }]);
+  });
+
+  it('is found by the facets of a filter, or without a filter by the one that all have', () => {
+    expect(facetsOfFilter({ is_open: true, tag: 'a', owner: undefined })).toEqual(['is_open=true', 'tag=a']);
+    expect(facetsOfFilter({ tag: undefined })).toEqual(['all']);
+  });
+
+  it('has an error for every reason of its rejections, or does not compile', () => {
+    type Rejection = { readonly reason: 'ended' } | { readonly reason: 'late'; readonly by: number };
+    const late = ({ by }: { readonly by: number }) => conflict(`late by ${by}`);
+    const complete: RejectionErrors<Rejection> = { ended: () => conflict('ended'), late };
+    // @ts-expect-error: `ended` has no error
+    const incomplete: RejectionErrors<Rejection> = { late };
+    expect(Object.keys({ ...complete, ...incomplete })).toHaveLength(2);
+  });
+});

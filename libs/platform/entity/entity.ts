@@ -1,0 +1,102 @@
+import type { Fold } from '#libs/kernel/decider.ts';
+import type { EntityState } from '#libs/kernel/entity.ts';
+import type { DomainEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventCodec } from '#libs/platform/eventstore/index.ts';
+import { encodeDocument, listKeys, listMember } from '#libs/platform/readmodel/index.ts';
+import type { ListKeys, Projection } from '#libs/platform/readmodel/index.ts';
+
+/** Folded states that are objects are entities; `null` and texts stand for an entity that does not exist. */
+export type AnyState = EntityState | string | null;
+export type EntityOf<State extends AnyState> = Extract<State, EntityState>;
+
+/** Values to filter lists by. `null` and `undefined` give no facet, an array one for each of its elements. */
+export type Facets = Readonly<Record<string, string | boolean | readonly string[] | null | undefined>>;
+
+/** A filter: the facets that an entity must have, all of them. Absent names do not filter. */
+export type FilterOf<F extends Facets> = {
+  readonly [Name in keyof F]?: (F[Name] extends readonly string[] ? string : F[Name]) | undefined;
+};
+
+export interface EntityDeclaration<State extends AnyState, E extends DomainEvent, F extends Facets> {
+  /** Category of the streams: `user` for `user-<id>`. */
+  readonly category: string;
+  /** Raise it with every change of the state, of `resource` or of `facets`: the read models are then rebuilt. */
+  readonly version: number;
+  readonly codec: EventCodec<E>;
+  readonly fold: Fold<State, E>;
+  /** The entity as the API answers it. */
+  readonly resource: (entity: EntityOf<State>) => object;
+  readonly facets: (entity: EntityOf<State>) => F;
+  /** The entities are organizations: each belongs to itself, and one list holds all of them. Default: false. */
+  readonly isTenant?: boolean;
+}
+
+/** A kind of entity: what it is, and how its streams become documents and lists. Holds no store. */
+export interface EntityType<State extends AnyState, E extends DomainEvent, F extends Facets> extends EntityDeclaration<
+  State,
+  E,
+  F
+> {
+  readonly isTenant: boolean;
+  readonly projection: Projection<State, E>;
+  /** The list of an organization's entities. */
+  readonly list: (organizationId: EntityId) => ListKeys;
+}
+
+const ALL = 'all';
+
+/**
+ * Declares a kind of entity: one stream for each, one document, and one list for each organization, newest first.
+ *
+ *     export const noteEntity = entity({
+ *       category: 'note', version: 1, codec: noteCodec, fold: noteFold,
+ *       resource: (note) => ({ id: note.id, text: note.text }),
+ *       facets: (note) => ({ is_done: note.isDone }),
+ *     });
+ *
+ * `new Entities(noteEntity, core)` runs its commands and reads; `EntityReplies` answers HTTP requests with them.
+ */
+export function entity<State extends AnyState, E extends DomainEvent, F extends Facets>(
+  declaration: EntityDeclaration<State, E, F>,
+): EntityType<State, E, F> {
+  const { category, codec, fold, resource, facets, isTenant = false } = declaration;
+  const list = (organizationId: EntityId) => listKeys(category, isTenant ? ALL : organizationId);
+  return {
+    ...declaration,
+    isTenant,
+    list,
+    projection: {
+      category,
+      codec,
+      fold,
+      project({ organizationId, id, after }, keys) {
+        const entity = entityOf(after);
+        if (entity === null) return { operations: [], lists: [] };
+        const document = encodeDocument(entity.changedRevision, resource(entity));
+        const member = listMember(entity.createdAt, id);
+        return {
+          operations: [{ command: 'SET', key: keys.document, args: [document] }],
+          lists: [{ list: list(organizationId), member, facets: [ALL, ...facetNames(facets(entity))] }],
+        };
+      },
+    },
+  };
+}
+
+export function entityOf<State extends AnyState>(state: State): EntityOf<State> | null {
+  return typeof state === 'object' ? (state as EntityOf<State> | null) : null;
+}
+
+/** The facets that a list is filtered by; without any, the one that all entities have. */
+export function facetsOfFilter(filter: Facets): readonly [string, ...string[]] {
+  const [first = ALL, ...others] = facetNames(filter);
+  return [first, ...others];
+}
+
+function facetNames(facets: Facets): string[] {
+  return Object.entries(facets).flatMap(([name, value]) => {
+    if (value === null || value === undefined) return [];
+    return (Array.isArray(value) ? value : [value]).map((one) => `${name}=${one}`);
+  });
+}

@@ -6,6 +6,7 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { LogWitness } from '#libs/platform/readmodel/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import type { RoleContext } from '#services/roles.ts';
 
 type CheckedStores = Pick<Platform, 'store' | 'feed' | 'redis'>;
 
@@ -56,7 +57,7 @@ export function startAfterLogCheck(
 }
 
 /** For processes in which no other role waits for the check. */
-export const logCheckRole: Role<Platform, Config> = {
+export const logCheckRole: Role<RoleContext, Config> = {
   name: 'log check',
-  start: async (platform) => startAfterLogCheck(platform, 'log check', async () => undefined),
+  start: async ({ platform }) => startAfterLogCheck(platform, 'log check', async () => undefined),
 };

@@ -93,12 +93,12 @@ async function findStores(config: Config, stops: StopSequence): Promise<{ stores
  * as a member of the group, this would hold partitions that belong to others, and could not tell true messages from
  * forged ones.
  */
-async function project(platform: Platform, { state }: Features, config: Config, stops: StopSequence): Promise<void> {
-  const projector = await projectorRole.start(platform, { ...config, projectorFeed: 'log' });
+async function project(platform: Platform, features: Features, config: Config, stops: StopSequence): Promise<void> {
+  const projector = await projectorRole.start({ platform, features }, { ...config, projectorFeed: 'log' });
   stops.add('projector', () => projector.stop());
   const deadline = Date.now() + PROJECTION_WAIT_MS;
   const never = new AbortController().signal;
-  for (let attempt = 1; !(await state.isComplete()) && Date.now() < deadline; attempt++) {
+  for (let attempt = 1; !(await features.state.isComplete()) && Date.now() < deadline; attempt++) {
     await pause(backoffMs(attempt, { firstMs: 10, maxMs: 250 }), never);
   }
 }

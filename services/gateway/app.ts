@@ -2,10 +2,8 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { buildHttpServer, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpServer } from '#libs/platform/http/index.ts';
 import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
-import { featuresOf, featureAuthenticator, featureRoutes } from '#services/features.ts';
 import { readModelProbe } from '#services/health/read-model-probe.ts';
-import { realtimeNodeOf } from '#services/realtime/node.ts';
+import type { RoleContext } from '#services/roles.ts';
 
 import { serverOptions } from './server-options.ts';
 
@@ -15,16 +13,14 @@ export interface Gateway {
   stop(): void;
 }
 
-/** Puts the API together on a platform. Nothing listens yet. */
-export async function buildGateway(platform: Platform, config: Config): Promise<Gateway> {
-  const features = featuresOf(platform);
+/** Builds the server of the API, which does not listen yet. */
+export async function buildGateway({ platform, features }: RoleContext, config: Config): Promise<Gateway> {
   const idempotency = new RedisIdempotencyStore(platform.redis);
-  const { authenticator, stop } = featureAuthenticator(features);
-  const node = realtimeNodeOf(platform, features);
+  const { authenticator, stop } = features.keys.startAuthenticator();
   platform.probes.push(readModelProbe(features.projector, platform.redis));
   const server = await buildHttpServer({
     ...serverOptions(platform, config),
-    routes: featureRoutes(features, node),
+    routes: features.routes,
     authenticator,
     idempotency,
     positions: new ReadModelPositions(platform.readModel, features.projector),
@@ -34,7 +30,7 @@ export async function buildGateway(platform: Platform, config: Config): Promise<
       ...server,
       async close(graceMs) {
         // Event streams end only when they are told to.
-        await node.stop();
+        await features.realtime.node().stop();
         await server.close(graceMs);
       },
     },

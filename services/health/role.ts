@@ -1,13 +1,13 @@
 import type { Config } from '#libs/platform/config/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
+import type { RoleContext } from '#services/roles.ts';
 import { VERSION } from '#services/version.ts';
 
 /** Health and metrics alone, for a process that runs no gateway: whoever watches it must be able to ask. */
-export const healthRole: Role<Platform, Config> = {
+export const healthRole: Role<RoleContext, Config> = {
   name: 'health',
-  async start(platform, config) {
+  async start({ platform }, config) {
     const server = await buildHttpServer({
       routes: () => undefined,
       authenticator: { authenticate: () => null },

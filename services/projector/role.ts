@@ -17,6 +17,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import { observePosition } from '#services/health/position-metrics.ts';
 import { startAfterLogCheck } from '#services/log-check.ts';
+import type { RoleContext } from '#services/roles.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
@@ -32,9 +33,9 @@ const GO_BACK_MS = 60_000;
  * Brings every event of the log into the read models, as far as nobody else has done so already. Where the log is
  * carried to Kafka, the projectors of all processes share it.
  */
-export const projectorRole: Role<Platform, Config> = {
+export const projectorRole: Role<RoleContext, Config> = {
   name: 'projector',
-  async start(platform, config) {
+  async start({ platform }, config) {
     const { feed, redis, log, metrics } = platform;
     const { projector, state } = composeReadModels(platform);
     const kafka =

@@ -1,26 +1,21 @@
-import { WebsocketAdmission, eventStreamRoutes } from '#libs/features/realtime/index.ts';
-import type { RealtimeNode } from '#libs/features/realtime/index.ts';
+import { WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
-import { featuresOf, featureAuthenticator } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
 import { serverOptions } from '#services/gateway/server-options.ts';
+import type { RoleContext } from '#services/roles.ts';
 
-import { realtimeNodeOf } from './node.ts';
-
-/** Websockets. Beside a gateway it serves them on the gateway's port, else on its own, and event streams too. */
-export const realtimeRole: Role<Platform, Config> = {
+/** Serves websockets on the gateway's port beside a gateway; otherwise on its own port, with event streams. */
+export const realtimeRole: Role<RoleContext, Config> = {
   name: 'realtime',
-  async start(platform, config) {
-    const features = featuresOf(platform);
-    const node = realtimeNodeOf(platform, features);
+  async start(context, config) {
+    const { platform, features } = context;
     const { tickets, access } = features.realtime;
+    const node = features.realtime.node();
     const release = platform.upgrades.handle(
       new WebsocketAdmission(node, { tickets, access, origins: config.realtimeOrigins }),
     );
-    const own = platform.upgrades.isFed ? null : await listenAlone(platform, config, { features, node });
+    const own = platform.upgrades.isFed ? null : await listenAlone(context, config);
     return {
       url: own?.url,
       async stop() {
@@ -33,14 +28,13 @@ export const realtimeRole: Role<Platform, Config> = {
 };
 
 async function listenAlone(
-  platform: Platform,
+  { platform, features }: RoleContext,
   config: Config,
-  { features, node }: { readonly features: Features; readonly node: RealtimeNode },
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const { authenticator, stop } = featureAuthenticator(features);
+  const { authenticator, stop } = features.keys.startAuthenticator();
   const server = await buildHttpServer({
     ...serverOptions(platform, config),
-    routes: (app) => eventStreamRoutes(app, { node, channels: features.channels.queries }),
+    routes: features.realtime.streamRoutes,
     authenticator,
   });
   const url = await server.listen({ host: config.host, port: config.port });

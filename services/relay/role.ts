@@ -5,17 +5,17 @@ import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { pause, startBackgroundJob, StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
 import { observePosition } from '#services/health/position-metrics.ts';
-import { composePublicMessages } from '#services/public-events.ts';
+import type { RoleContext } from '#services/roles.ts';
+import { composePublicMessages } from '#services/features.ts';
 
 /** A silent broker is not waited for when the process stops: nothing depends on its answers. */
 const STOP_MS = 3_000;
 
 /** Carries the log to Kafka, if there is one; of all processes with this role, one does it at a time. */
-export const relayRole: Role<Platform, Config> = {
+export const relayRole: Role<RoleContext, Config> = {
   name: 'relay',
-  async start(platform, config) {
+  async start({ platform }, config) {
     const { kafkaBrokers, kafkaTopicPrefix, kafkaPublicEvents, roles } = config;
     if (kafkaBrokers.length === 0) {
       if (roles.includes('relay')) throw new StartRefusal('the role relay needs KAFKA_BROKERS=host:port,…');

@@ -2,14 +2,16 @@
 import { refuseUnusableKey } from '#libs/features/keys/index.ts';
 import { parseConfig, type Config, type VariableName, type Variables } from '#libs/platform/config/index.ts';
 import { createStopSequence, type LifecycleLog, type Role, type StopSequence } from '#libs/platform/lifecycle/index.ts';
-import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
+import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { createMetrics, type createLogger } from '#libs/platform/telemetry/index.ts';
+import { composeFeatures } from '#services/features.ts';
 import { gatewayRole } from '#services/gateway/role.ts';
 import { healthRole } from '#services/health/role.ts';
 import { logCheckRole } from '#services/log-check.ts';
 import { projectorRole } from '#services/projector/role.ts';
 import { realtimeRole } from '#services/realtime/role.ts';
 import { relayRole } from '#services/relay/role.ts';
+import type { RoleContext } from '#services/roles.ts';
 import { ensureListenable, listenRefusal } from '#services/standalone/listen-address.ts';
 
 import { bootstrapJob } from './bootstrap-job.ts';
@@ -17,7 +19,7 @@ import type { RoleName } from '#libs/platform/config/role-names.ts';
 
 interface ProcessOfARole {
   /** The last one started is the first one stopped. */
-  readonly roles: readonly Role<Platform, Config>[];
+  readonly roles: readonly Role<RoleContext, Config>[];
   readonly needs: readonly VariableName[];
 }
 
@@ -71,7 +73,7 @@ export async function startRoleProcess(
 }
 
 async function start(
-  roles: readonly Role<Platform, Config>[],
+  roles: readonly Role<RoleContext, Config>[],
   config: Config,
   { log, stops }: { readonly log: Parameters<typeof openPlatform>[0]['log']; readonly stops: StopSequence },
 ): Promise<string> {
@@ -82,9 +84,10 @@ async function start(
   const metrics = createMetrics();
   const platform = openPlatform({ eventstoreUrl, redisUrl, tokenSecret, log, metrics, stopping: stops.stopping });
   stops.add('clients of the stores', () => platform.close());
+  const context = { platform, features: composeFeatures(platform) };
   let url = '';
   for (const role of roles) {
-    const running = await role.start(platform, config);
+    const running = await role.start(context, config);
     stops.add(role.name, () => running.stop());
     url = running.url ?? url;
   }

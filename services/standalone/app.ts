@@ -17,17 +17,19 @@ import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import { composeFeatures } from '#services/features.ts';
 import { logCheckRole, refuseLostLog } from '#services/log-check.ts';
+import type { RoleContext } from '#services/roles.ts';
 import { ensureListenable, listenRefusal } from './listen-address.ts';
 import { startStores, type Stores, type StoresOptions } from './stores.ts';
 
 export interface StandaloneParts {
   /** In the order in which they start; they stop in the reverse one. */
-  readonly roles: readonly Role<Platform, Config>[];
+  readonly roles: readonly Role<RoleContext, Config>[];
   /** Runs beside them where no role listens, so that every process can be asked how it is. */
-  readonly withoutGateway?: Role<Platform, Config>;
+  readonly withoutGateway?: Role<RoleContext, Config>;
   /** Makes the first organization and its key if they are not there; called at every start, before the roles. */
-  bootstrap?(platform: Platform, config: Config): Promise<FirstKey>;
+  bootstrap?(context: RoleContext, config: Config): Promise<FirstKey>;
   /** Something without which nothing works is gone for good. Default: the error is thrown, uncaught. */
   onLost?(error: unknown): void;
   readonly log?: ReturnType<typeof createLogger>;
@@ -105,18 +107,19 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   });
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);
+  const context = { platform, features: composeFeatures(platform) };
 
   // 3. The log is the one that the read models were built from, and holds a first key.
   if (!(await isReachable(platform.redis))) {
-    const check = await logCheckRole.start(platform, config);
+    const check = await logCheckRole.start(context, config);
     stops.add(logCheckRole.name, () => check.stop());
   }
-  const firstKey = await beginOnLog(parts, platform, { ...config, dataDir: folder.path });
+  const firstKey = await beginOnLog(parts, context, { ...config, dataDir: folder.path });
 
   // 4. Roles: the last one started is the first one stopped.
-  const startRole = async (role: Role<Platform, Config>): Promise<string | undefined> => {
+  const startRole = async (role: Role<RoleContext, Config>): Promise<string | undefined> => {
     signal.throwIfAborted();
-    const running = await role.start(platform, config);
+    const running = await role.start(context, config);
     stops.add(role.name, () => running.stop());
     return running.url;
   };
@@ -141,12 +144,17 @@ function isReachable(redis: Platform['redis']): Promise<boolean> {
 const BOOTSTRAP_ATTEMPTS = 20;
 const REDIS_WAIT_MS = 2_000;
 
-async function beginOnLog({ bootstrap, log, signal }: AllParts, platform: Platform, config: Config): Promise<FirstKey> {
+async function beginOnLog(
+  { bootstrap, log, signal }: AllParts,
+  context: RoleContext,
+  config: Config,
+): Promise<FirstKey> {
+  const { platform } = context;
   for (let attempt = 1; ; attempt++) {
     try {
       if (platform.redis.isReady) await unlessAborted(refuseLostLog(platform), signal);
       if (bootstrap === undefined) return { apiKey: null, shown: async () => undefined };
-      return await unlessAborted(bootstrap(platform, config), signal);
+      return await unlessAborted(bootstrap(context, config), signal);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (attempt === BOOTSTRAP_ATTEMPTS)

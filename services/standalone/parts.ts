@@ -12,5 +12,5 @@ export const parts: StandaloneParts = {
   // Realtime stops first: while it sends away its sockets, the gateway still answers.
   roles: [projectorRole, relayRole, gatewayRole, realtimeRole],
   withoutGateway: healthRole,
-  bootstrap: (platform, { bootstrapKey, dataDir }) => bootstrapOn(platform, { bootstrapKey, dataDir }),
+  bootstrap: bootstrapOn,
 };

@@ -7,10 +7,11 @@ import { bootstrap } from '#libs/features/keys/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
 import { buildGateway } from '#services/gateway/app.ts';
 import { projectorRole } from '#services/projector/role.ts';
+import type { RoleContext } from '#services/roles.ts';
 
 import { eventually } from './eventually.ts';
 import { startTestPlatform } from './platform.ts';
@@ -43,6 +44,8 @@ export interface TestInstance {
 
 export interface TestApi<R extends EmptyRedis = EmptyRedis> extends TestInstance {
   readonly stores: TestPlatform<R>;
+  /** Those of this instance. */
+  readonly features: Features;
   readonly organizationId: string;
   readonly userId: string;
   /** Has every scope. */
@@ -60,7 +63,8 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
   const stores = await startTestPlatform(options);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-api-'));
   const { platform } = stores;
-  const features = composeFeatures(platform);
+  const context = { platform, features: composeFeatures(platform) };
+  const { features } = context;
   const first = await bootstrap({
     store: platform.store,
     organizations: features.organizations,
@@ -68,12 +72,13 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
     keys: features.keys.commands,
     dataDir,
   });
-  let projector = await projectorRole.start(platform, config);
+  let projector = await projectorRole.start(context, config);
   await eventually(() => features.state.isComplete());
-  const instance = await startInstance(platform);
+  const instance = await startInstance(context);
   return {
     ...instance,
     stores,
+    features,
     organizationId: first.organizationId,
     userId: first.userId,
     rootKey: first.apiKey ?? '',
@@ -81,7 +86,7 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
     async stopProjector() {
       await projector.stop();
       return async () => {
-        projector = await projectorRole.start(platform, config);
+        projector = await projectorRole.start(context, config);
       };
     },
     async stop() {
@@ -93,8 +98,8 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
   };
 }
 
-async function startInstance(platform: Platform): Promise<TestInstance> {
-  const { server, stop } = await buildGateway(platform, config);
+async function startInstance(context: RoleContext): Promise<TestInstance> {
+  const { server, stop } = await buildGateway(context, config);
   return {
     async call({ method, url, key, body, headers }) {
       const answer = await server.app.inject({
@@ -122,7 +127,8 @@ async function startInstance(platform: Platform): Promise<TestInstance> {
 async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance> {
   const redis = connectRedis(stores.redis.url);
   await waitForRedis(redis, 5_000);
-  const instance = await startInstance({ ...stores.platform, redis, readModel: new ReadModel(redis) });
+  const platform = { ...stores.platform, redis, readModel: new ReadModel(redis) };
+  const instance = await startInstance({ platform, features: composeFeatures(platform) });
   return {
     ...instance,
     async stop() {

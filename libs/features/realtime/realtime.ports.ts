@@ -6,6 +6,8 @@ import type { EventFrame } from '#libs/platform/live/index.ts';
 
 import type { ErrorDetail } from './frames.schemas.ts';
 
+export type { LiveValue, LiveValues } from '#libs/platform/live/index.ts';
+
 /** Who listens to which channel, by which key: what a ticket stands for. */
 export interface Grant {
   readonly organizationId: EntityId;
@@ -69,21 +71,6 @@ export interface ListenerAccess {
 export interface AccessChange {
   readonly kind: 'lost' | 'doubtful';
   concerns(grant: Grant): boolean;
-}
-
-/** A frame outside the log, ready to send: an answer being written, something ephemeral. */
-export interface LiveValue {
-  /** `FRAME_FLAG`s: who hasn't asked for all of them isn't sent it. */
-  readonly flags: number;
-  /** What a newer value replaces an older one by. */
-  readonly key: string;
-  /** The whole frame. */
-  readonly json: string;
-}
-
-/** Port: what is current outside the log, for who comes late or missed some of it. May be incomplete, never stale. */
-export interface LiveValues {
-  current(organizationId: EntityId, channelId: EntityId): Promise<readonly LiveValue[]>;
 }
 
 /** A command as a client sent it; `data` is not looked at yet. */

@@ -15,4 +15,4 @@ export type { PublicEvent, PublicEvents, PublicEventType } from './public-event.
 export { PUBLIC_TYPE_PREFIX, publicMessageHeaders, PublicMessages, UNKNOWN_PUBLIC_EVENT } from './public-messages.ts';
 export type { PublicMessage, PublicMessagesParts } from './public-messages.ts';
 export { deltaJson, draftKey, ephemeralJson, ephemeralValue, snapshotJson } from './value-frames.ts';
-export type { LiveValue } from './value-frames.ts';
+export type { LiveValue, LiveValues } from './value-frames.ts';

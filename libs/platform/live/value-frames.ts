@@ -1,3 +1,5 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+
 import { FRAME_FLAG } from './event-frame.ts';
 import type { ReadyJson } from './event-frame.ts';
 
@@ -9,6 +11,11 @@ export interface LiveValue {
   readonly key: string;
   /** JSON text of the whole frame, on one line. */
   readonly json: string;
+}
+
+/** Port: the current values of a channel that are not in the log. May be incomplete, never stale. */
+export interface LiveValues {
+  current(organizationId: EntityId, channelId: EntityId): Promise<readonly LiveValue[]>;
 }
 
 /** What the text of one interaction that is being written travels under. */

@@ -2,7 +2,7 @@
 import { comparePositions, connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
-import { composePublicMessages } from '#services/public-events.ts';
+import { composePublicMessages } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 import { answerTasks } from '../child-process.ts';

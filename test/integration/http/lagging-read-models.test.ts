@@ -42,7 +42,10 @@ beforeAll(async () => {
   const { build } = await state.begin();
   await state.save(build, null, true);
   elsewhere = composeUnapplied(platform);
-  gateway = await buildGateway(platform, parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' }));
+  gateway = await buildGateway(
+    { platform, features: composeFeatures(platform) },
+    parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' }),
+  );
 });
 afterAll(async () => {
   await gateway.server.close();

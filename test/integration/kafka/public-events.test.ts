@@ -10,7 +10,7 @@ import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { DEFAULT_TOPIC_PREFIX, KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { publicMessageHeaders } from '#libs/platform/live/index.ts';
-import { composePublicMessages, publicEventTypes } from '#services/public-events.ts';
+import { composePublicMessages, publicEventTypes } from '#services/features.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';

@@ -30,7 +30,7 @@ afterEach(async () => {
 
 /** A start of Parley, on a process of its own as far as its memory goes. */
 function start(bootstrapKey?: string, platform: Platform = test.platform): Promise<Bootstrapped> {
-  return bootstrapOn({ ...platform }, { bootstrapKey, dataDir });
+  return bootstrapOn({ platform, features: composeFeatures(platform) }, { bootstrapKey, dataDir });
 }
 
 async function authenticate(key: string): Promise<Principal | null> {

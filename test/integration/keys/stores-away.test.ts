@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { createApiKey } from '#libs/platform/http/index.ts';
-import { featuresOf } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, TestApi } from '#test/support/test-api.ts';
@@ -49,8 +48,7 @@ describe('authentication while a store is away', () => {
 
   it('serves keys that it read lately while the log is away, and does not know others: 503, never 401', async () => {
     const keys = [await newKey(), await newKey()] as const;
-    const { keyChanges } = featuresOf(api.stores.platform);
-    await eventually(() => keyChanges.areReceivedSince(performance.now(), 1_000));
+    await eventually(() => api.features.keys.changes.areReceivedSince(performance.now(), 1_000));
     const read = (): Promise<Answer> => api.call({ method: 'GET', url: '/api/v1/users', key: keys[0] });
     expect((await read()).status).toBe(200);
     await api.stores.platform.store.close();

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 import { clientFrame, PROTOCOL, serverFrame } from '#libs/features/realtime/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { composeFeatures, describedProtocol } from '#services/features.ts';
+import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
@@ -53,7 +53,7 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
 
   it('tells every frame, every event and every command, by whoever sends it', () => {
     const { operations, components } = served.json;
-    const { events, commands, publicEvents } = describedProtocol(features);
+    const { events, commands, publicEvents } = features.realtime.protocol;
     const named = ({ messages }: { messages: { $ref: string }[] }): string[] =>
       messages.map(({ $ref }) => $ref.slice($ref.lastIndexOf('/') + 1));
     const types = events.map(({ type }) => type);
@@ -146,7 +146,7 @@ describe('what a channel tells', () => {
     steps.push(await call('POST', `${path}/archive`));
     expect(steps.map(({ status }) => status)).toEqual(steps.map(() => 200));
 
-    const schemas = new Map(describedProtocol(features).events.map(({ type, data }) => [type, data]));
+    const schemas = new Map(features.realtime.protocol.events.map(({ type, data }) => [type, data]));
     const seen = new Set<string>();
     const { log } = features.realtime;
     for await (const page of log.framesAfter(api.organizationId, channelId, 0 as ChannelSequence)) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { listenerGrant } from '#libs/features/realtime/index.ts';
 import type { AccessChange, Grant } from '#libs/features/realtime/index.ts';
-import { composeFeatures, featureAuthenticator } from '#services/features.ts';
+import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -22,7 +22,7 @@ const stops: (() => void)[] = [];
 beforeAll(async () => {
   api = await startTestApi({ redis: 'own' });
   features = composeFeatures(api.stores.platform);
-  const { authenticator, stop } = featureAuthenticator(features);
+  const { authenticator, stop } = features.keys.startAuthenticator();
   stops.push(
     stop,
     features.realtime.access.onChange((change) => void heard.push(change)),

@@ -9,7 +9,7 @@ import { findRunning } from '#infra/data-folder/index.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
 import { parseConfig, type Config } from '#libs/platform/config/index.ts';
 import type { Role } from '#libs/platform/lifecycle/index.ts';
-import type { Platform } from '#libs/platform/runtime/platform.ts';
+import type { RoleContext } from '#services/roles.ts';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
 import { startStandalone, type Standalone, type StandaloneParts } from '#services/standalone/app.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -90,7 +90,7 @@ describe('standalone', () => {
   });
 
   it('stops what it has started when a role does not start', async () => {
-    const failing: Role<Platform, Config> = { name: 'gateway', start: () => Promise.reject(new Error('no')) };
+    const failing: Role<RoleContext, Config> = { name: 'gateway', start: () => Promise.reject(new Error('no')) };
     const events: string[] = [];
     await expect(start({ roles: [recordingRole('projector', events), failing] })).rejects.toThrow('no');
     expect(events).toEqual(['projector starts', 'projector stops']);
@@ -127,7 +127,7 @@ function start(parts: Partial<StandaloneParts>, variables: Record<string, string
   return startStandalone(config, { roles: [], log: createLogger({ level: 'silent' }), ...parts });
 }
 
-function recordingRole(name: string, events: string[]): Role<Platform, Config> {
+function recordingRole(name: string, events: string[]): Role<RoleContext, Config> {
   return {
     name,
     async start() {

@@ -1,0 +1,62 @@
+import type { CommandHandlerOptions } from '#libs/platform/commands/index.ts';
+import {
+  CollectionReader,
+  EntityReader,
+  HistoryReader,
+  ProjectionState,
+  Projector,
+} from '#libs/platform/readmodel/index.ts';
+import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
+
+import type { Platform } from './platform.ts';
+
+/** Writes events into the read models, and reads them. */
+export interface ReadModels {
+  readonly projector: Projector;
+  readonly reader: EntityReader;
+  readonly state: ProjectionState;
+}
+
+/** What modules are created with: the clients of the stores, and the readers and writers of this process on them. */
+export interface Core extends Platform, ReadModels {
+  readonly collections: CollectionReader;
+  readonly history: HistoryReader;
+  /** For every command handler of the process. */
+  readonly commandOptions: CommandHandlerOptions;
+}
+
+/** @param projections one for each category that becomes a read model */
+export function openReadModels(
+  { store, redis, readModel }: Pick<Platform, 'store' | 'redis' | 'readModel'>,
+  projections: readonly AnyProjection[],
+): ReadModels {
+  const projector = new Projector(store, readModel, projections);
+  return { projector, reader: new EntityReader(redis, readModel, projector), state: new ProjectionState(redis) };
+}
+
+/** @param projections one for each category that becomes a read model */
+export function openCore(platform: Platform, projections: readonly AnyProjection[]): Core {
+  const models = openReadModels(platform, projections);
+  const collections = new CollectionReader(platform.redis);
+  return {
+    ...platform,
+    ...models,
+    collections,
+    history: new HistoryReader(platform, models.projector, collections),
+    commandOptions: commandOptions(platform),
+  };
+}
+
+function commandOptions({ metrics, log }: Pick<Platform, 'metrics' | 'log'>): CommandHandlerOptions {
+  const failures = metrics.counter(
+    'read_model_write_failures_total',
+    'Commands whose events the projector had to apply, because the process that appended them could not',
+  );
+  return {
+    onApplyFailure: (error) => {
+      failures.add();
+      log.warn({ err: error }, 'Redis is away: the read model is behind until the projector has caught up');
+    },
+    onClockAhead: (aheadMs) => log.warn({ aheadMs }, "The clock of this process is ahead of the event store's"),
+  };
+}

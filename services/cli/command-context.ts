@@ -1,33 +1,30 @@
-import type { z } from 'zod';
 import { systemClock } from '#libs/kernel/clock.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import type { ListPage } from '#libs/platform/readmodel/index.ts';
 import type { DescribedVariable } from '#libs/platform/config/index.ts';
 import { CliError } from './errors.ts';
 import { details, json, table } from './output.ts';
 import type { Row } from './output.ts';
 import type { Session, SessionOptions } from './session.ts';
 
-/** What the commands are given by the process that they run in. */
+/** Dependencies of the commands on their process. */
 export interface CliParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   openSession(options?: SessionOptions): Promise<Session>;
-  /** Writes to standard output, as it is. */
+  /** Writes to standard output. */
   print(text: string): void;
-  /** Where progress is shown; absent when nobody is looking. */
+  /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined;
-  /** Standard output, if somebody looks at it: then colours help. */
+  /** Standard output if it is a terminal, for colours. */
   readonly screen: NodeJS.WriteStream | undefined;
 }
 
-/** Every command takes it. */
 export interface OutputOptions {
   readonly json?: boolean;
 }
 
-/** Runs `work` on a session that is closed afterwards, whatever happens. */
+/** Runs `work` on a session, and closes the session. */
 export async function withSession<T>(
   parts: CliParts,
   work: (session: Session) => Promise<T>,
@@ -59,15 +56,15 @@ export function printVariables(parts: CliParts, options: OutputOptions, variable
   printRows(parts, options, rows, ['name', 'value', 'source', 'description']);
 }
 
-/** The operator acts for the organization, without a key: who has the machine has everything. */
+/** The operator of the machine acts without a key. */
 export function operatorContext(organizationId: EntityId): CommandContext {
   return { commandId: newId(), organizationId, actor: { type: 'system', id: 'cli' }, at: systemClock.now() };
 }
 
 /**
- * The name of what is to be created, which may be given as an argument or as an option.
+ * The name of a new entity, which is either an argument or an option.
  *
- * @throws CliError when it is given neither way, or both ways with different values
+ * @throws CliError if both are absent, or both are present and differ
  */
 export function nameOf(argument: string | undefined, option: string | undefined, flag: string): string {
   if (argument !== undefined && option !== undefined && argument !== option) {
@@ -76,38 +73,4 @@ export function nameOf(argument: string | undefined, option: string | undefined,
   const name = argument ?? option;
   if (name === undefined) throw new CliError(`a name is missing; give it with ${flag}`);
   return name;
-}
-
-/**
- * Checks what was typed by the very schema that the API checks requests with.
- *
- * @throws CliError that names the first thing that is wrong
- */
-export function checked<T>(schema: z.ZodType<T>, input: unknown): T {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new CliError(`${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'is invalid'}`);
-}
-
-/** All pages of a list, one after the other. */
-export async function allPages<T>(
-  read: (
-    page: ListPage,
-  ) => Promise<{ readonly items: readonly T[]; readonly hasNext: boolean; readonly last: string | null }>,
-): Promise<T[]> {
-  const items: T[] = [];
-  let after: string | null = null;
-  for (;;) {
-    const page: Awaited<ReturnType<typeof read>> = await read({ size: 100, offset: 0, after });
-    items.push(...page.items);
-    if (!page.hasNext || page.last === null) return items;
-    after = page.last;
-  }
-}
-
-/** A document of the read model as a row. */
-export function rowOf(document: { readonly json: Buffer }): Row {
-  const value: unknown = JSON.parse(document.json.toString());
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

@@ -1,17 +1,14 @@
 import { Command } from 'commander';
-import {
-  createOrganizationBody,
-  decideUpdate,
-  organizationResource,
-  updateOrganizationBody,
-} from '#libs/features/organizations/index.ts';
-import type { OrganizationResource } from '#libs/features/organizations/index.ts';
-import { newId } from '#libs/kernel/ids.ts';
-import { allPages, checked, nameOf, operatorContext, printOne, printRows, withSession } from './command-context.ts';
+
+import type { components } from '#libs/client/src/index.ts';
+
+import { allItems, dataOf, withApi } from './api.ts';
+import { nameOf, printOne, printRows } from './command-context.ts';
 import type { CliParts, OutputOptions } from './command-context.ts';
-import { CliError } from './errors.ts';
 import type { Row } from './output.ts';
-import type { Session } from './session.ts';
+
+type Organization = components['schemas']['Organization'];
+type Application = Organization['application'];
 
 interface ChangeOptions extends OutputOptions {
   readonly name?: string;
@@ -49,7 +46,7 @@ export function organizationsCommand(parts: CliParts): Command {
 
   command
     .command('update <id>')
-    .description('Change an organization; what is not given stays as it is')
+    .description('Change an organization; options that are absent leave their field unchanged')
     .option('--name <name>')
     .option('--application <application>', `${APPLICATION}; "" for none`)
     .option('--owner <user>', 'id of a user of the organization; "" for none')
@@ -59,68 +56,65 @@ export function organizationsCommand(parts: CliParts): Command {
   return command;
 }
 
-async function create(parts: CliParts, name: string, options: ChangeOptions): Promise<void> {
-  const body = checked(createOrganizationBody, { name, application: options.application });
-  await withSession(parts, async (session) => {
-    const id = newId();
-    const data = { id, name: body.name, application: body.application ?? null, ownerUserId: null };
-    const created = { type: 'OrganizationCreated.v1', data } as const;
-    const result = await session.features.organizations.create(operatorContext(id), id, created);
-    if (!result.ok) throw missing(id);
-    printOne(parts, options, await rowOf(session, organizationResource(result.entity)));
-  });
+/** The commands act on any organization, so the first one need not exist. */
+const ANY = { needsOrganization: false };
+
+async function create(parts: CliParts, name: string, { application, ...options }: ChangeOptions): Promise<void> {
+  const body = { name, ...(application !== undefined && { application: application as Application }) };
+  await withApi(
+    parts,
+    async ({ rest }) => {
+      printOne(parts, options, rowOf(await dataOf(rest.POST('/api/v1/organizations', { body }), 'no such route')));
+    },
+    ANY,
+  );
 }
 
 async function list(parts: CliParts, options: OutputOptions): Promise<void> {
-  await withSession(parts, async (session) => {
-    const found = await allPages(async (page) => {
-      const { documents, hasNext, last } = await session.features.organizations.page('all', {}, page);
-      return { items: documents.map(({ json }) => JSON.parse(json.toString()) as OrganizationResource), hasNext, last };
-    });
-    const rows = await Promise.all(found.map((organization) => rowOf(session, organization)));
-    printRows(parts, options, rows, COLUMNS);
-  });
+  await withApi(
+    parts,
+    async ({ rest }) => {
+      const found = await allItems((query) =>
+        dataOf(rest.GET('/api/v1/organizations', { params: { query } }), 'no such route'),
+      );
+      printRows(parts, options, found.map(rowOf), COLUMNS);
+    },
+    ANY,
+  );
 }
 
 async function show(parts: CliParts, id: string, options: OutputOptions): Promise<void> {
-  await withSession(parts, async (session) => {
-    const found = await session.features.organizations.find(id, id);
-    if (found === null) throw missing(id);
-    printOne(parts, options, await rowOf(session, organizationResource(found)));
-  });
+  await withApi(
+    parts,
+    async ({ rest }) => {
+      const call = rest.GET('/api/v1/organizations/{id}', { params: { path: { id } } });
+      printOne(parts, options, rowOf(await dataOf(call, missing(id))));
+    },
+    ANY,
+  );
 }
 
 async function update(parts: CliParts, id: string, options: ChangeOptions): Promise<void> {
-  const body = checked(updateOrganizationBody, {
-    name: options.name,
-    application: noneIfEmpty(options.application),
-    owner_id: noneIfEmpty(options.owner),
-  });
-  const { name, application, owner_id: ownerUserId } = body;
-  await withSession(parts, async (session) => {
-    if (typeof ownerUserId === 'string' && (await session.features.users.user(id, ownerUserId)) === null) {
-      throw new CliError(`the organization has no active user ${ownerUserId}`);
-    }
-    const changes = { name, application, ownerUserId };
-    const result = await session.features.organizations.update(operatorContext(id), id, (one) =>
-      decideUpdate(one, changes),
-    );
-    if (!result.ok) throw missing(id);
-    printOne(parts, options, await rowOf(session, organizationResource(result.entity)));
-  });
+  const { name, application, owner } = options;
+  const body = {
+    ...(name !== undefined && { name }),
+    ...(application !== undefined && { application: (application || null) as Application }),
+    ...(owner !== undefined && { owner_id: owner || null }),
+  };
+  await withApi(
+    parts,
+    async ({ rest }) => {
+      const call = rest.PATCH('/api/v1/organizations/{id}', { params: { path: { id } }, body });
+      printOne(parts, options, rowOf(await dataOf(call, missing(id))));
+    },
+    ANY,
+  );
 }
 
-async function rowOf(session: Session, organization: OrganizationResource): Promise<Row> {
-  const { id, owner_id: ownerId } = organization;
-  const owner = ownerId === null ? null : await session.features.users.summary(id, ownerId);
-  return { ...organization, owner: owner?.display_name ?? null };
+function rowOf(organization: Organization): Row {
+  return { ...organization, owner: organization.owner?.display_name ?? null };
 }
 
-/** An option that is given empty clears the field, one that is absent leaves it. */
-function noneIfEmpty(option: string | undefined): string | null | undefined {
-  return option === '' ? null : option;
-}
-
-function missing(id: string): CliError {
-  return new CliError(`there is no organization ${id}`);
+function missing(id: string): string {
+  return `there is no organization ${id}`;
 }

@@ -1,22 +1,9 @@
 import { Command } from 'commander';
-import { createUserBody, decideUpdate, updateUserBody, userEntity } from '#libs/features/users/index.ts';
-import type { User, UserRejection } from '#libs/features/users/index.ts';
-import { unreachable } from '#libs/kernel/decider.ts';
-import { newId } from '#libs/kernel/ids.ts';
-import type { EntityResult, NotFound } from '#libs/platform/entity/index.ts';
-import {
-  allPages,
-  checked,
-  nameOf,
-  operatorContext,
-  printOne,
-  printRows,
-  rowOf,
-  withSession,
-} from './command-context.ts';
+
+import { allItems, dataOf, withApi } from './api.ts';
+import { nameOf, printOne, printRows } from './command-context.ts';
 import type { CliParts } from './command-context.ts';
-import { CliError } from './errors.ts';
-import { ORGANIZATION_OPTION, organizationOf } from './organization-option.ts';
+import { noOrganization, ORGANIZATION_OPTION, organizationQuery } from './organization-option.ts';
 import type { OrganizationOptions } from './organization-option.ts';
 
 interface ChangeOptions extends OrganizationOptions {
@@ -59,7 +46,7 @@ export function usersCommand(parts: CliParts): Command {
 
   command
     .command('update <id>')
-    .description('Change a user; what is not given stays as it is, "" clears')
+    .description('Change a user; options that are absent leave their field unchanged, "" clears it')
     .option('--name <name>')
     .option('--email <address>')
     .option('--image-url <url>')
@@ -78,75 +65,55 @@ export function usersCommand(parts: CliParts): Command {
 }
 
 async function create(parts: CliParts, name: string, options: ChangeOptions): Promise<void> {
-  const body = checked(createUserBody, { display_name: name, email: options.email, image_url: options.imageUrl });
-  await withSession(parts, async (session) => {
-    const organizationId = await organizationOf(session, options);
-    const { display_name: displayName, email = null, image_url: imageUrl = null } = body;
-    const user = { id: newId(), displayName, email, imageUrl };
-    const created = { type: 'UserCreated.v1', data: user } as const;
-    const result = await session.features.users.create(operatorContext(organizationId), user.id, created);
-    printUser(parts, options, user.id, result);
+  const { email, imageUrl } = options;
+  const body = {
+    display_name: name,
+    ...(email !== undefined && { email }),
+    ...(imageUrl !== undefined && { image_url: imageUrl }),
+    ...organizationQuery(options),
+  };
+  await withApi(parts, async ({ rest }) => {
+    printOne(parts, options, await dataOf(rest.POST('/api/v1/users', { body }), noOrganization(options)));
   });
 }
 
 async function list(parts: CliParts, options: OrganizationOptions): Promise<void> {
-  await withSession(parts, async (session) => {
-    const organizationId = await organizationOf(session, options);
-    const rows = await allPages(async (page) => {
-      const { documents, hasNext, last } = await session.features.users.page(organizationId, {}, page);
-      return { items: documents.map(rowOf), hasNext, last };
+  await withApi(parts, async ({ rest }) => {
+    const users = await allItems((page) => {
+      const query = { ...page, ...organizationQuery(options) };
+      return dataOf(rest.GET('/api/v1/users', { params: { query } }), noOrganization(options));
     });
-    printRows(parts, options, rows, COLUMNS);
+    printRows(parts, options, users, COLUMNS);
   });
 }
 
 async function show(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
-  await withSession(parts, async (session) => {
-    const organizationId = await organizationOf(session, options);
-    const found = await session.features.users.document(organizationId, id);
-    if (found === null) throw missing(id);
-    printOne(parts, options, rowOf(found));
+  await withApi(parts, async ({ rest }) => {
+    const call = rest.GET('/api/v1/users/{id}', { params: { path: { id }, query: organizationQuery(options) } });
+    printOne(parts, options, await dataOf(call, missing(id)));
   });
 }
 
 async function update(parts: CliParts, id: string, options: ChangeOptions): Promise<void> {
-  const body = checked(updateUserBody, {
-    display_name: options.name,
-    email: options.email === '' ? null : options.email,
-    image_url: options.imageUrl === '' ? null : options.imageUrl,
-  });
-  await withSession(parts, async (session) => {
-    const context = operatorContext(await organizationOf(session, options));
-    const changes = { displayName: body.display_name, email: body.email, imageUrl: body.image_url };
-    const result = await session.features.users.update(context, id, (user) => decideUpdate(user, changes));
-    printUser(parts, options, id, result);
+  const { name, email, imageUrl } = options;
+  const body = {
+    ...(name !== undefined && { display_name: name }),
+    ...(email !== undefined && { email: email || null }),
+    ...(imageUrl !== undefined && { image_url: imageUrl || null }),
+  };
+  await withApi(parts, async ({ rest }) => {
+    const params = { path: { id }, query: organizationQuery(options) };
+    printOne(parts, options, await dataOf(rest.PATCH('/api/v1/users/{id}', { params, body }), missing(id)));
   });
 }
 
 async function deactivate(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
-  await withSession(parts, async (session) => {
-    const context = operatorContext(await organizationOf(session, options));
-    printUser(parts, options, id, await session.features.users.deactivate(context, id));
+  await withApi(parts, async ({ rest }) => {
+    const params = { path: { id }, query: organizationQuery(options) };
+    printOne(parts, options, await dataOf(rest.DELETE('/api/v1/users/{id}', { params }), missing(id)));
   });
 }
 
-function printUser(
-  parts: CliParts,
-  options: OrganizationOptions,
-  id: string,
-  result: EntityResult<User, UserRejection | NotFound>,
-): void {
-  if (result.ok) return printOne(parts, options, { ...userEntity.resource(result.entity) });
-  switch (result.rejection.reason) {
-    case 'not_found':
-      throw missing(id);
-    case 'deactivated':
-      throw new CliError('the user is deactivated and cannot be changed any more');
-    default:
-      return unreachable(result.rejection);
-  }
-}
-
-function missing(id: string): CliError {
-  return new CliError(`the organization has no user ${id}; another organization is named with --organization`);
+function missing(id: string): string {
+  return `the organization has no user ${id}; name another organization with --organization`;
 }

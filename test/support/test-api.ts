@@ -39,6 +39,8 @@ export interface Answer {
 /** One process of the API, as far as the others can tell: it shares nothing with them but the stores. */
 export interface TestInstance {
   call(call: Call): Promise<Answer>;
+  /** Listens on a free port. @returns its URL */
+  listen(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -116,6 +118,7 @@ async function startInstance(context: RoleContext): Promise<TestInstance> {
         json: bytes === '' ? undefined : JSON.parse(bytes),
       };
     },
+    listen: () => server.listen({ host: '127.0.0.1', port: 0 }),
     async stop() {
       await server.close();
       stop();

@@ -121,7 +121,10 @@ describe('an import, when a store goes away and comes back', () => {
       await eventually(() => stderr().includes('retrying for up to'), { timeoutMs: 30_000 });
       await back();
       const { code, stdout, stderr: said } = await exit;
-      expect({ code, said }).toEqual({ code: 0, said: expect.stringMatching(/the store is back; the import continues\n$/) });
+      expect({ code, said }).toEqual({
+        code: 0,
+        said: expect.stringMatching(/the store is back; the import continues\n$/),
+      });
       expect(said).toContain(`parley: The ${says}`);
       const { imported, already, bad } = JSON.parse(stdout);
       expect({ sum: imported + already, bad }).toEqual({ sum: 2 * CONVERSATIONS, bad: 0 });

@@ -1,0 +1,122 @@
+/**
+ * The API as the commands of administration use it. With `PARLEY_URL` and `PARLEY_KEY` it is the API of that Parley.
+ * Otherwise the same routes run in this process, on the stores of the installation: the operator of the machine needs
+ * no key, and Parley need not run.
+ */
+import { FIRST_ORGANIZATION, keyRoutes, keyScope } from '#libs/features/keys/index.ts';
+import { organizationRoutes } from '#libs/features/organizations/index.ts';
+import { userRoutes } from '#libs/features/users/index.ts';
+import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
+import type { RestClient } from '#libs/client/src/index.ts';
+import { buildHttpServer } from '#libs/platform/http/index.ts';
+import type { HttpApp, HttpServer, Principal } from '#libs/platform/http/index.ts';
+import { VERSION } from '#services/version.ts';
+
+import { withSession } from './command-context.ts';
+import type { CliParts } from './command-context.ts';
+import { CliError } from './errors.ts';
+import { organizationOf } from './organization-option.ts';
+import type { Session } from './session.ts';
+
+/** The operator may do everything, in every organization. */
+const OPERATOR: Principal = {
+  organizationId: FIRST_ORGANIZATION,
+  principalType: 'service',
+  principalId: 'parley-cli',
+  keyId: 'parley-cli',
+  scopes: new Set(keyScope.options),
+  expiresAtMs: null,
+};
+
+export interface Api {
+  readonly rest: RestClient;
+  /** The organization of commands without `--organization`; undefined for that of `PARLEY_KEY`. */
+  readonly defaultOrganization: string | undefined;
+}
+
+/** @param needsOrganization whether the first organization must exist: commands that act within one */
+export async function withApi(
+  parts: CliParts,
+  work: (api: Api) => Promise<void>,
+  { needsOrganization = true } = {},
+): Promise<void> {
+  const { PARLEY_URL: url, PARLEY_KEY: apiKey } = parts.environment;
+  if (url && apiKey) {
+    return work({ rest: new ParleyClient({ url, apiKey }).rest, defaultOrganization: undefined });
+  }
+  await withSession(parts, async (session) => {
+    if (needsOrganization) await organizationOf(session, {});
+    const server = await buildHttpServer({
+      routes: (app) => administrationRoutes(app, session),
+      authenticator: { authenticate: () => OPERATOR },
+      tokenSecret: 'cursors last for one command',
+      metrics: session.platform.metrics,
+      rateLimits: { perKey: false, perAddress: false },
+      info: { title: 'Parley', version: VERSION },
+    });
+    try {
+      const client = new ParleyClient({ url: 'http://127.0.0.1', apiKey: 'operator', fetch: fetchFrom(server) });
+      await work({ rest: client.rest, defaultOrganization: FIRST_ORGANIZATION });
+    } finally {
+      await server.close();
+    }
+  });
+}
+
+function administrationRoutes(app: HttpApp, { features }: Session): void {
+  const { users, keys, organizations } = features;
+  organizationRoutes(app, { organizations, summarizeUser: (...user) => users.summary(...user) });
+  userRoutes(app, { users, organizations });
+  keyRoutes(app, { ...keys, organizations });
+}
+
+/** `fetch` without a network: the requests of the client go straight into the server. */
+function fetchFrom({ app }: HttpServer): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const { pathname, search } = new URL(request.url);
+    const { statusCode, headers, rawPayload } = await app.inject({
+      method: request.method as 'GET',
+      url: `${pathname}${search}`,
+      headers: Object.fromEntries(request.headers),
+      ...(request.body !== null && { payload: await request.text() }),
+    });
+    const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
+    return new Response(new Uint8Array(rawPayload), { status: statusCode, headers: texts });
+  };
+}
+
+/**
+ * The data of a reply.
+ *
+ * @param missing the message for status 404
+ * @throws CliError for every refusal
+ */
+export async function dataOf<T>(
+  call: Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>,
+  missing: string,
+): Promise<T> {
+  const { data, error, response } = await call.catch((cause: unknown) => {
+    throw new CliError(`Parley cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`);
+  });
+  if (data !== undefined) return data;
+  // The operator gave options, which are members of the body.
+  const { message } = refusalOf(response, error);
+  throw new CliError(response.status === 404 ? missing : message.replaceAll(/(^|; )body\./g, '$1'));
+}
+
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly meta: { readonly next_cursor: string | null };
+}
+
+/** The items of all pages of a list. */
+export async function allItems<T>(read: (query: { size: number; cursor?: string }) => Promise<Page<T>>): Promise<T[]> {
+  const items: T[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page: Page<T> = await read({ size: 100, ...(cursor !== undefined && { cursor }) });
+    items.push(...page.items);
+    cursor = page.meta.next_cursor;
+  }
+  return items;
+}

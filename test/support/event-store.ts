@@ -8,8 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDBClient } from '@eventstore/db-client';
-import { startEventStoreWorker } from '#infra/embedded-eventstore/index.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
+import { EventStoreThread } from './event-store-thread.ts';
 import { chooseStore } from './stores/choice.ts';
 
 export interface TestEventStore {
@@ -43,8 +43,8 @@ export async function startSharedEventStore(): Promise<Pick<TestEventStore, 'url
 /**
  * One of its own, whatever `EVENTSTORE_URL` says.
  *
- * Natively, `inline` runs in a worker thread of the test (quick to start); `process` in a process of its own,
- * which alone can be killed and paused. In a container there is no difference.
+ * Natively, `inline` runs in a worker thread of the test process (milliseconds to start); `process` in its own
+ * process, which alone can be killed and paused. In a container there is no difference.
  */
 export async function startTestEventStore(options: { mode: 'process' }): Promise<TestEventStoreProcess>;
 export async function startTestEventStore(options?: { mode: 'inline' }): Promise<TestEventStore>;
@@ -95,19 +95,22 @@ interface Place {
   readonly dataDir: string;
 }
 
+let thread: EventStoreThread | undefined;
+
 async function inline({ url, port, dataDir }: Place): Promise<TestEventStore> {
-  const start = () => startEventStoreWorker({ dataDir, host: '127.0.0.1', port, insecure: true });
-  let store = await start();
+  thread ??= new EventStoreThread();
+  const start = thread.start.bind(thread, { dataDir, host: '127.0.0.1', port, insecure: true });
+  let stop = await start();
   return {
     url,
     port,
     async stop() {
-      await store.stop();
+      await stop();
       await rm(dataDir, { recursive: true, force: true });
     },
     async restart() {
-      await store.stop();
-      store = await start();
+      await stop();
+      stop = await start();
     },
   };
 }

@@ -1,0 +1,71 @@
+/**
+ * One worker thread for all inline event stores of a process. Loading the server's code takes a thread half a second,
+ * starting another store in it takes milliseconds.
+ */
+import { Worker } from 'node:worker_threads';
+
+import type { EventStoreOptions } from '#infra/embedded-eventstore/index.ts';
+
+export interface Request {
+  readonly id: number;
+  readonly store: number;
+  /** Starts the store with these options; without, stops it. */
+  readonly start?: EventStoreOptions;
+}
+
+export interface Reply {
+  readonly id: number;
+  readonly error?: string;
+}
+
+interface Waiting {
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+export class EventStoreThread {
+  readonly #worker = new Worker(new URL('./event-store.thread.ts', import.meta.url), {
+    // Flags of the test runner are not meant for this thread.
+    execArgv: [],
+    name: 'event-stores-of-tests',
+  });
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #running = new Set<number>();
+  #lastId = 0;
+
+  constructor() {
+    this.#worker.on('message', ({ id, error }: Reply) => {
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error === undefined) waiting?.resolve();
+      else waiting?.reject(new Error(error));
+    });
+    this.#worker.unref();
+  }
+
+  /** Starts a store. @returns a function that stops it */
+  async start(options: EventStoreOptions): Promise<() => Promise<void>> {
+    const store = ++this.#lastId;
+    this.#running.add(store);
+    // Only a running store keeps the process alive.
+    this.#worker.ref();
+    const forget = (): void => {
+      this.#running.delete(store);
+      if (this.#running.size === 0) this.#worker.unref();
+    };
+    await this.#request({ store, start: options }).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    return () => this.#request({ store }).finally(forget);
+  }
+
+  #request(request: Omit<Request, 'id'>): Promise<void> {
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+      this.#worker.postMessage({ ...request, id });
+    });
+  }
+}

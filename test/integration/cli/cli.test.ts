@@ -13,27 +13,9 @@ import { eventually } from '#test/support/eventually.ts';
 import { VERSION } from '#services/version.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi } from '#test/support/test-api.ts';
+import { PARLEY_COMMAND, runParley, runParleyProcess } from '#test/support/command-line.ts';
+import type { CommandRun } from '#test/support/command-line.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
-
-const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
-
-interface Run {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs `parley` as a process of its own, with nothing in its environment but `environment`. */
-async function parley(environment: Record<string, string>, ...args: string[]): Promise<Run> {
-  const env = { PATH: process.env['PATH'] ?? '', ...environment };
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...args], { env });
-    return { exitCode: 0, stdout, stderr };
-  } catch (error) {
-    if (!(error instanceof Error) || !('stdout' in error) || !('stderr' in error) || !('code' in error)) throw error;
-    return { exitCode: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) };
-  }
-}
 
 describe('parley beside a running system', () => {
   let api: TestApi;
@@ -43,7 +25,7 @@ describe('parley beside a running system', () => {
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'parley-test-cli-'));
     api = await startTestApi();
-    // What a running Parley leaves in its data folder.
+    // Like a running Parley, which publishes the addresses of its stores in its data folder.
     folder = await openDataFolder(dataDir);
     await folder.publish({ eventstoreUrl: api.stores.eventStore.url, redisUrl: api.stores.redis.url });
   });
@@ -53,7 +35,7 @@ describe('parley beside a running system', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  const run = (...args: string[]): Promise<Run> => parley({ DATA_DIR: dataDir }, ...args);
+  const run = (...args: string[]): Promise<CommandRun> => runParley({ DATA_DIR: dataDir }, ...args);
   const json = async (...args: string[]) => {
     const { stdout, stderr } = await run(...args, '--json');
     expect(stderr).toBe('');
@@ -121,8 +103,10 @@ describe('parley beside a running system', () => {
       [['users', 'list', '-o', 'nobody'], /^parley: there is no organization nobody$/],
       [['organizations', 'fly'], /^error: /],
     ];
-    for (const [args, line] of wrong) {
-      const { exitCode, stdout, stderr } = await run(...args);
+    const [[first, why] = [[], /^$/]] = wrong;
+    const refusals: [CommandRun, RegExp][] = [[await runParleyProcess({ DATA_DIR: dataDir }, ...first), why]];
+    for (const [args, line] of wrong) refusals.push([await run(...args), line]);
+    for (const [{ exitCode, stdout, stderr }, line] of refusals) {
       expect(exitCode).toBe(1);
       expect(stdout).toBe('');
       expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
@@ -131,11 +115,12 @@ describe('parley beside a running system', () => {
 
   it('administers another Parley by its URL and a key', { timeout: 120_000 }, async () => {
     const baseUrl = await api.listen();
-    const remote = (...args: string[]) => parley({ PARLEY_URL: baseUrl, PARLEY_KEY: api.rootKey }, ...args, '--json');
+    const remote = (...args: string[]) =>
+      runParley({ PARLEY_URL: baseUrl, PARLEY_KEY: api.rootKey }, ...args, '--json');
     const user = JSON.parse((await remote('users', 'create', 'Grace')).stdout);
     expect(user).toMatchObject({ display_name: 'Grace', organization_id: api.organizationId });
     expect(JSON.parse((await remote('users', 'list')).stdout)).toContainEqual(user);
-    expect(await parley({ PARLEY_URL: baseUrl, PARLEY_KEY: 'wrong' }, 'users', 'list')).toMatchObject({
+    expect(await runParley({ PARLEY_URL: baseUrl, PARLEY_KEY: 'wrong' }, 'users', 'list')).toMatchObject({
       exitCode: 1,
       stderr: expect.stringMatching(/^parley: /),
     });
@@ -158,11 +143,11 @@ describe('parley where nothing runs', () => {
   afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
   it('runs the stores of the data folder for as long as it takes', { timeout: 120_000 }, async () => {
-    const made = await parley({ DATA_DIR: dataDir }, 'organizations', 'create', 'Acme', '--json');
+    const made = await runParleyProcess({ DATA_DIR: dataDir }, 'organizations', 'create', 'Acme', '--json');
     expect(made.stderr).toBe('');
-    const listed = await parley({ DATA_DIR: dataDir }, 'organizations', 'list', '--json');
+    const listed = await runParleyProcess({ DATA_DIR: dataDir }, 'organizations', 'list', '--json');
     expect(JSON.parse(listed.stdout)).toEqual([JSON.parse(made.stdout)]);
-    // Nobody holds it any more.
+    // The folder was released.
     await (await openDataFolder(dataDir)).release();
   });
 
@@ -174,7 +159,7 @@ describe('parley where nothing runs', () => {
     if (address === null || typeof address === 'string') throw new TypeError('no port');
     try {
       const kafka = { KAFKA_BROKERS: `127.0.0.1:${address.port}`, PARLEY_TOKEN_SECRET: 's'.repeat(40) };
-      const { exitCode, stderr } = await parley({ DATA_DIR: dataDir, ...kafka }, 'rebuild');
+      const { exitCode, stderr } = await runParleyProcess({ DATA_DIR: dataDir, ...kafka }, 'rebuild');
       expect({ exitCode, stderr, connections }).toEqual({ exitCode: 0, stderr: '', connections: 0 });
     } finally {
       broker.close();
@@ -182,13 +167,13 @@ describe('parley where nothing runs', () => {
   }, 120_000);
 
   it('does not make a data folder where there is none', async () => {
-    const { exitCode, stderr } = await parley({ DATA_DIR: join(dataDir, 'typo') }, 'keys', 'list');
+    const { exitCode, stderr } = await runParley({ DATA_DIR: join(dataDir, 'typo') }, 'keys', 'list');
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/^parley: there is no data folder .*typo; /);
   });
 
   it('says its version', async () => {
-    expect(await parley({}, '--version')).toEqual({ exitCode: 0, stdout: `${VERSION}\n`, stderr: '' });
+    expect(await runParleyProcess({}, '--version')).toEqual({ exitCode: 0, stdout: `${VERSION}\n`, stderr: '' });
   });
 
   it.each(['standalone', 'users list'])('refuses to start on a full disk with one line (%s)', async (command) => {
@@ -196,7 +181,7 @@ describe('parley where nothing runs', () => {
     // A limit on the size of files stands in for a full disk: the same calls fail.
     const shell = `trap '' XFSZ; ulimit -f 100; exec "$0" "$1" ${command}`;
     const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: full, PORT: '0' };
-    const run = promisify(execFile)('/bin/sh', ['-c', shell, process.execPath, COMMAND], { env });
+    const run = promisify(execFile)('/bin/sh', ['-c', shell, process.execPath, PARLEY_COMMAND], { env });
     await expect(run).rejects.toMatchObject({
       code: 1,
       stdout: '',
@@ -206,11 +191,11 @@ describe('parley where nothing runs', () => {
 
   it('shows its configuration without secrets, and names what is wrong with it', async () => {
     const secret = 'k'.repeat(40);
-    const { stdout } = await parley({ PORT: '9090', PARLEY_BOOTSTRAP_KEY: secret }, 'config');
+    const { stdout } = await runParley({ PORT: '9090', PARLEY_BOOTSTRAP_KEY: secret }, 'config');
     expect(stdout).toMatch(/^PORT +9090 +environment /m);
     expect(stdout).toMatch(/^HOST +127\.0\.0\.1 +default /m);
     expect(stdout).not.toContain(secret);
-    const wrong = await parley({ PORT: 'many' }, 'keys', 'list');
+    const wrong = await runParley({ PORT: 'many' }, 'keys', 'list');
     expect(wrong.exitCode).toBe(1);
     expect(wrong.stderr).toMatch(/^parley: PORT must be a whole number .*\n$/);
   });

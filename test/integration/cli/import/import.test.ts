@@ -1,21 +1,21 @@
 /** `parley import` and `parley export` as the processes that people run, on real stores. */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import type { DataFolder } from '#infra/data-folder/index.ts';
+import { PARLEY_COMMAND, runParley, runParleyProcess } from '#test/support/command-line.ts';
+import type { CommandRun } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi } from '#test/support/test-api.ts';
 import { zipOf } from '#test/support/zip.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
-const COMMAND = join(ROOT, 'services/cli/main.ts');
 const SLACK = join(ROOT, 'docs/samples/support-team');
 const ASSISTANT = join(ROOT, 'docs/samples/assistant.jsonl');
 
@@ -51,26 +51,16 @@ afterAll(async () => {
   await Promise.all([dataDir, work].map((path) => rm(path, { recursive: true, force: true })));
 });
 
-const env = () => ({ PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir });
+const env = () => ({ DATA_DIR: dataDir });
 
-async function parley(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
-  try {
-    const options = { env: env(), maxBuffer: 64 * 1024 * 1024 };
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...args], options);
-    return { exitCode: 0, stdout, stderr };
-  } catch (error) {
-    if (!(error instanceof Error) || !('stdout' in error) || !('stderr' in error) || !('code' in error)) throw error;
-    return { exitCode: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) };
-  }
-}
+const parley = (...args: string[]): Promise<CommandRun> => runParleyProcess(env(), ...args);
 
-/** An organization of its own for each test, so that none sees another's channels. */
+/** A new organization for each test, so that no test sees another's channels. */
 async function organization(): Promise<{ readonly id: string; readonly key: string }> {
   organizations += 1;
-  const { id } = JSON.parse((await parley('organizations', 'create', `Import ${organizations}`, '--json')).stdout);
-  const { key } = JSON.parse(
-    (await parley('keys', 'create', '--name', 'test', '--service', 'test', '-o', id, '--json')).stdout,
-  );
+  const json = async (...args: string[]) => JSON.parse((await runParley(env(), ...args, '--json')).stdout);
+  const { id } = await json('organizations', 'create', `Import ${organizations}`);
+  const { key } = await json('keys', 'create', '--name', 'test', '--service', 'test', '-o', id);
   return { id, key };
 }
 
@@ -225,7 +215,10 @@ describe('parley import', () => {
     const total = async (): Promise<number> =>
       (await api.call({ method: 'GET', url: '/api/v1/channels?size=1', key })).json.meta.total;
     for (const atLeast of [50, 400]) {
-      const child = spawn(process.execPath, [COMMAND, 'import', path, '-o', id], { env: env(), stdio: 'ignore' });
+      const child = spawn(process.execPath, [PARLEY_COMMAND, 'import', path, '-o', id], {
+        env: env(),
+        stdio: 'ignore',
+      });
       const exit = once(child, 'exit');
       try {
         await eventually(async () => (await total()) >= atLeast, { timeoutMs: 30_000 });

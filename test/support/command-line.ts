@@ -1,0 +1,67 @@
+/**
+ * Commands of `parley` in tests: in the process of the test, which takes milliseconds, or as a process, which takes a
+ * second, for what only a process has (start, exit code, signals, limits).
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { CommanderError } from 'commander';
+import type { Command } from 'commander';
+
+import { parseConfig } from '#libs/platform/config/index.ts';
+import { errorLines } from '#services/cli/errors.ts';
+import { parleyProgram } from '#services/cli/program.ts';
+import { openSession } from '#services/cli/session.ts';
+
+export const PARLEY_COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+
+export interface CommandRun {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** Runs a command in this process. For commands that write nothing but results and errors. */
+export async function runParley(environment: Environment, ...args: string[]): Promise<CommandRun> {
+  let [stdout, stderr] = ['', ''];
+  const program = parleyProgram({
+    environment,
+    openSession: (options) => openSession(parseConfig(environment), options),
+    print: (text) => (stdout += text),
+    screen: undefined,
+    terminal: undefined,
+  });
+  for (const command of withSubcommands(program)) {
+    command
+      .exitOverride()
+      .configureOutput({ writeOut: (text) => (stdout += text), writeErr: (text) => (stderr += text) });
+  }
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return { exitCode: 0, stdout, stderr };
+  } catch (error) {
+    if (error instanceof CommanderError) return { exitCode: error.exitCode, stdout, stderr };
+    for (const line of errorLines(error)) stderr += `parley: ${line}\n`;
+    return { exitCode: 1, stdout, stderr };
+  }
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
+}
+
+/** Runs a command as a process with nothing in its environment but `environment`. */
+export async function runParleyProcess(environment: Environment, ...args: string[]): Promise<CommandRun> {
+  const options = { env: { PATH: process.env['PATH'] ?? '', ...environment }, maxBuffer: MAX_OUTPUT_BYTES };
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [PARLEY_COMMAND, ...args], options);
+    return { exitCode: 0, stdout, stderr };
+  } catch (error) {
+    if (!(error instanceof Error) || !('stdout' in error) || !('stderr' in error) || !('code' in error)) throw error;
+    return { exitCode: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) };
+  }
+}

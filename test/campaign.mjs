@@ -11,6 +11,8 @@ const CAMPAIGNS = {
     env: { ENDED_KEYS_ROUNDS: '32', ENDED_KEYS_EVENTS: '20000' },
     args: ['test/e2e/ended-keys.test.ts'],
   },
+  // All tests, or those that arguments choose, with ten times the rounds of randomized tests.
+  nightly: { env: { PARLEY_TEST_ROUNDS: '10' }, args: [] },
   // All tests, or those that arguments choose; each suite that needs a Redis of its own gets a cluster of three nodes.
   'redis-cluster': { env: { PARLEY_TEST_REDIS: 'cluster' }, args: [] },
 };

@@ -12,6 +12,7 @@ import { decideIssue, decideRevoke, decideRotate, decideWithdraw, isActive, keyF
 import type { KeyRejection, KeyState } from './key.decider.ts';
 import type { KeyEvent } from './key.events.ts';
 import { knownKey } from './known-key.ts';
+import { rounds } from '#test/support/rounds.ts';
 
 const organizationId = 'organization-1';
 
@@ -170,7 +171,7 @@ describe('any history of keys', () => {
           if (most === 2) seen.two += 1;
         }
       }),
-      { numRuns: 300 },
+      { numRuns: rounds(300) },
     );
     // The histories were not trivial.
     expect(Math.min(seen.two, seen.refused, seen.accepted)).toBeGreaterThan(50);

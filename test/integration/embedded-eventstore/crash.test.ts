@@ -5,16 +5,17 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { open } from 'lmdb';
 import { describe, expect, test } from 'vitest';
 import { startTestEventStore } from '#test/support/event-store.ts';
+import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 import { appendUntilFailure, readBack, violations } from './acknowledged-writes.ts';
 import type { Acknowledged, LoadEvent } from './acknowledged-writes.ts';
 import { startStoreProcess } from './event-store-process.ts';
 
-const ROUNDS = 5;
+const ROUNDS = rounds(3);
 const STREAMS = Array.from({ length: 8 }, (_, i) => `load-${i}`);
 
 test(
   'kill -9 under load, again and again: every acknowledged event is there once, in order, none torn',
-  { timeout: 120_000 },
+  { timeout: roundsTimeoutMs(120_000) },
   async () => {
     const store = await startTestEventStore({ mode: 'process' });
     const acknowledged: Acknowledged = new Map();

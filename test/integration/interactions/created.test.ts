@@ -13,6 +13,7 @@ import type { Features } from '#services/features.ts';
 import { randomFrom } from '#test/support/channel-history.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const YEAR = 365 * 24 * 3_600_000;
@@ -158,26 +159,30 @@ const query: fc.Arbitrary<Query> = fc.record({
 });
 
 describe('interactions created in a span of time', () => {
-  it('are found, counted and paged, whatever else they are narrowed by, now and as of a sequence', async () => {
-    const paging = fc.record({
-      size: fc.integer({ min: 1, max: 100 }),
-      page: fc.oneof(fc.constant(0), fc.nat({ max: 40 })),
-      asOf: maybe(fc.integer({ min: 1, max: COUNT + 10 })),
-    });
-    await fc.assert(
-      fc.asyncProperty(query, paging, async (filter, { size, page, asOf }) => {
-        const wanted = expected(filter, asOf === undefined ? undefined : asOf + 1);
-        const offset = size * page;
-        const first = await list(filter, { size, offset, after: null }, { asOf });
-        expect(first.sequences).toEqual(wanted.slice(offset, offset + size));
-        expect([first.total, first.hasNext]).toEqual([wanted.length, wanted.length > offset + size]);
-        if (first.last === null) return;
-        const second = await list(filter, { size, offset: 0, after: first.last }, { asOf });
-        expect(second.sequences).toEqual(wanted.slice(offset + size, offset + 2 * size));
-      }),
-      { numRuns: 150 },
-    );
-  }, 120_000);
+  it(
+    'are found, counted and paged, whatever else they are narrowed by, now and as of a sequence',
+    async () => {
+      const paging = fc.record({
+        size: fc.integer({ min: 1, max: 100 }),
+        page: fc.oneof(fc.constant(0), fc.nat({ max: 40 })),
+        asOf: maybe(fc.integer({ min: 1, max: COUNT + 10 })),
+      });
+      await fc.assert(
+        fc.asyncProperty(query, paging, async (filter, { size, page, asOf }) => {
+          const wanted = expected(filter, asOf === undefined ? undefined : asOf + 1);
+          const offset = size * page;
+          const first = await list(filter, { size, offset, after: null }, { asOf });
+          expect(first.sequences).toEqual(wanted.slice(offset, offset + size));
+          expect([first.total, first.hasNext]).toEqual([wanted.length, wanted.length > offset + size]);
+          if (first.last === null) return;
+          const second = await list(filter, { size, offset: 0, after: first.last }, { asOf });
+          expect(second.sequences).toEqual(wanted.slice(offset + size, offset + 2 * size));
+        }),
+        { numRuns: rounds(100) },
+      );
+    },
+    roundsTimeoutMs(120_000),
+  );
 
   it('take no more commands of Redis the older the channel is', async () => {
     const most = { early: 0, late: 0 };

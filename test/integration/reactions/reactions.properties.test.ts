@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { startTestApi } from '#test/support/test-api.ts';
 import type { TestApi, TestInstance } from '#test/support/test-api.ts';
+import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 
 let api: TestApi;
 let processes: readonly TestInstance[];
@@ -135,40 +136,48 @@ async function twoMessages(): Promise<string[]> {
 }
 
 describe('reactions of users and agents through two processes', () => {
-  it('are to every reader what a plain model says, one after another', async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, async (history) => {
-        const ids = await twoMessages();
-        for (const step of history) await run(step, ids);
-        for (const [message, id] of ids.entries()) {
-          for (const reader of [0, 1, -1]) {
-            for (const process of [0, 1]) {
-              expect(await shown(id, reader, process)).toEqual(expected(history, message, reader));
+  it(
+    'are to every reader what a plain model says, one after another',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, async (history) => {
+          const ids = await twoMessages();
+          for (const step of history) await run(step, ids);
+          for (const [message, id] of ids.entries()) {
+            for (const reader of [0, 1, -1]) {
+              for (const process of [0, 1]) {
+                expect(await shown(id, reader, process)).toEqual(expected(history, message, reader));
+              }
             }
           }
-        }
-      }),
-      { numRuns: 25 },
-    );
-  });
+        }),
+        { numRuns: rounds(10) },
+      );
+    },
+    roundsTimeoutMs(60_000),
+  );
 
-  it('are what each reactor made of its own, when all of them act at once', async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, async (history) => {
-        const ids = await twoMessages();
-        await Promise.all(
-          Array.from({ length: REACTORS }, async (_, reactor) => {
-            for (const step of history) if (step.reactor === reactor) await run(step, ids);
-          }),
-        );
-        for (const [message, id] of ids.entries()) {
-          for (const reader of [0, 1, -1]) {
-            const found = await shown(id, reader, message);
-            expect(unordered(found)).toEqual(unordered(expected(history, message, reader)));
+  it(
+    'are what each reactor made of its own, when all of them act at once',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, async (history) => {
+          const ids = await twoMessages();
+          await Promise.all(
+            Array.from({ length: REACTORS }, async (_, reactor) => {
+              for (const step of history) if (step.reactor === reactor) await run(step, ids);
+            }),
+          );
+          for (const [message, id] of ids.entries()) {
+            for (const reader of [0, 1, -1]) {
+              const found = await shown(id, reader, message);
+              expect(unordered(found)).toEqual(unordered(expected(history, message, reader)));
+            }
           }
-        }
-      }),
-      { numRuns: 25 },
-    );
-  });
+        }),
+        { numRuns: rounds(10) },
+      );
+    },
+    roundsTimeoutMs(60_000),
+  );
 });

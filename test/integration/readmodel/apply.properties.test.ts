@@ -22,6 +22,7 @@ import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { flush, keysIn, nodeWith } from '#test/support/redis-commands.ts';
+import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 let test: TestPlatform;
@@ -62,8 +63,8 @@ class LateReadModel extends ReadModel {
 const lateness = fc.constantFrom(0, 10);
 
 /** Long enough to find what is wrong, and to shrink it; short enough to wait for. */
-const RUNS = { numRuns: 20, interruptAfterTimeLimit: 60_000 };
-const TIMEOUT_MS = 120_000;
+const RUNS = { numRuns: rounds(10), interruptAfterTimeLimit: roundsTimeoutMs(60_000) };
+const TIMEOUT_MS = roundsTimeoutMs(120_000);
 
 /** Plays a history on an empty Redis; the log of earlier histories is other channels'. */
 async function play(history: CommandHistory) {

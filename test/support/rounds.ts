@@ -1,0 +1,16 @@
+/**
+ * Length of randomized tests. `PARLEY_TEST_ROUNDS` multiplies their rounds: 1 in `npm test`, 2 in `.ci/run`, 10 in
+ * `npm run test:nightly`. Seeds differ from run to run, so each run covers other cases.
+ */
+import { z } from 'zod';
+
+const FACTOR = z.coerce
+  .number()
+  .positive()
+  .parse(process.env['PARLEY_TEST_ROUNDS'] || 1);
+
+/** Rounds of a test that runs `count` of them in `npm test`. */
+export const rounds = (count: number): number => Math.max(1, Math.round(count * FACTOR));
+
+/** Timeout of a test whose rounds are multiplied. */
+export const roundsTimeoutMs = (timeoutMs: number): number => timeoutMs * Math.max(1, FACTOR);

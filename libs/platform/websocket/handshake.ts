@@ -6,19 +6,19 @@ import { WebSocketServer } from 'ws';
 
 import { Connection } from './connection.ts';
 import type { ConnectionOwner } from './connection.ts';
-import { goneBeforeHandshake } from './upgrades.ts';
+import { ignoreError } from './upgrades.ts';
 
 export interface HandshakeOptions {
-  /** Bytes of the largest message; a larger one closes with 1009. */
+  /** Size of the largest message; a larger one closes with 1009. */
   readonly maxMessageBytes: number;
-  /** Milliseconds that a peer has to answer a close, before the socket is cut. */
+  /** Milliseconds that a peer has to answer a close, before the socket is destroyed. */
   readonly closeTimeoutMs: number;
 }
 
-/** Turns upgrade requests into connections. No extensions: frames are the same bytes for every socket. */
+/** Turns upgrade requests into connections. Without extensions: frames are the same bytes for every socket. */
 export class Handshakes {
   readonly #server: WebSocketServer;
-  /** What `#server` is to answer for the handshake that runs: handshakes are synchronous. */
+  /** The answer of `#server` in the current handshake: handshakes are synchronous. */
   #protocol: string | undefined;
 
   constructor({ maxMessageBytes, closeTimeoutMs }: HandshakeOptions) {
@@ -28,8 +28,8 @@ export class Handshakes {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
       closeTimeout: closeTimeoutMs,
-      // The library would cut the connection, without a close frame, when 60 pongs wait for their write. The owner is
-      // told of each ping and closes with a code that says why.
+      // The library would destroy the connection, without a close frame, when 60 pongs wait for their write. The owner
+      // gets each ping and closes with a code that shows the reason.
       maxPendingAutoPongs: 0,
       WebSocket: Connection,
       handleProtocols: () => this.#protocol ?? false,
@@ -38,10 +38,10 @@ export class Handshakes {
   }
 
   /**
-   * Completes the handshake, or answers 400 or 405 to what is none.
+   * Completes the handshake, or answers 400 or 405 to an invalid one.
    *
-   * @param protocol of those that the request offers: the one to answer with
-   * @param owned called before anything else can happen on the connection
+   * @param protocol the offered one to answer with
+   * @param owned called before any other event of the connection
    */
   accept(
     request: IncomingMessage,
@@ -51,20 +51,20 @@ export class Handshakes {
     owned: (connection: Connection) => ConnectionOwner,
   ): void {
     if (!(socket instanceof Socket)) return void socket.destroy();
-    // The library has its own, now and for as long as the connection lasts.
-    setImmediate(() => socket.off('error', goneBeforeHandshake));
+    // From now on the library handles errors of the connection.
+    setImmediate(() => socket.off('error', ignoreError));
     this.#protocol = protocol;
-    // The answer goes out with what the owner says first, if that is at once.
+    // Sends the answer together with the owner's first frame, if that is written at once.
     socket.cork();
     this.#server.handleUpgrade(request, socket, head, (connection) => {
-      // The server was told to make its sockets of this class.
+      // The server makes its sockets of this class: see the options.
       if (connection instanceof Connection) connection.own(socket, owned(connection));
     });
     queueMicrotask(() => socket.uncork());
   }
 }
 
-/** Subprotocols that a request offers, in its order; undefined where it says nothing of any. */
+/** Subprotocols that a request offers, in its order; undefined without such a header. */
 export function offeredProtocols(request: IncomingMessage): readonly string[] | undefined {
   return request.headers['sec-websocket-protocol']
     ?.split(',')

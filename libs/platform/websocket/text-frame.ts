@@ -1,6 +1,6 @@
 /*
- * Websocket frames as a server sends them (RFC 6455, 5.2): final, not masked, not compressed. Made once and
- * written to any number of sockets, several of them joined.
+ * Websocket frames of a server (RFC 6455, 5.2): final, not masked, not compressed. A frame is encoded once and written to
+ * any number of sockets.
  */
 const FINAL_TEXT = 0x81;
 const BYTES_16 = 126;

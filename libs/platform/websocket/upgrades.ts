@@ -1,46 +1,43 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Serves upgrade requests to paths that it knows. */
+/** Serves upgrade requests to its own paths. */
 export interface UpgradeHandler {
-  /** Whether the path (of the request's URL, without its query) is one of its own. */
+  /** @param path of the request's URL, without its query */
   serves(path: string): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
-/**
- * Where an HTTP server brings upgrade requests and whoever serves websockets takes them, in one process and
- * on one port. The two start and stop on their own.
- */
+/** Connects an HTTP server with the handler of its upgrade requests, which start and stop independently. */
 export class Upgrades {
   #handler: UpgradeHandler | null = null;
   #servers = 0;
 
-  /** Whether there is an HTTP server in this process that brings its upgrade requests here. */
+  /** Whether an HTTP server of this process passes its upgrade requests on to this. */
   get isFed(): boolean {
     return this.#servers > 0;
   }
 
-  /** @returns to be called when the server stops */
+  /** @returns must be called when the server stops */
   feed(): () => void {
     this.#servers += 1;
     return () => void (this.#servers -= 1);
   }
 
-  /** @returns to be called when the handler stops: what comes from then on is answered 503 */
+  /** @returns must be called when the handler stops: later requests are answered 503 */
   handle(handler: UpgradeHandler): () => void {
     if (this.#handler !== null) throw new TypeError('upgrades are handled already');
     this.#handler = handler;
     return () => void (this.#handler = null);
   }
 
-  /** Whether the request is an upgrade to a websocket; any other goes the way of requests, as if it asked for none. */
+  /** Whether the request is an upgrade to a websocket; others are served as if they asked for no upgrade. */
   claims({ headers, method }: IncomingMessage): boolean {
     return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    socket.on('error', goneBeforeHandshake);
+    socket.on('error', ignoreError);
     const path = pathOf(request);
     if (this.#handler === null) {
       refuseUpgrade(socket, 503, 'stopping', 'This process serves no websockets now', { 'retry-after': '2' });
@@ -49,10 +46,10 @@ export class Upgrades {
   }
 }
 
-/** A listener until the handshake, for a peer that goes away is no error of ours. */
-export function goneBeforeHandshake(): void {}
+/** Handles errors until the handshake: a client may disconnect at any time. */
+export function ignoreError(): void {}
 
-/** Some clients name the whole address, as if they spoke to a proxy; every server must take it (RFC 9112, 3.2.2). */
+/** Some clients send the absolute URL, as to a proxy; every server must accept it (RFC 9112, 3.2.2). */
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 
 export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
@@ -60,7 +57,7 @@ export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return (query < 0 ? url : url.slice(0, query)).replace(ORIGIN, '');
 }
 
-/** The parameters behind the path. Never to be logged: there may be a ticket among them. */
+/** The query of the URL. It must not be logged, because it may contain a ticket. */
 export function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
   const query = url.indexOf('?');
   return new URLSearchParams(query < 0 ? '' : url.slice(query + 1));
@@ -81,7 +78,7 @@ export function refuseUpgrade(
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  socket.on('error', goneBeforeHandshake);
+  socket.on('error', ignoreError);
   if (!socket.writable) return void socket.destroy();
   const body = JSON.stringify({ detail, code });
   const lines = [

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, Socket } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
+import { Writable } from 'node:stream';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { descriptorOf, writeDirectly } from './direct-write.ts';
-import { drained } from './drained.ts';
+import { bytesTaken, descriptorOf, drained, writeDirectly } from './socket-writes.ts';
 
 let server: Server;
 const open: Socket[] = [];
@@ -21,7 +21,7 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-/** A connection: the end that writes, and the one that reads once it is told to. */
+/** A connection: the end that writes, and the paused end that reads. */
 async function connection(): Promise<{ writer: Socket; reader: Socket; descriptor: number }> {
   const accepted = once(server, 'connection');
   const reader = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -39,16 +39,16 @@ async function readToEnd(reader: Socket): Promise<string> {
 }
 
 describe('writing directly', () => {
-  it('gives the kernel at once what it has room for', async () => {
+  it('gives the kernel the bytes at once', async () => {
     const { writer, reader, descriptor } = await connection();
     writeDirectly(writer, descriptor, Buffer.from('all of it'));
-    // The stream has not seen it.
+    // Not through the stream.
     expect([writer.writableLength, writer.bytesWritten]).toEqual([0, 0]);
     writer.end();
     expect(await readToEnd(reader)).toBe('all of it');
   });
 
-  it('keeps the order with writes of the stream, and loses nothing of what the kernel has no room for', async () => {
+  it('keeps the order with writes of the stream, and loses no bytes that the kernel does not take', async () => {
     const { writer, reader, descriptor } = await connection();
     let expected = '';
     for (let index = 0; index < 300; index++) {
@@ -57,7 +57,7 @@ describe('writing directly', () => {
       if (index % 7 === 3) writer.write(text);
       else writeDirectly(writer, descriptor, Buffer.from(text));
     }
-    // More than a kernel buffers: something was taken in part, and the rest waits.
+    // More than the kernel buffers: some write was taken in part.
     expect(writer.writableLength).toBeGreaterThan(0);
     expect(writer.writableLength).toBeLessThan(expected.length);
     const read = readToEnd(reader);
@@ -67,7 +67,7 @@ describe('writing directly', () => {
     expect((await read) === `${expected}the last`).toBe(true);
   });
 
-  it('writes behind what a corked stream holds back', async () => {
+  it('writes after the bytes of a corked stream', async () => {
     const { writer, reader, descriptor } = await connection();
     writer.cork();
     writer.write('first ');
@@ -77,14 +77,14 @@ describe('writing directly', () => {
     expect(await readToEnd(reader)).toBe('first second');
   });
 
-  it('never writes to another connection that has got the descriptor of one that is closed', async () => {
+  it('never writes to a connection that reuses the descriptor of a closed one', async () => {
     const { writer, descriptor } = await connection();
     writer.on('error', () => undefined);
     writer.destroy();
     await once(writer, 'close');
     const others = await Promise.all(Array.from({ length: 8 }, connection));
     const heir = others.find((other) => other.descriptor === descriptor || descriptorOf(other.reader) === descriptor);
-    // Else this shows nothing.
+    // Otherwise the test shows nothing.
     expect(heir).toBeDefined();
     writeDirectly(writer, descriptor, Buffer.from('not for you'));
     for (const other of others) {
@@ -94,19 +94,19 @@ describe('writing directly', () => {
     }
   });
 
-  it('leaves it to the stream to tell that the other side is gone', async () => {
+  it('leaves it to the stream to report that the peer has disconnected', async () => {
     const { writer, reader, descriptor } = await connection();
     const failed = once(writer, 'error');
     reader.resetAndDestroy();
     await once(reader, 'close');
-    // Before the event loop has looked at the socket: it does not know yet.
+    // Before the event loop has polled the socket: it does not know yet.
     writeDirectly(writer, descriptor, Buffer.from('to nobody'));
     writeDirectly(writer, descriptor, Buffer.from('to nobody'));
     const [error] = await failed;
     expect(error).toMatchObject({ code: expect.stringMatching(/^E(PIPE|CONNRESET)$/) });
   });
 
-  it('leaves what the kernel refuses to the stream, whole', async () => {
+  it('leaves all bytes to the stream if the kernel refuses the write', async () => {
     const { writer, reader } = await connection();
     const notOpen = 1_000_000;
     writeDirectly(writer, notOpen, Buffer.from('all of it'));
@@ -115,7 +115,7 @@ describe('writing directly', () => {
     expect(await readToEnd(reader)).toBe('all of it');
   });
 
-  it('goes through the stream where the stream may do more than to write', async () => {
+  it('writes through the stream if that may do more than write', async () => {
     class Encrypting extends Socket {}
     const accepted = once(server, 'connection');
     const writer = new Encrypting().connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -124,9 +124,65 @@ describe('writing directly', () => {
     open.push(writer, reader);
     await once(writer, 'connect');
     expect(descriptorOf(writer)).toBe(-1);
-    writeDirectly(writer, descriptorOf(writer), Buffer.from('by the stream'));
-    expect(writer.bytesWritten).toBe('by the stream'.length);
+    writeDirectly(writer, descriptorOf(writer), Buffer.from('through the stream'));
+    expect(writer.bytesWritten).toBe('through the stream'.length);
     writer.end();
-    expect(await readToEnd(reader)).toBe('by the stream');
+    expect(await readToEnd(reader)).toBe('through the stream');
+  });
+});
+
+describe('drained', () => {
+  /** A stream whose writes complete when `take` is called. */
+  function heldBack(): { stream: Writable; take(): void } {
+    const held: (() => void)[] = [];
+    const stream = new Writable({ highWaterMark: 100, write: (_chunk, _encoding, done) => void held.push(done) });
+    return { stream, take: () => held.shift()?.() };
+  }
+
+  it('resolves once all bytes are sent, whether the buffer was full or not', async () => {
+    for (const size of [10, 1_000]) {
+      const { stream, take } = heldBack();
+      stream.write('x'.repeat(size));
+      const waiting = drained(stream);
+      take();
+      // The empty write that follows.
+      setImmediate(take);
+      await waiting;
+      expect(stream.writableLength).toBe(0);
+    }
+  });
+
+  it('writes nothing to an ended stream, and resolves when it closes', async () => {
+    const { stream, take } = heldBack();
+    const errors: unknown[] = [];
+    stream.on('error', (error) => errors.push(error));
+    stream.end('the last words');
+    const waiting = drained(stream);
+    take();
+    await waiting;
+    expect(errors).toEqual([]);
+    expect(stream.closed).toBe(true);
+  });
+});
+
+/** Bytes. */
+const MORE_THAN_KERNEL_BUFFERS = 64 * 1024 * 1024;
+
+describe('bytes taken by the kernel', () => {
+  it('increases within one write while the peer reads, and only then', async () => {
+    const { writer: socket, reader: client } = await connection();
+    socket.write(Buffer.alloc(MORE_THAN_KERNEL_BUFFERS));
+    const first = bytesTaken(socket);
+    expect(first).toBeLessThan(MORE_THAN_KERNEL_BUFFERS);
+    expect(socket.writableLength).toBe(MORE_THAN_KERNEL_BUFFERS);
+    client.resume();
+    let read = 0;
+    for await (const chunk of client) {
+      read += (chunk as Buffer).length;
+      if (read > MORE_THAN_KERNEL_BUFFERS / 2) break;
+    }
+    const later = bytesTaken(socket);
+    expect(later).toBeGreaterThan(first);
+    expect(later).toBeLessThanOrEqual(MORE_THAN_KERNEL_BUFFERS);
   });
 });

@@ -1,0 +1,79 @@
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
+
+const NONE = -1;
+
+/**
+ * The file descriptor of a plain socket; -1 if bytes must be written through the stream: it encrypts them, or Node does
+ * not show the descriptor. `_handle` is not documented: without it, writes work and only cost more.
+ */
+export function descriptorOf(socket: Socket): number {
+  if (socket.constructor !== Socket) return NONE;
+  const descriptor = ofHandle(socket, 'fd');
+  return typeof descriptor === 'number' ? descriptor : NONE;
+}
+
+/**
+ * Writes to a socket. If nothing waits in its stream, the kernel is given the bytes at once, without what a stream adds
+ * to each write (a request, a callback, a turn of the queue: more than the system call itself costs when one frame is
+ * sent to thousands of sockets). The stream writes the bytes that the kernel does not take, and reports errors.
+ *
+ * These writes and those of the stream keep their order. `bytesWritten` does not count bytes that bypass the stream.
+ *
+ * @param descriptor of this socket, from {@link descriptorOf}
+ */
+export function writeDirectly(socket: Socket, descriptor: number, bytes: Buffer): void {
+  // The descriptor of a destroyed socket may belong to another one.
+  const isIdle = descriptor !== NONE && socket.writable && socket.writableLength === 0;
+  const written = isIdle ? writeNow(descriptor, bytes) : 0;
+  if (written < bytes.length) socket.write(written === 0 ? bytes : bytes.subarray(written));
+}
+
+/** @returns how many bytes the kernel has taken. Never blocks: sockets of Node are non-blocking. */
+function writeNow(descriptor: number, bytes: Buffer): number {
+  try {
+    return writeSync(descriptor, bytes);
+  } catch {
+    // Full or broken: the stream's write shows which.
+    return 0;
+  }
+}
+
+/**
+ * Bytes of a socket that the kernel has taken so far. It increases while the peer reads, within one large write, too,
+ * during which the stream reports nothing. `_handle` is not documented: without it, whole writes count.
+ */
+export function bytesTaken(socket: Socket): number {
+  const [given, queued] = [ofHandle(socket, 'bytesWritten'), ofHandle(socket, 'writeQueueSize')];
+  if (typeof given === 'number' && typeof queued === 'number') return given - queued;
+  return socket.bytesWritten - socket.writableLength;
+}
+
+function ofHandle(socket: Socket, property: string): unknown {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  return typeof handle === 'object' && handle !== null ? Reflect.get(handle, property) : undefined;
+}
+
+type Drainable = Pick<
+  Writable,
+  'destroyed' | 'writableEnded' | 'writableLength' | 'writableNeedDrain' | 'on' | 'off' | 'write'
+>;
+
+/** Resolves when no written bytes are unsent, or the stream is closed. Never rejects. */
+export async function drained(stream: Drainable): Promise<void> {
+  if (stream.destroyed || stream.writableLength === 0) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      stream.off('drain', done);
+      stream.off('close', done);
+      resolve();
+    };
+    stream.on('close', done);
+    // An ended stream closes when all bytes are sent, and must not be written to.
+    if (stream.writableEnded) return;
+    // Without a full buffer there is no `drain`; the callback of an empty write follows those of the others.
+    if (stream.writableNeedDrain) stream.on('drain', done);
+    else stream.write('', done);
+  });
+}

@@ -10,10 +10,10 @@ export const realtimeRole: Role<RoleContext, Config> = {
   name: 'realtime',
   async start(context, config) {
     const { platform, features } = context;
-    const { tickets, access } = features.realtime;
+    const { tickets } = features.realtime;
     const node = features.realtime.node();
     const release = platform.upgrades.handle(
-      new WebsocketAdmission(node, { tickets, access, origins: config.realtimeOrigins }),
+      new WebsocketAdmission(node, { tickets, origins: config.realtimeOrigins }),
     );
     const own = platform.upgrades.isFed ? null : await listenAlone(context, config);
     return {

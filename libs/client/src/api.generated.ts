@@ -66,7 +66,7 @@ export interface paths {
         };
         /**
          * The events of a channel as they happen, as server-sent events
-         * @description Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as `id`: a client that comes back with `Last-Event-ID` misses nothing.
+         * @description Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as `id`: a client that reconnects with `Last-Event-ID` misses nothing.
          */
         get: operations["streamChannelEvents"];
         put?: never;
@@ -141,7 +141,7 @@ export interface paths {
         put?: never;
         /**
          * Create a ticket that opens a websocket on a channel, within a minute
-         * @description What goes over the websocket is described in `/asyncapi.json`.
+         * @description The frames of the websocket are described in `/asyncapi.json`.
          */
         post: operations["createWebsocketTicket"];
         delete?: never;
@@ -1282,7 +1282,7 @@ export interface components {
              * @enum {string}
              */
             event?: "message" | "close";
-            /** @description Sequence of the event in the channel; none for what leaves nothing there */
+            /** @description Sequence of the event in the channel; absent for frames that are not events */
             id?: string;
         };
         StructuredMention: {
@@ -2185,9 +2185,9 @@ export interface operations {
     streamChannelEvents: {
         parameters: {
             query?: {
-                /** @description Sequence of the last event seen (0: from the beginning); without it, only what is new */
+                /** @description Sequence of the last event seen (0: from the beginning); without it, only new events */
                 after?: number;
-                /** @description Of ephemeral, nested, incomplete: what to send besides, separated by commas */
+                /** @description Of ephemeral, nested, incomplete: optional frames to send, separated by commas */
                 include?: string;
             };
             header?: {

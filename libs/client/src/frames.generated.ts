@@ -4,12 +4,12 @@ export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A command is done, and what it wrote is durable */
+        /** @description A command has succeeded, and its events are durable */
         AckFrame: {
             /** @constant */
             frame: "ack";
             id: string;
-            /** @description The channel after it; null for what leaves nothing in the channel */
+            /** @description Sequence of the channel after the command; null for a command without events */
             seq: number | null;
         };
         /** @description All events up to `seq` have been sent; what follows is live */
@@ -18,15 +18,14 @@ export interface components {
             frame: "caught_up";
             seq: number;
         };
-        /** @description Something to do; answered by `ack` or `error` with the same id */
+        /** @description A command; answered by `ack` or `error` with the same id */
         CommandFrame: {
-            /** @description As the type asks for */
+            /** @description Depends on the type */
             data?: unknown;
             /** @constant */
             frame: "command";
-            /** @description Names the command in its answer. A UUID names it across connections too: sent again, it is done once */
+            /** @description Identifies the command in its answer. A UUID identifies it across connections, too: sent again, it runs once */
             id: string;
-            /** @description What to do */
             type: string;
         };
         /** @description More text of an interaction that is being written */
@@ -35,48 +34,48 @@ export interface components {
             frame: "delta";
             /** @description `id` of the interaction that is being written */
             interaction_id: string;
-            /** @description UTF-16 code units that come before; apply it only if that many are held */
+            /** @description UTF-16 code units before this text; apply the delta only if exactly so many were received */
             offset: number;
             text: string;
         };
-        /** @description Something of the moment: never stored, and lost if nobody listens */
+        /** @description A value of the moment: not stored in the channel, and may be lost */
         EphemeralFrame: {
             data: unknown;
             /** @constant */
             frame: "ephemeral";
-            /** @description What it is about: a newer one replaces an older one with the same key */
+            /** @description A newer frame replaces an older one with the same key */
             key: string;
-            /** @description Grows with each of a key; one with a lower number is out of date */
+            /** @description Increases with each frame of a key; one with a lower number is out of date */
             n: number;
-            /** @description Forget it after so many milliseconds */
+            /** @description Discard it after so many milliseconds */
             ttl_ms: number;
         };
-        /** @description A command was refused, or a frame was not understood */
+        /** @description A command was refused, or a frame is invalid */
         ErrorFrame: {
             code: string;
-            /** @description A sentence; or, for input that does not fit, each fault, as REST lists them */
+            /** @description A sentence; for invalid input the list of its faults, as in REST */
             detail: string | components["schemas"]["FrameValidationError"][];
             /** @constant */
             frame: "error";
-            /** @description Of the command that it answers */
+            /** @description `id` of the command that it answers */
             id?: string;
-            /** @description Seconds after which the same may succeed */
+            /** @description Seconds after which the same command may succeed */
             retry_after?: number;
         };
-        /** @description Something that happened in the channel: kept for good, in order */
+        /** @description An event of the channel: durable, in order */
         EventFrame: {
             /**
              * Format: date-time
-             * @description When it happened
+             * @description Time of the event
              */
             at: string;
-            /** @description What has changed, as REST shows it after the event; null where the socket has not asked for it */
+            /** @description The changed resource, as REST shows it after the event; null if the client does not include it */
             data: unknown;
             /** @constant */
             frame: "event";
             /** @description One more than that of the event before it */
             seq: number;
-            /** @description What happened; `unknown` for what this version of the server does not know */
+            /** @description Type of the event; `unknown` for one that this version of the server does not know */
             type: string;
         };
         FrameValidationError: {
@@ -101,7 +100,7 @@ export interface components {
             max_frame_bytes: number;
             /** @constant */
             protocol: "parley.v1";
-            /** @description Names this connection in logs and to support */
+            /** @description Identifies this connection in logs and to support */
             session_id: string;
         };
         /** @description Asks for a `pong` */
@@ -114,9 +113,9 @@ export interface components {
             /** @constant */
             frame: "pong";
         };
-        /** @description The first frame of a client: from where on it wants the events */
+        /** @description The first frame of a client: the sequence after which it wants the events */
         ResumeFrame: {
-            /** @description Sequence of the last event seen, however old (0: from the beginning); without it, only what is new */
+            /** @description Sequence of the last event seen, however old (0: from the beginning); without it, only new events */
             after?: number;
             /** @constant */
             frame: "resume";

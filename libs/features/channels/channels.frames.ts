@@ -35,7 +35,7 @@ function told(before: ChannelState, after: ChannelState, event: ChannelEvent): T
     case 'AgentInvocationBehaviorChanged.v1':
       return { type: 'channel.updated', data: resource(after) };
     case 'ChannelArchived.v1':
-      return { type: 'channel.archived', data: resource(after), flags: FRAME_FLAG.access };
+      return { type: 'channel.archived', data: resource(after), flags: FRAME_FLAG.access | FRAME_FLAG.last };
     case 'ParticipantAdded.v1':
       return {
         type: 'participant.joined',

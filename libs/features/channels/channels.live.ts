@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import type { LiveEventType } from '#libs/platform/live/index.ts';
+import type { EventDescription } from '#libs/platform/live/index.ts';
 
 import { channelSchema, participantSchema } from './channels.schemas.ts';
 
@@ -12,7 +12,7 @@ const participant = z
   .meta({ id: 'ListedParticipant' });
 
 /** What listeners can be told of a channel's own events. */
-export const channelEventTypes: readonly LiveEventType[] = [
+export const channelEventTypes: readonly EventDescription[] = [
   { type: 'channel.created', summary: 'The channel was created: its first event', data: channelSchema },
   { type: 'channel.updated', summary: 'Its name, its data or its behaviour was changed', data: channelSchema },
   { type: 'channel.archived', summary: 'The channel was archived: its last event', data: channelSchema },

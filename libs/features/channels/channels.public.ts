@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamEvent } from '#libs/kernel/event.ts';
 import { publicEvents } from '#libs/platform/live/index.ts';
-import type { PublicEvent, PublicEventType } from '#libs/platform/live/index.ts';
+import type { EventDescription, PublicEvent } from '#libs/platform/live/index.ts';
 
 import { channelFold } from './channel.decider.ts';
 import { channelCodec } from './channel.events.ts';
@@ -26,7 +26,7 @@ const joined = z
 const left = z.object({ channel_id: z.string(), participant_id: participantId }).meta({ id: 'LeftParticipant' });
 const archived = z.object({ id: z.string() }).meta({ id: 'ArchivedChannel' });
 
-const described: readonly PublicEventType[] = [
+const described: readonly EventDescription[] = [
   { type: 'channel.created', summary: 'A channel was created: its first event', data: channelSchema },
   { type: 'channel.updated', summary: 'Some of it was changed: the members that are there', data: changedChannel },
   { type: 'channel.archived', summary: 'The channel was archived: its last event', data: archived },
@@ -35,9 +35,9 @@ const described: readonly PublicEventType[] = [
 ];
 
 /** What other teams are told of a channel's own events: of what each says alone, without what came before it. */
-export const publicChannelEvents = publicEvents({ codec: channelCodec, described, tell });
+export const publicChannelEvents = publicEvents({ codec: channelCodec, described, publish });
 
-function tell(event: StreamEvent<ChannelEvent>, id: string): PublicEvent {
+function publish(event: StreamEvent<ChannelEvent>, id: string): PublicEvent {
   const { type, data } = told(event, id);
   return { type, json: JSON.stringify(data) };
 }

@@ -1,6 +1,6 @@
 import { liveCommand } from '#libs/platform/http/index.ts';
 import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import type { LiveEventType } from '#libs/platform/live/index.ts';
+import type { EventDescription } from '#libs/platform/live/index.ts';
 
 import { withMemory } from './interaction-directory.ts';
 import type { InteractionDirectory } from './interaction-directory.ts';
@@ -42,7 +42,7 @@ export function interactionLiveCommands(parts: {
 const data = interactionSchema.nullable();
 
 /** What listeners can be told of interactions. The data are null where the socket has not asked for such ones. */
-export const interactionEventTypes: readonly LiveEventType[] = [
+export const interactionEventTypes: readonly EventDescription[] = [
   { type: 'interaction.posted', summary: 'An interaction was posted, or begun', data },
   { type: 'interaction.updated', summary: 'Content was added to one that is not complete', data },
   { type: 'interaction.completed', summary: 'One that was begun is complete', data },

@@ -7,7 +7,7 @@ import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { publicEvents } from '#libs/platform/live/index.ts';
-import type { PublicEvent, PublicEventType } from '#libs/platform/live/index.ts';
+import type { EventDescription, PublicEvent } from '#libs/platform/live/index.ts';
 
 import { contentItem } from './interaction.content.ts';
 import { interactionCodec } from './interaction.events.ts';
@@ -24,7 +24,7 @@ const completed = z
   .meta({ id: 'CompletedInteraction' });
 const failed = z.object({ ...place, reason: z.string() }).meta({ id: 'FailedInteraction' });
 
-const described: readonly PublicEventType[] = [
+const described: readonly EventDescription[] = [
   {
     type: 'interaction.posted',
     summary: 'An interaction was posted; or begun, where `complete` is false',
@@ -36,9 +36,9 @@ const described: readonly PublicEventType[] = [
 ];
 
 /** What other teams are told of interactions: of what each event says alone, without what came before it. */
-export const publicInteractionEvents = publicEvents({ codec: interactionCodec, described, tell });
+export const publicInteractionEvents = publicEvents({ codec: interactionCodec, described, publish });
 
-function tell(event: StreamEvent<InteractionEvent>, channelId: EntityId): PublicEvent {
+function publish(event: StreamEvent<InteractionEvent>, channelId: EntityId): PublicEvent {
   if (event.type === 'InteractionPosted.v1') {
     const { organizationId } = event.metadata;
     return { type: 'interaction.posted', json: postedJson(event, { organizationId, channelId }) };

@@ -6,7 +6,7 @@ import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { liveCommand, notFound } from '#libs/platform/http/index.ts';
 import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import type { LiveEventType } from '#libs/platform/live/index.ts';
+import type { EventDescription } from '#libs/platform/live/index.ts';
 
 import type { ReactionCommands, ReactionResult } from './reactions.commands.ts';
 import { reactionError } from './reactions.errors.ts';
@@ -72,7 +72,7 @@ const dismissal = z
   .meta({ id: 'MentionInvitePromptDismissal' });
 
 /** What listeners can be told of what is added to interactions. */
-export const reactionEventTypes: readonly LiveEventType[] = [
+export const reactionEventTypes: readonly EventDescription[] = [
   { type: 'reaction.added', summary: 'A user or an agent reacted', data: reaction },
   { type: 'reaction.removed', summary: 'A reaction was taken back', data: reaction },
   { type: 'receipt.added', summary: 'An agent has read a message', data: readReceiptSchema },

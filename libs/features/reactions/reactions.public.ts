@@ -8,7 +8,7 @@ import { reactionEventTypes } from './reactions.live.ts';
 export const publicReactionEvents = publicEvents({
   codec: reactionCodec,
   described: reactionEventTypes,
-  tell(event, channelId) {
+  publish(event, channelId) {
     const { type, data } = toldOfReaction(event, channelId);
     return { type, json: JSON.stringify(data) };
   },

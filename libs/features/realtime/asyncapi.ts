@@ -1,21 +1,19 @@
 import { z } from 'zod';
 
-import { JSON_TYPE } from '#libs/platform/http/index.ts';
-import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
-import { UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
-import type { LiveEventType, PublicEventType } from '#libs/platform/live/index.ts';
+import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import { PUBLIC_TYPE_PREFIX, publicMessageHeaders, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
+import type { EventDescription } from '#libs/platform/live/index.ts';
 
-import { kafkaParts } from './asyncapi.kafka.ts';
 import { ComponentSchemas } from './asyncapi.schemas.ts';
-import type { Reference } from './asyncapi.schemas.ts';
-import * as frames from './frames.schemas.ts';
+import type { Direction, Reference } from './asyncapi.schemas.ts';
+import * as frames from './frames.ts';
 import { CLOSE, MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
 
 export interface DescribedProtocol {
-  readonly events: readonly LiveEventType[];
+  readonly events: readonly EventDescription[];
   readonly commands: readonly LiveCommandType[];
-  /** What other teams read from Kafka. */
-  readonly publicEvents: readonly PublicEventType[];
+  /** Messages in Kafka for other teams. */
+  readonly publicEvents: readonly EventDescription[];
 }
 
 interface Message {
@@ -26,135 +24,92 @@ interface Message {
 }
 type Messages = Record<string, Message>;
 
-const WEBSOCKET = '#/channels/websocket';
-const EVENTS = '#/channels/events';
-
-/** Server to client, besides the events. */
-const TOLD = [
-  ['hello', frames.helloFrame],
-  ['caught_up', frames.caughtUpFrame],
-  ['delta', frames.deltaFrame],
-  ['snapshot', frames.snapshotFrame],
-  ['ephemeral', frames.ephemeralFrame],
-  ['ack', frames.ackFrame],
-  ['error', frames.errorFrame],
-  ['ping', frames.pingFrame],
-  ['pong', frames.pongFrame],
-] as const;
-
-/** Client to server, besides the commands. Either side may ask the other for a sign of life. */
-const SENT = [['resume', frames.resumeFrame]] as const;
-const BOTH = ['ping', 'pong'];
+/** Frames of the server besides events, and of clients besides commands. Both send `ping` and `pong`. */
+const SERVER_FRAMES = {
+  hello: frames.helloFrame,
+  caught_up: frames.caughtUpFrame,
+  delta: frames.deltaFrame,
+  snapshot: frames.snapshotFrame,
+  ephemeral: frames.ephemeralFrame,
+  ack: frames.ackFrame,
+  error: frames.errorFrame,
+  ping: frames.pingFrame,
+  pong: frames.pongFrame,
+};
+const CLIENT_FRAMES = { resume: frames.resumeFrame };
+const SHARED_FRAMES = ['ping', 'pong'];
 
 /**
- * The websocket protocol, the event streams and what is in Kafka for other teams as an AsyncAPI 3 document, made of the very schemas by which
- * frames are judged and written. `send` and `receive` are the server's.
+ * The websocket protocol, the event streams and the messages in Kafka for other teams as an AsyncAPI 3 document, made of
+ * the schemas that frames are parsed and written by. `send` and `receive` are the server's.
  */
 export function asyncApiDocument({ events, commands, publicEvents }: DescribedProtocol): object {
   const schemas = new ComponentSchemas();
-  const eventMessages = messagesOf(events.map((event) => eventMessage(event, schemas)));
-  const told = messagesOf(TOLD.map(([frame, schema]) => frameMessage(frame, schema, schemas, 'received')));
-  const sent = messagesOf(SENT.map(([frame, schema]) => frameMessage(frame, schema, schemas, 'sent')));
-  const commandMessages = messagesOf(commands.map((command) => commandMessage(command, schemas)));
-  const kafka = kafkaParts(publicEvents, schemas);
-  const inbound = [...Object.keys(sent), ...BOTH];
-  const all = { ...told, ...eventMessages, ...sent, ...commandMessages };
-  const refs = (names: readonly string[], channel = WEBSOCKET): Reference[] =>
-    names.map((name) => ({ $ref: `${channel}/messages/${name}` }));
+  const eventMessages = byName(events.map((event) => eventMessage(event, schemas)));
+  const serverMessages = frameMessages(SERVER_FRAMES, schemas, 'received');
+  const clientMessages = frameMessages(CLIENT_FRAMES, schemas, 'sent');
+  const commandMessages = byName(commands.map((command) => commandMessage(command, schemas)));
+  const kafkaMessages = publicMessages(publicEvents, schemas);
+  const socketMessages = { ...serverMessages, ...eventMessages, ...clientMessages, ...commandMessages };
   return {
     asyncapi: '3.0.0',
     info: { title: 'Parley realtime', version: '1.0.0', description: DESCRIPTION },
     defaultContentType: 'application/json',
-    servers: { ...SERVERS, kafka: kafka.server },
+    servers: SERVERS,
     channels: {
-      websocket: websocketChannel(Object.keys(all)),
-      events: eventStreamChannel(Object.keys(eventMessages)),
-      kafka: kafka.channel,
+      websocket: { ...WEBSOCKET, messages: inComponents(socketMessages) },
+      events: { ...EVENT_STREAM, messages: inComponents(eventMessages) },
+      kafka: { ...KAFKA, messages: inComponents(kafkaMessages) },
     },
     operations: {
-      tell: {
-        action: 'send',
-        channel: { $ref: WEBSOCKET },
-        summary: 'What the server says',
-        messages: refs([...Object.keys(told), ...Object.keys(eventMessages)]),
-      },
-      hear: {
-        action: 'receive',
-        channel: { $ref: WEBSOCKET },
-        summary: 'What a client says, beginning with `resume`',
-        messages: refs(inbound),
-      },
+      tell: operation('send', 'websocket', 'Frames of the server', { ...serverMessages, ...eventMessages }),
+      hear: operation('receive', 'websocket', 'Frames of a client, starting with `resume`', [
+        ...Object.keys(clientMessages),
+        ...SHARED_FRAMES,
+      ]),
       command: {
-        action: 'receive',
-        channel: { $ref: WEBSOCKET },
-        summary: 'What a client asks to be done; answered with the same `id`',
-        messages: refs(Object.keys(commandMessages)),
-        reply: { channel: { $ref: WEBSOCKET }, messages: refs(['ack', 'error']) },
+        ...operation('receive', 'websocket', 'Commands of a client; answered with the same `id`', commandMessages),
+        reply: { channel: { $ref: '#/channels/websocket' }, messages: refs('websocket', ['ack', 'error']) },
       },
-      stream: {
-        action: 'send',
-        channel: { $ref: EVENTS },
-        summary: 'The events of a channel, without a websocket',
-        messages: refs(Object.keys(eventMessages), EVENTS),
+      stream: operation('send', 'events', 'The events of a channel, without a websocket', eventMessages),
+      publish: {
+        ...operation('send', 'kafka', 'The events of all channels, as they are committed', kafkaMessages),
+        bindings: { kafka: { bindingVersion: KAFKA_BINDING } },
       },
-      publish: kafka.operation,
     },
-    components: { messages: { ...all, ...kafka.messages }, schemas: schemas.all(), securitySchemes: SECURITY_SCHEMES },
-  };
-}
-
-/** `/asyncapi.json`, written once. */
-export function asyncApiRoute(app: HttpApp, protocol: DescribedProtocol): void {
-  let document: Buffer | undefined;
-  app.get('/asyncapi.json', { config: { public: true }, schema: { hide: true } }, (_request, reply) => {
-    document ??= Buffer.from(JSON.stringify(asyncApiDocument(protocol)));
-    void reply.type(JSON_TYPE).send(document);
-  });
-}
-
-function websocketChannel(messages: readonly string[]): object {
-  return {
-    address: '/api/v1/channels/{id}/websocket',
-    title: 'What happens in a channel, and what is asked of it',
-    servers: [{ $ref: '#/servers/websocket' }],
-    parameters: { id: CHANNEL_ID },
-    messages: inComponents(messages),
-    bindings: {
-      ws: {
-        method: 'GET',
-        headers: {
-          type: 'object',
-          properties: {
-            'Sec-WebSocket-Protocol': {
-              type: 'string',
-              description: `\`${PROTOCOL}, ${TICKET_PREFIX}<ticket>\`; the server answers \`${PROTOCOL}\` only`,
-            },
-          },
-        },
-        query: {
-          type: 'object',
-          properties: { ticket: { type: 'string', description: 'For clients that cannot choose a subprotocol' } },
-        },
-        bindingVersion: '0.1.0',
-      },
+    components: {
+      messages: { ...socketMessages, ...kafkaMessages },
+      schemas: schemas.all(),
+      securitySchemes: SECURITY_SCHEMES,
     },
   };
 }
 
-function eventStreamChannel(messages: readonly string[]): object {
-  return {
-    address: '/api/v1/channels/{id}/events',
-    title: 'The events of a channel as server-sent events',
-    description:
-      'The same frames as `data`, their sequence as `id`. `Last-Event-ID`, or `?after=`, is the last sequence seen.',
-    servers: [{ $ref: '#/servers/http' }],
-    parameters: { id: CHANNEL_ID },
-    messages: inComponents(messages),
-    bindings: {},
-  };
+type ChannelName = 'websocket' | 'events' | 'kafka';
+
+function operation(
+  action: 'send' | 'receive',
+  channel: ChannelName,
+  summary: string,
+  messages: object | readonly string[],
+): object {
+  const names = Array.isArray(messages) ? messages : Object.keys(messages);
+  return { action, channel: { $ref: `#/channels/${channel}` }, summary, messages: refs(channel, names) };
 }
 
-function eventMessage({ type, summary, data }: LiveEventType, schemas: ComponentSchemas): Message {
+function refs(channel: ChannelName, names: readonly string[]): Reference[] {
+  return names.map((name) => ({ $ref: `#/channels/${channel}/messages/${name}` }));
+}
+
+function inComponents(messages: object): Record<string, Reference> {
+  return Object.fromEntries(Object.keys(messages).map((name) => [name, { $ref: `#/components/messages/${name}` }]));
+}
+
+function byName(messages: readonly Message[]): Messages {
+  return Object.fromEntries(messages.map((message) => [message.name, message]));
+}
+
+function eventMessage({ type, summary, data }: EventDescription, schemas: ComponentSchemas): Message {
   const schema = frames.eventFrameEnvelope.extend({ type: z.literal(type), data }).describe(summary);
   return { name: type, title: type, summary, payload: schemas.add(`Event.${type}`, schema, 'received') };
 }
@@ -164,33 +119,100 @@ function commandMessage({ type, summary, data }: LiveCommandType, schemas: Compo
   return { name: type, title: type, summary, payload: schemas.add(`Command.${type}`, schema, 'sent') };
 }
 
-function frameMessage(
-  frame: string,
-  schema: z.ZodType,
+function frameMessages(
+  of: Readonly<Record<string, z.ZodType>>,
   schemas: ComponentSchemas,
-  direction: 'sent' | 'received',
-): Message {
-  const summary = z.string().parse(schema.meta()?.description);
-  return { name: frame, title: frame, summary, payload: schemas.add(`Frame.${frame}`, schema, direction) };
+  direction: Direction,
+): Messages {
+  return byName(
+    Object.entries(of).map(([frame, schema]) => {
+      const summary = z.string().parse(schema.meta()?.description);
+      return { name: frame, title: frame, summary, payload: schemas.add(`Frame.${frame}`, schema, direction) };
+    }),
+  );
 }
 
-function messagesOf(messages: readonly Message[]): Messages {
-  return Object.fromEntries(messages.map((message) => [message.name, message]));
+function publicMessages(types: readonly EventDescription[], schemas: ComponentSchemas): Record<string, object> {
+  const headers = schemas.add('Kafka.headers', publicMessageHeaders, 'received');
+  const unknown = {
+    type: UNKNOWN_EVENT,
+    summary: 'An event of a newer Parley, which the relay does not know. It keeps the sequence contiguous',
+    data: z.null(),
+  };
+  const key = { type: 'string', description: '`channel-` and the id of the channel' };
+  return Object.fromEntries(
+    [...types, unknown].map(({ type, summary, data }) => [
+      `kafka.${type}`,
+      {
+        name: `${PUBLIC_TYPE_PREFIX}${type}`,
+        title: type,
+        summary,
+        contentType: 'application/json',
+        headers,
+        payload: schemas.add(`Kafka.${type}`, data, 'received'),
+        bindings: { kafka: { key, bindingVersion: KAFKA_BINDING } },
+      },
+    ]),
+  );
 }
 
-function inComponents(names: readonly string[]): Record<string, Reference> {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/messages/${name}` }]));
-}
-
+const KAFKA_BINDING = '0.5.0';
 const CHANNEL_ID = { description: 'Id of the channel' };
 
-const HOST = { host: '{host}', variables: { host: { description: 'Of the gateway', default: 'localhost:8080' } } };
+const WEBSOCKET = {
+  address: '/api/v1/channels/{id}/websocket',
+  title: 'The frames of a channel, and commands to it',
+  servers: [{ $ref: '#/servers/websocket' }],
+  parameters: { id: CHANNEL_ID },
+  bindings: {
+    ws: {
+      method: 'GET',
+      headers: {
+        type: 'object',
+        properties: {
+          'Sec-WebSocket-Protocol': {
+            type: 'string',
+            description: `\`${PROTOCOL}, ${TICKET_PREFIX}<ticket>\`; the server answers \`${PROTOCOL}\` only`,
+          },
+        },
+      },
+      query: {
+        type: 'object',
+        properties: { ticket: { type: 'string', description: 'For clients that cannot choose a subprotocol' } },
+      },
+      bindingVersion: '0.1.0',
+    },
+  },
+};
+
+const EVENT_STREAM = {
+  address: '/api/v1/channels/{id}/events',
+  title: 'The events of a channel as server-sent events',
+  description:
+    'The same frames as `data`, their sequence as `id`. `Last-Event-ID`, or `?after=`, is the last sequence seen.',
+  servers: [{ $ref: '#/servers/http' }],
+  parameters: { id: CHANNEL_ID },
+  bindings: {},
+};
+
+const KAFKA = {
+  address: '{prefix}.events',
+  title: 'The events of all channels, for other teams',
+  description:
+    'CloudEvents 1.0 in binary mode: attributes are headers (`ce_…`), the value is the data. At least once: the same ' +
+    '`ce_id` may be repeated. The events of a channel are in one partition, in the order of `ce_sequence`.',
+  servers: [{ $ref: '#/servers/kafka' }],
+  parameters: { prefix: { description: '`KAFKA_TOPIC_PREFIX`', default: 'parley' } },
+  bindings: { kafka: { partitions: 12, bindingVersion: KAFKA_BINDING } },
+};
+
+const HOST = { host: '{host}', variables: { host: { description: 'The gateway', default: 'localhost:8080' } } };
 
 const SERVERS = {
   websocket: {
     ...HOST,
     protocol: 'ws',
-    description: 'The port of the gateway; `wss` where it stands behind TLS',
+    description: 'The port of the gateway; `wss` behind TLS',
     security: [
       { $ref: '#/components/securitySchemes/ticketAsSubprotocol' },
       { $ref: '#/components/securitySchemes/ticketInQuery' },
@@ -201,6 +223,12 @@ const SERVERS = {
     protocol: 'http',
     description: 'The same port',
     security: [{ $ref: '#/components/securitySchemes/apiKey' }],
+  },
+  kafka: {
+    host: '{host}',
+    variables: { host: { description: 'One of `KAFKA_BROKERS`', default: 'localhost:9092' } },
+    protocol: 'kafka',
+    description: 'If Parley is configured with brokers; `kafka-secure` where they are behind TLS',
   },
 };
 
@@ -224,9 +252,9 @@ const SECURITY_SCHEMES = {
 };
 
 const DESCRIPTION = [
-  'All events of a channel, from any sequence on, without a gap; and what is being said as it is said.',
-  'A client says `resume` first; the server sends the events after that sequence, `caught_up`, and then what happens.',
-  `Members that a client does not know are to be passed over; the type \`${UNKNOWN_EVENT}\` is an event that the server does not know.`,
+  'All events of a channel, from any sequence on, without a gap; and the text of answers while it is written.',
+  'A client sends `resume` first; the server sends the events after that sequence, `caught_up`, and then new events.',
+  `Clients must ignore members that they do not know; the type \`${UNKNOWN_EVENT}\` is an event that the server does not know.`,
   `A client's frame has at most ${MAX_CLIENT_FRAME_BYTES} bytes, and there are at most ${MAX_CLIENT_FRAMES_PER_MINUTE} a minute.`,
   `Close codes from 4000: connect again and resume; from ${CLOSE.protocol}: do not. ${Object.entries(CLOSE)
     .map(([name, code]) => `${code} ${name}`)

@@ -1,6 +1,5 @@
-import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence, DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
@@ -9,43 +8,52 @@ import type { EventFrame } from '#libs/platform/live/index.ts';
 import { organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
 import type { HistoricEntity, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
 
-import type { ChannelLog, FramesOptions } from './realtime.ports.ts';
-
 const MAX_PAGE_FRAMES = 500;
 const MAX_PAGE_BYTES = 1024 * 1024;
-/** Of a frame, before any of the channel was read. */
+/** Size of a frame before any of the channel was read. */
 const EXPECTED_FRAME_BYTES = 1024;
 
 interface PageRequest {
   readonly from: StreamRevision;
-  /** About: characters are counted. */
+  /** Approximate: characters are counted. */
   readonly bytes: number;
-  /** So that no more is read than the page will hold: the rest would be sent and decoded in vain. */
+  /** Limits the read to what the page will hold: more events would be sent and decoded in vain. */
   readonly expectedFrameBytes: number;
   readonly signal: AbortSignal | undefined;
 }
 
 interface Page<State> {
   readonly frames: readonly EventFrame[];
-  readonly size: number;
-  /** After its last event; undefined where there was none. */
+  readonly bytes: number;
+  /** After the page's last event; undefined for an empty page. */
   readonly state: State | undefined;
   readonly isLast: boolean;
 }
 
+export interface FramesOptions {
+  /** Cancels the read of the event store when it aborts; the iteration then throws its reason. */
+  readonly signal?: AbortSignal;
+  /** Called before each page: its approximate size; it has at least one frame. Default: 1 MiB. */
+  readonly pageBytes?: () => number;
+}
+
 /** How a channel's events become frames, and where a fold of them can start. */
 export interface ChannelEvents<State, E extends DomainEvent> {
-  /** The very one that the live frames are made by. */
+  /** The same one that makes the live frames. */
   readonly projection: Projection<State, E>;
   /** The state before the block of events that `revision` is in. */
   stateBefore(channel: HistoricEntity, revision: StreamRevision): Promise<State>;
 }
 
 /**
- * The log of channels in the event store, read from any sequence. To begin costs a look at the history, one
- * block of events, and the events of the interactions that were incomplete before that.
+ * The events of a channel as frames, from the log. The first page costs a look at the history, one block of events, and
+ * the events of the interactions that were incomplete before that.
+ *
+ * Guarantees: frames are contiguous, ascending, and the same bytes as those that are published live. Throws
+ * `store_unavailable` faults.
+ * Omits: the read model, which may be behind.
  */
-export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLog {
+export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
   readonly #store: EventStore;
   readonly #history: HistoryReader;
   readonly #events: ChannelEvents<State, E>;
@@ -56,6 +64,7 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
     this.#events = events;
   }
 
+  /** Sequence of the newest event; null if the organization has no such channel. */
   async head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> {
     const stream = streamName(this.#events.projection.category, channelId);
     for await (const newest of this.#store.readStream(stream, { direction: 'backwards', limit: 1 })) {
@@ -64,12 +73,18 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
     return null;
   }
 
+  /**
+   * Pages from `after + 1` up to the end at the time of the read, each of at most about 500 frames or 1 MiB. Holds
+   * nothing open between pages, so a slow reader costs nothing.
+   *
+   * @param after a sequence of the channel, or 0
+   */
   async *framesAfter(
     organizationId: EntityId,
     channelId: EntityId,
-    after: ChannelSequence,
+    after: number,
     { signal, pageBytes = () => MAX_PAGE_BYTES }: FramesOptions = {},
-  ): AsyncGenerator<readonly EventFrame[]> {
+  ): AsyncIterable<readonly EventFrame[]> {
     const channel = { category: this.#events.projection.category, organizationId, id: channelId };
     let state: State | undefined;
     let expectedFrameBytes = EXPECTED_FRAME_BYTES;
@@ -78,37 +93,33 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
       if (page.frames.length > 0) yield page.frames;
       if (page.isLast) return;
       state = page.state;
-      expectedFrameBytes = page.size / page.frames.length;
+      expectedFrameBytes = page.bytes / page.frames.length;
       next = streamRevision(next + page.frames.length);
     }
   }
 
-  /** @param known the state before `from`, if the page before this one has left it */
+  /** @param known the state before `from`, if the previous page has left it */
   async #page(
     channel: HistoricEntity,
-    { from, bytes, expectedFrameBytes, signal }: PageRequest,
+    { from, bytes: maxBytes, expectedFrameBytes, signal }: PageRequest,
     known: State | undefined,
   ): Promise<Page<State>> {
     const frames: EventFrame[] = [];
     let state = known;
-    let size = 0;
+    let bytes = 0;
     const stream = streamName(channel.category, channel.id);
-    const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(bytes / expectedFrameBytes));
-    for await (const stored of this.#store.readStream(stream, {
-      from,
-      limit,
-      ...(signal && { signal }),
-    })) {
+    const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(maxBytes / expectedFrameBytes));
+    for await (const stored of this.#store.readStream(stream, { from, limit, ...(signal && { signal }) })) {
       if (organizationOf(stored) !== channel.organizationId) break;
-      // Only now: who is at the end of the log costs no more than to see that.
+      // Only now: at the end of the log, a page costs no state.
       state ??= await this.#stateBefore(channel, from);
       const [frame, after] = this.#step(channel, state, stored);
       frames.push(frame);
       state = after;
-      size += frame.json.length;
-      if (size >= bytes) return { frames, size, state, isLast: false };
+      bytes += frame.json.length;
+      if (bytes >= maxBytes) return { frames, bytes, state, isLast: false };
     }
-    return { frames, size, state, isLast: frames.length < limit };
+    return { frames, bytes, state, isLast: frames.length < limit };
   }
 
   #step({ organizationId, id }: HistoricEntity, before: State, stored: StoredEvent): [EventFrame, State] {
@@ -133,13 +144,13 @@ export class StoredChannelLog<State, E extends DomainEvent> implements ChannelLo
       }
       return { folded };
     });
-    // The read models were thrown away just now: what of the past was kept is not there yet.
+    // The read models were deleted just now: the history is not there yet.
     if (state === null) throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
     return state.folded;
   }
 }
 
-/** A later version has written it, and knows more of it. */
+/** The frame of an event of a newer version, whose type this one does not know. */
 function unknownFrame({ revision, metadata, createdMs }: StoredEvent): EventFrame {
   const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
   return eventFrame({

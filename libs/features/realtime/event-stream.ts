@@ -2,22 +2,18 @@ import type { ServerResponse } from 'node:http';
 
 import { bytesTaken, drained } from '#libs/platform/websocket/index.ts';
 
-import { ChannelListener } from './channel-listener.ts';
+import type { Grant } from './access.ts';
 import type { LiveChannel } from './live-channel.ts';
 import type { CloseCode } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
-import type { Grant } from './realtime.ports.ts';
+import { Subscriber } from './subscriber.ts';
 
 const COMMENT = Buffer.from(':\n\n');
-
-/** Of the node's ticks. */
+/** A client that reads nothing of its unsent bytes for so many ticks is disconnected. */
 const STALLED_TICKS = 20;
 
-/**
- * One response of server-sent events. The other side says nothing: whether it is there shows when it is written
- * to. One that takes nothing of what waits for it is cut off.
- */
-export class EventStream extends ChannelListener {
+/** One response of server-sent events. Its client sends nothing: whether it is there shows when it is written to. */
+export class EventStream extends Subscriber {
   grant: Grant;
   readonly include: number;
   readonly #node: RealtimeNode;
@@ -25,26 +21,26 @@ export class EventStream extends ChannelListener {
   readonly #response: ServerResponse;
   readonly #gone = Promise.withResolvers<void>();
   #isOpen = true;
-  /** Runs while something is unsent. */
-  #stallClock: NodeJS.Timeout | undefined;
+  /** Runs while there are unsent bytes. */
+  #stallTimer: NodeJS.Timeout | undefined;
 
-  /** The head of the response has been written. */
+  /** @param response its headers must be written */
   constructor(
     node: RealtimeNode,
-    place: { readonly grant: Grant; readonly channel: LiveChannel; readonly include: number },
+    of: { readonly grant: Grant; readonly channel: LiveChannel; readonly include: number },
     response: ServerResponse,
   ) {
     super();
     this.#node = node;
-    this.grant = place.grant;
-    this.include = place.include;
-    this.#channel = place.channel;
+    this.grant = of.grant;
+    this.include = of.include;
+    this.#channel = of.channel;
     this.#response = response;
     response.on('error', () => response.destroy());
     response.on('close', () => this.#onClosed());
   }
 
-  get form(): 'event-stream' {
+  get format(): 'event-stream' {
     return 'event-stream';
   }
 
@@ -52,7 +48,7 @@ export class EventStream extends ChannelListener {
     return this.#isOpen;
   }
 
-  get unsent(): number {
+  get unsentBytes(): number {
     return this.#response.writableLength;
   }
 
@@ -60,7 +56,7 @@ export class EventStream extends ChannelListener {
   open(after: number): void {
     this.position = after;
     this.#node.add(this);
-    // So that whoever waits for the head sees at once that the stream stands.
+    // Shows clients that wait for the first bytes that the stream is open.
     this.write(COMMENT);
     this.#channel.join(this);
   }
@@ -72,41 +68,41 @@ export class EventStream extends ChannelListener {
   }
 
   /**
-   * Cuts a peer that takes nothing. The socket's own timeout needs twice as long: it passes over the first time, when
-   * the queue is not what it was at the last write.
+   * Disconnects a client that reads nothing. The socket's own timeout would take twice as long: it ignores the first
+   * time if the queue has changed since the last write.
    */
   #watch(): void {
     const { socket } = this.#response;
-    if (this.#stallClock !== undefined || socket === null || this.unsent === 0) return;
-    let [taken, stalled] = [bytesTaken(socket), 0];
-    this.#stallClock = setInterval(() => {
+    if (this.#stallTimer !== undefined || socket === null || this.unsentBytes === 0) return;
+    let [taken, stalledTicks] = [bytesTaken(socket), 0];
+    this.#stallTimer = setInterval(() => {
       const before = taken;
       taken = bytesTaken(socket);
-      stalled = taken === before ? stalled + 1 : 0;
-      if (this.unsent === 0) this.#stopWatching();
-      else if (stalled >= STALLED_TICKS) this.cut();
+      stalledTicks = taken === before ? stalledTicks + 1 : 0;
+      if (this.unsentBytes === 0) this.#stopWatching();
+      else if (stalledTicks >= STALLED_TICKS) this.destroy();
     }, this.#node.tickMs);
   }
 
   #stopWatching(): void {
-    clearInterval(this.#stallClock);
-    this.#stallClock = undefined;
+    clearInterval(this.#stallTimer);
+    this.#stallTimer = undefined;
   }
 
   drained(): Promise<void> {
     return drained(this.#response);
   }
 
-  /** Whoever reads a stream needs no such mark: every event says where it stands. */
+  /** Event streams have no such frame: every event has its sequence. */
   caughtUp(): void {}
 
-  beat(): void {
+  ping(): void {
     this.write(COMMENT);
   }
 
-  checkBeat(): void {}
+  checkPong(): void {}
 
-  /** Says why in an event of its own kind, which nobody takes for one of the channel. */
+  /** Sends the reason as an event of the type `close`, which clients do not mistake for an event of the channel. */
   close(code: CloseCode, reason: string): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -115,7 +111,7 @@ export class EventStream extends ChannelListener {
     this.#watch();
   }
 
-  cut(): void {
+  destroy(): void {
     this.#response.destroy();
   }
 

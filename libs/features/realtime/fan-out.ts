@@ -1,29 +1,31 @@
+import { FRAME_FLAG } from '#libs/platform/live/index.ts';
+
 import { joinedFor } from './channel-frame.ts';
-import type { ChannelFrame, FrameForm } from './channel-frame.ts';
-import { LOSSY_BYTES, SLOW_BYTES } from './channel-listener.ts';
-import type { ChannelListener } from './channel-listener.ts';
+import type { ChannelFrame, FrameFormat } from './channel-frame.ts';
 import { CLOSE } from './protocol.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
+import { LOSSY_BYTES, SLOW_BYTES } from './subscriber.ts';
+import type { Subscriber } from './subscriber.ts';
 import { wantsValues } from './value-catch-up.ts';
 
-/** Listeners that are written the very same bytes. */
+/** Subscribers that receive the same bytes. */
 interface Group {
-  readonly form: FrameForm;
+  readonly format: FrameFormat;
   readonly include: number;
-  readonly listeners: Set<ChannelListener>;
+  readonly subscribers: Set<Subscriber>;
 }
 
 export interface FanOutEvents {
-  /** The listener reads too slowly for what is not an event: it was left out. */
-  onSlowForValues(listener: ChannelListener): void;
-  /** The channel's last event was written to these. */
-  onArchived(listeners: readonly ChannelListener[]): void;
+  /** The subscriber reads too slowly to get values: they were left out. */
+  onSlowForValues(subscriber: Subscriber): void;
+  /** The channel's last event was written to all live subscribers. */
+  onLastEvent(): void;
   onAccessChange(): void;
 }
 
 /**
- * Writes frames to all live listeners of a channel: what is due in one turn of the event loop is joined, once
- * for all who asked for the same, and is one write for each.
+ * Writes frames to the live subscribers of a channel. The frames of one turn of the event loop are joined once for all
+ * subscribers that include the same, and are one write for each.
  */
 export class FanOut {
   readonly #metrics: RealtimeMetrics;
@@ -37,30 +39,34 @@ export class FanOut {
     this.#events = events;
   }
 
-  /** Live listeners. */
+  /** Number of live subscribers. */
   get size(): number {
     return this.#size;
   }
 
-  /** The caller has flushed: nothing that is due is for the new one. */
-  add(listener: ChannelListener): void {
-    const { form, include } = listener;
-    const name = `${form} ${include}`;
+  all(): readonly Subscriber[] {
+    return [...this.#groups.values()].flatMap(({ subscribers }) => [...subscribers]);
+  }
+
+  /** The caller has flushed: no due frame is for the new subscriber. */
+  add(subscriber: Subscriber): void {
+    const { format, include } = subscriber;
+    const name = `${format} ${include}`;
     let group = this.#groups.get(name);
     if (group === undefined) {
-      group = { form, include, listeners: new Set() };
+      group = { format, include, subscribers: new Set() };
       this.#groups.set(name, group);
     }
-    group.listeners.add(listener);
+    group.subscribers.add(subscriber);
     this.#size += 1;
   }
 
-  remove(listener: ChannelListener): void {
-    const name = `${listener.form} ${listener.include}`;
+  remove(subscriber: Subscriber): void {
+    const name = `${subscriber.format} ${subscriber.include}`;
     const group = this.#groups.get(name);
-    if (group?.listeners.delete(listener) !== true) return;
+    if (group?.subscribers.delete(subscriber) !== true) return;
     this.#size -= 1;
-    if (group.listeners.size === 0) this.#groups.delete(name);
+    if (group.subscribers.size === 0) this.#groups.delete(name);
   }
 
   push(frame: ChannelFrame): void {
@@ -76,38 +82,29 @@ export class FanOut {
     const events = frames.filter(({ sequence }) => sequence !== null);
     if (events.length > 0) this.#metrics.sent(events.length * this.#size);
     for (const group of this.#groups.values()) this.#writeTo(group, frames, events);
-    if (events.some((frame) => frame.archives)) this.#events.onArchived(this.all());
-    else if (events.some((frame) => frame.changesAccess)) this.#events.onAccessChange();
-  }
-
-  /** Those for whom more than so many bytes wait. */
-  withUnsent(bytes: number): readonly ChannelListener[] {
-    return this.all().filter(({ unsent }) => unsent > bytes);
+    if (events.some((frame) => frame.has(FRAME_FLAG.last))) this.#events.onLastEvent();
+    else if (events.some((frame) => frame.has(FRAME_FLAG.access))) this.#events.onAccessChange();
   }
 
   #writeTo(
-    { form, include, listeners }: Group,
+    { format, include, subscribers }: Group,
     frames: readonly ChannelFrame[],
     events: readonly ChannelFrame[],
   ): void {
-    const all = joinedFor(frames, form, include);
+    const all = joinedFor(frames, format, include);
     const hasValues = events.length < frames.length && wantsValues(include);
-    const durable = hasValues ? joinedFor(events, form, include) : all;
-    for (const listener of listeners) {
-      const { unsent } = listener;
-      if (unsent <= LOSSY_BYTES) listener.allowance = 0;
-      if (unsent > SLOW_BYTES + listener.allowance) {
-        listener.close(CLOSE.slow, 'Too slow: connect again and resume');
+    const durable = hasValues ? joinedFor(events, format, include) : all;
+    for (const subscriber of subscribers) {
+      const { unsentBytes } = subscriber;
+      if (unsentBytes <= LOSSY_BYTES) subscriber.allowanceBytes = 0;
+      if (unsentBytes > SLOW_BYTES + subscriber.allowanceBytes) {
+        subscriber.close(CLOSE.slow, 'Too slow: connect again and resume');
         continue;
       }
-      const leaveOut = hasValues && (listener.lacksValues || unsent > LOSSY_BYTES);
+      const leaveOut = hasValues && (subscriber.lacksValues || unsentBytes > LOSSY_BYTES);
       const bytes = leaveOut ? durable : all;
-      if (bytes !== null) listener.write(bytes);
-      if (leaveOut && !listener.lacksValues) this.#events.onSlowForValues(listener);
+      if (bytes !== null) subscriber.write(bytes);
+      if (leaveOut && !subscriber.lacksValues) this.#events.onSlowForValues(subscriber);
     }
-  }
-
-  all(): readonly ChannelListener[] {
-    return [...this.#groups.values()].flatMap(({ listeners }) => [...listeners]);
   }
 }

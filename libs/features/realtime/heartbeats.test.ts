@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 
-import { ChannelListener } from './channel-listener.ts';
+import type { Grant } from './access.ts';
 import { Heartbeats } from './heartbeats.ts';
-import type { Grant } from './realtime.ports.ts';
+import { Subscriber } from './subscriber.ts';
 
-/** Writes down what it is asked, and when. */
-class Asked extends ChannelListener {
-  readonly form = 'websocket';
+/** Records its pings and checks. */
+class Pinged extends Subscriber {
+  readonly format = 'websocket';
   readonly include = 0;
   readonly isOpen = true;
-  readonly unsent = 0;
+  readonly unsentBytes = 0;
   readonly grant: Grant = {
     organizationId: 'o',
     channelId: 'c',
@@ -20,7 +20,7 @@ class Asked extends ChannelListener {
     takesPart: false,
     expiresAtMs: null,
   };
-  readonly beats: number[] = [];
+  readonly pings: number[] = [];
   readonly checks: number[] = [];
   readonly #now: () => number;
 
@@ -29,47 +29,47 @@ class Asked extends ChannelListener {
     this.#now = now;
   }
 
-  beat(): void {
-    this.beats.push(this.#now());
+  ping(): void {
+    this.pings.push(this.#now());
   }
 
-  checkBeat(): void {
+  checkPong(): void {
     this.checks.push(this.#now());
   }
 
   write(): void {}
   caughtUp(): void {}
   close(): void {}
-  cut(): void {}
+  destroy(): void {}
   drained = (): Promise<void> => Promise.resolve();
   closed = (): Promise<void> => Promise.resolve();
 }
 
-it('every listener is asked once in 25 ticks, and looked at 10 ticks later', () => {
+it('every subscriber is pinged once in 25 ticks, and checked 10 ticks later', () => {
   let now = 0;
-  let place = 0;
-  const heartbeats = new Heartbeats(() => place);
-  const listeners = Array.from({ length: 25 }, (_, n) => {
-    place = (n + 0.5) / 25;
-    const listener = new Asked(() => now);
-    heartbeats.add(listener);
-    return listener;
+  let slot = 0;
+  const heartbeats = new Heartbeats(() => slot);
+  const subscribers = Array.from({ length: 25 }, (_, n) => {
+    slot = (n + 0.5) / 25;
+    const subscriber = new Pinged(() => now);
+    heartbeats.add(subscriber);
+    return subscriber;
   });
   for (now = 1; now <= 60; now++) heartbeats.tick();
-  for (const { beats, checks } of listeners) {
-    expect(beats.length).toBeGreaterThanOrEqual(2);
-    expect((beats[1] ?? 0) - (beats[0] ?? 0)).toBe(25);
-    // One that came just in time to be looked at before it was asked has nothing to answer for yet.
-    expect(checks.filter((at) => at > (beats[0] ?? 0))).toEqual(beats.map((at) => at + 10).filter((at) => at <= 60));
+  for (const { pings, checks } of subscribers) {
+    expect(pings.length).toBeGreaterThanOrEqual(2);
+    expect((pings[1] ?? 0) - (pings[0] ?? 0)).toBe(25);
+    // A check before the first ping has nothing to find.
+    expect(checks.filter((at) => at > (pings[0] ?? 0))).toEqual(pings.map((at) => at + 10).filter((at) => at <= 60));
   }
-  expect(new Set(listeners.map(({ beats }) => beats[0])).size).toBe(25);
+  expect(new Set(subscribers.map(({ pings }) => pings[0])).size).toBe(25);
 });
 
-it('one that is gone is not asked any more', () => {
+it('one that is removed is not pinged any more', () => {
   const heartbeats = new Heartbeats(() => 0.2);
-  const listener = new Asked(() => 0);
-  heartbeats.add(listener);
-  heartbeats.remove(listener);
+  const subscriber = new Pinged(() => 0);
+  heartbeats.add(subscriber);
+  heartbeats.remove(subscriber);
   for (let tick = 0; tick < 30; tick++) heartbeats.tick();
-  expect([...listener.beats, ...listener.checks]).toEqual([]);
+  expect([...subscriber.pings, ...subscriber.checks]).toEqual([]);
 });

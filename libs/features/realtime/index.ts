@@ -1,45 +1,41 @@
-/**
- * Realtime: what happens in a channel, told to whoever listens. Here is what stands beside the sockets: the
- * frames of the protocol, tickets, and who may listen.
- */
-import type { KeyAuthenticator, KeyChanges } from '#libs/features/keys/index.ts';
+/** Realtime: the frames of a channel over websockets and event streams, and the commands that sockets send. */
+import { sequenceOf } from '#libs/kernel/event.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
-import type { LiveEventType, PublicEventType } from '#libs/platform/live/index.ts';
+import type { EventDescription } from '#libs/platform/live/index.ts';
+import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module, ModuleInstance } from '#libs/platform/runtime/index.ts';
 
-import { asyncApiRoute } from './asyncapi.ts';
-import { StoredChannelLog } from './channel-log.ts';
+import { SubscriberAccess } from './access.ts';
+import type { ChannelUsers, KeyChangeFeed, KeyStates } from './access.ts';
+import { ChannelLog } from './channel-log.ts';
 import type { ChannelEvents } from './channel-log.ts';
-import { eventStreamRoutes } from './event-stream.routes.ts';
-import { KeyedListenerAccess } from './listener-access.ts';
-import type { ListenedChannels } from './listener-access.ts';
-import { CANCEL_RUN, FeatureLiveCommands } from './live-commands.ts';
-import { JoinedLiveValues } from './live-values.ts';
-import { publishedHeads } from './published-heads.ts';
+import { CANCEL_RUN, LiveCommands } from './live-commands.ts';
+import type { PublishedHeads } from './live-channels.ts';
+import { asyncApiRoute, eventStreamRoutes, ticketRoutes } from './realtime.http.ts';
 import { RealtimeNode } from './realtime-node.ts';
-import { RedisTickets } from './tickets.ts';
-import { ticketRoutes } from './tickets.routes.ts';
+import { Tickets } from './tickets.ts';
 import { Typing } from './typing.ts';
 
-export { clientFrame, PING, PONG, serverFrame } from './frames.schemas.ts';
-export { eventStreamRoutes } from './event-stream.routes.ts';
-export { KeyedListenerAccess, listenerGrant } from './listener-access.ts';
+export { grantOf, SubscriberAccess } from './access.ts';
+export type { AccessChange, Grant } from './access.ts';
+export { clientFrame, PING, PONG, serverFrame } from './frames.ts';
+export type { LiveCommand, LiveCommandOutcome } from './live-commands.ts';
 export * from './protocol.ts';
-export type { AccessChange, Grant, LiveCommand, LiveCommandOutcome } from './realtime.ports.ts';
+export { eventStreamRoutes } from './realtime.http.ts';
 export { RealtimeNode } from './realtime-node.ts';
-export { RedisTickets, TICKET_TTL_MS } from './tickets.ts';
+export { TICKET_TTL_MS, Tickets } from './tickets.ts';
 export { WebsocketAdmission } from './websocket-admission.ts';
 
 interface RealtimeDeps<State, E extends DomainEvent> {
   readonly channelEvents: ChannelEvents<State, E>;
-  readonly channels: ListenedChannels;
-  readonly keys: { readonly authenticator: KeyAuthenticator; readonly changes: KeyChanges };
-  /** Of all other modules. */
+  readonly channels: ChannelUsers;
+  readonly keys: { readonly authenticator: KeyStates; readonly changes: KeyChangeFeed };
+  /** All other modules. */
   readonly modules: readonly ModuleInstance[];
-  readonly liveEvents: readonly LiveEventType[];
-  readonly publicEvents: readonly PublicEventType[];
+  readonly liveEvents: readonly EventDescription[];
+  readonly publicEvents: readonly EventDescription[];
 }
 
 export const realtimeModule = {
@@ -47,29 +43,34 @@ export const realtimeModule = {
   create<State, E extends DomainEvent>(core: Core, deps: RealtimeDeps<State, E>) {
     const { channelEvents, channels, keys, modules, liveEvents, publicEvents } = deps;
     const { store, history, redis, readModel, log } = core;
-    const access = new KeyedListenerAccess({ ...keys, channels, log });
+    const { category } = channelEvents.projection;
+    const access = new SubscriberAccess({ keys: keys.authenticator, changes: keys.changes, channels, log });
     const typing = new Typing(core);
-    const commands = new FeatureLiveCommands({
+    const heads: PublishedHeads = async (of) => {
+      const revisions = of.map((one) => entityKeys(category, one.organizationId, one.channelId).revision);
+      return (await readModel.revisions(revisions)).map(sequenceOf);
+    };
+    const commands = new LiveCommands({
       types: [...modules.flatMap(({ liveCommands }) => liveCommands ?? []), typing.command, CANCEL_RUN],
       access,
       idempotency: new RedisIdempotencyStore(redis),
       log,
     });
-    const ports = {
-      log: new StoredChannelLog(store, history, channelEvents),
-      heads: publishedHeads(readModel, channelEvents.projection.category),
+    const parts = {
+      log: new ChannelLog(store, history, channelEvents),
+      heads,
       access,
-      values: new JoinedLiveValues([...modules.flatMap(({ liveValues }) => liveValues ?? []), typing]),
+      values: [...modules.flatMap(({ liveValues }) => liveValues ?? []), typing],
       commands,
     };
-    const tickets = new RedisTickets(core);
+    const tickets = new Tickets(core);
     const protocol = { events: liveEvents, commands: commands.types, publicEvents };
     let node: RealtimeNode | undefined;
     /** One per process: its websockets and its event streams share one subscription to each channel. */
-    const theNode = (): RealtimeNode => (node ??= new RealtimeNode(core, ports));
+    const theNode = (): RealtimeNode => (node ??= new RealtimeNode(core, parts));
     const streamRoutes = (app: HttpApp): void => eventStreamRoutes(app, { node: theNode(), channels });
     return {
-      ...ports,
+      ...parts,
       tickets,
       protocol,
       node: theNode,

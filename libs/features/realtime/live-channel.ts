@@ -1,323 +1,277 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { backoffMs } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage, liveTopic } from '#libs/platform/live/index.ts';
+import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
+import { decodeLiveMessage, FRAME_FLAG, liveTopic } from '#libs/platform/live/index.ts';
+import type { LiveValues } from '#libs/platform/live/index.ts';
 import type { TopicSubscription, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
-import { ChannelFrame, frameOf } from './channel-frame.ts';
-import type { ChannelListener } from './channel-listener.ts';
+import { ChannelFrame, channelFrames } from './channel-frame.ts';
+import { EventBuffer } from './event-buffer.ts';
 import { FanOut } from './fan-out.ts';
-import { FrameRing } from './frame-ring.ts';
-import { PendingFrames } from './pending-frames.ts';
 import { CLOSE } from './protocol.ts';
-import type { LiveValues } from './realtime.ports.ts';
 import { replay } from './replay.ts';
-import type { ReplaySource } from './replay.ts';
+import type { ReplayedChannel, ReplaySource } from './replay.ts';
+import type { Subscriber } from './subscriber.ts';
 import { ValueCatchUp } from './value-catch-up.ts';
 
 export interface LiveChannelParts extends ReplaySource {
   readonly topics: TopicSubscriptions;
-  readonly values: LiveValues;
-  /** The topic is heard again after it was not: something may have been missed. */
-  onHearingAgain(): void;
-  /** An event has changed who may listen. */
+  /** Sources of current values. */
+  readonly values: readonly LiveValues[];
+  /** The topic is received again after an interruption: messages may have been missed. */
+  onResubscribed(): void;
+  /** An event has changed who may subscribe. */
   onAccessChange(channel: LiveChannel): void;
 }
 
-const LISTENING_WAIT_MS = 5_000;
-/** What comes out of order comes a moment later, mostly. */
+const SUBSCRIBE_TIMEOUT_MS = 5_000;
+/** An event that arrives out of order is mostly followed by the missing ones within this time. */
 const GRACE_MS = 20;
-/** While a hole is filled, listeners with more unsent are waited for, though not for long. */
+/** While a gap is filled, subscribers with more unsent bytes are waited for, up to a limit. */
 const BUSY_BYTES = 256 * 1024;
 const BUSY_WAIT_MS = 1_000;
 
 /**
- * A channel as this process hears it: contiguous, whatever pub/sub loses, doubles or reorders. Holds the newest
- * events, and knows who listens.
+ * A channel with its subscribers in this process. Receives the channel's topic, and fills gaps from the log.
  *
- * Guarantees: a listener is written every event behind its position, once, in order, and is live from the event
- * on at which its replay ended. What is missing comes from the log; nothing is passed over.
+ * Guarantees: a subscriber is written every event after its position, once and in order, whatever pub/sub loses,
+ * duplicates or reorders; it is live from the event on with which its replay ended.
  */
-export class LiveChannel {
+export class LiveChannel implements ReplayedChannel {
   readonly organizationId: EntityId;
   readonly channelId: EntityId;
   readonly #parts: LiveChannelParts;
   readonly #subscription: TopicSubscription;
-  readonly #listening = Promise.withResolvers<void>();
-  readonly #ring = new FrameRing();
+  readonly #subscribed = Promise.withResolvers<void>();
+  readonly #events: EventBuffer;
   readonly #fanOut: FanOut;
   readonly #values: ValueCatchUp;
-  /** Listeners that are not live yet, each with what ends its replay. */
-  readonly #arriving = new Map<ChannelListener, AbortController>();
-  readonly #pending = new PendingFrames();
-  #head = 0 as ChannelSequence;
-  /** The newest sequence that was heard of. */
-  #known = 0;
-  /** From then on events can be put in their places. */
-  #hasHead = false;
-  #opened = false;
-  /** While it was being opened, the topic was lost for a moment: what was told then is in neither of the two. */
-  #interrupted = false;
-  #closed = false;
-  #archived = false;
+  /** Subscribers that are not live yet, each with what aborts its replay. */
+  readonly #joining = new Map<Subscriber, AbortController>();
+  #isOpened = false;
+  /** The topic was interrupted while the channel was opened: messages may have been missed. */
+  #isInterrupted = false;
+  #isClosed = false;
+  #hasEnded = false;
   #fillTimer: NodeJS.Timeout | undefined;
-  #filling = false;
+  #isFilling = false;
   #fillFailures = 0;
 
   constructor(organizationId: EntityId, channelId: EntityId, parts: LiveChannelParts) {
     this.organizationId = organizationId;
     this.channelId = channelId;
     this.#parts = parts;
+    this.#events = new EventBuffer((frame) => this.#onEvent(frame));
     this.#values = new ValueCatchUp({
-      current: () => parts.values.current(organizationId, channelId),
-      head: () => this.#head,
+      current: async () =>
+        (await Promise.all(parts.values.map((source) => source.current(organizationId, channelId)))).flat(),
+      head: () => this.head,
       onFailure: (error) => parts.warn(error, 'current values could not be read'),
     });
     this.#fanOut = new FanOut(parts.metrics, {
-      onSlowForValues: (listener) => this.#values.afterDraining(listener),
-      onArchived: (listeners) => this.#dismiss(listeners),
+      onSlowForValues: (subscriber) => this.#values.requestAfterDraining(subscriber),
+      onLastEvent: () => this.#fanOut.all().forEach(dismiss),
       onAccessChange: () => parts.onAccessChange(this),
     });
     this.#subscription = parts.topics.subscribe(liveTopic(organizationId, channelId), {
-      onMessage: (message) => this.#hear(message),
-      onListening: () => this.#onListening(),
-      onDeaf: () => void (this.#interrupted ||= !this.#opened),
+      onMessage: (message) => this.#onMessage(message),
+      onListening: () => this.#onSubscribed(),
+      onDeaf: () => void (this.#isInterrupted ||= !this.#isOpened),
     });
   }
 
   /**
-   * First the topic, then the log's head: what is appended between the two is heard.
+   * Subscribes to the topic before it reads the log's head, so that an event appended between the two is received.
    *
    * @returns false if the organization has no such channel
    * @throws `Fault` `store_unavailable`
    */
   async open(): Promise<boolean> {
-    await this.#awaitListening();
-    const { log } = this.#parts;
-    const head = await log.head(this.organizationId, this.channelId);
+    await within(SUBSCRIBE_TIMEOUT_MS, this.#subscribed.promise, () => storeUnavailable('redis'));
+    const head = await this.#parts.log.head(this.organizationId, this.channelId);
     if (head === null) return false;
-    this.#head = this.sequence(head - 1);
-    this.#known = Math.max(this.#known, head);
-    this.#hasHead = true;
-    // The newest event says whether the channel is archived.
-    for await (const page of log.framesAfter(this.organizationId, this.channelId, this.#head)) this.offer(made(page));
-    this.#takePending();
-    if (this.#head < this.#known) this.#fillSoon();
-    this.#opened = true;
-    if (this.#interrupted) this.#parts.onHearingAgain();
+    this.#events.announce(head);
+    this.#events.start(head - 1);
+    // The newest event shows whether the channel has ended.
+    await this.#readLog();
+    if (this.#events.hasGap) this.#fillSoon();
+    this.#isOpened = true;
+    if (this.#isInterrupted) this.#parts.onResubscribed();
     return true;
   }
 
-  async #awaitListening(): Promise<void> {
-    const abort = new AbortController();
-    const late = delay(LISTENING_WAIT_MS, undefined, { signal: abort.signal }).then(() => {
-      throw storeUnavailable('redis');
-    });
-    late.catch(() => undefined);
-    await Promise.race([this.#listening.promise, late]).finally(() => abort.abort());
+  /** Takes the events after the head that the log has now. */
+  async #readLog(): Promise<void> {
+    for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
+      this.offer(channelFrames(page));
+    }
   }
 
-  /** Until then nobody can join: the opening may still fail, and nothing would ever be heard here. */
+  /** False during the opening, which may still fail: subscribers cannot join before. */
   get isOpen(): boolean {
-    return this.#opened && !this.#closed;
+    return this.#isOpened && !this.#isClosed;
   }
 
   get head(): ChannelSequence {
-    return this.#head;
+    return this.#events.head;
   }
 
-  get isArchived(): boolean {
-    return this.#archived;
+  /** The channel's last event is known; it is archived. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
-  /** How many listen, live or on their way there. */
+  /** Number of subscribers, live or joining. */
   get size(): number {
-    return this.#arriving.size + this.#fanOut.size;
+    return this.#joining.size + this.#fanOut.size;
   }
 
-  /** All who listen. */
-  members(): readonly ChannelListener[] {
-    return [...this.#arriving.keys(), ...this.#fanOut.all()];
+  subscribers(): readonly Subscriber[] {
+    return [...this.#joining.keys(), ...this.#fanOut.all()];
   }
 
-  /** A number that is known to be a sequence of this channel, or 0. */
-  sequence(value: number): ChannelSequence {
-    return value as ChannelSequence;
+  /** Keeps the channel open for a subscriber that has not resumed yet. */
+  keepFor(subscriber: Subscriber): void {
+    this.#joining.set(subscriber, new AbortController());
   }
 
-  /** Stays open for a listener that has yet to say from where on it wants the events. */
-  keepFor(listener: ChannelListener): void {
-    this.#arriving.set(listener, new AbortController());
-  }
-
-  /** Begins with a listener at its position, which must not be beyond the head. */
-  join(listener: ChannelListener): void {
+  /** Starts the replay from the subscriber's position, which must not be beyond the head. */
+  join(subscriber: Subscriber): void {
     const closed = new AbortController();
-    this.#arriving.set(listener, closed);
-    void replay(this, listener, this.#parts, closed.signal);
+    this.#joining.set(subscriber, closed);
+    void replay(this, subscriber, this.#parts, closed.signal);
   }
 
-  leave(listener: ChannelListener): void {
-    this.#arriving.get(listener)?.abort();
-    this.#arriving.delete(listener);
-    this.#fanOut.remove(listener);
+  leave(subscriber: Subscriber): void {
+    this.#joining.get(subscriber)?.abort();
+    this.#joining.delete(subscriber);
+    this.#fanOut.remove(subscriber);
   }
 
-  /** For a replay that has come to the head: what is due to the others is written first, so that nothing is doubled. */
-  enter(listener: ChannelListener): void {
-    if (!this.#arriving.delete(listener)) return;
+  /** Makes a subscriber live whose replay has reached the head. Due frames are flushed before: it has got them. */
+  enter(subscriber: Subscriber): void {
+    if (!this.#joining.delete(subscriber)) return;
     this.#fanOut.flush();
-    this.#fanOut.add(listener);
-    listener.caughtUp(this.#head);
-    if (this.#archived) this.#dismiss([listener]);
-    else this.#values.request(listener);
+    this.#fanOut.add(subscriber);
+    subscriber.caughtUp(this.head);
+    if (this.#hasEnded) dismiss(subscriber);
+    else this.#values.request(subscriber);
   }
 
-  /** See `FrameRing.after`. */
+  /** See `EventBuffer.after`. */
   recentAfter(position: number, maxBytes: number): readonly ChannelFrame[] | null {
-    return this.#ring.after(position, this.#head, maxBytes);
+    return this.#events.after(position, maxBytes);
   }
 
   /**
-   * Whether the channel has come to a sequence that somebody claims to have seen, be it by another node.
+   * Whether the channel has a sequence that a client claims to have seen, possibly through another process.
    *
    * @throws `Fault` `store_unavailable`
    */
   async reaches(sequence: number): Promise<boolean> {
-    if (sequence <= this.#head) return true;
-    const { log } = this.#parts;
-    const head = await log.head(this.organizationId, this.channelId);
+    if (sequence <= this.head) return true;
+    const head = await this.#parts.log.head(this.organizationId, this.channelId);
     if (head === null || head < sequence) return false;
-    for await (const page of log.framesAfter(this.organizationId, this.channelId, this.#head)) this.offer(made(page));
-    return sequence <= this.#head;
+    await this.#readLog();
+    return sequence <= this.head;
   }
 
-  /** Events out of the log: those that are next are taken, and told to the live ones. @returns how many were */
+  /** Takes events from the log: those that are next are sent to live subscribers. @returns how many were next */
   offer(frames: readonly ChannelFrame[]): number {
-    const before = this.#head;
-    for (const frame of frames) this.#accept(frame);
-    return this.#head - before;
+    const before = this.head;
+    for (const frame of frames) this.#events.put(frame);
+    if (this.#events.hasGap) this.#fillSoon();
+    return this.head - before;
   }
 
-  /** The channel has come to this sequence, somebody says: if it is news, what lies between is missing. */
-  hearOf(sequence: number): void {
-    if (sequence <= this.#known && sequence <= this.#head) return;
-    this.#known = Math.max(this.#known, sequence);
-    if (this.#hasHead && this.#head < this.#known) this.#fillSoon();
+  /** The channel has reached this sequence: events up to it that are missing here are read from the log. */
+  announce(sequence: number): void {
+    this.#events.announce(sequence);
+    if (this.#events.hasGap) this.#fillSoon();
   }
 
-  /** Asks again for values that could not be read before. */
+  /** Requests values again that could not be read before. */
   retryValues(): void {
-    for (const listener of this.#fanOut.all()) if (listener.lacksValues) this.#values.request(listener);
+    for (const subscriber of this.#fanOut.all()) if (subscriber.lacksValues) this.#values.request(subscriber);
   }
 
-  /** Writes what is due, at once. */
+  /** Writes due frames now. */
   flush(): void {
     this.#fanOut.flush();
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     clearTimeout(this.#fillTimer);
     this.#subscription.stop();
   }
 
-  #onListening(): void {
-    this.#listening.resolve();
-    if (!this.#opened) return;
-    this.#parts.onHearingAgain();
-    for (const listener of this.#fanOut.all()) this.#values.request(listener);
+  #onSubscribed(): void {
+    this.#subscribed.resolve();
+    if (!this.#isOpened) return;
+    this.#parts.onResubscribed();
+    for (const subscriber of this.#fanOut.all()) this.#values.request(subscriber);
   }
 
-  #hear(message: Buffer): void {
+  #onMessage(message: Buffer): void {
     for (const item of decodeLiveMessage(message)) {
-      if (item.kind === 'head') this.hearOf(item.sequence);
+      if (item.kind === 'head') this.#events.announce(item.sequence);
       else if (item.kind === 'event') {
-        if (item.sequence > this.#head) this.#accept(frameOf(item));
-      } else if (this.#fanOut.size > 0) this.#hearValue(frameOf(item));
+        if (item.sequence > this.head) this.#events.put(new ChannelFrame(item.sequence, item.flags, item.json));
+      } else if (this.#fanOut.size > 0) this.#onValue(new ChannelFrame(null, item.flags, item.json));
     }
+    if (this.#events.hasGap) this.#fillSoon();
   }
 
-  #hearValue(frame: ChannelFrame): void {
+  #onValue(frame: ChannelFrame): void {
     this.#values.observe(frame);
     this.#fanOut.push(frame);
   }
 
-  #accept(frame: ChannelFrame): void {
-    const { sequence } = frame;
-    if (sequence === null || sequence <= this.#head) return;
-    if (this.#hasHead && sequence === this.#head + 1) {
-      this.#append(frame, sequence);
-      this.#takePending();
-      return;
-    }
-    this.#pending.put(sequence, frame);
-    this.hearOf(sequence);
-  }
-
-  #takePending(): void {
-    this.#pending.forgetUpTo(this.#head);
-    for (;;) {
-      const next = this.#pending.take(this.#head + 1);
-      if (next === undefined) return;
-      this.#append(next, this.sequence(this.#head + 1));
-    }
-  }
-
-  #append(frame: ChannelFrame, sequence: ChannelSequence): void {
-    this.#head = sequence;
-    this.#ring.push(frame);
-    this.#archived ||= frame.archives;
+  #onEvent(frame: ChannelFrame): void {
+    this.#hasEnded ||= frame.has(FRAME_FLAG.last);
     this.#fanOut.push(frame);
   }
 
   #fillSoon(pauseMs = GRACE_MS): void {
-    if (this.#closed || this.#filling) return;
+    if (this.#isClosed || this.#isFilling) return;
     this.#fillTimer ??= setTimeout(() => {
       this.#fillTimer = undefined;
-      if (this.#head < this.#known) void this.#fill();
+      if (this.#events.hasGap) void this.#fillGap();
     }, pauseMs);
   }
 
-  /** Reads what is missing from the log, and goes on doing so until it is there. */
-  async #fill(): Promise<void> {
-    this.#filling = true;
+  /** Reads missing events from the log; retries until the gap is filled. */
+  async #fillGap(): Promise<void> {
+    this.#isFilling = true;
     let filled = 0;
     try {
-      for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.#head)) {
-        filled += this.offer(made(page));
+      for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
+        filled += this.offer(channelFrames(page));
         this.flush();
-        await this.#awaitBusyOnes();
-        if (this.#closed) return;
+        await this.#awaitBusySubscribers();
+        if (this.#isClosed) return;
       }
     } catch (error) {
       this.#parts.warn(error, 'missed events could not be read yet');
     } finally {
-      this.#filling = false;
+      this.#isFilling = false;
       if (filled > 0) this.#parts.metrics.filled(filled);
     }
     this.#fillFailures = filled > 0 ? 0 : this.#fillFailures + 1;
-    if (this.#head < this.#known) this.#fillSoon(backoffMs(this.#fillFailures + 1));
+    if (this.#events.hasGap) this.#fillSoon(backoffMs(this.#fillFailures + 1));
   }
 
-  /** A long hole must not make everybody slow who reads at a usual speed. */
-  async #awaitBusyOnes(): Promise<void> {
-    const busy = this.#fanOut.withUnsent(BUSY_BYTES);
+  /** A long gap must not make subscribers too slow that read at a usual speed. */
+  async #awaitBusySubscribers(): Promise<void> {
+    const busy = this.#fanOut.all().filter(({ unsentBytes }) => unsentBytes > BUSY_BYTES);
     if (busy.length === 0) return;
-    const abort = new AbortController();
-    const longEnough = delay(BUSY_WAIT_MS, undefined, { signal: abort.signal, ref: false }).catch(() => undefined);
-    await Promise.race([Promise.all(busy.map((listener) => listener.drained())), longEnough]);
-    abort.abort();
-  }
-
-  #dismiss(listeners: readonly ChannelListener[]): void {
-    for (const listener of listeners) listener.close(CLOSE.channelGone, 'The channel is archived');
+    const drained = Promise.all(busy.map((subscriber) => subscriber.drained()));
+    await within(BUSY_WAIT_MS, drained, () => new Error('still busy')).catch(() => undefined);
   }
 }
 
-function made(page: readonly { sequence: ChannelSequence; flags: number; json: string }[]): ChannelFrame[] {
-  return page.map(({ sequence, flags, json }) => new ChannelFrame(sequence, flags, json));
+function dismiss(subscriber: Subscriber): void {
+  subscriber.close(CLOSE.channelGone, 'The channel is archived');
 }

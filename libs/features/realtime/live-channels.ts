@@ -5,61 +5,57 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { LiveChannel } from './live-channel.ts';
 import type { LiveChannelParts } from './live-channel.ts';
-import type { RealtimeMetrics } from './realtime.metrics.ts';
-import type { ChannelLog, LiveValues, PublishedHeads } from './realtime.ports.ts';
-import { ReplayMemory } from './replay-memory.ts';
+import { ReplayMemory } from './replay.ts';
 
-export interface LiveChannelsOptions {
-  readonly log: ChannelLog;
-  readonly values: LiveValues;
+/**
+ * How far the read models of channels have come: one sequence per channel, in order, at most that of the log. Throws
+ * `store_unavailable` faults.
+ */
+export type PublishedHeads = (
+  channels: readonly { readonly organizationId: EntityId; readonly channelId: EntityId }[],
+) => Promise<readonly number[]>;
+
+export interface LiveChannelsOptions extends Pick<LiveChannelParts, 'log' | 'values' | 'metrics' | 'onAccessChange'> {
   readonly heads: PublishedHeads;
-  readonly metrics: RealtimeMetrics;
-  onAccessChange(channel: LiveChannel): void;
 }
 
 interface Known {
   readonly channel: LiveChannel;
   readonly opening: Promise<boolean>;
-  /** Ticks for which nobody has listened. */
-  idle: number;
+  /** Ticks without a subscriber. */
+  idleTicks: number;
 }
 
 /**
- * Page reads of the log at once, by all replays of the process. Decoding the events of one page is what takes the
- * time, on the one thread that commands need as well: more at once are no faster, and delay commands for longer.
+ * Concurrent reads of pages of the log, by all replays of the process. Decoding a page's events takes most of the time,
+ * on the thread that commands need as well: more reads at once are no faster, and delay commands for longer.
  */
 const MAX_PAGE_READS = 2;
-/** A channel that nobody listens to is kept for those who come back at once. In ticks, of a second. */
-const IDLE_TICKS = 5;
+/** A channel without subscribers is kept for those that come back at once. In ticks, of a second. */
+const MAX_IDLE_TICKS = 5;
 const SWEEP_TICKS = 15;
-const HEADS_AT_ONCE = 500;
+const HEADS_PER_QUERY = 500;
 
-/** The channels that somebody in this process listens to: each is subscribed to once, for all of them. */
+/** The channels that have subscribers in this process: it subscribes to each topic once, for all of them. */
 export class LiveChannels {
   readonly #known = new Map<string, Known>();
   readonly #parts: LiveChannelParts;
   readonly #heads: PublishedHeads;
-  readonly #warn: (error: unknown, message: string) => void;
   #ticks = 0;
-  #sweeping = false;
+  #isSweeping = false;
   #sweepAgain = false;
-  #sweepSoon: NodeJS.Immediate | undefined;
-  #closed = false;
+  #nextSweep: NodeJS.Immediate | undefined;
+  #isClosed = false;
 
-  constructor(platform: Pick<Platform, 'topics' | 'log'>, options: LiveChannelsOptions) {
-    const { log, values, heads, metrics } = options;
+  constructor({ topics, log: logger }: Pick<Platform, 'topics' | 'log'>, { heads, ...parts }: LiveChannelsOptions) {
     this.#heads = heads;
-    this.#warn = (error, message) => platform.log.warn({ err: error }, `realtime: ${message}`);
     this.#parts = {
-      topics: platform.topics,
-      log,
-      values,
-      metrics,
+      ...parts,
+      topics,
       pageReads: new FairSemaphore({ permits: MAX_PAGE_READS }),
       memory: new ReplayMemory(),
-      warn: this.#warn,
-      onHearingAgain: () => this.#sweepAtOnce(),
-      onAccessChange: (channel) => options.onAccessChange(channel),
+      warn: (error, message) => logger.warn({ err: error }, `realtime: ${message}`),
+      onResubscribed: () => this.#sweepSoon(),
     };
   }
 
@@ -67,53 +63,53 @@ export class LiveChannels {
     return this.#known.size;
   }
 
-  /** Whether it is known here, and open. */
+  /** The channel if it is open already. */
   openOne(organizationId: EntityId, channelId: EntityId): LiveChannel | null {
     const known = this.#known.get(nameOf(organizationId, channelId));
     return known !== undefined && known.channel.isOpen ? known.channel : null;
   }
 
   /**
-   * The channel, heard from now on; null if the organization has no such channel. Whoever does not join it
-   * within a few seconds loses it.
+   * Opens the channel; null if the organization has no such channel. It is closed again unless a subscriber joins within
+   * a few seconds.
    *
    * @throws `Fault` `store_unavailable`
    */
   async open(organizationId: EntityId, channelId: EntityId): Promise<LiveChannel | null> {
-    if (this.#closed) throw storeUnavailable('redis');
+    if (this.#isClosed) throw storeUnavailable('redis');
     const name = nameOf(organizationId, channelId);
     let known = this.#known.get(name);
     if (known === undefined) {
       const channel = new LiveChannel(organizationId, channelId, this.#parts);
-      known = { channel, opening: channel.open(), idle: 0 };
+      known = { channel, opening: channel.open(), idleTicks: 0 };
       this.#known.set(name, known);
       known.opening.then(
         (exists) => exists || this.#forget(name, channel),
         () => this.#forget(name, channel),
       );
     }
-    known.idle = 0;
+    known.idleTicks = 0;
     return (await known.opening) ? known.channel : null;
   }
 
-  /** Every second. */
+  /** Must be called every second. */
   tick(): void {
     this.#ticks += 1;
     for (const [name, known] of this.#known) {
-      if (known.channel.size > 0 || !known.channel.isOpen) known.idle = 0;
-      else if (++known.idle > IDLE_TICKS) this.#forget(name, known.channel);
+      if (known.channel.size > 0 || !known.channel.isOpen) known.idleTicks = 0;
+      else if (++known.idleTicks > MAX_IDLE_TICKS) this.#forget(name, known.channel);
     }
     if (this.#ticks % SWEEP_TICKS === 0) void this.#sweep();
   }
 
-  /** Writes all that is due, at once. */
+  /** Writes due frames now. */
   flush(): void {
     for (const { channel } of this.#known.values()) channel.flush();
   }
 
   close(): void {
-    this.#closed = true;
-    clearImmediate(this.#sweepSoon);
+    this.#isClosed = true;
+    clearImmediate(this.#nextSweep);
     for (const [name, { channel }] of this.#known) this.#forget(name, channel);
   }
 
@@ -122,34 +118,34 @@ export class LiveChannels {
     channel.close();
   }
 
-  /** All topics are heard again together: one look for all of them. */
-  #sweepAtOnce(): void {
-    this.#sweepSoon ??= setImmediate(() => {
-      this.#sweepSoon = undefined;
+  /** All topics are received again at the same time: one sweep covers them. */
+  #sweepSoon(): void {
+    this.#nextSweep ??= setImmediate(() => {
+      this.#nextSweep = undefined;
       void this.#sweep();
     });
   }
 
-  /** Pub/sub may lose the last message before a silence: whether there is more is asked now and then. */
+  /** Compares the channels with their read models: pub/sub may lose the last message before a silence. */
   async #sweep(): Promise<void> {
-    // What the sweep that runs has asked already may have changed since.
-    if (this.#sweeping) return void (this.#sweepAgain = true);
-    this.#sweeping = true;
+    // Heads that the running sweep has read may have changed since.
+    if (this.#isSweeping) return void (this.#sweepAgain = true);
+    this.#isSweeping = true;
     const channels = [...this.#known.values()].map(({ channel }) => channel).filter(({ isOpen }) => isOpen);
     try {
-      for (let from = 0; from < channels.length; from += HEADS_AT_ONCE) {
-        const some = channels.slice(from, from + HEADS_AT_ONCE);
-        const heads = await this.#heads.heads(some);
+      for (let from = 0; from < channels.length; from += HEADS_PER_QUERY) {
+        const some = channels.slice(from, from + HEADS_PER_QUERY);
+        const heads = await this.#heads(some);
         for (const [index, channel] of some.entries()) {
-          channel.hearOf(heads[index] ?? 0);
+          channel.announce(heads[index] ?? 0);
           channel.retryValues();
         }
       }
     } catch (error) {
-      this.#warn(error, 'channels could not be compared with their read models');
+      this.#parts.warn(error, 'channels could not be compared with their read models');
     } finally {
-      this.#sweeping = false;
-      if (this.#sweepAgain && !this.#closed) this.#sweepAtOnce();
+      this.#isSweeping = false;
+      if (this.#sweepAgain && !this.#isClosed) this.#sweepSoon();
       this.#sweepAgain = false;
     }
   }

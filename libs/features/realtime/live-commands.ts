@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import { systemClock } from '#libs/kernel/clock.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
@@ -18,26 +18,26 @@ import {
   unauthorized,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
-import type { IdempotencyStore, LiveCaller, LiveCommandType } from '#libs/platform/http/index.ts';
+import type {
+  IdempotencyScope,
+  IdempotencyStart,
+  IdempotencyStore,
+  LiveCommandCall,
+  LiveCommandType,
+} from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import { faultsOf } from './frames.schemas.ts';
-import type {
-  CommandingSession,
-  Grant,
-  ListenerAccess,
-  LiveCommand,
-  LiveCommandOutcome,
-  LiveCommands,
-} from './realtime.ports.ts';
+import type { Grant, SubscriberAccess } from './access.ts';
+import { faultsOf } from './frames.ts';
+import type { CommandFrame, ErrorDetail } from './frames.ts';
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** How long a command waits for the outcome of the same command in another process, before it is refused. */
 const WAIT_MS = 10_000;
-const ASK_AGAIN_MS = 250;
+const POLL_MS = 250;
 
-/** There are no runs of agents yet; the protocol names how they will be ended. */
+/** There are no runs of agents yet; the protocol reserves the command. */
 export const CANCEL_RUN = liveCommand({
   type: 'run.cancel',
   summary: 'End the run of an agent. Not implemented: answered by the error `not_implemented`',
@@ -46,36 +46,49 @@ export const CANCEL_RUN = liveCommand({
   run: () => Promise.reject(new HttpError(501, 'not_implemented', 'There are no runs that could be cancelled')),
 });
 
-/** A command on its way, with all by which it is known again. */
+/** A command as a client sent it; `data` is not parsed yet. */
+export type LiveCommand = Pick<CommandFrame, 'id' | 'type'> & { readonly data: unknown };
+
+export type LiveCommandOutcome =
+  /** `seq` of the newest event that resulted; null for a command without events. */
+  | { readonly ok: true; readonly seq: ChannelSequence | null }
+  /** `retryAfter` in seconds. */
+  | { readonly ok: false; readonly code: string; readonly detail: ErrorDetail; readonly retryAfter?: number };
+
+/** The socket session that sent a command. */
+export interface CommandingSession {
+  readonly id: string;
+  /** Its channel is known to be archived. */
+  readonly hasEnded?: boolean;
+}
+
+/** A command with what identifies it when it is sent again. */
 interface Request {
   readonly type: LiveCommandType;
-  readonly data: unknown;
-  readonly principal: LiveCaller;
-  readonly channelId: EntityId;
-  readonly sessionId: string;
+  readonly call: LiveCommandCall<unknown>;
   readonly commandId: EntityId;
-  readonly idempotencyKey: string;
   readonly fingerprint: string;
 }
 
 /**
- * Runs the commands of sockets, each as the feature describes it that does it.
+ * Runs the commands of sockets. Resolves once their events are durable, and with an outcome for every command that is
+ * invalid, forbidden or currently impossible, too; rejects only for bugs.
  *
- * A command whose id is a UUID is remembered for 24 hours as REST remembers an `Idempotency-Key`, for its
- * principal and channel: it may be sent again over another connection, to another process, and is done once.
- * Any other id counts within its session: the same id with the same content is the same command there.
+ * A command whose id is a UUID is remembered for 24 hours as REST remembers an `Idempotency-Key`, by principal and
+ * channel: it may be sent again over another connection, to another process, and runs once. Any other id identifies a
+ * command within its session: the same id with the same content is the same command there.
  */
-export class FeatureLiveCommands implements LiveCommands {
+export class LiveCommands {
   readonly #types: ReadonlyMap<string, LiveCommandType>;
-  readonly #access: Pick<ListenerAccess, 'admit'>;
+  readonly #access: Pick<SubscriberAccess, 'admit'>;
   readonly #idempotency: IdempotencyStore;
   readonly #log: Platform['log'];
-  /** Commands that run in this process: who sends one again gets the same answer. */
+  /** Commands that run in this process: a repeated one gets the same answer. */
   readonly #running = new Map<EntityId, Promise<StreamRevision | null>>();
 
   constructor(parts: {
     readonly types: readonly LiveCommandType[];
-    readonly access: Pick<ListenerAccess, 'admit'>;
+    readonly access: Pick<SubscriberAccess, 'admit'>;
     readonly idempotency: IdempotencyStore;
     readonly log: Platform['log'];
   }) {
@@ -85,7 +98,7 @@ export class FeatureLiveCommands implements LiveCommands {
     this.#log = parts.log;
   }
 
-  /** What there is to be run, for the description of the protocol. */
+  /** For the description of the protocol. */
   get types(): readonly LiveCommandType[] {
     return [...this.#types.values()];
   }
@@ -110,27 +123,27 @@ export class FeatureLiveCommands implements LiveCommands {
     if (!grant.scopes.includes('write')) throw new HttpError(403, 'forbidden', 'The API key lacks the scope write');
     const request = requestOf(type, grant, command, session);
     if (!type.isDurable) {
-      // Decided on what the socket knows, for no event is: what is durable is decided on the log.
-      if (session.isArchived === true) throw conflict('The channel is archived', 'archived');
-      return execute(request);
+      // Checked against what the socket knows: only durable commands are decided on the log.
+      if (session.hasEnded === true) throw conflict('The channel is archived', 'archived');
+      return type.run(request.call);
     }
     const running = this.#running.get(request.commandId);
     if (running !== undefined) return running;
-    const run = UUID.test(command.id) ? this.#once(request) : execute(request);
+    const run = UUID.test(command.id) ? this.#runOnce(request) : type.run(request.call);
     const outcome = run.finally(() => this.#running.delete(request.commandId));
     this.#running.set(request.commandId, outcome);
     return outcome;
   }
 
-  /** Under its id, which other processes may be asked to run as well. */
-  async #once(request: Request): Promise<StreamRevision | null> {
-    const { principal, channelId, idempotencyKey, fingerprint } = request;
+  /** Runs the command unless another process has run it, or runs it. */
+  async #runOnce(request: Request): Promise<StreamRevision | null> {
+    const { principal, channelId, context } = request.call;
     const { organizationId, principalId } = principal;
-    // The blank keeps it apart from what callers of REST can send as a key.
-    const scope = { organizationId, principalId, key: `socket ${channelId}:${idempotencyKey}` };
-    // If the other process has died, its lease ends meanwhile, and the command runs here.
-    for (let waitedMs = 0; ; waitedMs += ASK_AGAIN_MS) {
-      const start = await this.#idempotency.begin(scope, fingerprint);
+    // The space separates it from keys of REST, which cannot contain one.
+    const scope = { organizationId, principalId, key: `socket ${channelId}:${context.idempotencyKey}` };
+    // If the other process has died, its lease ends within this time, and the command runs here.
+    for (let waitedMs = 0; ; waitedMs += POLL_MS) {
+      const start = await this.#idempotency.begin(scope, request.fingerprint);
       switch (start.state) {
         case 'completed':
           return revisionIn(start.response.body);
@@ -140,38 +153,39 @@ export class FeatureLiveCommands implements LiveCommands {
           if (waitedMs >= WAIT_MS) {
             throw idempotencyInFlight('Another process is running the command', start.leaseEndsInMs);
           }
-          await delay(ASK_AGAIN_MS);
+          await delay(POLL_MS);
           continue;
         case 'started':
-          return this.#first(request, scope, start);
+          return this.#runStarted(request, scope, start);
       }
     }
   }
 
-  async #first(
-    request: Request,
-    scope: Parameters<IdempotencyStore['abandon']>[0],
-    { lease, begunAtMs }: { readonly lease: string; readonly begunAtMs?: number },
+  async #runStarted(
+    { type, call }: Request,
+    scope: IdempotencyScope,
+    { lease, begunAtMs }: Extract<IdempotencyStart, { state: 'started' }>,
   ): Promise<StreamRevision | null> {
     let revision: StreamRevision | null;
     try {
-      revision = await execute(request, begunAtMs);
+      const context = { ...call.context, at: systemClock.now(), repeatedSinceMs: begunAtMs };
+      revision = await type.run({ ...call, context });
     } catch (error) {
-      // Refused, it has done nothing and may be tried again; with a fault, it is looked for then.
-      await this.#quietly(this.#idempotency.abandon(scope, lease));
+      // A refused command has done nothing and may be tried again; after a fault, the retry looks for its events.
+      await this.#tryStoring(this.#idempotency.abandon(scope, lease));
       throw error;
     }
     const response = { status: 200, headers: {}, body: JSON.stringify({ revision }) };
-    await this.#quietly(this.#idempotency.complete(scope, lease, response));
+    await this.#tryStoring(this.#idempotency.complete(scope, lease, response));
     return revision;
   }
 
-  /** What has happened has happened, whether it can be noted or not. */
-  async #quietly(noting: Promise<void>): Promise<void> {
+  /** The command has run, whether its outcome can be stored or not. */
+  async #tryStoring(storing: Promise<void>): Promise<void> {
     try {
-      await noting;
+      await storing;
     } catch (error) {
-      this.#log.warn({ err: error }, 'what became of a command of a socket was not stored');
+      this.#log.warn({ err: error }, 'the outcome of a command of a socket was not stored');
     }
   }
 
@@ -195,40 +209,25 @@ function requestOf(
     .update(`${type.type}\n${canonicalJson(data)}`)
     .digest('base64url');
   const idempotencyKey = UUID.test(id) ? id.toLowerCase() : `${session.id}:${id}`;
-  return {
-    type,
-    data,
-    principal: { organizationId, principalType, principalId, keyId, scopes: new Set(scopes) },
-    channelId,
-    sessionId: session.id,
-    commandId: derivedId(
-      NAMESPACE,
-      JSON.stringify([organizationId, principalType, principalId, channelId, idempotencyKey, fingerprint]),
-    ),
-    idempotencyKey,
-    fingerprint,
-  };
-}
-
-/** @param begunAtMs since when (Unix milliseconds) another process may have run it */
-function execute(request: Request, begunAtMs?: number): Promise<StreamRevision | null> {
-  const { type, data, principal, channelId, sessionId, commandId, idempotencyKey } = request;
-  const { organizationId, principalType, principalId } = principal;
+  const commandId = derivedId(
+    NAMESPACE,
+    JSON.stringify([organizationId, principalType, principalId, channelId, idempotencyKey, fingerprint]),
+  );
   const context = {
     commandId,
     organizationId,
     actor: { type: principalType, id: principalId },
     at: systemClock.now(),
-    correlationId: sessionId,
+    correlationId: session.id,
     idempotencyKey,
-    repeatedSinceMs: begunAtMs,
   };
-  return type.run({ context, principal, channelId, data });
+  const principal = { organizationId, principalType, principalId, keyId, scopes: new Set(scopes) };
+  return { type, call: { context, principal, channelId, data }, commandId, fingerprint };
 }
 
-const noted = z.object({ revision: z.int().nullable() });
+const storedOutcome = z.object({ revision: z.int().nullable() });
 
 function revisionIn(body: string): StreamRevision | null {
-  const { revision } = noted.parse(JSON.parse(body));
+  const { revision } = storedOutcome.parse(JSON.parse(body));
   return revision === null ? null : streamRevision(revision);
 }

@@ -4,58 +4,46 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { AccessChecks } from './access-checks.ts';
-import type { ChannelListener } from './channel-listener.ts';
+import type { AccessChange, SubscriberAccess } from './access.ts';
+import type { FrameFormat } from './channel-frame.ts';
 import { Heartbeats, TICK_MS } from './heartbeats.ts';
+import type { LiveCommands } from './live-commands.ts';
 import { LiveChannels } from './live-channels.ts';
+import type { LiveChannelsOptions } from './live-channels.ts';
 import { CLOSE, RESUME_WAIT_MS } from './protocol.ts';
 import { realtimeMetrics } from './realtime.metrics.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
-import type {
-  AccessChange,
-  ChannelLog,
-  ListenerAccess,
-  LiveCommands,
-  LiveValues,
-  PublishedHeads,
-} from './realtime.ports.ts';
+import type { Subscriber } from './subscriber.ts';
 
-export interface RealtimePorts {
-  readonly log: ChannelLog;
-  readonly heads: PublishedHeads;
-  readonly values: LiveValues;
-  readonly access: ListenerAccess;
-  readonly commands: LiveCommands;
-}
-
-/** One that has to begin within a time. */
-export interface Awaited {
-  onTooLate(): void;
+export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads' | 'values'> {
+  readonly access: Pick<SubscriberAccess, 'admit' | 'checkKeys' | 'takingPart' | 'onChange'>;
+  readonly commands: Pick<LiveCommands, 'run'>;
 }
 
 const ACCESS_TICKS = 20;
+const RESUME_WAIT_TICKS = RESUME_WAIT_MS / TICK_MS;
 const FLUSH_MS = 5_000;
-const MAX_SCOPES = 100;
+const MAX_SHARED_SCOPES = 100;
 
 /**
- * All listeners of this process, websockets and event streams, and what they share: channels, one clock, and the
- * end. `tick` runs once a second for all of them.
+ * All subscribers of this process, websockets and event streams, and what they share: channels, one clock, and the
+ * shutdown. There is one node per process, whose `tick` runs once a second for all subscribers.
  */
 export class RealtimeNode {
-  /** Names this node among all. */
+  /** Identifies this node among all. */
   readonly id = newId();
   /** Milliseconds between its ticks. */
   readonly tickMs: number;
   readonly channels: LiveChannels;
-  readonly commands: LiveCommands;
+  readonly access: RealtimeParts['access'];
+  readonly commands: RealtimeParts['commands'];
   readonly metrics: RealtimeMetrics;
-  readonly #platform: Pick<Platform, 'log'>;
-  /** Its listeners, too. */
+  readonly #log: Platform['log'];
   readonly #heartbeats = new Heartbeats();
+  readonly #open: Record<FrameFormat, number> = { websocket: 0, 'event-stream': 0 };
   readonly #checks: AccessChecks;
-  /** Not checked yet. */
-  readonly #fresh = new Set<ChannelListener>();
-  /** In the order in which they came, each with the tick by which it must have begun. */
-  readonly #awaited = new Map<Awaited, number>();
+  /** Subscribers that were never checked. */
+  readonly #unchecked = new Set<Subscriber>();
   readonly #running = new Set<Promise<unknown>>();
   readonly #clock: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
@@ -64,42 +52,46 @@ export class RealtimeNode {
   #ticks = 0;
   #stopping: Promise<void> | undefined;
 
-  /** @param tickMs a test's clock may run faster, with all that counts in ticks */
-  constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, ports: RealtimePorts, tickMs = TICK_MS) {
-    this.#platform = platform;
+  /** @param tickMs tests may run the clock faster, with all times that are counted in ticks */
+  constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, parts: RealtimeParts, tickMs = TICK_MS) {
+    const { access, commands, log, heads, values } = parts;
+    this.#log = platform.log;
     this.tickMs = tickMs;
     this.metrics = realtimeMetrics(platform.metrics);
-    this.commands = ports.commands;
+    this.access = access;
+    this.commands = commands;
     this.#checks = new AccessChecks({
-      access: ports.access,
+      access,
       now: () => this.#ticks,
       onFailure: (error) => this.warn(error, 'access could not be checked'),
     });
     this.channels = new LiveChannels(platform, {
-      ...ports,
+      log,
+      heads,
+      values,
       metrics: this.metrics,
-      onAccessChange: (channel) => this.#checks.request(channel.members()),
+      onAccessChange: (channel) => this.#checks.request(channel.subscribers()),
     });
-    this.#unsubscribe = ports.access.onChange((change) => this.#onAccessChange(change));
+    this.#unsubscribe = access.onChange((change) => this.#onAccessChange(change));
     this.#clock = setInterval(() => this.#tick(), tickMs);
     this.#clock.unref();
   }
 
-  /** Seconds since the node began. */
+  /** Seconds since the node started. */
   get now(): number {
     return this.#ticks;
   }
 
-  /** A number that no other session of this node has. */
+  /** A number that identifies a session within this node. */
   nextSession(): number {
     return (this.#sessions += 1);
   }
 
-  /** As few as there are: most keys may do the same. */
+  /** The same array for the same scopes, which saves memory: most keys have one of a few sets. */
   shared(scopes: readonly string[]): readonly string[] {
     const name = scopes.join(' ');
     const known = this.#scopes.get(name);
-    if (known === undefined && this.#scopes.size < MAX_SCOPES) this.#scopes.set(name, scopes);
+    if (known === undefined && this.#scopes.size < MAX_SHARED_SCOPES) this.#scopes.set(name, scopes);
     return known ?? scopes;
   }
 
@@ -107,47 +99,45 @@ export class RealtimeNode {
     return this.#stopping !== undefined;
   }
 
-  /** Takes a listener in: from now on it is asked for signs of life, and whether it may listen. */
-  add(listener: ChannelListener): void {
-    this.#heartbeats.add(listener);
-    this.#checks.begin(listener);
-    // The grant may be older than the loss of what it stood for. With the next tick: all that came since together.
-    this.#fresh.add(listener);
+  /** From now on the subscriber is pinged, and its access is checked. */
+  add(subscriber: Subscriber): void {
+    this.#heartbeats.add(subscriber);
+    this.#open[subscriber.format] += 1;
+    this.#checks.start(subscriber);
+    // Access may have ended since the grant was made. All subscribers of one tick are checked together.
+    this.#unchecked.add(subscriber);
   }
 
-  /** Once it is closed altogether. */
-  remove(listener: ChannelListener): void {
-    this.#fresh.delete(listener);
-    this.#heartbeats.remove(listener);
+  /** Must be called once its connection is closed. */
+  remove(subscriber: Subscriber): void {
+    this.#unchecked.delete(subscriber);
+    if (this.#heartbeats.remove(subscriber)) this.#open[subscriber.format] -= 1;
   }
 
   #onAccessChange({ kind, concerns }: AccessChange): void {
     const concerned = [...this.#heartbeats].filter(({ grant }) => concerns(grant));
     if (kind === 'doubtful') return this.#checks.request(concerned);
-    for (const listener of concerned) listener.close(CLOSE.accessLost, 'Access to the channel was lost');
+    for (const subscriber of concerned) subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
   }
 
-  await(one: Awaited): void {
-    this.#awaited.set(one, this.#ticks + RESUME_WAIT_MS / TICK_MS);
+  /** Closes the subscriber if it does not resume in time, that is clears `resumeByTick`. */
+  awaitResume(subscriber: Subscriber): void {
+    subscriber.resumeByTick = this.#ticks + RESUME_WAIT_TICKS;
   }
 
-  begun(one: Awaited): void {
-    this.#awaited.delete(one);
-  }
-
-  /** Work that the stop waits for. */
+  /** The shutdown waits for this work. */
   track(work: Promise<unknown>): void {
     this.#running.add(work);
     void work.finally(() => this.#running.delete(work));
   }
 
   warn(error: unknown, message: string): void {
-    this.#platform.log.warn({ err: error }, `realtime: ${message}`);
+    this.#log.warn({ err: error }, `realtime: ${message}`);
   }
 
   /**
-   * Takes nobody in any more, answers what has begun, writes out what is due and closes all with 1012; within
-   * about five seconds. Who is still there then is cut off, and resumes elsewhere just the same.
+   * Refuses new subscribers, answers running commands, writes due frames and closes all with 1012, within about five
+   * seconds. Connections that are still open then are destroyed; their clients resume elsewhere just the same.
    */
   stop(): Promise<void> {
     return (this.#stopping ??= this.#stop());
@@ -159,10 +149,10 @@ export class RealtimeNode {
     await Promise.race([Promise.allSettled(this.#running), late]);
     this.channels.flush();
     const all = [...this.#heartbeats];
-    for (const listener of all) listener.close(CLOSE.restart, 'This process is stopping: connect again and resume');
-    await Promise.race([Promise.all(all.map((listener) => listener.closed())), late]);
+    for (const subscriber of all) subscriber.close(CLOSE.restart, 'This process is stopping: connect again and resume');
+    await Promise.race([Promise.all(all.map((subscriber) => subscriber.closed())), late]);
     abort.abort();
-    for (const listener of this.#heartbeats) listener.cut();
+    for (const subscriber of this.#heartbeats) subscriber.destroy();
     clearInterval(this.#clock);
     this.#unsubscribe();
     this.channels.close();
@@ -171,23 +161,16 @@ export class RealtimeNode {
   #tick(): void {
     this.#ticks += 1;
     this.#heartbeats.tick();
-    for (const [one, deadline] of this.#awaited) {
-      if (deadline >= this.#ticks) break;
-      this.#awaited.delete(one);
-      one.onTooLate();
+    const nowMs = Date.now();
+    for (const subscriber of this.#heartbeats) {
+      if (subscriber.resumeByTick < this.#ticks) subscriber.close(CLOSE.protocol, 'No resume came');
+      else this.#checks.expire(subscriber, nowMs);
     }
     this.channels.tick();
-    this.#checks.tick([...this.#heartbeats]);
-    this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#heartbeats : this.#fresh);
-    this.#fresh.clear();
-    this.#gauge();
-  }
-
-  #gauge(): void {
-    const open = { websocket: 0, 'event-stream': 0 };
-    for (const { form } of this.#heartbeats) open[form] += 1;
-    this.metrics.listeners('websocket', open.websocket);
-    this.metrics.listeners('event-stream', open['event-stream']);
+    this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#heartbeats : this.#unchecked);
+    this.#unchecked.clear();
+    this.metrics.subscribers('websocket', this.#open.websocket);
+    this.metrics.subscribers('event-stream', this.#open['event-stream']);
     this.metrics.channels(this.channels.size);
   }
 }

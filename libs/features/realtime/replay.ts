@@ -1,113 +1,137 @@
-import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
-import { ChannelFrame, joinedFor } from './channel-frame.ts';
-import type { ChannelListener } from './channel-listener.ts';
+import { channelFrames, joinedFor } from './channel-frame.ts';
+import type { ChannelFrame } from './channel-frame.ts';
+import type { ChannelLog } from './channel-log.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
-import type { ChannelLog } from './realtime.ports.ts';
-import type { ReplayMemory } from './replay-memory.ts';
+import type { Subscriber } from './subscriber.ts';
 
 export interface ReplaySource {
-  readonly log: ChannelLog;
-  /** Page reads of the log: a storm of resumes must not keep commands from it, nor fill the memory. */
+  readonly log: Pick<ChannelLog, 'head' | 'framesAfter'>;
+  /** Limits concurrent reads of the log: a storm of resumes must not block commands, nor fill the memory. */
   readonly pageReads: FairSemaphore;
   readonly memory: ReplayMemory;
   readonly metrics: RealtimeMetrics;
   warn(error: unknown, message: string): void;
 }
 
-/** What a replay needs of the channel that it brings a listener to. */
-interface ReplayedChannel {
+/** The channel whose events are replayed. */
+export interface ReplayedChannel {
   readonly organizationId: EntityId;
   readonly channelId: EntityId;
-  sequence(value: number): ChannelSequence;
   recentAfter(position: number, maxBytes: number): readonly ChannelFrame[] | null;
-  offer(frames: readonly ChannelFrame[]): unknown;
-  enter(listener: ChannelListener): void;
+  offer(frames: readonly ChannelFrame[]): void;
+  enter(subscriber: Subscriber): void;
 }
 
-/** Written at once to one listener, which then has to take it before there is more: from memory, and from the log. */
+/** Bytes written to a subscriber at once, from memory and from the log; it must read them before the next ones. */
 const PART_BYTES = 256 * 1024;
 const PAGE_BYTES = 1024 * 1024;
+/** Limit of the bytes that replays have written and clients not read, in the process; beyond it, parts are small. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+const SMALL_PART_BYTES = 16 * 1024;
 
 /**
- * Brings a listener from its position to the channel's head, at the speed at which it reads, and hands it over
- * to the channel: from the newest frames where they reach back far enough, else from the log. Never rejects:
- * while the log is unavailable it retries.
+ * The memory of replays. Thousands of slow clients that resume at once would each hold a whole part. Small parts bound
+ * the memory, and each client still advances, however slowly the others read.
+ */
+export class ReplayMemory {
+  #unsentBytes = 0;
+
+  /** Size of the next part of a replay, where `usual` is its size while there is memory. */
+  partBytes(usual: number): number {
+    return this.#unsentBytes < MAX_UNSENT_BYTES ? usual : SMALL_PART_BYTES;
+  }
+
+  /** @param sent resolves when the bytes are sent, or the connection is closed */
+  async hold(bytes: number, sent: Promise<void>): Promise<void> {
+    this.#unsentBytes += bytes;
+    try {
+      await sent;
+    } finally {
+      this.#unsentBytes -= bytes;
+    }
+  }
+}
+
+/**
+ * Sends a subscriber the events from its position to the channel's head, as fast as it reads, and makes it live: from
+ * the recent frames if they reach back far enough, else from the log. Never rejects: retries while the log is
+ * unavailable.
  *
- * @param closed aborts when the listener is closed; that ends the replay, and cancels the read that it waits for
+ * @param closed aborts when the subscriber is closed; that ends the replay, and cancels the read that it waits for
  */
 export async function replay(
   channel: ReplayedChannel,
-  listener: ChannelListener,
+  subscriber: Subscriber,
   source: ReplaySource,
   closed: AbortSignal,
 ): Promise<void> {
-  for (let failures = 0; listener.isOpen;) {
-    const recent = channel.recentAfter(listener.position, source.memory.partBytes(PART_BYTES));
-    // Nothing may come between the look at the head and the hand-over.
-    if (recent?.length === 0) return channel.enter(listener);
-    if (recent === null) {
-      try {
-        await replayFromLog(channel, listener, source, closed);
-        failures = 0;
-      } catch (error) {
-        if (closed.aborted) return;
-        failures += 1;
-        source.warn(error, 'a replay waits for the log');
-        await pause(backoffMs(failures), closed);
-      }
+  for (let failures = 0; subscriber.isOpen;) {
+    const recent = channel.recentAfter(subscriber.position, source.memory.partBytes(PART_BYTES));
+    // Synchronous, so that no event arrives between the two.
+    if (recent?.length === 0) return channel.enter(subscriber);
+    if (recent !== null) {
+      await write(subscriber, recent, source);
       continue;
     }
-    await write(listener, recent, source);
+    try {
+      await replayFromLog(channel, subscriber, source, closed);
+      failures = 0;
+    } catch (error) {
+      if (closed.aborted) return;
+      failures += 1;
+      source.warn(error, 'a replay waits for the log');
+      await pause(backoffMs(failures), closed);
+    }
   }
 }
 
 async function replayFromLog(
   channel: ReplayedChannel,
-  listener: ChannelListener,
+  subscriber: Subscriber,
   source: ReplaySource,
   closed: AbortSignal,
 ): Promise<void> {
   const { organizationId, channelId } = channel;
-  const pages = source.log.framesAfter(organizationId, channelId, channel.sequence(listener.position), {
+  const pages = source.log.framesAfter(organizationId, channelId, subscriber.position, {
     signal: closed,
     pageBytes: () => source.memory.partBytes(PAGE_BYTES),
   });
   const iterator = pages[Symbol.asyncIterator]();
-  let some = false;
+  let hasPages = false;
   try {
-    while (listener.isOpen && channel.recentAfter(listener.position, 0) === null) {
+    while (subscriber.isOpen && channel.recentAfter(subscriber.position, 0) === null) {
       // Organizations take turns, page by page.
       const next = await source.pageReads.run(() => iterator.next(), { group: organizationId, signal: closed });
       if (next.done === true) {
-        if (some) return;
+        if (hasPages) return;
         throw new Error('the log lacks events that were published');
       }
-      some = true;
-      const frames = next.value.map((one) => new ChannelFrame(one.sequence, one.flags, one.json));
-      // The log may be ahead of what was published: the channel must know all that its listeners know.
+      hasPages = true;
+      const frames = channelFrames(next.value);
+      // The log may be ahead of the topic: a channel's head must not be behind its subscribers.
       channel.offer(frames);
-      await write(listener, frames, source);
+      await write(subscriber, frames, source);
     }
   } finally {
     await iterator.return?.();
   }
 }
 
-/** Resolves when the listener has taken what was written. */
+/** Resolves when the subscriber has read what was written. */
 async function write(
-  listener: ChannelListener,
+  subscriber: Subscriber,
   frames: readonly ChannelFrame[],
   { memory, metrics }: ReplaySource,
 ): Promise<void> {
-  const bytes = joinedFor(frames, listener.form, listener.include);
+  const bytes = joinedFor(frames, subscriber.format, subscriber.include);
   const last = frames.at(-1)?.sequence ?? null;
   if (bytes === null || last === null) return;
-  listener.write(bytes);
-  listener.position = last;
+  subscriber.write(bytes);
+  subscriber.position = last;
   metrics.replayed(frames.length);
-  await memory.hold(bytes.length, listener.drained());
+  await memory.hold(bytes.length, subscriber.drained());
 }

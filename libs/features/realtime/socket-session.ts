@@ -1,26 +1,26 @@
 import { Fault } from '#libs/kernel/faults.ts';
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { textFrame } from '#libs/platform/websocket/index.ts';
 import type { Connection, ConnectionOwner } from '#libs/platform/websocket/index.ts';
 
-import { ChannelListener } from './channel-listener.ts';
-import { decodeClientFrame, encodeFrame, PING, PONG } from './frames.schemas.ts';
-import type { CommandFrame, FrameRefusal, Include, ResumeFrame, ServerFrame } from './frames.schemas.ts';
+import type { Grant } from './access.ts';
+import { decodeClientFrame, encodeFrame, maskOf, PING, PONG } from './frames.ts';
+import type { CommandFrame, FrameRefusal, ResumeFrame, ServerFrame } from './frames.ts';
 import type { LiveChannel } from './live-channel.ts';
+import type { LiveCommandOutcome } from './live-commands.ts';
 import { CLOSE, HEARTBEAT_MS, MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL } from './protocol.ts';
 import type { CloseCode } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
-import type { Grant, LiveCommandOutcome } from './realtime.ports.ts';
+import { Subscriber } from './subscriber.ts';
 
 const PING_FRAME = textFrame(PING);
 const PONG_FRAME = textFrame(PONG);
 const MINUTE = 60;
 
 /**
- * One websocket of a client, as a state machine: `opening` until the channel is heard, `greeted` until the
- * client has said from where on it wants the events, then `following` it to its end.
+ * One websocket of a client, as a state machine: `opening` until its channel is open, `greeted` until the client has
+ * sent its `resume`, then `following` the channel.
  */
-export class SocketSession extends ChannelListener implements ConnectionOwner {
+export class SocketSession extends Subscriber implements ConnectionOwner {
   grant: Grant;
   readonly #number: number;
   readonly #node: RealtimeNode;
@@ -28,30 +28,31 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   #phase: 'opening' | 'greeted' | 'following' = 'opening';
   #include = 0;
   #channel: LiveChannel | null = null;
-  /** What came before the hello. */
+  /** Messages that arrived before the hello was sent. */
   #early: Buffer[] | null = null;
-  #heard = true;
+  /** Something has arrived since the last ping. */
+  #isAlive = true;
   #frames = 0;
-  #minuteFrom: number;
-  #closing = false;
+  #minuteStart: number;
+  #isClosing = false;
   #onGone: (() => void) | null = null;
 
-  /** The connection is to be given this as its owner, and then to be told to {@link open}. */
+  /** The connection must be given this as its owner before {@link open} is called. */
   constructor(node: RealtimeNode, grant: Grant, connection: Connection) {
     super();
     this.#node = node;
     this.grant = grant;
     this.#number = node.nextSession();
-    this.#minuteFrom = node.now;
+    this.#minuteStart = node.now;
     this.#connection = connection;
   }
 
-  /** Names it in its hello, and to commands; unique. Put together when needed: there are many sessions. */
+  /** Unique; named in the hello and in commands. Not stored, because there are many sessions. */
   get id(): string {
     return `${this.#node.id}-${this.#number}`;
   }
 
-  get form(): 'websocket' {
+  get format(): 'websocket' {
     return 'websocket';
   }
 
@@ -63,11 +64,11 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
     return this.#connection.isOpen;
   }
 
-  get unsent(): number {
-    return this.#connection.unsent;
+  get unsentBytes(): number {
+    return this.#connection.unsentBytes;
   }
 
-  /** Greets once the channel is heard. */
+  /** Sends the hello once the channel is open. */
   open(): void {
     this.#node.add(this);
     const { organizationId, channelId } = this.grant;
@@ -90,7 +91,7 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
 
   #greet(channel: LiveChannel): void {
     this.#channel = channel;
-    // What is the same for many is held once.
+    // Shares what is the same for many sessions.
     const { organizationId, channelId } = channel;
     this.grant = { ...this.grant, organizationId, channelId, scopes: this.#node.shared(this.grant.scopes) };
     this.#phase = 'greeted';
@@ -99,22 +100,18 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
       frame: 'hello',
       protocol: PROTOCOL,
       session_id: this.id,
-      channel_id: this.grant.channelId,
+      channel_id: channelId,
       head: channel.head,
       heartbeat_ms: HEARTBEAT_MS,
       max_frame_bytes: MAX_CLIENT_FRAME_BYTES,
     });
-    this.#node.await(this);
+    this.#node.awaitResume(this);
     const early = this.#early ?? [];
     this.#early = null;
     for (const message of early) this.#read(message);
   }
 
-  onTooLate(): void {
-    this.close(CLOSE.protocol, 'No resume came');
-  }
-
-  // --- What the client sends ---
+  // --- Frames of the client ---
 
   onText(message: Buffer): void {
     if (!this.#admit()) return;
@@ -130,14 +127,14 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
     this.#admit();
   }
 
-  /** Counts what comes in; whatever it is, it shows that the client is there. */
+  /** Counts a message, whatever it is. @returns false if the connection is closed, or closes for too many messages */
   #admit(): boolean {
     if (!this.isOpen) return false;
-    this.#heard = true;
+    this.#isAlive = true;
     const { now } = this.#node;
-    if (now - this.#minuteFrom >= MINUTE) {
+    if (now - this.#minuteStart >= MINUTE) {
       this.#frames = 0;
-      this.#minuteFrom = now;
+      this.#minuteStart = now;
     }
     this.#frames += 1;
     if (this.#frames <= MAX_CLIENT_FRAMES_PER_MINUTE) return true;
@@ -173,14 +170,14 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
       return this.#send({ frame: 'error', code: 'already_resumed', detail: 'This socket has been resumed already' });
     }
     this.#phase = 'following';
-    this.#node.begun(this);
+    this.resumeByTick = Number.POSITIVE_INFINITY;
     this.#include = maskOf(include);
     this.position = after ?? channel.head;
     if (this.position <= channel.head) channel.join(this);
     else void this.#resumeBeyond(channel, this.position);
   }
 
-  /** What another process has told already, this one may not have heard yet. */
+  /** Another process may have sent events that have not arrived here yet. */
   async #resumeBeyond(channel: LiveChannel, after: number): Promise<void> {
     try {
       if (await channel.reaches(after)) {
@@ -205,17 +202,15 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
     if (this.#node.isStopping)
       return { ok: false, code: 'stopping', detail: 'This process is stopping', retryAfter: 2 };
     try {
-      return await this.#node.commands.run(this.grant, command, {
-        id: this.id,
-        isArchived: this.#channel?.isArchived === true,
-      });
+      const session = { id: this.id, hasEnded: this.#channel?.hasEnded === true };
+      return await this.#node.commands.run(this.grant, command, session);
     } catch (error) {
       this.#node.warn(error, 'a command failed');
       return { ok: false, code: 'internal', detail: 'Internal Server Error' };
     }
   }
 
-  // --- What the client is sent ---
+  // --- Frames of the server ---
 
   write(frames: Buffer): void {
     this.#connection.write(frames);
@@ -223,30 +218,30 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
 
   async drained(): Promise<void> {
     await this.#connection.drained();
-    // Whoever reads is there, though the ping may still be behind much else.
-    this.#heard = true;
+    // A client that reads is alive, even if the ping is still behind many other frames.
+    this.#isAlive = true;
   }
 
-  caughtUp(seq: number): void {
-    this.#send({ frame: 'caught_up', seq });
+  caughtUp(sequence: number): void {
+    this.#send({ frame: 'caught_up', seq: sequence });
   }
 
-  beat(): void {
-    // The first frame is the hello, however long the channel takes to open.
+  ping(): void {
+    // The hello comes first, however long the channel takes to open.
     if (this.#phase === 'opening') return;
-    this.#heard = false;
+    this.#isAlive = false;
     this.write(PING_FRAME);
   }
 
-  checkBeat(): void {
-    if (!this.#heard) this.close(CLOSE.noPong, 'No pong came');
+  checkPong(): void {
+    if (!this.#isAlive) this.close(CLOSE.noPong, 'No pong came');
   }
 
   #send(frame: ServerFrame): void {
     this.write(textFrame(encodeFrame(frame)));
   }
 
-  // --- The end ---
+  // --- Closing ---
 
   #fail(error: unknown, message: string): void {
     this.#node.warn(error, message);
@@ -255,12 +250,12 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
 
   close(code: CloseCode, reason: string): void {
     if (this.isOpen) this.#node.metrics.closed(code);
-    this.#closing = true;
+    this.#isClosing = true;
     this.#leave();
     this.#connection.end(code, reason);
   }
 
-  cut(): void {
+  destroy(): void {
     this.#connection.terminate();
   }
 
@@ -273,22 +268,12 @@ export class SocketSession extends ChannelListener implements ConnectionOwner {
   onClosed(code: number): void {
     this.#leave();
     this.#node.remove(this);
-    if (!this.#closing) this.#node.metrics.closed(code);
+    if (!this.#isClosing) this.#node.metrics.closed(code);
     this.#onGone?.();
   }
 
   #leave(): void {
     this.#channel?.leave(this);
-    this.#node.begun(this);
+    this.resumeByTick = Number.POSITIVE_INFINITY;
   }
-}
-
-const FLAG_OF: Readonly<Record<Include, number>> = {
-  nested: FRAME_FLAG.nested,
-  incomplete: FRAME_FLAG.incomplete,
-  ephemeral: FRAME_FLAG.ephemeral,
-};
-
-export function maskOf(include: readonly Include[]): number {
-  return include.reduce((mask, one) => mask | FLAG_OF[one], 0);
 }

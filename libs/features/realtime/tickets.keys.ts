@@ -1,4 +1,4 @@
-/** Key of one ticket. No part of the read models: it expires, and cannot be built again. */
+/** Key of a ticket. It is not part of the read models: it expires, and cannot be rebuilt. */
 export function ticketKey(digest: string): string {
   return `parley:ticket:{${digest}}`;
 }

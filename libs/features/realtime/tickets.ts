@@ -6,12 +6,12 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import type { Grant, Tickets } from './realtime.ports.ts';
+import type { Grant } from './access.ts';
 import { ticketKey } from './tickets.keys.ts';
 
 /** How long a ticket can be used (contract, section 4.2). */
 export const TICKET_TTL_MS = 60_000;
-/** What every ticket begins with, by which it is recognised wherever it must not stand. */
+/** Start of every ticket, which identifies leaked ones. */
 const PREFIX = 'parley_ticket_';
 const RANDOM_BYTES = 32;
 const TICKET = /^parley_ticket_[A-Za-z0-9_-]{43}$/;
@@ -32,13 +32,15 @@ const issued = z.number();
 const redeemed = z.string().nullable();
 
 /**
- * Tickets in Redis: 256 random bits each, of which only the SHA-256 is kept. Time is Redis' own, so that no
- * other clock can make a ticket older or younger. See the port for guarantees.
+ * Tickets, each for one websocket on one channel: 256 random bits, of which Redis holds the SHA-256 only. Their time is
+ * measured by Redis' clock alone.
  *
- * A Redis that loses its newest writes loses tickets: the client then asks for another one. A ticket whose
- * redemption got no answer is used up.
+ * Guarantees: a ticket is redeemed at most once, within its lifetime, by whichever process comes first. Throws
+ * `store_unavailable` faults.
+ * Omits: whether the grant is still valid when it is redeemed; see `SubscriberAccess.admit`. A Redis that loses its
+ * newest writes loses tickets, and a redemption without a reply uses up the ticket: the client gets another one.
  */
-export class RedisTickets implements Tickets {
+export class Tickets {
   readonly #functions: FunctionLibrary;
 
   constructor({ redis }: Pick<Platform, 'redis'>) {
@@ -48,19 +50,20 @@ export class RedisTickets implements Tickets {
   async issue(grant: Grant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }> {
     const value = PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
     const args = [JSON.stringify(storedGrant.parse(grant)), TICKET_TTL_MS];
-    const expires = issued.parse(await this.#call('parley_ticket_issue_v1', value, args));
-    // Of 256 random bits, the same twice means that they are not random: nothing may go on then.
-    if (expires === 0) throw new TypeError('a ticket was made twice');
-    return { value, expiresAt: new Date(expires).toISOString() };
+    const expiresAtMs = issued.parse(await this.#call('parley_ticket_issue_v1', value, args));
+    // 256 bits that repeat are not random.
+    if (expiresAtMs === 0) throw new TypeError('a ticket was made twice');
+    return { value, expiresAt: new Date(expiresAtMs).toISOString() };
   }
 
+  /** @returns null for every ticket that is unknown, used or expired, without saying which */
   async redeem(value: string): Promise<Grant | null> {
     if (!TICKET.test(value)) return null;
     const stored = redeemed.parse(await this.#call('parley_ticket_redeem_v1', value, []));
     return stored === null ? null : storedGrant.parse(JSON.parse(stored));
   }
 
-  /** Calls of one turn of the event loop, by however many clients, go to Redis together. */
+  /** The calls of one turn of the event loop are sent to Redis together. */
   async #call(name: string, value: string, args: readonly (string | number)[]): Promise<unknown> {
     const digest = createHash('sha256').update(value).digest('base64url');
     const [reply] = await this.#functions.callAll([{ name, keys: [ticketKey(digest)], args }]);

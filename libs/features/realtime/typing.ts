@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
-import { idReference, liveCommand, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
-import { EphemeralValues } from '#libs/platform/live/index.ts';
-import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import type { LiveValue } from '#libs/platform/live/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { idReference, liveCommand, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
+import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import { EphemeralValues } from '#libs/platform/live/index.ts';
+import type { LiveValue } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-/** How long somebody counts as typing after having said so. */
+/** How long a principal counts as typing after its command. */
 export const TYPING_TTL_MS = 10_000;
-/** Those who type in one channel at a time, as far as anybody is told. */
-const MAX_TYPISTS = 64;
+/** Principals of one channel that are shown as typing at a time. */
+const MAX_TYPING = 64;
 
 const typingData = z
   .object({
@@ -19,40 +19,32 @@ const typingData = z
   })
   .nullish();
 
-/**
- * Who is typing in a channel: known for {@link TYPING_TTL_MS}, told to whoever listens. `key` of the frames is
- * `typing:<id>`, their data `{type, id, typing}`.
- */
+/** The users and agents that are typing in a channel: ephemeral frames with the `key` `typing:<id>`. */
 export class Typing {
   readonly #values: EphemeralValues;
 
   constructor({ redis }: Pick<Platform, 'redis'>) {
-    this.#values = new EphemeralValues(redis, {
-      name: 'typing',
-      keyPrefix: 'typing',
-      ttlMs: TYPING_TTL_MS,
-      max: MAX_TYPISTS,
-    });
+    const kind = { name: 'typing', keyPrefix: 'typing', ttlMs: TYPING_TTL_MS, max: MAX_TYPING };
+    this.#values = new EphemeralValues(redis, kind);
   }
 
   readonly command: LiveCommandType = liveCommand({
     type: 'typing',
-    summary: `Say that the caller, or an agent, is typing: others know it for ${TYPING_TTL_MS / 1000} seconds`,
+    summary: `Show that the caller, or an agent, is typing, for ${TYPING_TTL_MS / 1000} seconds`,
     data: typingData,
     isDurable: false,
     run: async ({ principal, channelId, data }) => {
       const { organizationId, principalType, principalId } = principal;
       if (data?.agent_id) requireMayActAs(principal, UNAUTHENTICATED);
-      const typist = data?.agent_id ? { type: 'agent', id: data.agent_id } : { type: principalType, id: principalId };
+      const writer = data?.agent_id ? { type: 'agent', id: data.agent_id } : { type: principalType, id: principalId };
       const typing = data?.typing ?? true;
-      const value = { name: typist.id, json: JSON.stringify({ ...typist, typing }) };
+      const value = { name: writer.id, json: JSON.stringify({ ...writer, typing }) };
       if (typing) await this.#values.put(organizationId, channelId, value);
       else await this.#values.remove(organizationId, channelId, value);
       return null;
     },
   });
 
-  /** The frames of those who are typing in a channel now. */
   current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
     return this.#values.current(organizationId, channelId);
   }

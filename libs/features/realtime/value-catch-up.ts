@@ -1,96 +1,96 @@
 import { FRAME_FLAG } from '#libs/platform/live/index.ts';
+import type { LiveValue } from '#libs/platform/live/index.ts';
 
 import { ChannelFrame, joinedFor } from './channel-frame.ts';
-import { LOSSY_BYTES } from './channel-listener.ts';
-import type { ChannelListener } from './channel-listener.ts';
-import type { LiveValue } from './realtime.ports.ts';
-
-interface Round {
-  readonly listeners: ReadonlySet<ChannelListener>;
-  /** What came live since the values were asked for: some of it they know already, some not yet. */
-  since: ChannelFrame[];
-}
+import { LOSSY_BYTES } from './subscriber.ts';
+import type { Subscriber } from './subscriber.ts';
 
 export interface ValueCatchUpParts {
   current(): Promise<readonly LiveValue[]>;
-  /** The channel's, to see whether there were events meanwhile. */
+  /** The channel's head, which shows whether events arrived during a read. */
   head(): number;
   onFailure(error: unknown): void;
 }
 
-/** A channel in which there is always an event meanwhile must not keep everybody waiting. */
-const MOST_READS = 5;
+interface Round {
+  readonly subscribers: ReadonlySet<Subscriber>;
+  /** Values that arrived live since the read began: the read may contain them or not. */
+  arrived: ChannelFrame[];
+}
+
+/** A busy channel, in which events arrive during every read, must not delay its subscribers forever. */
+const MAX_READS = 5;
 
 /**
- * Brings listeners what is not in the log, as it is now: those who come late, and those for whom some of it was
- * left out. One question to the store serves all who wait for the answer.
+ * Sends current values, which are not in the log, to subscribers that are new or for which values were left out. One
+ * read of the store serves all subscribers that wait for it.
  *
- * Guarantees: after the current values comes every newer one, in order; some may come that they hold already
- * (a delta that does not fit is not applied, and an older number is out of date).
+ * Guarantees: every newer value follows the current ones, in order. Some may be duplicates, which clients ignore: a
+ * delta whose offset does not fit, a number that is not higher.
  */
 export class ValueCatchUp {
   readonly #parts: ValueCatchUpParts;
-  #waiting = new Set<ChannelListener>();
+  #waiting = new Set<Subscriber>();
   #round: Round | null = null;
 
   constructor(parts: ValueCatchUpParts) {
     this.#parts = parts;
   }
 
-  /** Until it has got them, the listener is written no values: see `lacksValues`. */
-  request(listener: ChannelListener): void {
-    if (!wantsValues(listener.include)) return;
-    listener.lacksValues = true;
-    this.#waiting.add(listener);
+  /** The subscriber gets no values until then: see `lacksValues`. */
+  request(subscriber: Subscriber): void {
+    if (!wantsValues(subscriber.include)) return;
+    subscriber.lacksValues = true;
+    this.#waiting.add(subscriber);
     if (this.#round === null) void this.#run();
   }
 
-  /** Told of all that comes live and is not an event. */
+  /** As `request`, once the subscriber has read what is unsent. */
+  requestAfterDraining(subscriber: Subscriber): void {
+    subscriber.lacksValues = true;
+    void subscriber.drained().then(() => subscriber.isOpen && this.request(subscriber));
+  }
+
+  /** Must be called with every value that arrives live. */
   observe(frame: ChannelFrame): void {
-    this.#round?.since.push(frame);
+    this.#round?.arrived.push(frame);
   }
 
   async #run(): Promise<void> {
     while (this.#waiting.size > 0) {
-      const round: Round = { listeners: this.#waiting, since: [] };
+      const round: Round = { subscribers: this.#waiting, arrived: [] };
       this.#waiting = new Set();
       this.#round = round;
       try {
         const current = await this.#read(round);
-        for (const listener of round.listeners) this.#write(listener, [...current, ...round.since]);
+        for (const subscriber of round.subscribers) this.#write(subscriber, [...current, ...round.arrived]);
       } catch (error) {
-        // Asked again by who sweeps: they still lack them.
+        // The sweep requests them again: the subscribers still lack them.
         this.#parts.onFailure(error);
       }
       this.#round = null;
     }
   }
 
-  /** What an event has ended must not come behind it: values of before an event that was told meanwhile are thrown away. */
+  /** A value must not follow the event that ends it, so values read before an event that arrived meanwhile are dropped. */
   async #read(round: Round): Promise<ChannelFrame[]> {
     const { current, head } = this.#parts;
     for (let reads = 1; ; reads++) {
       const before = head();
-      round.since = [];
+      round.arrived = [];
       const values = await current();
-      if (head() !== before && reads < MOST_READS) continue;
+      if (head() !== before && reads < MAX_READS) continue;
       return values.map(({ flags, json }) => new ChannelFrame(null, flags, json));
     }
   }
 
-  #write(listener: ChannelListener, frames: readonly ChannelFrame[]): void {
-    if (!listener.isOpen) return;
-    if (listener.unsent > LOSSY_BYTES) return this.afterDraining(listener);
-    const bytes = joinedFor(frames, listener.form, listener.include);
-    if (bytes !== null) listener.write(bytes);
-    listener.allowance = bytes?.length ?? 0;
-    listener.lacksValues = false;
-  }
-
-  /** For a listener that reads too slowly to be sent them now. */
-  afterDraining(listener: ChannelListener): void {
-    listener.lacksValues = true;
-    void listener.drained().then(() => listener.isOpen && this.request(listener));
+  #write(subscriber: Subscriber, frames: readonly ChannelFrame[]): void {
+    if (!subscriber.isOpen) return;
+    if (subscriber.unsentBytes > LOSSY_BYTES) return this.requestAfterDraining(subscriber);
+    const bytes = joinedFor(frames, subscriber.format, subscriber.include);
+    if (bytes !== null) subscriber.write(bytes);
+    subscriber.allowanceBytes = bytes?.length ?? 0;
+    subscriber.lacksValues = false;
   }
 }
 

@@ -4,19 +4,18 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
-import { FRAME_FLAG } from './event-frame.ts';
+import { FRAME_FLAG } from './frames.ts';
+import type { LiveValue, LiveValues } from './frames.ts';
 import { encodeValue } from './live-message.ts';
 import { ephemeralKeys } from './live.keys.ts';
-import { ephemeralJson, ephemeralValue } from './value-frames.ts';
-import type { LiveValue } from './value-frames.ts';
 
-/** A value of the moment, as it is kept. */
+/** A stored value. */
 export interface EphemeralValue {
   readonly name: string;
   readonly n: number;
   /** JSON text. */
   readonly json: string;
-  /** Milliseconds until it is forgotten. */
+  /** Milliseconds until it expires. */
   readonly ttlMs: number;
 }
 
@@ -27,20 +26,19 @@ export interface EphemeralKind {
   /** The `key` of a frame is this, a colon, and the value's name, percent-encoded. */
   readonly keyPrefix: string;
   readonly ttlMs: number;
-  /** Values that are kept of one channel. */
+  /** Limit of the values of one channel. */
   readonly max: number;
 }
 
 const found = z.array(z.string());
 
 /**
- * Values of the moment of channels: the last of each name is kept for a while in Redis, and what is kept
- * anew is published to whoever listens, in the same call. They are in no log and no part of the read models:
- * what forgets them loses nothing that was promised.
+ * Ephemeral values of channels. Redis holds the last value of each name for a while, and publishes a new one in the
+ * call that stores it. They are neither in the log nor in the read models: losing them breaks no guarantee.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
-export class EphemeralValues {
+export class EphemeralValues implements LiveValues {
   readonly #functions: FunctionLibrary;
   readonly #kind: EphemeralKind;
 
@@ -50,9 +48,9 @@ export class EphemeralValues {
   }
 
   /**
-   * @param value.n without it, one that is higher than all before it
+   * @param value.n default: one that is higher than all before it
    * @param value.json JSON text on one line
-   * @returns the JSON that is kept after that: another value's, if that has the same or a higher `n`
+   * @returns the JSON that is stored after the call: another value's, if that has the same or a higher `n`
    */
   put(
     organizationId: EntityId,
@@ -62,7 +60,7 @@ export class EphemeralValues {
     return this.#put(organizationId, channelId, value, this.#kind.ttlMs);
   }
 
-  /** Forgets a value; those who listen are told, with the `json` given here. */
+  /** Deletes a value, and publishes `json` with a lifetime of 0. */
   async remove(
     organizationId: EntityId,
     channelId: EntityId,
@@ -71,7 +69,7 @@ export class EphemeralValues {
     await this.#put(organizationId, channelId, value, 0);
   }
 
-  /** Those of a channel, the one that will be forgotten next first. */
+  /** The values of a channel, by the time at which they expire. */
   async ofChannel(organizationId: EntityId, channelId: EntityId): Promise<EphemeralValue[]> {
     const { values, expiry } = ephemeralKeys(this.#kind.name, organizationId, channelId);
     const [reply] = await this.#functions.callAll([
@@ -84,10 +82,14 @@ export class EphemeralValues {
     });
   }
 
-  /** The frames of what is kept of a channel. */
+  /** The frames of a channel's values. */
   async current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
     const values = await this.ofChannel(organizationId, channelId);
-    return values.map(({ name, n, ttlMs, json }) => ephemeralValue({ key: this.#key(name), n, ttlMs, data: { json } }));
+    return values.map(({ name, n, ttlMs, json }) => {
+      const key = this.#key(name);
+      const [beforeN, afterN] = frameAroundN(key, json, ttlMs);
+      return { flags: FRAME_FLAG.ephemeral, key, json: `${beforeN}${n}${afterN}` };
+    });
   }
 
   #key(name: string): string {
@@ -102,15 +104,20 @@ export class EphemeralValues {
   ): Promise<string> {
     const { values, expiry, topic } = ephemeralKeys(this.#kind.name, organizationId, channelId);
     const key = this.#key(name);
-    const { beforeN, afterN } = ephemeralJson(key, { json }, ttlMs);
+    const [beforeN, afterN] = frameAroundN(key, json, ttlMs);
     const published = encodeValue({ flags: FRAME_FLAG.ephemeral, key, json: beforeN });
-    const [kept] = await this.#functions.callAll([
+    const [stored] = await this.#functions.callAll([
       {
         name: 'parley_ephemeral_put_v1',
         keys: [values, expiry, topic],
         args: [name, n ?? '', json, ttlMs, this.#kind.max, published, afterN],
       },
     ]);
-    return z.string().parse(kept);
+    return z.string().parse(stored);
   }
+}
+
+/** The JSON of a frame before and after its `n`, which Redis may choose. */
+function frameAroundN(key: string, dataJson: string, ttlMs: number): [beforeN: string, afterN: string] {
+  return [`{"frame":"ephemeral","key":${JSON.stringify(key)},"n":`, `,"data":${dataJson},"ttl_ms":${ttlMs}}`];
 }

@@ -1,16 +1,16 @@
 /*
- * What travels on a channel's topic. A message is one or more lines, of one of these forms:
+ * Messages on a channel's topic: one or more lines, each in one of these forms:
  *
  *   E <sequence> <flags> <json>   the frame of a durable event
- *   H <sequence>                  the read model has come to this sequence: who lacks events reads the log
- *   X <flags> <key> <json>        something that is not durable; `key` is what a newer one replaces it by
+ *   H <sequence>                  the read model has reached this sequence: missing events are read from the log
+ *   X <flags> <key> <json>        a value that is not durable; a newer one with the same `key` replaces it
  *
- * JSON has no raw line breaks. Processes of several versions may share a topic: lines of a form that is not
- * known are passed over, and a sequence that is missed by it is found in the log.
+ * JSON has no raw line breaks. Processes of several versions may share a topic: lines of an unknown form are skipped,
+ * and a sequence that is missed because of that is read from the log.
  */
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 
-import type { EventFrame } from './event-frame.ts';
+import type { EventFrame } from './frames.ts';
 
 export type LiveItem =
   | { readonly kind: 'event'; readonly sequence: ChannelSequence; readonly flags: number; readonly json: Buffer }
@@ -26,11 +26,11 @@ export function encodeHead(sequence: ChannelSequence): string {
 }
 
 /**
- * @param value.key must have no blanks and no line breaks
+ * @param value.key must have no spaces and no line breaks
  * @param value.json must be on one line
  */
 export function encodeValue({ flags, key, json }: { flags: number; key: string; json: string }): string {
-  if (/\s/.test(key) || key === '') throw new TypeError(`not a key of something live: ${JSON.stringify(key)}`);
+  if (/\s/.test(key) || key === '') throw new TypeError(`not a key of a live value: ${JSON.stringify(key)}`);
   return `X ${flags} ${key} ${json}`;
 }
 
@@ -40,10 +40,10 @@ export function joinLines(lines: readonly string[]): string {
 }
 
 const NEWLINE = 0x0a;
-const BLANK = 0x20;
+const SPACE = 0x20;
 const NUMBER = /^\d{1,16}$/;
 
-/** What a message says, in its order. The JSON is part of the message's own memory: it is not copied. */
+/** The items of a message, in order. Their JSON shares the memory of the message. */
 export function decodeLiveMessage(message: Buffer): LiveItem[] {
   const items: LiveItem[] = [];
   for (let from = 0; from < message.length;) {
@@ -57,7 +57,7 @@ export function decodeLiveMessage(message: Buffer): LiveItem[] {
 }
 
 function decodeLine(line: Buffer): LiveItem | null {
-  if (line[1] !== BLANK) return null;
+  if (line[1] !== SPACE) return null;
   switch (String.fromCharCode(line[0] ?? 0)) {
     case 'E': {
       const [words, json] = split(line.subarray(2), 2);
@@ -79,15 +79,15 @@ function decodeLine(line: Buffer): LiveItem | null {
   }
 }
 
-/** The first words of a line, and what comes after the blank behind them; null if there are fewer. */
+/** The first words of a line, and the rest after the next space; null if there are fewer words. */
 function split(line: Buffer, count: number): [words: string[], rest: Buffer | null] {
   const words: string[] = [];
   let from = 0;
   while (words.length < count) {
-    const blank = line.indexOf(BLANK, from);
-    if (blank < 0) return [words, null];
-    words.push(line.toString('utf8', from, blank));
-    from = blank + 1;
+    const space = line.indexOf(SPACE, from);
+    if (space < 0) return [words, null];
+    words.push(line.toString('utf8', from, space));
+    from = space + 1;
   }
   return [words, line.subarray(from)];
 }

@@ -1,5 +1,5 @@
 import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
-import type { LiveEventType, LiveValues, PublicEvents } from '#libs/platform/live/index.ts';
+import type { EventDescription, LiveValues, PublicEvents } from '#libs/platform/live/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 
 import type { Core } from './core.ts';
@@ -17,7 +17,7 @@ export interface Module {
   /** Events as Kafka publishes them. */
   readonly publicEvents?: PublicEvents;
   /** Types of events that sockets and event streams send. */
-  readonly liveEvents?: readonly LiveEventType[];
+  readonly liveEvents?: readonly EventDescription[];
   /**
    * Called once per process. The result also holds the commands and queries that other features and the command line
    * use.

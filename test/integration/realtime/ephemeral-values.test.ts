@@ -44,7 +44,8 @@ describe('an update of a tool call', () => {
     const [one, two, three] = [heard(key, 5, first), heard(key, 6, later), heard('tool_call:call-2', -1, other)];
     expect(await topic.take()).toEqual([one, two, three]);
 
-    const current = await composeFeatures(platform).realtime.values.current(api.organizationId, channelId);
+    const { values } = composeFeatures(platform).realtime;
+    const current = (await Promise.all(values.map((one) => one.current(api.organizationId, channelId)))).flat();
     expect(current.map(({ flags, key }) => ({ flags, key }))).toEqual([
       { flags: FRAME_FLAG.ephemeral, key },
       { flags: FRAME_FLAG.ephemeral, key: 'tool_call:call-2' },

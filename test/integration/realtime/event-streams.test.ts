@@ -41,7 +41,7 @@ beforeAll(async () => {
     { ...test.platform, metrics },
     {
       ...features.realtime,
-      heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
+      heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
         checkKeys: async (grants) => grants.map(() => ({ expiresAtMs: null, ageMs: 0 })),
@@ -107,7 +107,7 @@ function ask(channelId: string, { method = 'GET', query = '' } = {}): Client {
 /** Whoever listens now, as the node counts it with each tick. */
 async function listeners(): Promise<number> {
   const text = await metrics.scrape();
-  return Number(/^parley_realtime_listeners\{form="event-stream"\} (\d+)/m.exec(text)?.[1]);
+  return Number(/^parley_realtime_subscribers\{form="event-stream"\} (\d+)/m.exec(text)?.[1]);
 }
 
 const isFollowing = (client: Client): Promise<unknown> => eventually(() => client.received.includes('"seq":1,'));

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { CLOSE, RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { Grant } from '#libs/features/realtime/index.ts';
-import { ChannelListener, LOSSY_BYTES, SLOW_BYTES } from '#libs/features/realtime/channel-listener.ts';
 import type { LiveChannel } from '#libs/features/realtime/live-channel.ts';
+import { LOSSY_BYTES, SLOW_BYTES, Subscriber } from '#libs/features/realtime/subscriber.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   node = new RealtimeNode(
     { ...test.platform, metrics },
     // A sweep would find what a topic has lost: here only what is published counts.
-    { ...features.realtime, heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) } },
+    { ...features.realtime, heads: async (channels) => channels.map(() => 0) },
   );
 });
 afterEach(() => {
@@ -53,14 +53,14 @@ afterAll(async () => {
 });
 
 /** Takes what it is written, and says how much of it is unsent as it is told. */
-class Recorder extends ChannelListener {
-  readonly form = 'websocket';
+class Recorder extends Subscriber {
+  readonly format = 'websocket';
   readonly grant: Grant;
   readonly include: number;
   readonly frames: Record<string, unknown>[] = [];
   bytes = 0;
   readonly #channel: LiveChannel;
-  #unsent = 0;
+  #unsentBytes = 0;
   #drained = Promise.withResolvers<void>();
   isOpen = true;
   closedWith: number | undefined;
@@ -82,12 +82,12 @@ class Recorder extends ChannelListener {
     listeners.push(this);
   }
 
-  get unsent(): number {
-    return this.#unsent;
+  get unsentBytes(): number {
+    return this.#unsentBytes;
   }
 
-  set unsent(bytes: number) {
-    this.#unsent = bytes;
+  set unsentBytes(bytes: number) {
+    this.#unsentBytes = bytes;
     if (bytes > 0) return;
     this.#drained.resolve();
     this.#drained = Promise.withResolvers();
@@ -103,7 +103,7 @@ class Recorder extends ChannelListener {
   }
 
   drained(): Promise<void> {
-    return this.#unsent === 0 ? Promise.resolve() : this.#drained.promise;
+    return this.#unsentBytes === 0 ? Promise.resolve() : this.#drained.promise;
   }
 
   caughtUp(seq: number): void {
@@ -116,9 +116,9 @@ class Recorder extends ChannelListener {
     this.#channel.leave(this);
   }
 
-  beat(): void {}
-  checkBeat(): void {}
-  cut(): void {}
+  ping(): void {}
+  checkPong(): void {}
+  destroy(): void {}
   closed = (): Promise<void> => Promise.resolve();
 
   get told(): string[] {
@@ -259,7 +259,7 @@ it('listeners that read nothing hold a bounded amount of memory together, and al
   const channel = await open(place);
   const crowd = Array.from({ length: 80 }, () => {
     const listener = new Recorder(channel);
-    listener.unsent = 1;
+    listener.unsentBytes = 1;
     channel.join(listener);
     return listener;
   });
@@ -267,7 +267,7 @@ it('listeners that read nothing hold a bounded amount of memory together, and al
   const held = crowd.reduce((sum, { bytes }) => sum + bytes, 0);
   expect(held).toBeGreaterThan(32 * MIB);
   expect(held).toBeLessThan(70 * MIB);
-  for (const listener of crowd) listener.unsent = 0;
+  for (const listener of crowd) listener.unsentBytes = 0;
   await eventually(() => crowd.every(({ frames }) => frames.length >= 602), { timeoutMs: 60_000 });
   for (const { told } of crowd) expect(told).toEqual([...events(1, 601), 'caught_up 601']);
 }, 150_000);
@@ -330,14 +330,14 @@ describe('a listener that reads slowly', () => {
     const channel = await open(place);
     const slow = await listen(channel, { include: FRAME_FLAG.ephemeral });
     const typing = new EphemeralValues(test.platform.redis, { name: 'test', keyPrefix: 'test', ttlMs: 60_000, max: 3 });
-    slow.unsent = LOSSY_BYTES + 1;
+    slow.unsentBytes = LOSSY_BYTES + 1;
     await typing.put(organizationId, channelId, { name: 'a', json: '{"n":1}' });
     await append(place, 1);
     for (const message of await messagesOf(place, 1)) await publish(place, message);
     await eventually(() => slow.told.includes('event 2'));
     expect(slow.told).toEqual(['caught_up 1', 'event 2']);
     expect(slow.lacksValues).toBe(true);
-    slow.unsent = 0;
+    slow.unsentBytes = 0;
     await eventually(() => !slow.lacksValues);
     await typing.put(organizationId, channelId, { name: 'a', json: '{"n":2}' });
     await eventually(() => slow.frames.at(-1)?.['frame'] === 'ephemeral');
@@ -348,19 +348,19 @@ describe('a listener that reads slowly', () => {
     const place = await newChannel(features);
     const json = snapshotJson('1', 'x'.repeat(SLOW_BYTES));
     const values = { current: () => Promise.resolve([{ flags: FRAME_FLAG.incomplete, key: 'draft:1', json }]) };
-    const heads = { heads: (channels: readonly unknown[]) => Promise.resolve(channels.map(() => 0)) };
+    const heads = async (channels: readonly unknown[]) => channels.map(() => 0);
     const parts = { ...test.platform, metrics: createMetrics({ processMetrics: false }) };
-    const other = new RealtimeNode(parts, { ...features.realtime, values, heads });
+    const other = new RealtimeNode(parts, { ...features.realtime, values: [values], heads });
     const channel = await other.channels.open(place.organizationId, place.channelId);
     if (channel === null) throw new Error('there is no such channel');
     const listener = await listen(channel, { include: FRAME_FLAG.incomplete });
-    listener.unsent = SLOW_BYTES + 1_000;
+    listener.unsentBytes = SLOW_BYTES + 1_000;
     await append(place, 2);
     const [first = '', second = ''] = await messagesOf(place, 1);
     await publish(place, first);
     await eventually(() => listener.told.at(-1) === 'event 2');
     expect(listener.isOpen).toBe(true);
-    listener.unsent = 3 * SLOW_BYTES;
+    listener.unsentBytes = 3 * SLOW_BYTES;
     await publish(place, second);
     await eventually(() => !listener.isOpen);
     expect(listener.closedWith).toBe(CLOSE.slow);
@@ -371,7 +371,7 @@ describe('a listener that reads slowly', () => {
     const place = await newChannel(features);
     const channel = await open(place);
     const [slow, quick] = [await listen(channel), await listen(channel)];
-    slow.unsent = SLOW_BYTES + 1;
+    slow.unsentBytes = SLOW_BYTES + 1;
     await append(place, 1);
     for (const message of await messagesOf(place, 1)) await publish(place, message);
     await eventually(() => quick.told.includes('event 2'));
@@ -400,7 +400,7 @@ it('a channel whose opening may still fail takes nobody in', async () => {
     { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
     {
       ...features.realtime,
-      heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
+      heads: async (channels) => channels.map(() => 0),
       log: {
         head: (organizationId, channelId) => log.head(organizationId, channelId),
         async *framesAfter(organizationId, channelId, after) {
@@ -436,7 +436,7 @@ it('what was told while the topic was lost, just as the channel was being opened
     { ...test.platform, metrics: createMetrics({ processMetrics: false }) },
     {
       ...features.realtime,
-      heads: { heads: (channels) => Promise.resolve(channels.map(() => 2)) },
+      heads: async (channels) => channels.map(() => 2),
       log: {
         head: (...asked) => log.head(...asked),
         async *framesAfter(...asked) {

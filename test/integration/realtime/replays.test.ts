@@ -46,10 +46,10 @@ beforeAll(async () => {
     takingPart: async (grants: readonly Grant[]) => grants.map(() => null),
     onChange: () => () => undefined,
   };
-  const heads = { heads: (channels: readonly unknown[]) => Promise.resolve(channels.map(() => 0)) };
+  const heads = async (channels: readonly unknown[]) => channels.map(() => 0);
   node = new RealtimeNode({ ...test.platform, metrics }, { ...features.realtime, heads, access });
   const upgrades = new Upgrades();
-  upgrades.handle(new WebsocketAdmission(node, { tickets: features.realtime.tickets, access, origins: [] }));
+  upgrades.handle(new WebsocketAdmission(node, { tickets: features.realtime.tickets, origins: [] }));
   server = await buildHttpServer({
     routes: (app) => eventStreamRoutes(app, { node, channels: features.channels.queries }),
     authenticator: {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import { KeyedListenerAccess, PING, PONG, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
+import { SubscriberAccess, PING, PONG, RealtimeNode, WebsocketAdmission } from '#libs/features/realtime/index.ts';
 import type { Grant } from '#libs/features/realtime/index.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -40,8 +40,8 @@ beforeAll(async () => {
   features = composeFeatures(test.platform);
   const metrics = createMetrics({ processMetrics: false });
   const { tickets } = features.realtime;
-  const access = new KeyedListenerAccess({
-    authenticator: {
+  const access = new SubscriberAccess({
+    keys: {
       principal: () => null,
       onChange: () => undefined,
       onGap: () => undefined,
@@ -66,7 +66,7 @@ beforeAll(async () => {
     { ...test.platform, metrics },
     {
       ...features.realtime,
-      heads: { heads: (channels) => Promise.resolve(channels.map(() => 0)) },
+      heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
         checkKeys: (grants) => access.checkKeys(grants),
@@ -82,7 +82,7 @@ beforeAll(async () => {
     TICK_MS,
   );
   const upgrades = new Upgrades();
-  upgrades.handle(new WebsocketAdmission(node, { tickets, access: { admit: (grant) => grant }, origins: [] }));
+  upgrades.handle(new WebsocketAdmission(node, { tickets, origins: [] }));
   server = await buildHttpServer({
     routes: () => undefined,
     authenticator: { authenticate: () => null },

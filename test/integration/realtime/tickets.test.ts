@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { RedisTickets, TICKET_TTL_MS } from '#libs/features/realtime/index.ts';
+import { Tickets, TICKET_TTL_MS } from '#libs/features/realtime/index.ts';
 import type { Grant } from '#libs/features/realtime/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -87,7 +87,7 @@ describe('a ticket for a websocket', () => {
   it('is redeemed once, however many come at once, from two processes', async () => {
     const other = connectRedis(api.stores.redis.url);
     await waitForRedis(other, 5_000);
-    const processes = [new RedisTickets(api.stores.platform), new RedisTickets({ redis: other })] as const;
+    const processes = [new Tickets(api.stores.platform), new Tickets({ redis: other })] as const;
     const { value } = (await ticketOf(channelId)).json;
     const redeemed = await Promise.all(Array.from({ length: 50 }, (_, n) => processes[n % 2]?.redeem(value)));
     const grants = redeemed.filter((grant) => grant !== null);
@@ -97,7 +97,7 @@ describe('a ticket for a websocket', () => {
   });
 
   it('stands for exactly what it was made for', async () => {
-    const tickets = new RedisTickets(api.stores.platform);
+    const tickets = new Tickets(api.stores.platform);
     const grant: Grant = {
       organizationId: 'o',
       channelId: 'c',
@@ -113,7 +113,7 @@ describe('a ticket for a websocket', () => {
   });
 
   it('is worth nothing when it is too old, changed, or made up', async () => {
-    const tickets = new RedisTickets(api.stores.platform);
+    const tickets = new Tickets(api.stores.platform);
     const { value } = (await ticketOf(channelId)).json;
     const last = value.at(-1) === 'A' ? 'B' : 'A';
     const madeUp = [`${value.slice(0, -1)}${last}`, value.slice(0, -1), `${value}A`, value.toUpperCase(), '', '*'];
@@ -139,7 +139,7 @@ describe('who gets a ticket', () => {
   });
 
   it('is whoever may read the channel; of a user it is noted whether it takes part', async () => {
-    const tickets = new RedisTickets(api.stores.platform);
+    const tickets = new Tickets(api.stores.platform);
     const user = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json;
     const ada = await newKey(['read'], { type: 'user', id: user.id });
     const before = await ticketOf(channelId, ada);
@@ -170,11 +170,9 @@ describe('who gets a ticket', () => {
     });
     expect(answer && answer.headers['retry-after']).toBe('2');
     expect(answer && answer.json.code).toBe('store_unavailable');
-    await expect(new RedisTickets(api.stores.platform).redeem(`parley_ticket_${'A'.repeat(43)}`)).rejects.toMatchObject(
-      {
-        code: 'store_unavailable',
-      },
-    );
+    await expect(new Tickets(api.stores.platform).redeem(`parley_ticket_${'A'.repeat(43)}`)).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
     await api.stores.redis.restart();
     await eventually(async () => (await ticketOf(channelId)).status === 200);
   });

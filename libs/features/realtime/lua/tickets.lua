@@ -1,18 +1,18 @@
 #!lua name=parley_tickets_v1
 
 --[[
-Tickets for sockets. One key each, named by the ticket's SHA-256: who can read Redis cannot use a ticket.
+Tickets for sockets. One key each, named by the ticket's SHA-256: whoever reads Redis cannot use a ticket.
 
-  ticket  string: what the ticket stands for, as JSON; gone when the ticket has been used or is too old
+  ticket  string: the grant of the ticket, JSON; deleted when the ticket is used or expires
 --]]
 
 --[[
-parley_ticket_issue_v1: keeps a ticket for a while, by this server's own clock.
+parley_ticket_issue_v1: stores a ticket until it expires by this server's own clock.
 
 KEYS[1]  ticket
-ARGV[1]  what it stands for, JSON
-ARGV[2]  milliseconds that it is valid
-Returns  Unix milliseconds at which it expires; 0 if there is such a ticket already
+ARGV[1]  grant, JSON
+ARGV[2]  lifetime in milliseconds
+Returns  Unix milliseconds at which it expires; 0 if the ticket exists already
 --]]
 local function issue(keys, args)
   local time = redis.call('TIME')
@@ -24,7 +24,7 @@ local function issue(keys, args)
 end
 
 --[[
-parley_ticket_redeem_v1: takes a ticket away and tells what it stands for. Of many callers one gets it.
+parley_ticket_redeem_v1: deletes a ticket and returns its grant. One of several concurrent callers gets it.
 
 KEYS[1]  ticket
 Returns  JSON, or nil

@@ -1,12 +1,12 @@
 #!lua name=parley_ephemeral_values_v1
 
 --[[
-Values of the moment of one channel, of one kind: the last of each name, kept for a while. What is written
-is published on the channel's topic in the same call. All keys are in one slot:
+Ephemeral values of one channel, of one kind: the last of each name, stored for a while. A value is published on the
+channel's topic in the call that stores it. All keys are in one slot:
 
   values  hash: name -> '<n> <JSON>'
-  expiry  sorted set: name, scored by when its value is forgotten (Unix ms)
-  topic   of sharded publish and subscribe
+  expiry  sorted set: name, scored by when its value expires (Unix ms)
+  topic   of sharded pub/sub
 --]]
 
 local function now_us()
@@ -24,20 +24,20 @@ local function split(known)
 end
 
 --[[
-parley_ephemeral_put_v1: keeps a value and publishes it, unless one with the same or a higher n is kept.
+parley_ephemeral_put_v1: stores a value and publishes it, unless one with the same or a higher n is stored.
 
 KEYS[1]  values
 KEYS[2]  expiry
 KEYS[3]  topic
 ARGV[1]  name
-ARGV[2]  n (an integer that a double holds); '' for one that grows by itself: the time in microseconds, in
-         which no two calls fit, so that it grows also when the last one was forgotten
+ARGV[2]  n (an integer that a double holds); '' for the time in microseconds, which increases with every call,
+         even after the last value has expired
 ARGV[3]  the value, JSON
-ARGV[4]  milliseconds that it is kept; 0 forgets what was kept
-ARGV[5]  names that a channel may have; beyond it, the one that would be forgotten next is
-ARGV[6]  what is published: before n
-ARGV[7]  what is published: after n
-Returns  the JSON that is kept after that, or was forgotten
+ARGV[4]  lifetime in milliseconds; 0 deletes the stored value
+ARGV[5]  limit of names of a channel; beyond it, the one that would expire next is deleted
+ARGV[6]  message to publish: before n
+ARGV[7]  message to publish: after n
+Returns  the JSON that is stored after the call, or was deleted
 --]]
 local function put(keys, args)
   local name, n, value, ttl = args[1], args[2], args[3], tonumber(args[4])
@@ -63,7 +63,7 @@ local function put(keys, args)
     if redis.call('ZCARD', keys[2]) > tonumber(args[5]) then
       redis.call('HDEL', keys[1], redis.call('ZPOPMIN', keys[2])[1])
     end
-    -- All of a kind live equally long, so none of the others lives longer than this one.
+    -- All values of a kind have the same lifetime, so none of the others expires after this one.
     redis.call('PEXPIRE', keys[1], ttl)
     redis.call('PEXPIRE', keys[2], ttl)
   else
@@ -75,11 +75,11 @@ local function put(keys, args)
 end
 
 --[[
-parley_ephemeral_all_v1: the values that are not forgotten yet, the one that will be next first.
+parley_ephemeral_all_v1: the values that have not expired, by the time at which they do.
 
 KEYS[1]  values
 KEYS[2]  expiry
-Returns  list: name, n, milliseconds that it has left, JSON; and again for each
+Returns  list: name, n, remaining milliseconds, JSON; of each value
 --]]
 local function all(keys)
   local found = {}

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { clientFrame, decodeClientFrame, encodeFrame, serverFrame } from './frames.schemas.ts';
-import type { ServerFrame } from './frames.schemas.ts';
+import { clientFrame, decodeClientFrame, encodeFrame, serverFrame } from './frames.ts';
+import type { ServerFrame } from './frames.ts';
 
 const decode = (text: string) => decodeClientFrame(Buffer.from(text));
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 
-import { eventFrame, FRAME_FLAG, withoutData } from './event-frame.ts';
+import { eventFrame, FRAME_FLAG, withoutData } from './frames.ts';
 
 const parts = {
   sequence: sequenceOf(streamRevision(6)),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { listenerGrant } from '#libs/features/realtime/index.ts';
+import { grantOf } from '#libs/features/realtime/index.ts';
 import type { AccessChange, Grant } from '#libs/features/realtime/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   authenticate = async (key) => {
     const principal = await authenticator.authenticate(key);
     if (principal === null) throw new Error('the key does not work');
-    return listenerGrant(principal, channelId, features.channels.queries);
+    return grantOf(principal, channelId, features.channels.queries);
   };
 });
 afterAll(async () => {

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+
+import { ChannelFrame } from './channel-frame.ts';
+import { EventBuffer } from './event-buffer.ts';
+
+const frame = (sequence: number, json = '{}') => new ChannelFrame(sequence as ChannelSequence, 0, json);
+
+/** A buffer, and the sequences that it has put in order. */
+function started(head = 0): { buffer: EventBuffer; order: number[] } {
+  const order: number[] = [];
+  const buffer = new EventBuffer(({ sequence }) => void order.push(sequence ?? 0));
+  buffer.start(head);
+  return { buffer, order };
+}
+
+function filled(first: number, last: number, json?: string): EventBuffer {
+  const { buffer } = started(first - 1);
+  for (let value = first; value <= last; value++) buffer.put(frame(value, json));
+  return buffer;
+}
+
+const sequences = (buffer: EventBuffer, after: number, maxBytes = 1e9) =>
+  buffer.after(after, maxBytes)?.map((one) => one.sequence) ?? null;
+
+describe('the recent events', () => {
+  it('are those after a sequence, and none for the head', () => {
+    const buffer = filled(11, 20);
+    expect(sequences(buffer, 17)).toEqual([18, 19, 20]);
+    expect(sequences(buffer, 10)).toHaveLength(10);
+    expect(sequences(buffer, 20)).toEqual([]);
+  });
+
+  it('are null, instead of incomplete, if they do not reach back far enough', () => {
+    expect(sequences(filled(11, 20), 9)).toBeNull();
+    const long = filled(1, 2_000);
+    expect(sequences(long, 0)).toBeNull();
+    expect(sequences(long, 1_488)).toHaveLength(512);
+    expect(sequences(long, 1_487)).toBeNull();
+  });
+
+  it('come in parts if they are large, each with one frame at least', () => {
+    const buffer = filled(1, 10, 'x'.repeat(1_000));
+    expect(sequences(buffer, 2, 2_500)).toEqual([3, 4, 5]);
+    expect(sequences(buffer, 2, 1)).toEqual([3]);
+  });
+
+  it('have a limited size, except for a last frame that is larger', () => {
+    const buffer = filled(1, 10, 'x'.repeat(300_000));
+    expect(sequences(buffer, 7)).toEqual([8, 9, 10]);
+    expect(sequences(buffer, 6)).toBeNull();
+    buffer.put(frame(11, 'x'.repeat(2_000_000)));
+    expect(sequences(buffer, 10)).toEqual([11]);
+    expect(sequences(buffer, 9)).toBeNull();
+  });
+});
+
+describe('events', () => {
+  it('are put in order, once each, and a gap shows until it is filled', () => {
+    const { buffer, order } = started(2);
+    for (const sequence of [2, 5, 3, 3, 7, 5]) buffer.put(frame(sequence));
+    expect(order).toEqual([3]);
+    expect(buffer.hasGap).toBe(true);
+    for (const sequence of [4, 6]) buffer.put(frame(sequence));
+    expect(order).toEqual([3, 4, 5, 6, 7]);
+    expect([buffer.head, buffer.hasGap]).toEqual([7, false]);
+    buffer.announce(8);
+    expect(buffer.hasGap).toBe(true);
+  });
+
+  it('wait for the head before the start', () => {
+    const order: number[] = [];
+    const buffer = new EventBuffer(({ sequence }) => void order.push(sequence ?? 0));
+    for (const sequence of [6, 4, 5]) buffer.put(frame(sequence));
+    expect([order, buffer.hasGap]).toEqual([[], false]);
+    buffer.start(4);
+    expect(order).toEqual([5, 6]);
+  });
+
+  it('that wait for a missing one are limited in number, and all dropped beyond the limit', () => {
+    const { buffer, order } = started();
+    for (let sequence = 2; sequence <= 2_050; sequence++) buffer.put(frame(sequence));
+    buffer.put(frame(1));
+    expect(order).toEqual([1]);
+    for (let sequence = 2; sequence <= 2_049; sequence++) buffer.put(frame(sequence));
+    expect(order.at(-1)).toBe(2_050);
+  });
+
+  it('that wait for a missing one are limited in size, whatever came and went before', () => {
+    const { buffer, order } = started();
+    const large = 'x'.repeat(1_000_000);
+    for (let head = 0; head < 60; head += 3) {
+      for (const ahead of [3, 3, 2, 1]) buffer.put(frame(head + ahead, large));
+    }
+    expect(buffer.head).toBe(60);
+    for (const sequence of [62, 63, 64, 65]) buffer.put(frame(sequence, large));
+    // Beyond the limit: drops the four, and waits itself.
+    buffer.put(frame(66, large));
+    for (const sequence of [61, 62]) buffer.put(frame(sequence, '{}'));
+    expect(order.slice(60)).toEqual([61, 62]);
+    for (const sequence of [63, 64, 65]) buffer.put(frame(sequence, '{}'));
+    expect(order.at(-1)).toBe(66);
+  });
+});

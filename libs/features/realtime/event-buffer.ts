@@ -1,0 +1,126 @@
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+
+import type { ChannelFrame } from './channel-frame.ts';
+
+const MAX_RECENT = 512;
+const MAX_RECENT_BYTES = 1024 * 1024;
+const MAX_AHEAD = 2_048;
+const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The events of a channel as this process receives them: puts them in order, drops duplicates, and keeps the newest
+ * ones, contiguous up to `head`, for replays. Events that arrive ahead of a missing one wait for it; beyond a bound
+ * they are dropped, because the log has them.
+ */
+export class EventBuffer {
+  readonly #onNext: (frame: ChannelFrame) => void;
+  #recent: ChannelFrame[] = [];
+  /** How many frames at the start of `#recent` are dropped already: they are removed together, now and then. */
+  #dropped = 0;
+  #recentBytes = 0;
+  readonly #ahead = new Map<number, ChannelFrame>();
+  #aheadBytes = 0;
+  #head = 0 as ChannelSequence;
+  #isStarted = false;
+  /** The newest sequence that the channel is known to have. */
+  #announced = 0;
+
+  /** @param onNext called with each event, once and in order */
+  constructor(onNext: (frame: ChannelFrame) => void) {
+    this.#onNext = onNext;
+  }
+
+  /** Sequence of the newest event. */
+  get head(): ChannelSequence {
+    return this.#head;
+  }
+
+  get hasGap(): boolean {
+    return this.#isStarted && this.#head < this.#announced;
+  }
+
+  /** Sets the head: the sequence before the first event to take, or 0. */
+  start(head: number): void {
+    this.#head = head as ChannelSequence;
+    this.#isStarted = true;
+    this.#takeAhead();
+  }
+
+  /** The channel has come to this sequence. */
+  announce(sequence: number): void {
+    if (sequence > this.#announced) this.#announced = sequence;
+  }
+
+  put(frame: ChannelFrame): void {
+    const { sequence } = frame;
+    if (sequence === null || sequence <= this.#head) return;
+    this.announce(sequence);
+    if (!this.#isStarted || sequence !== this.#head + 1) return this.#putAhead(sequence, frame);
+    this.#append(frame, sequence);
+    if (this.#ahead.size > 0) this.#takeAhead();
+  }
+
+  /**
+   * The events from `after + 1` up to the head, at most about `maxBytes` of them (one at least); none if `after` is the
+   * head; null if they are not all kept.
+   */
+  after(after: number, maxBytes: number): readonly ChannelFrame[] | null {
+    const missing = this.#head - after;
+    if (missing <= 0) return [];
+    if (missing > this.#kept) return null;
+    const first = this.#recent.length - missing;
+    let end = first;
+    for (let bytes = 0; end < this.#recent.length && (end === first || bytes < maxBytes); end++) {
+      bytes += this.#recent[end]?.bytes ?? 0;
+    }
+    return this.#recent.slice(first, end);
+  }
+
+  get #kept(): number {
+    return this.#recent.length - this.#dropped;
+  }
+
+  #append(frame: ChannelFrame, sequence: ChannelSequence): void {
+    this.#head = sequence;
+    this.#recent.push(frame);
+    this.#recentBytes += frame.bytes;
+    while (this.#kept > MAX_RECENT || (this.#recentBytes > MAX_RECENT_BYTES && this.#kept > 1)) {
+      this.#recentBytes -= this.#recent[this.#dropped]?.bytes ?? 0;
+      this.#dropped += 1;
+    }
+    if (this.#dropped * 8 > this.#recent.length) {
+      this.#recent = this.#recent.slice(this.#dropped);
+      this.#dropped = 0;
+    }
+    this.#onNext(frame);
+  }
+
+  #putAhead(sequence: number, frame: ChannelFrame): void {
+    if (this.#ahead.has(sequence)) return;
+    if (this.#ahead.size >= MAX_AHEAD || this.#aheadBytes + frame.bytes > MAX_AHEAD_BYTES) {
+      this.#ahead.clear();
+      this.#aheadBytes = 0;
+    }
+    this.#ahead.set(sequence, frame);
+    this.#aheadBytes += frame.bytes;
+  }
+
+  /** Appends the events that waited for the head, and drops those that came from the log meanwhile. */
+  #takeAhead(): void {
+    for (const sequence of this.#ahead.keys()) if (sequence <= this.#head) this.#removeAhead(sequence);
+    for (;;) {
+      const sequence = (this.#head + 1) as ChannelSequence;
+      const next = this.#removeAhead(sequence);
+      if (next === undefined) return;
+      this.#append(next, sequence);
+    }
+  }
+
+  #removeAhead(sequence: number): ChannelFrame | undefined {
+    const frame = this.#ahead.get(sequence);
+    if (frame === undefined) return undefined;
+    this.#ahead.delete(sequence);
+    this.#aheadBytes -= frame.bytes;
+    return frame;
+  }
+}

@@ -1,0 +1,45 @@
+import type { Grant } from './access.ts';
+import type { FrameFormat } from './channel-frame.ts';
+import type { CloseCode } from './protocol.ts';
+
+/** Above this many unsent bytes, frames of values are left out; the current values are sent once these are sent. */
+export const LOSSY_BYTES = 512 * 1024;
+/** Above this many unsent bytes, a subscriber is closed as too slow, and has to resume. */
+export const SLOW_BYTES = 1024 * 1024;
+
+/** A websocket or an event stream that receives the frames of one channel, with the channel's state of its delivery. */
+export abstract class Subscriber {
+  abstract readonly format: FrameFormat;
+  abstract grant: Grant;
+  /** Optional frames to receive: a mask of `FRAME_FLAG`. */
+  abstract readonly include: number;
+  abstract readonly isOpen: boolean;
+  abstract readonly unsentBytes: number;
+
+  /** Sequence of the last event written during the replay; for a live subscriber, the channel's head counts. */
+  position = 0;
+  heartbeatSlot = 0;
+  /** Tick of the node in which its key was last verified. */
+  verifiedTick = 0;
+  /** Tick of the node by which it has to resume. */
+  resumeByTick = Number.POSITIVE_INFINITY;
+  /** It misses some values and gets no newer ones until it has got the current ones. */
+  lacksValues = false;
+  /** Size of the current values, which are written at once: a subscriber is not too slow because of them. */
+  allowanceBytes = 0;
+
+  /** Writes whole frames in its format. */
+  abstract write(frames: Buffer): void;
+  /** Resolves when all bytes are sent or the subscriber is closed. */
+  abstract drained(): Promise<void>;
+  /** Called when all events up to `sequence` are written and live frames follow. */
+  abstract caughtUp(sequence: number): void;
+  abstract close(code: CloseCode, reason: string): void;
+  /** Destroys the connection together with its unsent bytes. */
+  abstract destroy(): void;
+  /** Resolves when the connection is closed. */
+  abstract closed(): Promise<void>;
+  abstract ping(): void;
+  /** Called some time after `ping`. */
+  abstract checkPong(): void;
+}

@@ -1,0 +1,95 @@
+import type { z } from 'zod';
+
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+
+/** Properties of a frame that are used without parsing it; a bit mask. */
+export const FRAME_FLAG = {
+  /** An interaction below another one. */
+  nested: 1,
+  /** An interaction that is not complete after the event. */
+  incomplete: 2,
+  /** A value of the moment, which may be dropped. */
+  ephemeral: 4,
+  /** An event that changes who may subscribe to the channel. */
+  access: 8,
+  /** The channel's last event: its subscribers are closed after it. */
+  last: 16,
+} as const;
+
+/** Type of the frames of events that this version does not know. */
+export const UNKNOWN_EVENT = 'unknown';
+
+/** A type of event, as clients or other teams receive it: declared by the feature that it belongs to. */
+export interface EventDescription {
+  /** Such as `interaction.posted`. */
+  readonly type: string;
+  readonly summary: string;
+  readonly data: z.ZodType;
+}
+
+/** The frame of one event of a channel, ready to send. */
+export interface EventFrame {
+  readonly sequence: ChannelSequence;
+  /** A mask of `FRAME_FLAG`. */
+  readonly flags: number;
+  /** JSON text of the whole frame, on one line. */
+  readonly json: string;
+}
+
+/** JSON text on one line, which is used as it is. */
+export interface ReadyJson {
+  readonly json: string;
+}
+
+export interface EventFrameParts {
+  readonly sequence: ChannelSequence;
+  readonly type: string;
+  /** RFC 3339: when the command was decided that led to the event. */
+  readonly at: string;
+  /** The changed resource, as it is after the event. */
+  readonly data: ReadyJson | null;
+  readonly flags: number;
+}
+
+const DATA = ',"data":';
+
+/** The same parts result in the same bytes: what is published and what is read from the log must not differ. */
+export function eventFrame({ sequence, type, at, data, flags }: EventFrameParts): EventFrame {
+  const head = `{"frame":"event","seq":${sequence},"type":${JSON.stringify(type)},"at":${JSON.stringify(at)}`;
+  return { sequence, flags, json: `${head}${DATA}${data === null ? 'null' : data.json}}` };
+}
+
+/** The frame with `"data":null`, for subscribers that do not include it: keeps the sequence contiguous. */
+export function withoutData(json: string): string {
+  // Only strings and a number precede the member, and quotes in a string are escaped.
+  return `${json.slice(0, json.indexOf(DATA))}${DATA}null}`;
+}
+
+/** A frame that is not in the log: it may be dropped, and is replaced by a newer one with the same key. */
+export interface LiveValue {
+  /** A mask of `FRAME_FLAG`: it is sent to subscribers that include all of them. */
+  readonly flags: number;
+  /** Without spaces and line breaks. */
+  readonly key: string;
+  /** JSON text of the whole frame, on one line. */
+  readonly json: string;
+}
+
+/** Port: the current values of a channel, such as typing. May miss some, but returns none that is out of date. */
+export interface LiveValues {
+  current(organizationId: EntityId, channelId: EntityId): Promise<readonly LiveValue[]>;
+}
+
+/** Key of the text of one interaction that is being written. */
+export const draftKey = (interactionId: string): string => `draft:${interactionId}`;
+
+/** More text of an interaction that is being written. @param offset UTF-16 code units before it */
+export function deltaJson(interactionId: string, offset: number, text: string): string {
+  return JSON.stringify({ frame: 'delta', interaction_id: interactionId, offset, text });
+}
+
+/** All text so far of an interaction that is being written. */
+export function snapshotJson(interactionId: string, text: string): string {
+  return JSON.stringify({ frame: 'snapshot', interaction_id: interactionId, text });
+}

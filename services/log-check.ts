@@ -1,12 +1,10 @@
 /** Keeps Parley from running on a log that is not the one that its read models were built from. */
 import { encodePosition } from '#libs/platform/eventstore/index.ts';
 import { startBackgroundJob, StartRefusal, throwUncaught, unlessAborted } from '#libs/platform/lifecycle/index.ts';
-import type { BackgroundJob, Role } from '#libs/platform/lifecycle/index.ts';
-import type { Config } from '#libs/platform/config/index.ts';
+import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
 import { LogWitness } from '#libs/platform/readmodel/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import type { RoleContext } from '#services/roles.ts';
 
 type CheckedStores = Pick<Platform, 'store' | 'feed' | 'redis'>;
 
@@ -37,27 +35,16 @@ export async function refuseLostLog({ store, feed, redis }: CheckedStores): Prom
   );
 }
 
-/** Repeats the check until both stores have answered, and then runs `work`. A refusal ends the process. */
-export function startAfterLogCheck(
-  platform: Platform,
-  name: string,
-  work: (signal: AbortSignal) => Promise<void>,
-): BackgroundJob {
-  return startBackgroundJob({
-    name,
+/** Checks the log once both stores answer. A refusal ends the process. */
+export function startLogCheck(platform: Platform): BackgroundJob & { readonly passed: Promise<void> } {
+  const passed = Promise.withResolvers<void>();
+  const job = startBackgroundJob({
+    name: 'log check',
     log: platform.log,
     backoff: { maxMs: 3_000 },
-    async run(signal) {
-      await unlessAborted(refuseLostLog(platform), signal);
-      await work(signal);
-    },
+    run: async (signal) => passed.resolve(await unlessAborted(refuseLostLog(platform), signal)),
     isFatal: (error) => error instanceof StartRefusal,
     onFatal: throwUncaught,
   });
+  return { ...job, passed: passed.promise };
 }
-
-/** For processes in which no other role waits for the check. */
-export const logCheckRole: Role<RoleContext, Config> = {
-  name: 'log check',
-  start: async ({ platform }) => startAfterLogCheck(platform, 'log check', async () => undefined),
-};

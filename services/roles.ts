@@ -1,9 +1,42 @@
-import type { Platform } from '#libs/platform/runtime/index.ts';
+/*
+ * The roles of Parley. All imports are types or dynamic, so that an older Node can link this file (see `cli/main.ts`),
+ * and a process loads only what it runs.
+ */
+import type { Role } from './role.ts';
 
-import type { Features } from './features.ts';
+const STORES = ['PARLEY_TOKEN_SECRET', 'EVENTSTORE_URL', 'REDIS_URL'] as const;
 
-/** What the roles of one process share. */
-export interface RoleContext {
-  readonly platform: Platform;
-  readonly features: Features;
-}
+/** In the order in which `standalone` starts them. It stops `realtime` first, so that the gateway serves meanwhile. */
+export const ROLES = [
+  {
+    name: 'projector',
+    does: 'Bring the log into the read models',
+    needs: STORES,
+    start: async (context, config) => (await import('./projector/role.ts')).start(context, config),
+  },
+  {
+    name: 'relay',
+    does: 'Carry the log to Kafka, or stand by for it',
+    needs: [...STORES, 'KAFKA_BROKERS'],
+    start: async (context, config) => (await import('./relay/role.ts')).start(context, config),
+  },
+  {
+    name: 'gateway',
+    does: 'Serve the HTTP API',
+    needs: STORES,
+    listens: true,
+    bootstraps: true,
+    start: async (context, config) => (await import('./gateway/role.ts')).start(context, config),
+  },
+  {
+    name: 'realtime',
+    does: 'Serve websockets and event streams',
+    needs: STORES,
+    listens: true,
+    start: async (context, config) => (await import('./realtime/role.ts')).start(context, config),
+  },
+] as const satisfies readonly Role[];
+
+export type RoleName = (typeof ROLES)[number]['name'];
+
+export const ROLE_NAMES: readonly RoleName[] = ROLES.map(({ name }) => name);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { DEFAULT_NODE_FLAGS } from '#libs/platform/config/node-flags.ts';
 import { oldNodeRefusal } from '#services/node-version.ts';
-import { ROLE_NAMES } from '#libs/platform/config/role-names.ts';
+import { ROLE_NAMES } from '#services/roles.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 

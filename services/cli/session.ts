@@ -11,7 +11,7 @@ import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 import { refuseLostLog } from '#services/log-check.ts';
-import { projectorRole } from '#services/projector/role.ts';
+import { start as startProjector } from '#services/projector/role.ts';
 import { startStores } from '#services/standalone/stores.ts';
 import type { Stores } from '#services/standalone/stores.ts';
 import { CliError } from './errors.ts';
@@ -94,7 +94,10 @@ async function findStores(config: Config, stops: StopSequence): Promise<{ stores
  * forged ones.
  */
 async function project(platform: Platform, features: Features, config: Config, stops: StopSequence): Promise<void> {
-  const projector = await projectorRole.start({ platform, features }, { ...config, projectorFeed: 'log' });
+  const projector = await startProjector(
+    { platform, features, logChecked: Promise.resolve() },
+    { ...config, projectorFeed: 'log' },
+  );
   stops.add('projector', () => projector.stop());
   const deadline = Date.now() + PROJECTION_WAIT_MS;
   const never = new AbortController().signal;

@@ -1,21 +1,56 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import type { Role } from '#libs/platform/lifecycle/index.ts';
-import type { RoleContext } from '#services/roles.ts';
-
-import { buildGateway } from './app.ts';
+import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
+import type { HttpServer, ReadinessProbe } from '#libs/platform/http/index.ts';
+import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
+import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
+import { buildApiServer } from '#services/api-server.ts';
+import type { RoleContext } from '#services/role.ts';
 
 /** The HTTP API: commands append to the log, reads come from Redis. */
-export const gatewayRole: Role<RoleContext, Config> = {
-  name: 'gateway',
-  async start(context, config) {
-    const { server, stop } = await buildGateway(context, config);
-    const url = await server.listen({ host: config.host, port: config.port });
-    return {
-      url,
-      async stop() {
-        await server.close(config.stopTimeoutMs);
-        stop();
-      },
-    };
-  },
-};
+export async function start(context: RoleContext, config: Config): Promise<RunningRole> {
+  const { server, stop } = await buildGateway(context, config);
+  return { url: await server.listen({ host: config.host, port: config.port }), stop };
+}
+
+export interface Gateway {
+  readonly server: HttpServer;
+  /** Closes the server, and ends its event streams. */
+  stop(): Promise<void>;
+}
+
+/** Builds the server of the API, which does not listen yet. */
+export async function buildGateway(context: RoleContext, config: Config): Promise<Gateway> {
+  const { platform, features } = context;
+  platform.probes.push(readModelProbe(context));
+  const { server, stop } = await buildApiServer(context, config, {
+    routes: features.routes,
+    idempotency: new RedisIdempotencyStore(platform.redis),
+    positions: new ReadModelPositions(platform.readModel, features.projector),
+  });
+  return {
+    server,
+    async stop() {
+      // The server waits for event streams, which only the node ends.
+      await features.realtime.node().stop();
+      await stop();
+    },
+  };
+}
+
+/**
+ * Fails while this process has appended events that Redis refused to apply, and applies them as soon as Redis accepts
+ * writes. Until then reads of these entities answer 503. A Redis that is away is judged by its own probe.
+ */
+function readModelProbe({ platform, features }: RoleContext): ReadinessProbe {
+  const { unapplied } = features.projector;
+  return {
+    name: 'read_model',
+    async check() {
+      const isApplied = await unapplied.apply().then(
+        () => true,
+        () => false,
+      );
+      return { ok: isApplied || !platform.redis.isReady, detail: { entities_behind: unapplied.size } };
+    },
+  };
+}

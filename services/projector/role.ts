@@ -10,14 +10,13 @@ import {
   logTopics,
 } from '#libs/platform/kafka/index.ts';
 import type { LogTopics } from '#libs/platform/kafka/index.ts';
-import { pause, startBackgroundJob } from '#libs/platform/lifecycle/index.ts';
-import type { Role } from '#libs/platform/lifecycle/index.ts';
+import { pause, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
+import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { OldReadModels, ProjectionShares } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
-import { observePosition } from '#services/health/position-metrics.ts';
-import { startAfterLogCheck } from '#services/log-check.ts';
-import type { RoleContext } from '#services/roles.ts';
+import { observePosition } from '#services/health.ts';
+import type { RoleContext } from '#services/role.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
@@ -33,63 +32,67 @@ const GO_BACK_MS = 60_000;
  * Brings every event of the log into the read models, as far as nobody else has done so already. Where the log is
  * carried to Kafka, the projectors of all processes share it.
  */
-export const projectorRole: Role<RoleContext, Config> = {
-  name: 'projector',
-  async start({ platform }, config) {
-    const { feed, redis, log, metrics } = platform;
-    const { projector, state } = composeReadModels(platform);
-    const kafka =
-      config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka'
-        ? new KafkaConnection(kafkaOptionsOf(config, log))
-        : null;
-    const loop = new ProjectionLoop({
-      feed,
-      ...(kafka !== null && { shared: sharedSource(platform, kafka, logTopics(config.kafkaTopicPrefix)) }),
-      state,
-      projector,
-      // One server that loses writes loses the checkpoint behind them, too.
-      ...(!redis.isOneServer && { trail: new Trail({ spanMs: GO_BACK_MS, isWhole: () => redis.isReady }) }),
-      onLost: (reason) => log.warn({ reason }, 'the projector goes on from the log, as Kafka has not got what follows'),
-      onProblem: (error, { phase }) =>
-        phase === 'halted'
-          ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
-          : log.warn({ err: error }, 'the projector waits for a store'),
-    });
-    metrics.observedGauge('projector_events_seen', 'Events that this process has projected or found projected', () => {
-      return loop.progress.eventsSeen;
-    });
-    metrics.observedGauge(
-      'events_skipped',
-      'Events of unknown types that this process has passed over, each time it read them: those of a newer Parley',
-      skippedEvents,
-    );
-    observePosition(platform, {
-      name: 'projector_position',
-      help: 'Commit position up to which the read models hold the log',
-      read: () => loop.progress.position,
-    });
-    platform.probes.push(projectionProbe(loop, feed));
-    // A Redis (or a node of it) that comes back may have lost its newest writes: go back to what it says it has.
-    const stopRestarting = redis.onReady(() => loop.goBack());
-    // Following another log would overwrite what the check compares the log with.
-    const job = startAfterLogCheck(platform, 'projection', (signal) => loop.run(signal));
-    const old = new OldReadModels(redis);
-    const cleaning = startBackgroundJob({
-      name: 'old read models',
-      log,
-      run: (signal) => removeOld(old, { loop, log, signal }),
-    });
-    return {
-      async stop() {
-        stopRestarting();
-        const patience = new AbortController();
-        await Promise.all([Promise.race([job.stop(), pause(STOP_MS, patience.signal)]), cleaning.stop()]);
-        patience.abort();
-        await kafka?.close();
-      },
-    };
-  },
-};
+export async function start({ platform, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
+  const { feed, redis, log, metrics } = platform;
+  const { projector, state } = composeReadModels(platform);
+  const kafka =
+    config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka'
+      ? new KafkaConnection(kafkaOptionsOf(config, log))
+      : null;
+  const loop = new ProjectionLoop({
+    feed,
+    ...(kafka !== null && { shared: sharedSource(platform, kafka, logTopics(config.kafkaTopicPrefix)) }),
+    state,
+    projector,
+    // One server that loses writes loses the checkpoint behind them, too.
+    ...(!redis.isOneServer && { trail: new Trail({ spanMs: GO_BACK_MS, isWhole: () => redis.isReady }) }),
+    onLost: (reason) => log.warn({ reason }, 'the projector goes on from the log, as Kafka has not got what follows'),
+    onProblem: (error, { phase }) =>
+      phase === 'halted'
+        ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
+        : log.warn({ err: error }, 'the projector waits for a store'),
+  });
+  metrics.observedGauge('projector_events_seen', 'Events that this process has projected or found projected', () => {
+    return loop.progress.eventsSeen;
+  });
+  metrics.observedGauge(
+    'events_skipped',
+    'Events of unknown types that this process has passed over, each time it read them: those of a newer Parley',
+    skippedEvents,
+  );
+  observePosition(platform, {
+    name: 'projector_position',
+    help: 'Commit position up to which the read models hold the log',
+    read: () => loop.progress.position,
+  });
+  platform.probes.push(projectionProbe(loop, feed));
+  // A Redis (or a node of it) that comes back may have lost its newest writes: go back to what it says it has.
+  const stopRestarting = redis.onReady(() => loop.goBack());
+  // Following another log would overwrite what the check compares the log with.
+  const job = startBackgroundJob({
+    name: 'projection',
+    log,
+    async run(signal) {
+      await unlessAborted(logChecked, signal);
+      await loop.run(signal);
+    },
+  });
+  const old = new OldReadModels(redis);
+  const cleaning = startBackgroundJob({
+    name: 'old read models',
+    log,
+    run: (signal) => removeOld(old, { loop, log, signal }),
+  });
+  return {
+    async stop() {
+      stopRestarting();
+      const patience = new AbortController();
+      await Promise.all([Promise.race([job.stop(), pause(STOP_MS, patience.signal)]), cleaning.stop()]);
+      patience.abort();
+      await kafka?.close();
+    },
+  };
+}
 
 function sharedSource(
   { log, metrics, redis, tokenSecret }: Platform,

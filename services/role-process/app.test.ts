@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
 import { configOfRole, startRoleProcess } from './app.ts';
-import { ROLE_NAMES } from '#libs/platform/config/role-names.ts';
+import { ROLES, type RoleName } from '#services/roles.ts';
 
 const COMPLETE = {
   PARLEY_TOKEN_SECRET: 'sixteen letters!',
@@ -14,12 +14,12 @@ const COMPLETE = {
 };
 
 describe('the configuration of a role', () => {
-  it.each(ROLE_NAMES)('of %s is taken when nothing is missing, whatever ROLES says', (name) => {
-    expect(configOfRole(name, { ...COMPLETE, ROLES: 'gateway,relay' }).roles).toEqual([name]);
+  it.each(ROLES)('of $name is complete when nothing is missing, whatever ROLES says', (role) => {
+    expect(configOfRole(role, { ...COMPLETE, ROLES: 'gateway,relay' }).roles).toEqual([role.name]);
   });
 
   it('names everything that is missing', () => {
-    expect(() => configOfRole('realtime', {})).toThrow(
+    expect(() => configOfRole(named('realtime'), {})).toThrow(
       [
         'PARLEY_TOKEN_SECRET is missing; the role realtime needs it',
         'EVENTSTORE_URL is missing; the role realtime needs it',
@@ -29,15 +29,15 @@ describe('the configuration of a role', () => {
   });
 
   it('refuses a first key that cannot be one', () => {
-    expect(() => configOfRole('gateway', { ...COMPLETE, PARLEY_BOOTSTRAP_KEY: 'weak' })).toThrow(
+    expect(() => configOfRole(named('gateway'), { ...COMPLETE, PARLEY_BOOTSTRAP_KEY: 'weak' })).toThrow(
       /^PARLEY_BOOTSTRAP_KEY must have /,
     );
   });
 });
 
-it.each(ROLE_NAMES)('a process of %s stops properly while all of its stores are away', async (name) => {
-  const config = configOfRole(name, { ...COMPLETE, PORT: '0' });
-  const started = await startRoleProcess(name, config, createLogger({ level: 'silent' }));
+it.each(ROLES)('a process of $name stops properly while all of its stores are away', async (role) => {
+  const config = configOfRole(role, { ...COMPLETE, PORT: '0' });
+  const started = await startRoleProcess(role, config, createLogger({ level: 'silent' }));
   expect(await started.stop()).toEqual([]);
 });
 
@@ -46,11 +46,17 @@ it('a role process tells which port is busy and how to choose another', async ()
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   try {
-    const config = configOfRole('projector', { ...COMPLETE, PORT: String(port) });
-    await expect(startRoleProcess('projector', config, createLogger({ level: 'silent' }))).rejects.toThrow(
+    const config = configOfRole(named('projector'), { ...COMPLETE, PORT: String(port) });
+    await expect(startRoleProcess(named('projector'), config, createLogger({ level: 'silent' }))).rejects.toThrow(
       `port ${port} of 127.0.0.1 is in use; choose another: PORT=${port + 1} npx parley projector`,
     );
   } finally {
     server.close();
   }
 });
+
+function named(name: RoleName) {
+  const role = ROLES.find((one) => one.name === name);
+  if (role === undefined) throw new Error(`there is no role ${name}`);
+  return role;
+}

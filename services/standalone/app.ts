@@ -1,35 +1,34 @@
 /** All of Parley in one process. `main.ts` runs it; integration tests start whole ones in temporary folders. */
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
+import type { Bootstrapped } from '#libs/features/keys/index.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import {
   backoffMs,
   createStopSequence,
   pause,
-  selectRoles,
   StartRefusal,
   throwUncaught,
   unlessAborted,
-  type Role,
   type StopSequence,
 } from '#libs/platform/lifecycle/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import { bootstrapOn } from '#services/bootstrap.ts';
 import { composeFeatures } from '#services/features.ts';
-import { logCheckRole, refuseLostLog } from '#services/log-check.ts';
-import type { RoleContext } from '#services/roles.ts';
-import { ensureListenable, listenRefusal } from './listen-address.ts';
+import { ensureListenable, listenRefusal } from '#services/listen-address.ts';
+import { refuseLostLog, startLogCheck } from '#services/log-check.ts';
+import type { RoleContext } from '#services/role.ts';
+import { ROLES } from '#services/roles.ts';
+import { selectRoles, startRoles, type StartedRole } from '#services/start-roles.ts';
+
 import { startStores, type Stores, type StoresOptions } from './stores.ts';
 
 export interface StandaloneParts {
-  /** In the order in which they start; they stop in the reverse one. */
-  readonly roles: readonly Role<RoleContext, Config>[];
-  /** Runs beside them where no role listens, so that every process can be asked how it is. */
-  readonly withoutGateway?: Role<RoleContext, Config>;
-  /** Makes the first organization and its key if they are not there; called at every start, before the roles. */
-  bootstrap?(context: RoleContext, config: Config): Promise<FirstKey>;
+  /** In the order in which they start; they stop in the reverse one. Default: all. */
+  readonly roles?: readonly StartedRole[];
   /** Something without which nothing works is gone for good. Default: the error is thrown, uncaught. */
   onLost?(error: unknown): void;
   readonly log?: ReturnType<typeof createLogger>;
@@ -38,20 +37,13 @@ export interface StandaloneParts {
   readonly startEventStore?: StoresOptions['startEventStore'];
 }
 
-export interface FirstKey {
-  /** To be shown once; null if there is none to show. */
-  readonly apiKey: string | null;
-  /** To be called when it was shown; until then every start shows it again. */
-  shown(): Promise<void>;
-}
-
 export interface Standalone {
   /** `http://127.0.0.1:8080`, without a slash at the end. */
   readonly baseUrl: string;
   readonly dataDir: string;
   readonly stores: Stores;
   readonly platform: Platform;
-  readonly firstKey: FirstKey;
+  readonly firstKey: Bootstrapped;
   /** Refuses new work, drains, closes clients, ends the stores. Resolves with the parts that did not stop properly. */
   stop(): Promise<readonly string[]>;
 }
@@ -63,7 +55,7 @@ export interface Standalone {
  */
 export async function startStandalone(
   config: Config,
-  parts: StandaloneParts,
+  parts: StandaloneParts = {},
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Standalone> {
   const log = parts.log ?? createLogger({ level: config.logLevel });
@@ -84,7 +76,7 @@ type AllParts = StandaloneParts & Required<Pick<StandaloneParts, 'log' | 'onLost
 async function start(config: Config, parts: AllParts, stops: StopSequence): Promise<Standalone> {
   const { log, onLost, signal } = parts;
   // 1. What can be refused is refused before anything runs.
-  const roles = selectRoles(parts.roles, config.roles);
+  const roles = selectRoles(parts.roles ?? ROLES, config.roles);
   const folder = await openDataFolder(config.dataDir);
   stops.add('data folder', () => folder.release());
   await ensureListenable(config.host, config.port);
@@ -107,54 +99,38 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   });
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);
-  const context = { platform, features: composeFeatures(platform) };
 
   // 3. The log is the one that the read models were built from, and holds a first key.
-  if (!(await isReachable(platform.redis))) {
-    const check = await logCheckRole.start(context, config);
-    stops.add(logCheckRole.name, () => check.stop());
-  }
-  const firstKey = await beginOnLog(parts, context, { ...config, dataDir: folder.path });
+  const features = composeFeatures(platform);
+  const { firstKey, isChecked } = await beginOnLog({ platform, features }, { ...config, dataDir: folder.path }, parts);
+  const check = isChecked ? null : startLogCheck(platform);
+  if (check !== null) stops.add('log check', () => check.stop());
 
   // 4. Roles: the last one started is the first one stopped.
-  const startRole = async (role: Role<RoleContext, Config>): Promise<string | undefined> => {
-    signal.throwIfAborted();
-    const running = await role.start(context, config);
-    stops.add(role.name, () => running.stop());
-    return running.url;
-  };
-  let url: string | undefined;
-  for (const role of roles) url = (await startRole(role)) ?? url;
-  if (url === undefined && parts.withoutGateway !== undefined) url = await startRole(parts.withoutGateway);
-  const baseUrl = url ?? `http://${config.host}:${config.port}`;
+  const context = { platform, features, logChecked: check?.passed ?? Promise.resolve() };
+  const baseUrl = await startRoles(roles, context, { config, stops, signal });
   await folder.publish({ ...stores, baseUrl });
 
   return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop(config.stopDelayMs) };
 }
 
-/** Of a Redis that is away, the log is checked as soon as it is back. */
-function isReachable(redis: Platform['redis']): Promise<boolean> {
-  return waitForRedis(redis, REDIS_WAIT_MS).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** An event store of somebody else may still be starting, or be away for a moment. */
+/** An event store that the configuration names may still be starting, or be away for a moment. */
 const BOOTSTRAP_ATTEMPTS = 20;
 const REDIS_WAIT_MS = 2_000;
 
+/** Checks the log, if Redis can be reached, and creates the first organization and its key if they are not there. */
 async function beginOnLog(
-  { bootstrap, log, signal }: AllParts,
-  context: RoleContext,
+  context: Pick<RoleContext, 'platform' | 'features'>,
   config: Config,
-): Promise<FirstKey> {
+  { log, signal }: AllParts,
+): Promise<{ readonly firstKey: Bootstrapped; readonly isChecked: boolean }> {
   const { platform } = context;
+  await waitForRedis(platform.redis, REDIS_WAIT_MS).catch(() => undefined);
   for (let attempt = 1; ; attempt++) {
     try {
-      if (platform.redis.isReady) await unlessAborted(refuseLostLog(platform), signal);
-      if (bootstrap === undefined) return { apiKey: null, shown: async () => undefined };
-      return await unlessAborted(bootstrap(context, config), signal);
+      const isChecked = platform.redis.isReady;
+      if (isChecked) await unlessAborted(refuseLostLog(platform), signal);
+      return { firstKey: await unlessAborted(bootstrapOn(context, config), signal), isChecked };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (attempt === BOOTSTRAP_ATTEMPTS)

@@ -9,7 +9,6 @@ import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeReadModels } from '#services/features.ts';
 import { startStandalone } from '#services/standalone/app.ts';
 import type { Standalone } from '#services/standalone/app.ts';
-import { parts } from '#services/standalone/parts.ts';
 
 import { testParley } from './test-parley.ts';
 import type { TestParley } from './test-parley.ts';
@@ -45,7 +44,6 @@ export async function startInProcess({ settings = {} }: StartParleyOptions): Pro
   try {
     const config = await configOf({ PARLEY_BOOTSTRAP_KEY: apiKey, ...settings }, stops);
     const standalone = await startStandalone(config, {
-      ...parts,
       log: loggerOf(config),
       // Those of the process are the test's.
       metrics: createMetrics({ processMetrics: false }),

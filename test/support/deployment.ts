@@ -1,6 +1,6 @@
 /** A whole Parley as it is deployed: every role in processes of its own, beside its stores, all of which can fail. */
 import { createApiKey } from '#libs/platform/http/index.ts';
-import type { RoleName } from '#libs/platform/config/role-names.ts';
+import type { RoleName } from '#services/roles.ts';
 import type { ApiClient } from './api-client.ts';
 import { startTestEventStore, type TestEventStoreProcess } from './event-store.ts';
 import { startTestKafkaProcess, type TestKafkaProcess } from './kafka/broker.ts';

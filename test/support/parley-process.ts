@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
-import type { RoleName } from '#libs/platform/config/role-names.ts';
+import type { RoleName } from '#services/roles.ts';
 import { eventually } from './eventually.ts';
 import { ApiClient } from './api-client.ts';
 

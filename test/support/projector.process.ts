@@ -3,8 +3,9 @@ import { pino } from 'pino';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import { projectorRole } from '#services/projector/role.ts';
+import { start } from '#services/projector/role.ts';
+
+import { roleContext } from './role-context.ts';
 
 const config = parseConfig(process.env);
 const { eventstoreUrl, redisUrl, tokenSecret } = config;
@@ -16,7 +17,7 @@ const platform = openPlatform({
   log: pino({ level: config.logLevel }),
   metrics: createMetrics({ processMetrics: false }),
 });
-await projectorRole.start({ platform, features: composeFeatures(platform) }, config);
+await start(roleContext(platform), config);
 process.on('message', () => {
   const probe = platform.probes.find(({ name }) => name === 'projection');
   void probe?.check().then(

@@ -7,14 +7,14 @@ import { bootstrap } from '#libs/features/keys/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
-import { buildGateway } from '#services/gateway/app.ts';
-import { projectorRole } from '#services/projector/role.ts';
-import type { RoleContext } from '#services/roles.ts';
+import { buildGateway } from '#services/gateway/role.ts';
+import { start as startProjector } from '#services/projector/role.ts';
+import type { RoleContext } from '#services/role.ts';
 
 import { eventually } from './eventually.ts';
 import { startTestPlatform } from './platform.ts';
+import { roleContext } from './role-context.ts';
 import type { TestPlatform, WithOwnRedis } from './platform.ts';
 import type { EmptyRedis, TestRedis } from './redis.ts';
 
@@ -65,7 +65,7 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
   const stores = await startTestPlatform(options);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-api-'));
   const { platform } = stores;
-  const context = { platform, features: composeFeatures(platform) };
+  const context = roleContext(platform);
   const { features } = context;
   const first = await bootstrap({
     store: platform.store,
@@ -74,7 +74,7 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
     keys: features.keys.commands,
     dataDir,
   });
-  let projector = await projectorRole.start(context, config);
+  let projector = await startProjector(context, config);
   await eventually(() => features.state.isComplete());
   const instance = await startInstance(context);
   return {
@@ -88,7 +88,7 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
     async stopProjector() {
       await projector.stop();
       return async () => {
-        projector = await projectorRole.start(context, config);
+        projector = await startProjector(context, config);
       };
     },
     async stop() {
@@ -119,10 +119,7 @@ async function startInstance(context: RoleContext): Promise<TestInstance> {
       };
     },
     listen: () => server.listen({ host: '127.0.0.1', port: 0 }),
-    async stop() {
-      await server.close();
-      stop();
-    },
+    stop,
   };
 }
 
@@ -131,7 +128,7 @@ async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance
   const redis = connectRedis(stores.redis.url);
   await waitForRedis(redis, 5_000);
   const platform = { ...stores.platform, redis, readModel: new ReadModel(redis) };
-  const instance = await startInstance({ platform, features: composeFeatures(platform) });
+  const instance = await startInstance(roleContext(platform));
   return {
     ...instance,
     async stop() {

@@ -20,9 +20,11 @@ export { KeyChanges } from './key-changes.ts';
 export type { KeyChange } from './key-changes.ts';
 export { KeyDirectory } from './key-directory.ts';
 export type { KeyRejection } from './key.decider.ts';
+export { keyScope } from './key.events.ts';
 export { KeyCommands } from './keys.commands.ts';
 export type { NewKeyResult } from './keys.commands.ts';
 export { keyResource } from './keys.projection.ts';
+export { keyRoutes } from './keys.routes.ts';
 export { createKeyBody, rotateKeyBody } from './keys.schemas.ts';
 
 export const keysModule = {

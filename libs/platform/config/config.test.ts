@@ -63,13 +63,11 @@ describe('configuration', () => {
     ]);
     const wrong = {
       PORT: '80a',
-      ROLES: 'relay,gatway',
       LOG_LEVEL: 'loud',
       CORS_ORIGINS: 'https://a.example,b.example',
     };
     expect(problemsOf(wrong)).toEqual([
       'PORT must be a whole number from 0 to 65535; it is "80a"',
-      'ROLES must hold names of roles (gateway, realtime, projector, relay); "gatway" is none',
       'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent; it is "loud"',
       'CORS_ORIGINS must hold origins like https://app.example.com; "b.example" is none',
     ]);

@@ -6,17 +6,9 @@ import { z } from 'zod';
 import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
 import type { KafkaConfig } from './kafka.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
-import { ROLE_NAMES } from './role-names.ts';
-import type { RoleName } from './role-names.ts';
 import { integer, listOf, network, oneOf, origin, redisUrls, text, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-
-function roleName() {
-  return z.enum(ROLE_NAMES, {
-    error: ({ input }) => `must hold names of roles (${ROLE_NAMES.join(', ')}); ${JSON.stringify(input)} is none`,
-  });
-}
 
 /** In the order in which the variables are listed. `prefault` holds the default as one would write it. */
 export const environment = z.object({
@@ -46,7 +38,7 @@ export const environment = z.object({
   PROJECTOR_FEED: oneOf(['kafka', 'log'])
     .prefault('kafka')
     .describe('What projectors follow: `kafka` shares the work among them where there are brokers, `log` never does.'),
-  ROLES: listOf(roleName()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
+  ROLES: listOf(z.string()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .prefault('info')
     .describe(`Least severe log lines to write: ${LOG_LEVELS.join(', ')}.`),
@@ -98,7 +90,7 @@ export interface Config extends KafkaConfig {
   /** `kafka` has no effect without brokers. */
   readonly projectorFeed: 'kafka' | 'log';
   /** Empty: all roles. */
-  readonly roles: readonly RoleName[];
+  readonly roles: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly corsOrigins: readonly string[];
   readonly realtimeOrigins: readonly string[];

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startBackgroundJob } from './background-job.ts';
 import { silentLog, type LifecycleLog } from './log.ts';
-import { selectRoles } from './role.ts';
 import { backoffMs, pause, retry, unlessAborted } from './retry.ts';
 import { createStopSequence } from './stop-sequence.ts';
 
@@ -157,16 +156,6 @@ describe('backoff', () => {
       expect(backoffMs(attempt)).toBeLessThanOrEqual(full);
       expect(backoffMs(attempt)).toBeGreaterThanOrEqual(full * 0.8);
     }
-  });
-});
-
-describe('choice of roles', () => {
-  const roles = [{ name: 'projector' }, { name: 'gateway' }];
-
-  it('is all of them by default, in their own order', () => {
-    expect(selectRoles(roles, [])).toEqual(roles);
-    expect(selectRoles(roles, ['gateway', 'projector'])).toEqual(roles);
-    expect(selectRoles(roles, ['gateway'])).toEqual([{ name: 'gateway' }]);
   });
 });
 

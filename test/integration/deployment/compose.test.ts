@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeConfig } from '#libs/platform/config/index.ts';
 import { configOfRole } from '#services/role-process/app.ts';
-import { ROLE_NAMES } from '#libs/platform/config/role-names.ts';
+import { ROLES } from '#services/roles.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { at, documentsOf, fileOf, problemsOf, schemaOf, strings, validatorsOf } from './manifests.ts';
 
@@ -35,10 +35,10 @@ describe('infra/compose.yaml', { timeout: 120_000 }, () => {
 
   it('runs two of each role, with all that a role needs, by names that are known', () => {
     const known = new Set<string>(describeConfig({}).map(({ name }) => name));
-    for (const role of ROLE_NAMES) {
-      for (const name of [`${role}-1`, `${role}-2`]) {
+    for (const role of ROLES) {
+      for (const name of [`${role.name}-1`, `${role.name}-2`]) {
         const service = asRecord(services[name]);
-        expect(service['command']).toEqual([role]);
+        expect(service['command']).toEqual([role.name]);
         const environment = strings(service['environment']);
         expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([]);
         // Compose would not start without it.

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeConfig } from '#libs/platform/config/index.ts';
 import { configOfRole } from '#services/role-process/app.ts';
-import { ROLE_NAMES } from '#libs/platform/config/role-names.ts';
+import { ROLES } from '#services/roles.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 import { at, documentsOf, problemsOf, schemaOf, strings, validatorsOf } from './manifests.ts';
 
@@ -56,14 +56,14 @@ describe('infra/kubernetes', { timeout: 120_000 }, () => {
     expect(problems({ ...deployment, apiVersion: 'apps/v1beta1' })).toEqual(['there is no schema for it']);
   });
 
-  it.each(ROLE_NAMES)('runs %s so that it can be watched, replaced and stopped in peace', (role) => {
-    const { spec } = named('Deployment', role);
+  it.each(ROLES)('runs $name so that it can be watched, replaced and stopped in peace', (role) => {
+    const { spec } = named('Deployment', role.name);
     const pod = at(spec, 'template', 'spec');
     const labels = at(spec, 'template', 'metadata', 'labels');
     expect(at(spec, 'selector', 'matchLabels')).toEqual(labels);
-    expect(at(named('PodDisruptionBudget', role), 'spec', 'selector', 'matchLabels')).toEqual(labels);
+    expect(at(named('PodDisruptionBudget', role.name), 'spec', 'selector', 'matchLabels')).toEqual(labels);
     const container = at(pod, 'containers', 0);
-    expect(at(container, 'args')).toEqual([role]);
+    expect(at(container, 'args')).toEqual([role.name]);
     expect(at(container, 'readinessProbe', 'httpGet', 'path')).toBe('/health/ready');
     expect(at(container, 'livenessProbe', 'httpGet', 'path')).toBe('/health/live');
     expect(at(container, 'securityContext')).toMatchObject({

@@ -10,8 +10,9 @@ import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
-import { buildGateway } from '#services/gateway/app.ts';
-import type { Gateway } from '#services/gateway/app.ts';
+import { roleContext } from '#test/support/role-context.ts';
+import { buildGateway } from '#services/gateway/role.ts';
+import type { Gateway } from '#services/gateway/role.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
@@ -43,13 +44,12 @@ beforeAll(async () => {
   await state.save(build, null, true);
   elsewhere = composeUnapplied(platform);
   gateway = await buildGateway(
-    { platform, features: composeFeatures(platform) },
+    roleContext(platform),
     parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' }),
   );
 });
 afterAll(async () => {
-  await gateway.server.close();
-  gateway.stop();
+  await gateway.stop();
   await test.stop();
   await rm(dataDir, { recursive: true, force: true });
 });

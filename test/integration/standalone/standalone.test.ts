@@ -7,10 +7,9 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { redisProcessesIn } from '#infra/private-redis/orphans.ts';
-import { parseConfig, type Config } from '#libs/platform/config/index.ts';
-import type { Role } from '#libs/platform/lifecycle/index.ts';
-import type { RoleContext } from '#services/roles.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
+import type { StartedRole } from '#services/start-roles.ts';
 import { startStandalone, type Standalone, type StandaloneParts } from '#services/standalone/app.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
@@ -51,18 +50,17 @@ describe('standalone', () => {
   });
 
   it('shows the first key until it was shown, also after a start that was cut short', async () => {
-    const parts = await import('#services/standalone/parts.ts');
-    const cutShort: StandaloneParts['roles'] = [{ name: 'fails', start: () => Promise.reject(new Error('cut short')) }];
-    await expect(start({ ...parts.parts, roles: cutShort })).rejects.toThrow('cut short');
-    const second = await start({ ...parts.parts, roles: [] });
+    const cutShort: readonly StartedRole[] = [{ name: 'fails', start: () => Promise.reject(new Error('cut short')) }];
+    await expect(start({ roles: cutShort })).rejects.toThrow('cut short');
+    const second = await start({});
     const { apiKey } = second.firstKey;
     expect(apiKey).toMatch(/^parley_live_/);
     await second.stop();
-    const third = await start({ ...parts.parts, roles: [] });
+    const third = await start({});
     expect(third.firstKey.apiKey).toBe(apiKey);
     await third.firstKey.shown();
     await third.stop();
-    const fourth = await start({ ...parts.parts, roles: [] });
+    const fourth = await start({});
     expect(fourth.firstKey.apiKey).toBeNull();
     await fourth.stop();
   });
@@ -90,7 +88,7 @@ describe('standalone', () => {
   });
 
   it('stops what it has started when a role does not start', async () => {
-    const failing: Role<RoleContext, Config> = { name: 'gateway', start: () => Promise.reject(new Error('no')) };
+    const failing: StartedRole = { name: 'gateway', listens: true, start: () => Promise.reject(new Error('no')) };
     const events: string[] = [];
     await expect(start({ roles: [recordingRole('projector', events), failing] })).rejects.toThrow('no');
     expect(events).toEqual(['projector starts', 'projector stops']);
@@ -127,9 +125,10 @@ function start(parts: Partial<StandaloneParts>, variables: Record<string, string
   return startStandalone(config, { roles: [], log: createLogger({ level: 'silent' }), ...parts });
 }
 
-function recordingRole(name: string, events: string[]): Role<RoleContext, Config> {
+function recordingRole(name: string, events: string[]): StartedRole {
   return {
     name,
+    listens: name === 'gateway',
     async start() {
       events.push(`${name} starts`);
       return {

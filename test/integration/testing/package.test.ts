@@ -115,7 +115,7 @@ describe('the packed Parley', GENEROUS, () => {
       'node:path',
       '../../libs/platform/config/node-flags.js',
       '../node-version.js',
-      '../../libs/platform/config/role-names.js',
+      '../roles.js',
     ]);
   });
 

@@ -1,17 +1,23 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import type { HttpServerOptions } from '#libs/platform/http/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
-import { VERSION } from '#services/version.ts';
+import { buildHttpServer } from '#libs/platform/http/index.ts';
+import type { HttpServer, HttpServerOptions } from '#libs/platform/http/index.ts';
+
+import type { RoleContext } from './role.ts';
+import { VERSION } from './version.ts';
 
 const MINUTE_MS = 60_000;
 
-/** What holds for every HTTP server of the API, whatever it serves. */
-export function serverOptions(
-  platform: Platform,
+/** Builds an HTTP server that authenticates by API keys. It does not listen yet; `stop` closes it. */
+export async function buildApiServer(
+  { platform, features }: RoleContext,
   config: Config,
-): Omit<HttpServerOptions, 'routes' | 'authenticator' | 'idempotency' | 'positions'> {
+  own: Pick<HttpServerOptions, 'routes' | 'idempotency' | 'positions'>,
+): Promise<{ readonly server: HttpServer; stop(): Promise<void> }> {
   const perMinute = (max: number) => (max === 0 ? (false as const) : { max, windowMs: MINUTE_MS });
-  return {
+  const { authenticator, stop } = features.keys.startAuthenticator();
+  const server = await buildHttpServer({
+    ...own,
+    authenticator,
     tokenSecret: platform.tokenSecret,
     probes: platform.probes,
     metrics: platform.metrics,
@@ -32,5 +38,12 @@ export function serverOptions(
       perAddress: perMinute(config.rateLimitPerAddress),
     },
     requestTimeoutMs: config.requestTimeoutMs,
+  });
+  return {
+    server,
+    async stop() {
+      await server.close(config.stopTimeoutMs);
+      stop();
+    },
   };
 }

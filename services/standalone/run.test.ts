@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { banner } from './banner.ts';
+import { banner } from './run.ts';
 
 const running = { baseUrl: 'http://127.0.0.1:8080', dataDir: '/data' };
 const shown = async (): Promise<void> => undefined;
@@ -10,7 +10,7 @@ it.each([
   ['names the variable that holds the key', null, 'secret', 'that of PARLEY_BOOTSTRAP_KEY;'],
   ['else says how to get another key', null, undefined, 'shown at the first start;'],
 ])('the banner %s', (_, apiKey, bootstrapKey, expected) => {
-  const text = banner({ ...running, firstKey: { apiKey, shown } }, bootstrapKey);
+  const text = banner({ ...running, firstKey: { apiKey, shown, organizationId: '', userId: '' } }, bootstrapKey);
   expect(text).toContain(`  API key  ${expected}`);
   expect(text).not.toContain('secret');
 });

@@ -3,20 +3,17 @@
  * Otherwise the same routes run in this process, on the stores of the installation: the operator of the machine needs
  * no key, and Parley need not run.
  */
-import { FIRST_ORGANIZATION, keyRoutes, keyScope } from '#libs/features/keys/index.ts';
-import { organizationRoutes } from '#libs/features/organizations/index.ts';
-import { userRoutes } from '#libs/features/users/index.ts';
+import { FIRST_ORGANIZATION, keyScope } from '#libs/features/keys/index.ts';
 import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
 import type { RestClient } from '#libs/client/src/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
-import type { HttpApp, HttpServer, Principal } from '#libs/platform/http/index.ts';
+import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
 import { VERSION } from '#services/version.ts';
 
 import { withSession } from './command-context.ts';
 import type { CliParts } from './command-context.ts';
 import { CliError } from './errors.ts';
 import { organizationOf } from './organization-option.ts';
-import type { Session } from './session.ts';
 
 /** The operator may do everything, in every organization. */
 const OPERATOR: Principal = {
@@ -47,7 +44,7 @@ export async function withApi(
   await withSession(parts, async (session) => {
     if (needsOrganization) await organizationOf(session, {});
     const server = await buildHttpServer({
-      routes: (app) => administrationRoutes(app, session),
+      routes: (app) => session.features.routes(app),
       authenticator: { authenticate: () => OPERATOR },
       tokenSecret: 'cursors last for one command',
       metrics: session.platform.metrics,
@@ -58,16 +55,11 @@ export async function withApi(
       const client = new ParleyClient({ url: 'http://127.0.0.1', apiKey: 'operator', fetch: fetchFrom(server) });
       await work({ rest: client.rest, defaultOrganization: FIRST_ORGANIZATION });
     } finally {
+      // Created for the routes of event streams.
+      await session.features.realtime.node().stop();
       await server.close();
     }
   });
-}
-
-function administrationRoutes(app: HttpApp, { features }: Session): void {
-  const { users, keys, organizations } = features;
-  organizationRoutes(app, { organizations, summarizeUser: (...user) => users.summary(...user) });
-  userRoutes(app, { users, organizations });
-  keyRoutes(app, { ...keys, organizations });
 }
 
 /** `fetch` without a network: the requests of the client go straight into the server. */

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { presentedKey, requireScope } from './auth.ts';
+import { assert, property, uint8Array } from 'fast-check';
+import { API_KEY_PREFIX, createApiKey, digestOf, isWellFormedApiKey, presentedKey, requireScope } from './auth.ts';
 import type { Principal } from './auth.ts';
 
 test.each([
@@ -34,4 +36,48 @@ test('no scope stands for another one', () => {
   for (const held of ['read', 'admin', 'platform', '*', 'writes', 'writ']) {
     expect(() => requireScope(holding(held), 'write')).toThrow('lacks the scope write');
   }
+});
+
+const key = createApiKey();
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+test('a key has its prefix, 43 characters of secret and 6 of checksum', () => {
+  expect(key).toMatch(new RegExp(`^${API_KEY_PREFIX}[0-9A-Za-z]{49}$`));
+  expect(isWellFormedApiKey(key)).toBe(true);
+});
+
+test('the smallest and the largest secret have the same width', () => {
+  for (const byte of [0x00, 0xff]) {
+    const extreme = createApiKey(new Uint8Array(32).fill(byte));
+    expect(extreme).toHaveLength(key.length);
+    expect(isWellFormedApiKey(extreme)).toBe(true);
+  }
+});
+
+test('different secrets give different keys, and every key is well-formed', () => {
+  assert(
+    property(uint8Array({ minLength: 32, maxLength: 32 }), (random) => {
+      const made = createApiKey(random);
+      return isWellFormedApiKey(made) && (made === key) === (digestOf(made) === digestOf(key));
+    }),
+  );
+  expect(createApiKey(randomBytes(32))).not.toBe(createApiKey(randomBytes(32)));
+});
+
+test('a key with any one character changed is refused', () => {
+  for (let at = 0; at < key.length; at += 1) {
+    for (const other of ALPHABET) {
+      if (other === key[at]) continue;
+      expect(isWellFormedApiKey(key.slice(0, at) + other + key.slice(at + 1))).toBe(false);
+    }
+  }
+});
+
+test.each(['', 'parley_live_', key.slice(1), key.slice(0, -1), `${key}A`, ` ${key}`, key.replace('_live_', '_test_')])(
+  'refuses %j',
+  (junk) => expect(isWellFormedApiKey(junk)).toBe(false),
+);
+
+test('the digest is the SHA-256 in hex', () => {
+  expect(digestOf('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
 });

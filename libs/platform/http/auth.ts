@@ -1,25 +1,27 @@
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { forbidden } from './errors.ts';
 
-/** Who calls: a user or service of exactly one organization, through one API key. */
+/** The caller: a user or service of one organization, identified by its API key. */
 export interface Principal {
   readonly organizationId: EntityId;
   readonly principalType: 'user' | 'service';
   readonly principalId: EntityId;
   readonly keyId: EntityId;
-  /** `read`, `write`, `impersonate`, `admin`, `platform`; none includes another one. */
+  /** `read`, `write`, `impersonate`, `admin`, `platform`; no scope includes another. */
   readonly scopes: ReadonlySet<string>;
-  /** When the key stops working: milliseconds since the Unix epoch, or null if it does not expire. */
+  /** Expiry of the key in milliseconds since the Unix epoch; null if it does not expire. */
   readonly expiresAtMs: number | null;
 }
 
 /**
- * Port: who presents this key.
+ * Port: finds the principal of an API key.
  *
- * Guarantees: `null` for every key that is unknown, malformed, expired or revoked, without saying
- * which. Answers at once (no promise) when it knows, so that a read costs no extra turn of the
- * event loop. Throws `storeUnavailable` when it cannot know.
- * Omits: the header's form, scopes, rate limits.
+ * Guarantees: `null` for every key that is unknown, malformed, expired or revoked, without saying which. Returns
+ * without a promise if no look-up is needed, so that a read costs no extra turn of the event loop. Throws
+ * `storeUnavailable` if the look-up fails.
+ * Omissions: the form of the header, scopes, rate limits.
  */
 export interface Authenticator {
   authenticate(presentedKey: string): Principal | null | Promise<Principal | null>;
@@ -38,7 +40,86 @@ export function presentedKey(header: string | undefined): string | null {
   return header === '' || header.includes(' ') ? null : header;
 }
 
-/** @throws HttpError 403 when the principal lacks the scope */
+/** @throws HttpError 403 if the principal lacks the scope */
 export function requireScope(principal: Principal, required: string): void {
   if (!principal.scopes.has(required)) throw forbidden(`The API key lacks the scope ${required}`, 'missing_scope');
+}
+
+/** Scope of keys that may act as any user of their organization. */
+const IMPERSONATE_SCOPE = 'impersonate';
+
+/** The part of a principal on which the right to act as another identity depends. */
+export type Caller = Pick<Principal, 'principalType' | 'principalId' | 'scopes'>;
+
+/**
+ * The identity that a caller acts as: a user of the organization, an agent or a person without an account
+ * (`unauthenticated`: only the caller vouches for it), or the system.
+ */
+export type ActingAs =
+  { readonly type: 'user'; readonly id: EntityId } | { readonly type: 'unauthenticated' } | { readonly type: 'system' };
+
+export const UNAUTHENTICATED: ActingAs = { type: 'unauthenticated' };
+
+/**
+ * Whether a caller may act as an identity. Without the scope `impersonate`, a user's key acts as that user, and a
+ * service's key as agents and for people without an account, which have no keys of their own.
+ */
+export function mayActAs({ principalType, principalId, scopes }: Caller, name: ActingAs): boolean {
+  if (scopes.has(IMPERSONATE_SCOPE)) return true;
+  if (principalType === 'service') return name.type === 'unauthenticated';
+  return name.type === 'user' && name.id === principalId;
+}
+
+/** @throws HttpError 403 */
+export function requireMayActAs(caller: Caller, name: ActingAs): void {
+  if (!mayActAs(caller, name)) throw mayNotActAs();
+}
+
+export function mayNotActAs(): Error {
+  return forbidden(
+    `The API key lacks the scope ${IMPERSONATE_SCOPE}: a user's key acts as that user only, a service's key as agents and for people without an account`,
+    'missing_scope',
+  );
+}
+
+/**
+ * An API key is `parley_live_`, 32 random bytes in base62 (43 characters), and the CRC-32 of all that in base62
+ * (6 characters). The checksum saves the look-up of mistyped and random keys; it proves nothing. Only the SHA-256 of
+ * a key is ever stored.
+ */
+
+export const API_KEY_PREFIX = 'parley_live_';
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const KEY_LENGTH = API_KEY_PREFIX.length + SECRET_LENGTH + CHECKSUM_LENGTH;
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const FORM = new RegExp(`^${API_KEY_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
+
+/** @param random 32 bytes; only tests pass them */
+export function createApiKey(random: Uint8Array = randomBytes(32)): string {
+  const body = API_KEY_PREFIX + base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), SECRET_LENGTH);
+  return body + checksumOf(body);
+}
+
+/** Whether form and checksum of a key are correct. */
+export function isWellFormedApiKey(key: string): boolean {
+  if (key.length !== KEY_LENGTH || !FORM.test(key)) return false;
+  const body = key.slice(0, -CHECKSUM_LENGTH);
+  return key.slice(-CHECKSUM_LENGTH) === checksumOf(body);
+}
+
+/** SHA-256 of a key in hex (64 characters), under which it is stored. */
+export function digestOf(key: string): string {
+  return hash('sha256', key, 'hex');
+}
+
+function checksumOf(body: string): string {
+  return base62(BigInt(crc32(body)), CHECKSUM_LENGTH);
+}
+
+/** Fixed width, most significant digit first. */
+function base62(value: bigint, width: number): string {
+  let digits = '';
+  for (let rest = value; digits.length < width; rest /= 62n) digits = ALPHABET.charAt(Number(rest % 62n)) + digits;
+  return digits;
 }

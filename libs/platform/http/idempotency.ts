@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJson } from './signed-token.ts';
 import { conflict, invalid } from './errors.ts';
 import type { HttpError } from './errors.ts';
 

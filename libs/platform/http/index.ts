@@ -52,12 +52,12 @@
 export { buildHttpServer } from './server.ts';
 export { readPast } from './past-reads.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, RateLimit, ReadinessProbe } from './server-options.ts';
-export { mayActAs, mayNotActAs, requireMayActAs, UNAUTHENTICATED } from './acting-as.ts';
-export type { ActingAs, Caller } from './acting-as.ts';
+export { mayActAs, mayNotActAs, requireMayActAs, UNAUTHENTICATED } from './auth.ts';
+export type { ActingAs, Caller } from './auth.ts';
 export { requireScope } from './auth.ts';
 export type { Authenticator, Principal } from './auth.ts';
-export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './api-key.ts';
-export { canonicalJson } from './canonical-json.ts';
+export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './auth.ts';
+export { canonicalJson } from './signed-token.ts';
 export {
   answerOf,
   conflict,
@@ -82,12 +82,12 @@ export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageMeta, PageQuery, PageRequest } from './paging.ts';
 export { positionOf, setPosition } from './position.ts';
 export type { Position, PositionWaiter } from './position.ts';
-export { etagOf, notModified, refuseIfMatch } from './preconditions.ts';
-export type { IfMatch } from './preconditions.ts';
+export { etagOf, notModified, refuseIfMatch } from './replies.ts';
+export type { IfMatch } from './replies.ts';
 export { commandContext, commandIdOf } from './request-context.ts';
 export { sendJson, sendPage } from './replies.ts';
 export type { PydanticError, ValidationError } from './validation/pydantic-errors.ts';
-export { refuse } from './validation/custom-issue.ts';
+export { refuse } from './validation/pydantic-errors.ts';
 export {
   httpUrl,
   idParam,

@@ -1,17 +1,19 @@
 import { isUtf8 } from 'node:buffer';
-import { MAX_ERRORS, ValidationFailure } from './errors.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { MIMEType } from 'node:util';
+import { HttpError, MAX_ERRORS, ValidationFailure } from './errors.ts';
 import type { InputPart } from './validation/issue-mapper.ts';
 import { locateRawNumbers, numberProblem, scanJson } from './validation/json-numbers.ts';
 import { syntaxFaultOf } from './validation/json-syntax.ts';
 import type { ValidationError } from './validation/pydantic-errors.ts';
 
-/** Beyond any shape of the API, and far below what recursive code (serialisers, schemas) survives. */
+/** More than any schema of the API needs, and far less than recursive code (serializers, schemas) can handle. */
 const MAX_DEPTH = 100;
 
 /**
- * The body of a request, or another piece of input (`part`): parsed JSON, or `undefined` where it is empty.
- * @throws ValidationFailure 422 for bytes that are no UTF-8, malformed JSON, nesting beyond 100
- *   levels, names that reach an object's prototype, and numbers that a double does not carry back
+ * Parses the body of a request, or another part of the input; `undefined` if it is empty.
+ * @throws ValidationFailure 422 for bytes that are not UTF-8, malformed JSON, more than 100 levels, names that reach
+ *   an object's prototype, and numbers that a double cannot represent
  */
 export function parseJsonBody(bytes: Buffer, part: InputPart = 'body'): unknown {
   if (bytes.length === 0) return undefined;
@@ -46,7 +48,7 @@ function numbersRefused(part: InputPart, text: string): ValidationFailure {
   );
 }
 
-/** Escapes can spell any name, so they are looked into as well. */
+/** An escape may be part of any name. */
 const SUSPICIOUS = /__proto__|prototype|\\u/;
 
 function refusePrototypeNames(part: InputPart, root: unknown): void {
@@ -67,3 +69,20 @@ function refusePrototypeNames(part: InputPart, root: unknown): void {
 }
 
 const FORBIDDEN = 'Extra inputs are not permitted';
+
+/** @throws HttpError 415 for a body in another encoding or charset than plain UTF-8 */
+export function requirePlainJson(headers: IncomingHttpHeaders): void {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw unsupported('A body must not be compressed (Content-Encoding)', { 'accept-encoding': 'identity' });
+  }
+  const type = headers['content-type'] ?? '';
+  const charset = type.includes(';') ? new MIMEType(type).params.get('charset') : null;
+  if (charset !== null && charset.toLowerCase() !== 'utf-8') {
+    throw unsupported('The charset of a body must be utf-8');
+  }
+}
+
+function unsupported(detail: string, headers?: Record<string, string>): HttpError {
+  return new HttpError(415, 'unsupported_media_type', detail, headers);
+}

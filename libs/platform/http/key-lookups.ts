@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Fault } from '#libs/kernel/faults.ts';
 import { FairSemaphore, QueueFull } from '../lifecycle/index.ts';
-import { digestOf } from './api-key.ts';
+import { digestOf } from './auth.ts';
 import type { Authenticator, Principal } from './auth.ts';
 import { tooManyRequests } from './errors.ts';
 import { Windows } from './rate-limits.ts';

@@ -1,10 +1,10 @@
+import type { RequestListener } from 'node:http';
 import swagger from '@fastify/swagger';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { z } from 'zod';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { JSON_TYPE } from './errors.ts';
-import { withDiscriminators } from './openapi-discriminators.ts';
-import { ERROR_RESPONSES, ERROR_SCHEMAS, NO_STREAM_ACCEPTED } from './openapi-errors.ts';
+import { ERROR_RESPONSES, ERROR_SCHEMAS, NO_STREAM_ACCEPTED, withDiscriminators } from './openapi-schemas.ts';
 import type { HttpApp, HttpServerOptions } from './server-options.ts';
 import { SHOWN_DEFAULT } from './validation/schemas.ts';
 
@@ -141,4 +141,22 @@ function headersOf(method: (typeof METHODS)[number]): NonNullable<Operation['par
   }
   if (method !== 'post' && method !== 'patch') return [];
   return [header('Idempotency-Key', 'Kept for 24 hours: the same request again gets the first answer again', 255)];
+}
+
+const PREFIX = '/docs';
+
+/**
+ * The reference page at `/docs`, script and all from this process. Whoever opens it first waits for it to be loaded,
+ * and so does, for a quarter of a second, everybody else: no start does, and most processes are never asked.
+ */
+export function registerDocumentation(app: HttpApp, title: string): void {
+  let page: Promise<RequestListener> | undefined;
+  for (const path of ['', '/', '/js/scalar.js']) {
+    app.get(`${PREFIX}${path}`, async (request, reply) => {
+      page ??= import('./documentation-page.ts').then(({ documentationPage }) => documentationPage(PREFIX, title));
+      const serve = await page;
+      reply.hijack();
+      serve(request.raw, reply.raw);
+    });
+  }
 }

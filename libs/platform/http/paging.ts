@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJson } from './signed-token.ts';
 import { invalid } from './errors.ts';
 import { queryInteger, text } from './validation/schemas.ts';
 

@@ -1,8 +1,8 @@
-import type { FastifyReply } from 'fastify';
-import { JSON_TYPE } from './errors.ts';
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { HttpError, JSON_TYPE } from './errors.ts';
 import type { PageMeta } from './paging.ts';
 
-/** Sends JSON that is ready: bytes from a read model, untouched. */
+/** Sends serialized JSON, such as the bytes of a document. */
 export function sendJson(reply: FastifyReply, json: Buffer | string): FastifyReply {
   return reply.header('content-type', JSON_TYPE).send(json);
 }
@@ -10,10 +10,67 @@ export function sendJson(reply: FastifyReply, json: Buffer | string): FastifyRep
 const OPEN = Buffer.from('{"items":[');
 const COMMA = Buffer.from(',');
 
-/** Sends a page whose items are JSON that is ready; only `meta` is written here. */
+/** Sends a page of serialized items. */
 export function sendPage(reply: FastifyReply, items: readonly Buffer[], meta: PageMeta): FastifyReply {
   const parts: Buffer[] = [OPEN];
   for (const [index, item] of items.entries()) parts.push(...(index === 0 ? [item] : [COMMA, item]));
   parts.push(Buffer.from(`],"meta":${JSON.stringify(meta)}}`));
   return sendJson(reply, Buffer.concat(parts));
+}
+
+/** The strong entity tag of an entity at a stream revision: `"12"`. */
+export function etagOf(revision: number): string {
+  return `"${revision}"`;
+}
+
+/**
+ * The condition of `If-Match`. A command handler calls `allows` with the revision that it decides on, so no event
+ * can come in between.
+ */
+export interface IfMatch {
+  allows(revision: number): boolean;
+}
+
+const ANY: IfMatch = { allows: () => true };
+
+/** Reads `If-Match`: `*`, or a list of entity tags. Weak tags never match (RFC 9110, 13.1.1). */
+export function ifMatchOf(request: FastifyRequest): IfMatch | undefined {
+  const header = request.headers['if-match'];
+  if (header === undefined) return undefined;
+  const tags = entityTags(header);
+  return tags === '*' ? ANY : { allows: (revision) => tags.includes(etagOf(revision)) };
+}
+
+/**
+ * `preHandler` for commands on resources without an ETag, which no condition matches (RFC 9110, 13.1.1). Commands
+ * whose runner checks `ifMatch` do not need it: no condition matches an entity that does not exist.
+ *
+ * @throws HttpError 412 for any `If-Match`
+ */
+export function refuseIfMatch(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
+  if (request.headers['if-match'] !== undefined) {
+    throw new HttpError(412, 'precondition_failed', 'There is no ETag that If-Match could name');
+  }
+  done();
+}
+
+/**
+ * Sets `ETag`, and answers 304 if `If-None-Match` contains it (weak tags compare equal there).
+ * @returns true when the reply has been sent
+ */
+export function notModified(request: FastifyRequest, reply: FastifyReply, revision: number): boolean {
+  const etag = etagOf(revision);
+  void reply.header('etag', etag);
+  const header = request.headers['if-none-match'];
+  if (header === undefined) return false;
+  const tags = entityTags(header);
+  if (tags !== '*' && !tags.some((tag) => tag === etag || tag === `W/${etag}`)) return false;
+  void reply.code(304).send();
+  return true;
+}
+
+/** Matches the list instead of splitting it, because a tag may contain commas. */
+function entityTags(header: string): '*' | string[] {
+  if (header.trim() === '*') return '*';
+  return header.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g) ?? [];
 }

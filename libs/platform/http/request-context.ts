@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { systemClock } from '#libs/kernel/clock.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -7,7 +7,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
 import type { IdempotentRun } from './idempotency.ts';
 import type { PastReads } from './past-reads.ts';
-import { ifMatchOf } from './preconditions.ts';
+import { ifMatchOf } from './replies.ts';
 import type { TokenSigner } from './signed-token.ts';
 
 declare module 'fastify' {
@@ -18,10 +18,10 @@ declare module 'fastify' {
     pastReads: PastReads;
   }
   interface FastifyRequest {
-    /** Who calls. Reading it on a route with `config.public` is a fault of ours, and throws. */
+    /** The caller. Throws on a route with `config.public`. */
     readonly principal: Principal;
     authenticated: Principal | null;
-    /** W3C trace context of this request: the caller's trace, or a new one; our own span. */
+    /** W3C trace context of this request: the caller's trace or a new one, with a span of its own. */
     readonly traceparent: string;
     ownTraceparent: string | null;
     /** The caller's `Idempotency-Key`, if any. */
@@ -31,11 +31,11 @@ declare module 'fastify' {
     startedAt: number;
   }
   interface FastifyContextConfig {
-    /** The scope that the key needs, such as `read`. Every route has either this or `public`. */
+    /** Scope that the key needs, such as `read`. Every route has either this or `public`. */
     scope?: string;
     /** No authentication: health, documentation. */
     public?: boolean;
-    /** A POST or PATCH whose answer is of the moment or a secret: it is not kept, and each request runs. */
+    /** A POST or PATCH with an ephemeral or secret answer: the answer is not stored, and every request runs. */
     ignoresIdempotencyKey?: boolean;
   }
 }
@@ -44,12 +44,20 @@ const PRINTABLE_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
 const processPrefix = randomBytes(6).toString('base64url');
 let counter = 0;
 
-/** The caller's `x-request-id` where it is well-formed, else an id that no other process gives out. */
+/** The caller's `x-request-id` if it is well-formed, else a new id that is unique across processes. */
 export function requestIdOf(raw: { headers: Record<string, string | string[] | undefined> }): string {
   const given = raw.headers['x-request-id'];
   if (typeof given === 'string' && PRINTABLE_ID.test(given)) return given;
   counter += 1;
   return `${processPrefix}-${counter.toString(36)}`;
+}
+
+/** Sets the headers that every reply has. */
+export function beginReply(request: FastifyRequest, reply: FastifyReply): void {
+  request.startedAt = performance.now();
+  void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+  // Only for callers that trace.
+  if (request.headers.traceparent !== undefined) void reply.header('traceparent', request.traceparent);
 }
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})$/;
@@ -61,7 +69,7 @@ export function traceparentOf(header: string | string[] | undefined): string {
   return match ? `00-${match[1]}-${spanId}-${match[2]}` : `00-${randomHex(16)}-${spanId}-01`;
 }
 
-/** Random hex from a pool: one system call for a thousand requests. */
+/** Random hex from a pool, which costs one system call for a thousand requests. */
 let pool = '';
 let poolAt = 0;
 function randomHex(bytes: number): string {
@@ -72,18 +80,17 @@ function randomHex(bytes: number): string {
   }
   const hex = pool.slice(poolAt, poolAt + length);
   poolAt += length;
-  // All zeros is the one value that the standard forbids; a set bit costs nothing.
+  // The standard forbids an id of zeros only.
   return hex.startsWith('00000000') ? `1${hex.slice(1)}` : hex;
 }
 
 const COMMAND_NAMESPACE: EntityId = '6c1f5f0e-58a5-5c0b-9c39-0f6b1d7b8a52';
 
 /**
- * The seam that makes a crash between append and answer safe. With an `Idempotency-Key`, the
- * command's id is a function of organization, principal, key and the request's content, and stands in its
- * events. A retry after the short lease has ended says since when the command may have run
- * (`repeatedSinceMs`), and the command handler looks for its events first.
- * Without a key every request is a command of its own.
+ * Makes a crash between append and answer safe. With an `Idempotency-Key`, the command's id is derived from
+ * organization, principal, key and content of the request, and its events contain it. A retry after the lease ended
+ * passes the time since when the command may have run (`repeatedSinceMs`), and the command handler looks for its
+ * events first. Without a key, every request is a new command.
  */
 export function commandIdOf(request: FastifyRequest): EntityId {
   const run = request.idempotentRun;
@@ -92,7 +99,7 @@ export function commandIdOf(request: FastifyRequest): EntityId {
   return derivedId(COMMAND_NAMESPACE, JSON.stringify([organizationId, principalId, key, run.fingerprint]));
 }
 
-/** Call once per command: without an `Idempotency-Key` each call makes a new command id. */
+/** Call once per command: without an `Idempotency-Key`, each call creates a new command id. */
 export function commandContext(request: FastifyRequest): CommandContext {
   const { organizationId, principalType, principalId } = request.principal;
   const run = request.idempotentRun;

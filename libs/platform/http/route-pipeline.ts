@@ -1,7 +1,7 @@
 /**
- * What happens to a request around its handler. Attached to each route when it is declared, not as
- * global hooks: what a route needs is known then, so the read path runs one hook before the handler
- * and one after it, both synchronous unless a limit or an unknown key makes them wait.
+ * The hooks around a handler. They are attached to each route when it is declared, not globally, because its needs
+ * are known then: a read runs one hook before its handler and one after it, both synchronous unless a key has to be
+ * looked up or a position to be awaited.
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
@@ -17,6 +17,7 @@ import { awaitPosition, POSITION_HEADER } from './position.ts';
 import type { PositionWaiter } from './position.ts';
 import { callerAddress } from './rate-limits.ts';
 import type { Limiters } from './rate-limits.ts';
+import { beginReply } from './request-context.ts';
 
 export interface Pipeline {
   readonly keys: KeyLookups;
@@ -26,33 +27,33 @@ export interface Pipeline {
   readonly idempotency: IdempotencyStore | undefined;
   readonly positions: PositionWaiter | undefined;
   readonly handlerTimeoutMs: number;
-  /** Nothing new is to come here. */
+  /** The process should get no new requests; those that arrive are served. */
   readonly isStopping: () => boolean;
-  /** What comes all the same is refused. */
+  /** The server refuses new requests. */
   readonly isClosing: () => boolean;
 }
 
 type Done = HookHandlerDoneFunction;
 /**
- * Fastify takes both from one hook: a call of `done` when it ends at once, or a promise when it has
- * to wait (then `done` is not called). Throwing at once is a refusal too.
+ * A hook ends synchronously by calling `done` or throwing, or returns a promise and does not call `done`. Fastify
+ * supports both in one hook.
  */
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void | Promise<unknown>;
 
 type SendHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done) => void | Promise<void>;
 
-/** Runs for every route as it is declared. */
+/** Called for every route when it is declared. */
 export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   const { config } = route;
   const method = String(route.method);
   if (config?.public !== true && config?.scope === undefined) {
     throw new TypeError(`route ${method} ${route.url} needs config.scope or config.public`);
   }
-  const gate = config.public ? nameOnly : gateOf(method, config.scope ?? '', pipeline);
+  const gate = config.public ? beginOnly : gateOf(method, config.scope ?? '', pipeline);
   route.onRequest = [gate, ...listed(route.onRequest)];
   const { logger } = pipeline;
   const timing = pipeline.metrics.http.route(method, route.url);
-  // On sending, not on response: that would put two listeners on every response of the read path.
+  // An `onResponse` hook would add two listeners to every response.
   const measure: SendHook = (request, reply, _payload, done) => {
     const duration_ms = performance.now() - request.startedAt;
     timing.observe(reply.statusCode, duration_ms);
@@ -63,7 +64,7 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
       } = reply;
       logger.debug({ request_id, method, route: route.url, status, duration_ms }, 'answered');
     }
-    // Or the connection would stay open after the last answer, and the stop would wait for it.
+    // An idle connection would delay the stop.
     if (pipeline.isStopping()) void reply.header('connection', 'close');
     done();
   };
@@ -80,16 +81,8 @@ function listed<T>(hooks: T | T[] | undefined): T[] {
   return hooks === undefined ? [] : Array.isArray(hooks) ? hooks : [hooks];
 }
 
-/** Names the request in its answer, whatever the answer will be. */
-export function name(request: FastifyRequest, reply: FastifyReply): void {
-  request.startedAt = performance.now();
-  void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
-  // Whoever traces gets the trace continued; whoever does not is spared the bytes.
-  if (request.headers.traceparent !== undefined) void reply.header('traceparent', request.traceparent);
-}
-
-const nameOnly: Hook = (request, reply, done) => {
-  name(request, reply);
+const beginOnly: Hook = (request, reply, done) => {
+  beginReply(request, reply);
   done();
 };
 
@@ -115,7 +108,7 @@ function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
   }
 
   return (request, reply, done) => {
-    name(request, reply);
+    beginReply(request, reply);
     if (isClosing()) throw new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
     perAddress?.(request, reply);
     const principal = identify(request);
@@ -127,12 +120,12 @@ function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
 }
 
 function attachIdempotency(route: RouteOptions, { idempotency: store }: Pipeline): void {
-  // Before validation, which replaces the body by its parsed form: the fingerprint is of what was sent.
+  // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
   const read: Hook = (request, _reply, done) => {
     request.idempotentRun = idempotentRunOf(request);
     done();
   };
-  // After validation: what is refused there never took the key.
+  // After validation: a request that it refuses does not take the key.
   const begin: Hook = (request, reply, done) => {
     const run = request.idempotentRun;
     if (run === null) return done();

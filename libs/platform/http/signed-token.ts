@@ -3,13 +3,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 const MAC_BYTES = 16;
 
 /**
- * Opaque tokens that callers hand back to us: cursors and positions. The payload is not secret, but
- * cannot be made up: it is signed together with a context (purpose, organization, filter) that is
- * not part of the token, so that a token of another context does not open.
+ * Opaque tokens that callers return: cursors and positions. The payload is not secret, but cannot be forged: it is
+ * signed together with a context (purpose, organization, filter) that is not part of the token, so a token of another
+ * context does not open.
  */
 export interface TokenSigner {
   seal(context: readonly string[], payload: unknown): string;
-  /** The payload, or `undefined` when the token was not made by `seal` with the same context. */
+  /** The payload, or `undefined` if the token was not created by `seal` with the same context. */
   open(context: readonly string[], token: string): unknown;
 }
 
@@ -18,7 +18,7 @@ export function createTokenSigner(secret: string): TokenSigner {
   if (Buffer.byteLength(secret) < 16) throw new RangeError('the signing secret needs at least 16 bytes');
 
   function mac(context: readonly string[], payload: Uint8Array): Buffer {
-    // The length of the context is part of the message: no other split of the same bytes verifies.
+    // With the length of the context in the message, no other split of the same bytes verifies.
     const head = Buffer.from(JSON.stringify(context));
     return createHmac('sha256', secret)
       .update(`${head.length}:`)
@@ -41,4 +41,19 @@ export function createTokenSigner(secret: string): TokenSigner {
       return JSON.parse(payload.toString());
     },
   };
+}
+
+/**
+ * The same text for equal JSON values: members sorted by name, no white space. For hashes and signatures, never for
+ * storage. Ignores members that are `undefined`.
+ */
+export function canonicalJson(value: unknown): string {
+  if (value === undefined) return 'null';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
 }

@@ -3,7 +3,7 @@
  * there instead, and whether it was there at all, is read from the input again.
  */
 import type { z } from 'zod';
-import type { CustomIssueParams } from './custom-issue.ts';
+import type { CustomIssueParams, PydanticError, ValidationError } from './pydantic-errors.ts';
 import {
   BOOL_TYPE,
   DATETIME_TYPE,
@@ -15,9 +15,8 @@ import {
   URL_TYPE,
   UUID_TYPE,
   valueError,
-} from './custom-issue.ts';
+} from './pydantic-errors.ts';
 import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
-import type { PydanticError, ValidationError } from './pydantic-errors.ts';
 import { definition, discriminatorOf, isContainer, isInteger, placeOf, unionLabel, unwrapped } from './schema-path.ts';
 import type { Place } from './schema-path.ts';
 import { count } from './schemas.ts';

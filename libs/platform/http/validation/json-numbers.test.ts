@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-
-import { isKept, parseJson } from './json-numbers.ts';
+import { describe, expect, it, test } from 'vitest';
+import { isKept, jsonLimitProblem, parseJson } from './json-numbers.ts';
 
 describe('a number of JSON', () => {
   it.each([
@@ -92,4 +91,36 @@ describe('a parsed JSON text', () => {
       expect(() => parseJson(text)).toThrow(SyntaxError);
     }
   });
+});
+
+const limits = { depth: 3, nodes: 5, bytes: 40 };
+const problem = (value: object) => jsonLimitProblem(value, limits)?.msg;
+
+test('values at the limits pass', () => {
+  expect(problem({})).toBeUndefined();
+  expect(problem({ a: { b: { c: 1 } } })).toBeUndefined();
+  expect(problem({ a: [1, 2, 3, 4] })).toBeUndefined();
+  expect(problem({ a: 'x'.repeat(32) })).toBeUndefined();
+});
+
+test('one level, one value or one byte more does not', () => {
+  expect(problem({ a: { b: { c: {} } } })).toContain('3 levels');
+  expect(problem({ a: [[[]]] })).toContain('3 levels');
+  expect(problem({ a: [1, 2, 3, 4, 5] })).toContain('5 values');
+  expect(problem({ a: 'x'.repeat(33) })).toContain('40 bytes');
+  expect(problem({ a: 'é'.repeat(17) })).toContain('40 bytes');
+});
+
+test('what would come back from storage as something else is refused', () => {
+  expect(problem({ a: parseJson('1e999') })).toContain('finite');
+  expect(problem({ a: [parseJson('9007199254740993')] })).toContain('represented exactly');
+  expect(problem({ a: '\ud800' })).toContain('unicode');
+  expect(problem({ '\udfff': 1 })).toContain('unicode');
+});
+
+test('a value far beyond the limits costs no more than one at them', () => {
+  let deep: object = {};
+  for (let level = 0; level < 100_000; level += 1) deep = { deep };
+  expect(problem(deep)).toContain('3 levels');
+  expect(problem({ wide: Array.from({ length: 1_000_000 }, () => 1) })).toContain('5 values');
 });

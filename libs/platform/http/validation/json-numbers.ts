@@ -3,7 +3,7 @@
  * Infinity and 0.1000000000000000055 as 0.1, and JSON.stringify writes -0 as 0. Here they are raw numbers: raw JSON
  * (`JSON.rawJSON`), which JSON.stringify writes out unchanged.
  */
-import { valueError } from './custom-issue.ts';
+import { STRING_UNICODE, valueError } from './pydantic-errors.ts';
 import type { PydanticError } from './pydantic-errors.ts';
 
 /** A number that is kept as it was written, because it is no value of JavaScript. */
@@ -177,4 +177,39 @@ function decimalOf(literal: string): string {
   while (start < end && digits.charCodeAt(end - 1) === ZERO) end -= 1;
   if (start === end) return '0';
   return `${digits.slice(start, end)}e${Number(exponent) - fraction.length + (digits.length - end)}`;
+}
+
+/** Bounds of a free JSON value. `depth` counts the outermost object as 1, `nodes` every value inside it. */
+export interface JsonLimits {
+  readonly depth: number;
+  readonly nodes: number;
+  /** Of the compact JSON text in UTF-8. */
+  readonly bytes: number;
+}
+
+/**
+ * What is wrong with a parsed JSON value, if anything. Walks without recursion and stops at the
+ * first bound, so that its cost is bounded too. Also refuses what would not come back from storage
+ * as it went in: raw numbers (see `parseJson`) and half surrogate pairs.
+ */
+export function jsonLimitProblem(root: object, { depth, nodes, bytes }: JsonLimits): PydanticError | undefined {
+  const pending: { value: unknown; level: number }[] = [{ value: root, level: 1 }];
+  let seen = 0;
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, level } = next;
+    seen += 1;
+    if (seen > nodes + 1) return valueError(`at most ${nodes} values are allowed`);
+    if (typeof value === 'string' && !value.isWellFormed()) return STRING_UNICODE;
+    if (typeof value !== 'object' || value === null) continue;
+    if (JSON.isRawJSON(value)) return numberProblem(value);
+    if (level > depth) return valueError(`at most ${depth} levels of nesting are allowed`);
+    for (const name in value) {
+      if (!Array.isArray(value) && !name.isWellFormed()) return STRING_UNICODE;
+      pending.push({ value: Reflect.get(value, name), level: level + 1 });
+      if (pending.length + seen > nodes + 1) return valueError(`at most ${nodes} values are allowed`);
+    }
+  }
+  // Only now is it known to be shallow enough to be written out.
+  if (Buffer.byteLength(JSON.stringify(root)) > bytes) return valueError(`at most ${bytes} bytes are allowed`);
+  return undefined;
 }

@@ -1,3 +1,5 @@
+import type { z } from 'zod';
+
 /**
  * The error entries of the API's 422 answers: the types and words of pydantic 2, the shape of
  * FastAPI's HTTPValidationError. Recorded output of both is compared in test/contract/pydantic.
@@ -17,3 +19,63 @@ export interface PydanticError {
   readonly msg: string;
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
+
+/**
+ * How a check of ours names its pydantic error: it travels in the zod issue's `params`, where the
+ * mapper finds it. A plain `refine` needs none of this and becomes a `value_error` with its message.
+ */
+export interface CustomIssueParams {
+  readonly pydantic?: PydanticError;
+  /** The value cannot name anything: the whole request is 404. */
+  readonly notFound?: true;
+}
+
+/** Reports `error` for the value at hand and yields zod's marker for "no value". */
+export function refuse<T>(context: z.core.$RefinementCtx<T>, error: PydanticError): never {
+  context.addIssue({ code: 'custom', message: error.msg, params: { pydantic: error } satisfies CustomIssueParams });
+  // The marker has the type `never` in zod too: it is recognised by the issue beside it.
+  return undefined as never;
+}
+
+export const valueError = (message: string): PydanticError => ({
+  type: 'value_error',
+  msg: `Value error, ${message}`,
+  ctx: { error: {} },
+});
+
+export const STRING_TYPE: PydanticError = { type: 'string_type', msg: 'Input should be a valid string' };
+export const STRING_UNICODE: PydanticError = {
+  type: 'string_unicode',
+  msg: 'Input should be a valid string, unable to parse raw data as a unicode string',
+};
+export const UUID_TYPE: PydanticError = {
+  type: 'uuid_type',
+  msg: 'UUID input should be a string, bytes or UUID object',
+};
+export const URL_TYPE: PydanticError = { type: 'url_type', msg: 'URL input should be a string or URL' };
+export const DATETIME_TYPE: PydanticError = { type: 'datetime_type', msg: 'Input should be a valid datetime' };
+export const INT_TYPE: PydanticError = { type: 'int_type', msg: 'Input should be a valid integer' };
+export const INT_PARSING: PydanticError = {
+  type: 'int_parsing',
+  msg: 'Input should be a valid integer, unable to parse string as an integer',
+};
+export const INT_PARSING_SIZE: PydanticError = {
+  type: 'int_parsing_size',
+  msg: 'Unable to parse input string as an integer, exceeded maximum size',
+};
+export const BOOL_TYPE: PydanticError = { type: 'bool_type', msg: 'Input should be a valid boolean' };
+export const BOOL_PARSING: PydanticError = {
+  type: 'bool_parsing',
+  msg: 'Input should be a valid boolean, unable to interpret input',
+};
+
+export const greaterThanEqual = (ge: number): PydanticError => ({
+  type: 'greater_than_equal',
+  msg: `Input should be greater than or equal to ${ge}`,
+  ctx: { ge },
+});
+export const lessThanEqual = (le: number): PydanticError => ({
+  type: 'less_than_equal',
+  msg: `Input should be less than or equal to ${le}`,
+  ctx: { le },
+});

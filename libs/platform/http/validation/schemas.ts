@@ -18,12 +18,11 @@ import {
   STRING_UNICODE,
   URL_TYPE,
   UUID_TYPE,
-} from './custom-issue.ts';
-import type { CustomIssueParams } from './custom-issue.ts';
+} from './pydantic-errors.ts';
+import type { CustomIssueParams, PydanticError } from './pydantic-errors.ts';
 import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
-import { jsonLimitProblem } from './json-limits.ts';
-import type { JsonLimits } from './json-limits.ts';
-import type { PydanticError } from './pydantic-errors.ts';
+import { jsonLimitProblem } from './json-numbers.ts';
+import type { JsonLimits } from './json-numbers.ts';
 
 interface Described {
   readonly description?: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createAllowedMethods } from './allowed-methods.ts';
+import { createAllowedMethods } from './unservable.ts';
 
 const allowed = createAllowedMethods();
 allowed.add('GET', '/things/:id');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { withDiscriminators } from './openapi-discriminators.ts';
+import { withDiscriminators } from './openapi-schemas.ts';
 
 const tagged = (type: string, required = ['type']): object => ({
   type: 'object',

@@ -3,14 +3,14 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { ValidationError } from './validation/pydantic-errors.ts';
 
 /**
- * An answer other than success that a route decides on. `detail` and `code` are shown to the caller:
- * they never hold what another organization owns, nor anything of the inside.
+ * An error answer of a route. The caller sees `detail` and `code`: they never contain data of another organization or
+ * internals.
  */
 export class HttpError extends Error {
   readonly status: number;
   readonly code: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Stand beside `detail` and `code`. */
+  /** Further members of the body. */
   readonly members: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -29,7 +29,7 @@ export class HttpError extends Error {
   }
 }
 
-/** 422: the input does not fit. `errors` go out as they are, in the shape of pydantic 2. */
+/** 422: invalid input. `errors` are sent unchanged, in the format of pydantic 2. */
 export class ValidationFailure extends Error {
   readonly status = 422;
   readonly errors: readonly ValidationError[];
@@ -42,8 +42,8 @@ export class ValidationFailure extends Error {
 }
 
 /**
- * Absent, or another organization's: the same bytes for both, hence no request id and no name of
- * the thing in the body (the id is in `x-request-id`).
+ * The same bytes for an entity that is absent and one of another organization, so the body contains neither the
+ * request id (see `x-request-id`) nor the kind of entity.
  */
 export const NOT_FOUND_BODY = Buffer.from('{"detail":"Not Found","code":"not_found"}');
 
@@ -51,7 +51,7 @@ export const unauthorized = (): HttpError =>
   new HttpError(401, 'not_authenticated', 'Not authenticated', { 'www-authenticate': 'Bearer realm="parley"' });
 export const forbidden = (detail: string, code = 'forbidden'): HttpError => new HttpError(403, code, detail);
 export const notFound = (): HttpError => new HttpError(404, 'not_found', 'Not Found');
-/** @param members what the caller needs to know to do better, beside `detail` */
+/** @param members further members of the body, which help the caller to resolve the conflict */
 export const conflict = (
   detail: string,
   code = 'conflict',
@@ -61,7 +61,7 @@ export const conflict = (
 export const tooManyRequests = (retryAfterSeconds: number): HttpError =>
   new HttpError(429, 'rate_limited', 'Too many requests', { 'retry-after': String(retryAfterSeconds) });
 
-/** 422 for a single field that only the route can judge (`loc` as in `['body', 'url']`). */
+/** 422 for a single field that only the route can validate (`loc` as in `['body', 'url']`). */
 export function invalid(
   loc: readonly (string | number)[],
   message: string,
@@ -75,7 +75,7 @@ export function invalid(
   return new ValidationFailure([error]);
 }
 
-/** What an error is answered with, but for `ValidationFailure`. */
+/** The answer to an error other than `ValidationFailure`. */
 interface Answer {
   readonly status: number;
   readonly code: string;
@@ -86,7 +86,7 @@ interface Answer {
 
 const INTERNAL: Answer = { status: 500, code: 'internal', detail: 'Internal Server Error' };
 
-/** What Fastify and its plugins refuse by themselves, in our words. */
+/** Answers to errors of Fastify and its plugins. */
 const BY_STATUS: Readonly<Record<number, Answer>> = {
   400: { status: 400, code: 'bad_request', detail: 'The request cannot be read' },
   408: { status: 408, code: 'request_timeout', detail: 'The request did not arrive in time' },
@@ -96,7 +96,7 @@ const BY_STATUS: Readonly<Record<number, Answer>> = {
   431: { status: 431, code: 'headers_too_large', detail: 'The headers are larger than allowed' },
 };
 
-/** What is not known is a fault of ours, and tells nothing of it. */
+/** Unknown errors are bugs: answers 500 without details. */
 export function answerOf(error: FastifyError | Error): Answer {
   if (error instanceof HttpError) return { ...error, detail: error.message };
   if (error instanceof Fault) {
@@ -113,7 +113,7 @@ export function answerOf(error: FastifyError | Error): Answer {
   return (statusCode !== undefined && BY_STATUS[statusCode]) || INTERNAL;
 }
 
-/** Fastify's one error handler: turns whatever was thrown into the error table of the API. */
+/** Fastify's error handler: answers any error by the error table of the API. */
 export function replyWithError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof ValidationFailure) {
     void reply.code(422).type(JSON_TYPE).send(validationBody(error.errors));
@@ -144,11 +144,11 @@ export function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'none';
 }
 
-/** Errors that an answer lists at most. */
+/** Maximum of errors in an answer. */
 export const MAX_ERRORS = 100;
 const MAX_INPUT_BYTES = 16 * 1024;
 
-/** Bounds what a hostile body can make us echo: 100 errors, 16 KiB for each `input`. */
+/** Bounds the echo of a hostile body: 100 errors, 16 KiB for each `input`. */
 function validationBody(errors: readonly ValidationError[]): Buffer {
   const detail = errors.slice(0, MAX_ERRORS).map((error) => {
     const size = JSON.stringify(error.input)?.length ?? 0;

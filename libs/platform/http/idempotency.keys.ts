@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** What a caller's idempotency key was answered with. Not a read model: it cannot be rebuilt, and expires. */
+/** The answer to an idempotency key. Not a read model: it expires and cannot be rebuilt. */
 export function idempotencyKey(scope: {
   readonly organizationId: string;
   readonly principalId: string;
   readonly key: string;
 }): string {
-  // Hashed, because callers choose the key: any length, any characters.
+  // Hashed, because callers choose the key.
   const digest = createHash('sha256')
     .update(JSON.stringify([scope.principalId, scope.key]))
     .digest('base64url');

@@ -9,10 +9,10 @@ import { idempotencyKey } from './idempotency.keys.ts';
 import type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
 
 const KEEP_MS = 24 * 60 * 60 * 1_000;
-/** How long a key stays taken by a process that does not renew its lease. */
+/** Lease of a key, unless its process renews it. */
 const LEASE_MS = 3_000;
 const RENEW_EVERY_MS = 1_000;
-/** A run without an outcome after this time will not have one: its lease is no longer renewed. */
+/** Time after which a lease is no longer renewed. */
 const MAX_RUN_MS = 60_000;
 
 const startReply = z.union([
@@ -28,7 +28,7 @@ interface Held {
   readonly sinceMs: number;
 }
 
-/** Remembers the replies to idempotency keys in Redis; time is Redis' own. See the port for guarantees. */
+/** {@link IdempotencyStore} in Redis, by the clock of Redis. */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #functions: FunctionLibrary;
   /** Leases that this process renews. */
@@ -90,7 +90,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     try {
       await this.#functions.callAll(calls);
     } catch {
-      // Renewed next time. A lease that ends meanwhile lets a retry run the same command again, which is safe.
+      // Renewed next time. If the lease ends before, a retry may run the same command again, which is safe.
     }
   }
 

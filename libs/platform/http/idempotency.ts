@@ -4,7 +4,7 @@ import { canonicalJson } from './signed-token.ts';
 import { conflict, invalid } from './errors.ts';
 import type { HttpError } from './errors.ts';
 
-/** Whose key it is: keys of different principals never meet. */
+/** Scope of a key: different principals may use the same key. */
 export interface IdempotencyScope {
   readonly organizationId: string;
   readonly principalId: string;
@@ -12,7 +12,7 @@ export interface IdempotencyScope {
   readonly key: string;
 }
 
-/** An answer that can be given again, byte for byte. */
+/** An answer that can be repeated byte for byte. */
 export interface StoredResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,24 +20,24 @@ export interface StoredResponse {
 }
 
 export type IdempotencyStart =
-  /** The caller holds the key now; `lease` proves it to `complete` and `abandon`. */
+  /** The request holds the key; `lease` identifies it to `complete` and `abandon`. */
   | {
       readonly state: 'started';
       readonly lease: string;
       /**
-       * An earlier request took the key then (Unix milliseconds) and never said what became of it: its
-       * command may have happened, may be happening, or not.
+       * Time (Unix milliseconds) at which an earlier request took the key whose outcome is unknown: its command may
+       * have run, may still run, or not.
        */
       readonly begunAtMs?: number;
     }
-  /** Another request holds the key. Its lease ends in `leaseEndsInMs`, unless its process is alive and renews it. */
+  /** Another request holds the key. Its lease ends in `leaseEndsInMs`, unless its process renews it. */
   | { readonly state: 'in_flight'; readonly leaseEndsInMs: number }
   /** The key was used with another fingerprint. */
   | { readonly state: 'mismatch' }
   | { readonly state: 'completed'; readonly response: StoredResponse };
 
 /**
- * Port: remembers what a key was answered with.
+ * Port: stores the answers to idempotency keys.
  *
  * Guarantees:
  * - `begin` is atomic: of any number of concurrent calls with one scope, one gets `started`.
@@ -49,7 +49,7 @@ export type IdempotencyStart =
  * - After `complete`, `begin` with the same fingerprint is `completed` for 24 hours.
  * - All three throw `storeUnavailable` when the store does not answer: a request that asks for
  *   idempotency is never run without it.
- * Omits: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
+ * Omissions: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
  */
 export interface IdempotencyStore {
   begin(scope: IdempotencyScope, fingerprint: string): Promise<IdempotencyStart>;
@@ -62,22 +62,22 @@ export interface IdempotentRun {
   readonly scope: IdempotencyScope;
   readonly fingerprint: string;
   lease: string | undefined;
-  /** When the key was first taken, if an earlier request may have run this command. */
+  /** Time at which the key was first taken, if an earlier request may have run this command. */
   repeatedSinceMs: number | undefined;
   /** The command was decided on the log, accepted or rejected. See `CommandContext.onDecided`. */
   isDecided: boolean;
-  /** Stored in place of the body that is sent, by routes that send a secret. */
+  /** Stored instead of the sent body, by routes that send a secret. */
   storedBody: string | undefined;
 }
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key';
-/** Headers of the first answer that belong to its content; others belong to the exchange. */
+/** Stored headers; others do not belong to the content. */
 const KEPT_HEADERS = ['content-type', 'etag', 'location', 'parley-position'] as const;
-/** Rejections that the same request may get past a moment later; nothing was written. */
+/** Rejections that may not apply to the same request a moment later; nothing was written. */
 const TRANSIENT = new Set([401, 403, 408, 409, 412, 425, 429]);
 
 /**
- * Reads the header and fingerprints the request while the body is still as it was sent.
+ * Reads the header and fingerprints the request; call before validation replaces the body.
  * @throws ValidationFailure 422 for a key of more than 255 characters, an empty one, or several
  */
 export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
@@ -102,7 +102,7 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
 }
 
 /**
- * Takes the key, or answers from what it was answered with before.
+ * Takes the key, or repeats its stored answer.
  * @returns the reply when it has been sent
  * @throws HttpError 409 while another request holds it; ValidationFailure 422 for another body
  */
@@ -129,16 +129,16 @@ export async function beginIdempotent(
   }
 }
 
-/** 409 for a key that another request holds; `Retry-After` is when the key is free if that request's process died. */
+/** 409 for a key that another request holds; `Retry-After` is the end of the lease if that process has died. */
 export function idempotencyInFlight(detail: string, leaseEndsInMs: number): HttpError {
   const seconds = Math.max(1, Math.ceil(leaseEndsInMs / 1_000));
   return conflict(detail, 'idempotency_in_flight', { 'retry-after': String(seconds) });
 }
 
 /**
- * Stores the reply before it is sent, or releases the key. A success is stored; a rejection only if the command
- * was decided on the log, for any other may come from a read model that lags. Never throws: by now the command
- * has run, and a retry is safe by its command id.
+ * Stores the reply before it is sent, or releases the key. A success is stored; a rejection only if the command was
+ * decided on the log, because any other may come from a read model that lags. Never throws: the command has run, and
+ * its id makes a retry safe.
  */
 export async function endIdempotent(
   run: IdempotentRun,
@@ -161,7 +161,7 @@ export async function endIdempotent(
   }
 }
 
-/** `undefined` for a stream: what is not in memory is not kept. */
+/** `undefined` for a stream, which is not stored. */
 function bodyText(payload: unknown): string | undefined {
   if (payload === undefined || payload === null) return '';
   if (typeof payload === 'string') return payload;

@@ -1,30 +1,30 @@
 import { LRUCache } from 'lru-cache';
-import { Fault } from '#libs/kernel/faults.ts';
-import { FairSemaphore, QueueFull } from '../lifecycle/index.ts';
+import { FairSemaphore } from '../lifecycle/index.ts';
 import { digestOf } from './auth.ts';
 import type { Authenticator, Principal } from './auth.ts';
 import { tooManyRequests } from './errors.ts';
-import { Windows } from './rate-limits.ts';
+import { inTurn, Windows } from './rate-limits.ts';
 import type { RateLimit } from './server-options.ts';
 
 const LOOKUPS_AT_ONCE = 16;
 const MAX_WAITING = 2_048;
 const MAX_WAITING_PER_ADDRESS = 512;
-/** With the look-up itself, which takes at most 4 s, a request is answered within 5 s. */
+/** A look-up takes at most 4 s, so a request is answered within 5 s. */
 const MAX_WAIT_MS = 1_000;
-/** Keys that were found not to work, by address. */
+/** Keys per address that were looked up and refused. */
 const UNKNOWN_PER_ADDRESS: RateLimit = { max: 600, windowMs: 60_000 };
 const MAX_KNOWN = 10_000;
 
 type Identity = Principal | null | Promise<Principal | null>;
 
 /**
- * Authentication with a bound on what unknown keys cost: each of them is a read of the event store, and anybody can
- * make up as many well-formed keys as they like.
+ * Authentication that bounds the cost of unknown keys: each of them is a read of the event store, and an attacker can
+ * make up any number of well-formed keys.
  *
- * Guarantees: a bounded number of look-ups at once, for which addresses take turns; none for an address whose keys
- * failed too often within a minute (429). A key that has worked here before never waits behind unknown ones, and is
- * never refused for what others do from the same address. Answers that need no look-up come without a promise.
+ * Guarantees: a bounded number of concurrent look-ups, for which addresses take turns; none for an address with too
+ * many refused keys within a minute (429). A key that has worked in this process never waits behind unknown keys, and
+ * is never refused because of other keys of the same address; this holds although the authenticator forgets a key
+ * that changes. Returns without a promise if no look-up is needed.
  */
 export class KeyLookups {
   readonly #authenticator: Authenticator;
@@ -34,18 +34,18 @@ export class KeyLookups {
     maxWaitingInGroup: MAX_WAITING_PER_ADDRESS,
   });
   readonly #failures: Windows | null;
-  /** Digests of keys that worked when they were last looked up. */
+  /** Digests of keys that were valid at their last look-up. */
   readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN });
-  /** Look-ups that run or wait, by digest: requests with the same key share one. */
+  /** Running and queued look-ups by digest: requests with the same key share one. */
   readonly #pending = new Map<string, Promise<Principal | null>>();
 
-  /** @param options.limitAddresses off where many callers share an address, such as that of a proxy */
+  /** @param options.limitAddresses false if many callers share an address, such as that of a proxy */
   constructor(authenticator: Authenticator, { limitAddresses }: { readonly limitAddresses: boolean }) {
     this.#authenticator = authenticator;
     this.#failures = limitAddresses ? new Windows(UNKNOWN_PER_ADDRESS) : null;
   }
 
-  /** @throws HttpError 429 for a key that would have to be looked up, where the address has used up its share */
+  /** @throws HttpError 429 for a key that needs a look-up, if the address has too many refused keys */
   authenticate(key: string, address: string): Identity {
     const seconds = this.#failures?.remaining(address) ?? 0;
     if (seconds === 0 && this.#turns.isFree) {
@@ -64,34 +64,21 @@ export class KeyLookups {
   }
 
   #lookUp(digest: string, address: string, read: () => Promise<Principal | null>): Promise<Principal | null> {
-    const result = this.#inTurn(address, () => this.#noted(read(), digest, address)).finally(() => {
+    const turn = {
+      group: address,
+      signal: this.#turns.isFree ? undefined : AbortSignal.timeout(MAX_WAIT_MS),
+      detail: 'Too many unknown keys are being looked up',
+      retryAfterSeconds: 1,
+    };
+    const result = inTurn(this.#turns, turn, async () => {
+      const seconds = this.#failures?.remaining(address) ?? 0;
+      if (seconds > 0) throw tooManyRequests(seconds);
+      return this.#noted(read(), digest, address);
+    }).finally(() => {
       if (this.#pending.get(digest) === result) this.#pending.delete(digest);
     });
     this.#pending.set(digest, result);
     return result;
-  }
-
-  async #inTurn<T>(address: string, work: () => Promise<T>): Promise<T> {
-    const signal = this.#turns.isFree ? undefined : AbortSignal.timeout(MAX_WAIT_MS);
-    try {
-      return await this.#turns.run(
-        () => {
-          const seconds = this.#failures?.remaining(address) ?? 0;
-          if (seconds > 0) throw tooManyRequests(seconds);
-          return work();
-        },
-        { group: address, ...(signal && { signal }) },
-      );
-    } catch (error) {
-      if (error instanceof QueueFull && error.scope === 'group') throw tooManyRequests(1);
-      if (error instanceof QueueFull || error === signal?.reason) {
-        throw new Fault('overloaded', 'Too many unknown keys are being looked up', {
-          cause: error,
-          retryAfterSeconds: 1,
-        });
-      }
-      throw error;
-    }
   }
 
   async #noted(found: Promise<Principal | null>, digest: string, address: string): Promise<Principal | null> {

@@ -7,10 +7,10 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
 import { parseInput } from './validation/validator.ts';
 
-/** The principal of a socket: the socket ends with its key, so commands need not know when that is. */
+/** The principal of a socket. The socket closes when its key expires, so commands do not need the expiry. */
 export type LiveCaller = Omit<Principal, 'expiresAtMs'>;
 
-/** A command that came over a socket: who sends it, and the channel that the socket is open on. */
+/** A command from a socket: its sender, and the channel of the socket. */
 export interface LiveCommandCall<Data> {
   readonly context: CommandContext;
   readonly principal: LiveCaller;
@@ -18,22 +18,22 @@ export interface LiveCommandCall<Data> {
   readonly data: Data;
 }
 
-/** One type of command that a socket may send, described by the feature that does it. */
+/** A type of command that sockets may send, declared by the feature that runs it. */
 export interface LiveCommandType {
   /** Such as `interaction.post`. */
   readonly type: string;
   readonly summary: string;
   readonly data: z.ZodType;
-  /** Whether it leaves events: then a command that is sent again must not run twice. */
+  /** Whether it appends events: a repeated command then must not run twice. */
   readonly isDurable: boolean;
   /**
-   * @returns the revision that it left the channel's stream at; null for what leaves no event
-   * @throws what the routes throw: `HttpError`, `ValidationFailure`, `Fault`
+   * @returns the revision of the channel's stream after it; null if it appends no event
+   * @throws the errors of routes: `HttpError`, `ValidationFailure`, `Fault`
    */
   run(call: LiveCommandCall<unknown>): Promise<StreamRevision | null>;
 }
 
-/** Describes a command by its data, which are judged as the body of a request is, in the same words. */
+/** Declares a command whose data are validated like the body of a request, with the same errors. */
 export function liveCommand<Data>(of: {
   readonly type: string;
   readonly summary: string;

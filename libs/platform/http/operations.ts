@@ -15,7 +15,7 @@ interface Operations {
 }
 
 const PROBE_MS = 2_000;
-/** However many ask, the stores are asked once in this time. */
+/** Requests within this time share one check of the stores. */
 const REUSE_MS = 250;
 
 /** `/health/live`, `/health/ready` and `/metrics`: for orchestrators, without authentication. */
@@ -57,7 +57,7 @@ async function runProbe(probe: ReadinessProbe): Promise<ProbeResult> {
     const { ok, detail } = await Promise.race([probe.check(), late]);
     return { status: ok ? 'ok' : 'down', ...(detail && { detail }) };
   } catch {
-    // The reason is in the log of whoever owns the store; a message may name hosts.
+    // The owner of the store logs the reason; the message may contain host names.
     return { status: 'down', detail: { reason: 'the check failed' } };
   } finally {
     abort.abort();

@@ -1,18 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { Fault } from '#libs/kernel/faults.ts';
-import { FairSemaphore, QueueFull } from '../lifecycle/index.ts';
+import { FairSemaphore } from '../lifecycle/index.ts';
 import { tooManyRequests } from './errors.ts';
-import { callerAddress } from './rate-limits.ts';
+import { callerAddress, inTurn } from './rate-limits.ts';
 import type { HttpServerOptions } from './server-options.ts';
 
-/** How long an organization, or an address, may read the past: this part of the time, and so much more at first. */
-const SHARE = 0.25;
+/** Part of the time that an organization or address may spend on reads of the past, and its initial budget. */
+const REFILL_RATE = 0.25;
 const BURST_MS = 5_000;
 const READS_AT_ONCE = 2;
 const MAX_WAITING = 128;
 const MAX_WAITING_PER_ORGANIZATION = 32;
-/** With the read itself, whose first look at the log takes at most 3 s, a request is answered within 5 s. */
+/** The first read of the log takes at most 3 s, so a request is answered within 5 s. */
 const MAX_WAIT_MS = 2_000;
 const MAX_CALLERS = 20_000;
 
@@ -21,7 +20,7 @@ interface Balance {
   readonly atMs: number;
 }
 
-/** Time that callers may spend; it comes back at {@link SHARE}. */
+/** Time that callers may spend; refilled at {@link REFILL_RATE}. */
 class TimeBudgets {
   readonly #clock: () => number;
   readonly #balances = new LRUCache<string, Balance>({ max: MAX_CALLERS });
@@ -30,10 +29,10 @@ class TimeBudgets {
     this.#clock = clock;
   }
 
-  /** @returns 0, or the seconds until the caller has time to spend again */
+  /** @returns 0, or the seconds until the caller's budget is positive again */
   secondsUntilFree(caller: string): number {
     const left = this.#left(caller);
-    return left > 0 ? 0 : Math.max(1, Math.ceil(-left / SHARE / 1000));
+    return left > 0 ? 0 : Math.max(1, Math.ceil(-left / REFILL_RATE / 1000));
   }
 
   charge(caller: string, ms: number): void {
@@ -42,23 +41,25 @@ class TimeBudgets {
 
   #left(caller: string): number {
     const balance = this.#balances.get(caller);
-    return balance === undefined ? BURST_MS : Math.min(BURST_MS, balance.ms + (this.#clock() - balance.atMs) * SHARE);
+    return balance === undefined
+      ? BURST_MS
+      : Math.min(BURST_MS, balance.ms + (this.#clock() - balance.atMs) * REFILL_RATE);
   }
 }
 
 export interface PastReader {
   readonly organizationId: string;
   readonly address: string;
-  /** Aborts when the answer is no longer wanted. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Bounds reads of the past (`as_of`): each is folded from the log and may take a hundred times as long as a read of
+ * Bounds reads of the past (`as_of`): each folds events from the log and may take a hundred times as long as a read of
  * the present, on the thread that serves everything else.
  *
- * Guarantees: two run at a time, for which organizations take turns; a bounded number waits, for a bounded time; an
- * organization or address that has used up its reading time is refused until some of it has come back.
+ * Guarantees: at most two run at a time, for which organizations take turns; the queues and the wait are bounded; an
+ * organization or address that has used up its time is refused until its budget is refilled.
  */
 export class PastReads {
   readonly #clock: () => number;
@@ -70,7 +71,7 @@ export class PastReads {
     maxWaitingInGroup: MAX_WAITING_PER_ORGANIZATION,
   });
 
-  /** @param options.rateLimits a limit that is switched off there is off here, too */
+  /** @param options.rateLimits a limit that is off there is off here */
   constructor(
     { rateLimits = {} }: Pick<HttpServerOptions, 'rateLimits'>,
     clock: () => number = () => performance.now(),
@@ -80,25 +81,15 @@ export class PastReads {
     this.#addresses = rateLimits.perAddress === false ? null : new TimeBudgets(clock);
   }
 
-  /** @throws HttpError 429 beyond the caller's share; `Fault` `overloaded` when too many others wait */
+  /** @throws HttpError 429 beyond the caller's budget; `Fault` `overloaded` if the queues are full */
   async run<T>(reader: PastReader, read: () => Promise<T>): Promise<T> {
     this.#refuseIfSpent(reader);
     const signal = AbortSignal.any([reader.signal, AbortSignal.timeout(MAX_WAIT_MS)]);
-    let runs = false;
-    try {
-      return await this.#turns.run(
-        () => {
-          runs = true;
-          this.#refuseIfSpent(reader);
-          return this.#charged(reader, read);
-        },
-        { group: reader.organizationId, signal },
-      );
-    } catch (error) {
-      if (runs) throw error;
-      if (error instanceof QueueFull && error.scope === 'group') throw tooManyRequests(1);
-      throw new Fault('overloaded', 'Too many reads of the past are waiting', { cause: error, retryAfterSeconds: 2 });
-    }
+    const detail = 'Too many reads of the past are waiting';
+    return inTurn(this.#turns, { group: reader.organizationId, signal, detail, retryAfterSeconds: 2 }, () => {
+      this.#refuseIfSpent(reader);
+      return this.#charged(reader, read);
+    });
   }
 
   #refuseIfSpent({ organizationId, address }: PastReader): void {
@@ -107,7 +98,7 @@ export class PastReads {
     if (seconds > 0) throw tooManyRequests(seconds);
   }
 
-  /** What fails has waited for a store rather than used this process, and is not charged. */
+  /** A failed read is not charged: it has waited for a store rather than used this process. */
   async #charged<T>({ organizationId, address }: PastReader, read: () => Promise<T>): Promise<T> {
     const startedMs = this.#clock();
     const result = await read();

@@ -4,7 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { invalid } from './errors.ts';
 
-/** A place in one stream: what a command wrote last, and what a read wants to see at least. */
+/** A revision in a stream: the last one that a command wrote, or the lowest one that a read accepts. */
 export interface Position {
   readonly stream: string;
   readonly revision: number;
@@ -13,9 +13,9 @@ export interface Position {
 /**
  * Port: waits until reads can see a position.
  *
- * Guarantees: resolves `true` once the read models that this process reads hold `revision` (or a
- * later one) of `stream`, `false` when `timeoutMs` milliseconds passed first; never later than that.
- * Omits: whether the stream exists, and whose it is (a token only opens for its organization).
+ * Guarantees: resolves `true` once the read models of this process reflect `revision` (or a later one) of `stream`,
+ * or `false` after `timeoutMs` milliseconds; never later.
+ * Omissions: whether the stream exists, and its owner (a token only opens for its organization).
  */
 export interface PositionWaiter {
   waitUntilVisible(position: Position & { readonly organizationId: EntityId }, timeoutMs: number): Promise<boolean>;
@@ -25,15 +25,15 @@ export const POSITION_HEADER = 'parley-position';
 const WAIT_MS = 2_000;
 const payload = z.tuple([z.string().min(1).max(256), z.int().min(0)]);
 
-/** Names what a command wrote in the `Parley-Position` header of its answer. */
+/** Sets the `Parley-Position` header to the position that a command wrote. */
 export function setPosition(request: FastifyRequest, reply: FastifyReply, position: Position): void {
   const context = ['position', request.principal.organizationId];
   void reply.header(POSITION_HEADER, request.server.tokens.seal(context, [position.stream, position.revision]));
 }
 
 /**
- * The position that the caller sent along, if any.
- * @throws ValidationFailure 422 for a token that is made up, or another organization's
+ * The position that the caller sent, if any.
+ * @throws ValidationFailure 422 for a forged token, or one of another organization
  */
 export function positionOf(request: FastifyRequest): Position | undefined {
   const token = request.headers[POSITION_HEADER];
@@ -45,7 +45,7 @@ export function positionOf(request: FastifyRequest): Position | undefined {
 }
 
 /**
- * Waits at most two seconds for the position that a read names; without a waiter it is only checked.
+ * Waits at most two seconds for the position of a read; without a waiter, only checks the token.
  * @throws Fault 503 `not_caught_up`
  */
 export async function awaitPosition(request: FastifyRequest, waiter: PositionWaiter | undefined): Promise<void> {

@@ -3,23 +3,26 @@ import type { IncomingMessage } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { Fault } from '#libs/kernel/faults.ts';
+import { QueueFull } from '#libs/platform/lifecycle/index.ts';
+import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { tooManyRequests } from './errors.ts';
 import type { HttpServerOptions, RateLimit } from './server-options.ts';
 
-/** @throws HttpError 429 with `Retry-After` once the caller has used up the window */
+/** @throws HttpError 429 with `Retry-After` if the caller has used up its window */
 export type Limiter = (request: FastifyRequest, reply: FastifyReply) => void;
 
 export interface Limiters {
-  /** Before authentication, so that guessing keys has a price. */
+  /** Applied before authentication, which bounds guesses of keys. */
   readonly perAddress: Limiter | undefined;
   readonly perKey: Limiter | undefined;
-  /** Seconds until the address may ask for a websocket again, 0 for now. Counted with its other requests. */
+  /** Seconds until the address may open a websocket, or 0. Counted with its other requests. */
   readonly upgradeAfter: (request: IncomingMessage) => number;
 }
 
 const PER_KEY: RateLimit = { max: 6_000, windowMs: 60_000 };
 const PER_ADDRESS: RateLimit = { max: 30_000, windowMs: 60_000 };
-/** Callers that are remembered; beyond it, whoever was not seen for longest starts anew. */
+/** Beyond this, the window of the least recently seen caller starts again. */
 const MAX_CALLERS = 20_000;
 
 export function createLimiters({
@@ -32,7 +35,7 @@ export function createLimiters({
   return {
     perAddress: addresses && limiter(addresses, callerAddress),
     perKey: perKey ? limiter(new Windows(perKey), (request) => request.principal.keyId) : undefined,
-    // No request of Fastify's, which would have found the address in the same way.
+    // Upgrades have no Fastify request; this finds the address as Fastify does.
     upgradeAfter: (request) => addresses?.take(networkOf(addressOf({ ip: proxyAddr(request, isTrusted) }))) ?? 0,
   };
 }
@@ -42,7 +45,7 @@ interface Window {
   used: number;
 }
 
-/** Fixed windows of callers; counted in this process. */
+/** Fixed windows per caller, in this process only. */
 export class Windows {
   readonly max: number;
   readonly #windowMs: number;
@@ -53,7 +56,7 @@ export class Windows {
     this.#windowMs = windowMs;
   }
 
-  /** @returns 0, or the seconds that are left of a window which the caller has used up */
+  /** @returns 0, or the remaining seconds of a window that the caller has used up */
   take(caller: string): number {
     const now = performance.now();
     const window = this.#windows.get(caller);
@@ -68,7 +71,7 @@ export class Windows {
     return 0;
   }
 
-  /** As `take`, without counting anything. */
+  /** As `take`, without counting. */
   remaining(caller: string): number {
     const window = this.#windows.peek(caller);
     if (window === undefined || window.used < this.max) return 0;
@@ -85,17 +88,49 @@ function limiter(windows: Windows, callerOf: (request: FastifyRequest) => string
   };
 }
 
-/** What a caller is known by before authentication. */
+export interface QueueTurn {
+  /** Callers take turns; each has a queue of its own. */
+  readonly group: string;
+  /** Ends the wait, not the work. */
+  readonly signal: AbortSignal | undefined;
+  /** For the 503 when the queues are full or the wait takes too long. */
+  readonly detail: string;
+  readonly retryAfterSeconds: number;
+}
+
+/**
+ * Runs `work` when the semaphore has a permit.
+ *
+ * @throws HttpError 429 if the queue of the group is full; `Fault` `overloaded` if all queues are full or the signal
+ *   aborts; the errors of `work`
+ */
+export async function inTurn<T>(semaphore: FairSemaphore, turn: QueueTurn, work: () => Promise<T>): Promise<T> {
+  const { group, signal, detail, retryAfterSeconds } = turn;
+  let hasStarted = false;
+  const start = (): Promise<T> => {
+    hasStarted = true;
+    return work();
+  };
+  try {
+    return await semaphore.run(start, { group, ...(signal && { signal }) });
+  } catch (error) {
+    if (hasStarted) throw error;
+    if (error instanceof QueueFull && error.scope === 'group') throw tooManyRequests(1);
+    throw new Fault('overloaded', detail, { cause: error, retryAfterSeconds });
+  }
+}
+
+/** Identifies a caller before authentication. */
 export function callerAddress(request: FastifyRequest): string {
   return networkOf(addressOf(request));
 }
 
-/** A caller that is gone by now has no address any more, whatever the types say. */
+/** After a disconnection there is no address, although the types promise one. */
 function addressOf({ ip }: { readonly ip?: string }): string {
   return ip ?? '';
 }
 
-/** An IPv6 caller owns at least a /64: its first four groups count as one. */
+/** An IPv6 caller owns at least a /64, so its first four groups count as one address. */
 function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];

@@ -9,8 +9,8 @@ import type { IdempotencyStore } from './idempotency.ts';
 import type { PositionWaiter } from './position.ts';
 
 /**
- * Types of a route follow from its zod schemas. What a handler sends is not checked against the
- * response schema: the read path sends bytes that are ready.
+ * Derives the types of a route from its zod schemas. Replies are not checked against the response schema, because
+ * reads send stored bytes.
  */
 export interface HttpTypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends z.core.$ZodType ? z.output<this['schema']> : unknown;
@@ -33,9 +33,8 @@ export interface RateLimit {
 }
 
 /**
- * One thing that this process needs in order to serve: a store, or a projection that keeps up.
- * `check` may throw, or never answer: both count as down. `detail` is shown to everybody who can
- * reach `/health/ready`: lag and positions, no addresses and no secrets.
+ * A dependency of this process: a store, or a projection that keeps up. It counts as down if `check` throws or does
+ * not answer. `detail` is public at `/health/ready`: lag and positions, no addresses and no secrets.
  */
 export interface ReadinessProbe {
   readonly name: string;
@@ -43,42 +42,42 @@ export interface ReadinessProbe {
 }
 
 export interface HttpServerOptions {
-  /** Declares the routes, all of them, explicitly. Runs once, before the server listens. */
+  /** Declares all routes. Called once, before the server listens. */
   readonly routes: (app: HttpApp) => void;
   readonly authenticator: Authenticator;
-  /** Signs cursors and positions; the same in every process, at least 16 bytes. */
+  /** Signs cursors and positions; at least 16 bytes, and the same in every process. */
   readonly tokenSecret: string;
-  /** Without a store, a request with an `Idempotency-Key` is 503. */
+  /** Without a store, requests with an `Idempotency-Key` get 503. */
   readonly idempotency?: IdempotencyStore;
-  /** Without a waiter, `Parley-Position` on reads is checked and not waited for. */
+  /** Without a waiter, reads only check `Parley-Position`. */
   readonly positions?: PositionWaiter;
-  /** What `/health/ready` asks. */
+  /** Checked by `/health/ready`. */
   readonly probes?: readonly ReadinessProbe[];
   readonly metrics: Metrics;
-  /** Once it aborts, `/health/ready` says 503 and answers end their connections; else all goes on until `close`. */
+  /** When it aborts, `/health/ready` answers 503 and replies close their connections; requests are served until `close`. */
   readonly stopping?: AbortSignal;
-  /** Where requests for websockets go. Without it they are answered as if they asked for none. */
+  /** Serves websocket upgrades. Without it, upgrade requests are served as plain requests. */
   readonly upgrades?: Upgrades;
   readonly logger?: Logger;
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   /** Origins that browsers may call from; none by default. */
   readonly corsOrigins?: readonly string[];
-  /** Whose `X-Forwarded-For` is believed: addresses or networks. Nobody's by default. */
+  /** Addresses or networks of proxies whose `X-Forwarded-For` is trusted; none by default. */
   readonly trustedProxies?: readonly string[];
   /** `false` switches a limit off. */
   readonly rateLimits?: { readonly perKey?: RateLimit | false; readonly perAddress?: RateLimit | false };
   /** Bytes; 256 KiB by default. */
   readonly bodyLimit?: number;
-  /** Until the whole request must have arrived; 15 s by default. */
+  /** Deadline for the arrival of the whole request; 15 s by default. */
   readonly requestTimeoutMs?: number;
-  /** Until a POST, PUT, PATCH or DELETE is answered 503; 30 s by default. A route may set its own `handlerTimeout`. */
+  /** Time after which a POST, PUT, PATCH or DELETE gets 503; 30 s by default. A route may set its own `handlerTimeout`. */
   readonly handlerTimeoutMs?: number;
 }
 
 export interface HttpServer {
   readonly app: HttpApp;
-  /** @returns the base URL, with the port that was taken where `port` is 0 */
+  /** @returns the base URL, with the chosen port if `port` is 0 */
   listen(address: { host: string; port: number }): Promise<string>;
-  /** Refuses new requests (503), finishes those in flight, closes. Cuts what is left after `graceMs`. */
+  /** Refuses new requests (503), finishes those in flight, closes. Cuts remaining connections after `graceMs`. */
   close(graceMs?: number): Promise<void>;
 }

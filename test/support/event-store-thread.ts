@@ -6,17 +6,7 @@ import { Worker } from 'node:worker_threads';
 
 import type { EventStoreOptions } from '#infra/embedded-eventstore/index.ts';
 
-export interface Request {
-  readonly id: number;
-  readonly store: number;
-  /** Starts the store with these options; without, stops it. */
-  readonly start?: EventStoreOptions;
-}
-
-export interface Reply {
-  readonly id: number;
-  readonly error?: string;
-}
+import type { Reply, Request } from './event-store.thread.ts';
 
 interface Waiting {
   resolve(): void;

@@ -2,9 +2,19 @@
 import { parentPort } from 'node:worker_threads';
 
 import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
-import type { EventStoreServer } from '#infra/embedded-eventstore/index.ts';
+import type { EventStoreOptions, EventStoreServer } from '#infra/embedded-eventstore/index.ts';
 
-import type { Reply, Request } from './event-store-thread.ts';
+export interface Request {
+  readonly id: number;
+  readonly store: number;
+  /** Starts the store with these options; without, stops it. */
+  readonly start?: EventStoreOptions;
+}
+
+export interface Reply {
+  readonly id: number;
+  readonly error?: string;
+}
 
 const servers = new Map<number, EventStoreServer>();
 

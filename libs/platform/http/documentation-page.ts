@@ -1,4 +1,4 @@
-/** Loaded when somebody opens the page: to read its script and what it brings along is a quarter of a start. */
+/** Loaded by the first request for the page: its dependencies take a quarter of a second. */
 import type { RequestListener } from 'node:http';
 
 import helmet from '@fastify/helmet';
@@ -6,8 +6,7 @@ import scalar from '@scalar/fastify-api-reference';
 import Fastify from 'fastify';
 
 /**
- * What a browser may load for the reference page: this server, and nothing else. The policy is what
- * keeps the page working offline, whatever a later version of the page would like to fetch.
+ * Browsers may load the parts of the reference page from this server only, so the page works offline in any version.
  */
 const CONTENT_POLICY = {
   defaultSrc: ["'none'"],
@@ -22,8 +21,8 @@ const CONTENT_POLICY = {
 };
 
 /**
- * Serves the page and its script, and nothing else. helmet guards this page only: its thirteen headers say things
- * about documents, and cost a JSON answer as much as everything else around it together.
+ * Serves the page and its script only. helmet is not used for other answers: its thirteen headers concern documents,
+ * and would double the cost of the headers of a JSON answer.
  */
 export async function documentationPage(routePrefix: `/${string}`, title: string): Promise<RequestListener> {
   const page = Fastify();

@@ -1,6 +1,6 @@
 /**
- * The HTTP edge, without knowledge of any category: validation in pydantic's words, authentication,
- * the error table, paging, idempotency, preconditions, OpenAPI, health, metrics.
+ * The HTTP edge, independent of categories: validation with pydantic's errors, authentication, the error table,
+ * paging, idempotency, preconditions, OpenAPI, health, metrics.
  *
  * A feature's routes file declares its routes on the app, like this:
  *
@@ -45,9 +45,9 @@
  * }
  * ```
  *
- * What a route gets without asking: 401, 403 (`config.scope`), 429, 413, 415, 422, the wait for
+ * Every route has: 401, 403 (`config.scope`), 429, 413, 415, 422, the wait for
  * `Parley-Position` on GET, replay by `Idempotency-Key` on POST and PATCH, metrics, trace context,
- * and its place in the OpenAPI document.
+ * and an entry in the OpenAPI document.
  */
 export { buildHttpServer } from './server.ts';
 export { readPast } from './past-reads.ts';

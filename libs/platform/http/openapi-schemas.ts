@@ -6,8 +6,8 @@ const tagged = z.looseObject({ properties: z.record(z.string(), z.unknown()), re
 const constant = z.looseObject({ const: z.string() });
 
 /**
- * Says of every `oneOf` whose named alternatives are told apart by a constant of theirs, by which one:
- * zod writes the constants, and leaves the `discriminator` of OpenAPI out.
+ * Adds OpenAPI's `discriminator` to every `oneOf` whose named alternatives differ in a constant, because zod only
+ * writes the constants.
  *
  * @returns a copy of `document`
  */
@@ -38,7 +38,7 @@ function discriminatorOf(
   return null;
 }
 
-/** The required properties of a schema that have but one value. */
+/** Required properties of a schema with a constant value. */
 function constantsOf(ref: string, schemas: Readonly<Record<string, unknown>>): Record<string, string> {
   const schema = tagged.safeParse(schemas[ref.slice('#/components/schemas/'.length)]);
   const constants: Record<string, string> = {};
@@ -49,7 +49,7 @@ function constantsOf(ref: string, schemas: Readonly<Record<string, unknown>>): R
   return constants;
 }
 
-/** The error answers as OpenAPI shows them; the shapes are those of errors.ts. */
+/** Error answers in the OpenAPI document; errors.ts defines their format. */
 const errorBody = (description: string) => ({
   type: 'object' as const,
   description,
@@ -105,5 +105,5 @@ export const ERROR_RESPONSES: Readonly<Record<string, ReturnType<typeof answer>>
   503: answer('A store is unavailable, or not caught up', 'Error', ['Retry-After']),
 };
 
-/** Of an operation that answers with an event stream. */
+/** For operations that answer with an event stream. */
 export const NO_STREAM_ACCEPTED = answer('`Accept` does not allow `text/event-stream`');

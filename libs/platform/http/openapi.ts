@@ -15,7 +15,7 @@ type Operation = NonNullable<NonNullable<NonNullable<Document['paths']>[string]>
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-/** Collects the routes declared from here on. The document is served by {@link openApiRoute}. */
+/** Collects the routes declared afterwards. {@link openApiRoute} serves the document. */
 export async function registerOpenApi(app: HttpApp, info: HttpServerOptions['info']): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -40,7 +40,7 @@ export async function registerOpenApi(app: HttpApp, info: HttpServerOptions['inf
   });
 }
 
-/** `/openapi.json`, written once. Must be registered after all routes. */
+/** Serves `/openapi.json`. Must be registered after all routes. */
 export function openApiRoute(app: HttpApp): void {
   let document: Buffer | undefined;
   app.get('/openapi.json', { config: { public: true }, schema: { hide: true } }, (_request, reply) => {
@@ -49,7 +49,7 @@ export function openApiRoute(app: HttpApp): void {
   });
 }
 
-/** Takes out what zod's JSON Schema says and nobody needs to read, then the schemas that nothing names. */
+/** Removes redundant parts of zod's JSON Schema, then unused schemas. */
 function tidied(document: object): object {
   const plain: unknown = JSON.parse(JSON.stringify(document), (key, value: unknown) => {
     if (key === 'additionalProperties' && value === false) return undefined;
@@ -91,7 +91,7 @@ const describeRoute: Transform = (route) => {
   return { schema: { ...schema, ...facts }, url };
 };
 
-/** What holds for every operation is said once, here, instead of at each route. */
+/** Adds to every operation what all have in common. */
 function completed(document: ReturnType<TransformObject>): ReturnType<TransformObject> {
   if (!isOpenApi31(document)) return document;
   for (const item of Object.values(document.paths ?? {})) {
@@ -146,8 +146,8 @@ function headersOf(method: (typeof METHODS)[number]): NonNullable<Operation['par
 const PREFIX = '/docs';
 
 /**
- * The reference page at `/docs`, script and all from this process. Whoever opens it first waits for it to be loaded,
- * and so does, for a quarter of a second, everybody else: no start does, and most processes are never asked.
+ * Serves the reference page at `/docs`, with its script. The first request loads the page, which blocks the process for
+ * a quarter of a second; loading it at the start would cost that in every process.
  */
 export function registerDocumentation(app: HttpApp, title: string): void {
   let page: Promise<RequestListener> | undefined;

@@ -1,12 +1,11 @@
 /**
- * Formats of strings, with the reasons that pydantic 2 gives when one does not fit. Each function
- * returns the error, or `undefined` for a good value.
+ * Formats of strings, with the errors of pydantic 2. Each function returns the error, or `undefined` for a valid value.
  */
 import type { PydanticError } from './pydantic-errors.ts';
 
 const HYPHENATED = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Takes the hyphenated form only: the other spellings that pydantic knows would be a second name for one id. */
+/** Accepts the hyphenated form only: pydantic's other forms would give an id a second name. */
 export function uuidProblem(value: string): PydanticError | undefined {
   if (HYPHENATED.test(value)) return undefined;
   const error = uuidReason(value);
@@ -50,7 +49,7 @@ function urlParsing(error: string): PydanticError {
   return { type: 'url_parsing', msg: `Input should be a valid URL, ${error}`, ctx: { error } };
 }
 
-/** The parser does not say why; the usual reasons can be seen. */
+/** Finds the usual reasons, because `URL` does not report one. */
 function urlReason(value: string): string {
   if (value.trim() === '') return 'input is empty';
   const scheme = /^\s*[A-Za-z][A-Za-z0-9+.-]*:/.exec(value);
@@ -66,7 +65,7 @@ function urlReason(value: string): string {
 
 const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})?$/;
 
-/** RFC 3339; an offset is required, for a time without one means another instant on every machine. */
+/** RFC 3339. The offset is required, because a time without one depends on the machine. */
 export function timestampProblem(value: string): PydanticError | undefined {
   const parts = RFC3339.exec(value);
   const error = dateReason(value) ?? (parts && inRange(parts) ? undefined : timeReason(value));
@@ -83,7 +82,7 @@ function inRange([, , hour, minute, second, offset = 'Z']: RegExpExecArray): boo
   return Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60 && offsetHour < 24 && offsetMinute < 60;
 }
 
-/** What is wrong with the date at the start; pydantic looks no further when there is something. */
+/** The error in the date at the start, at which pydantic stops. */
 function dateReason(value: string): string | undefined {
   if (value.length < 10) return 'input is too short';
   if (!/^\d{4}/.test(value)) return 'invalid character in year';
@@ -94,12 +93,12 @@ function dateReason(value: string): string | undefined {
   const [year = 0, month = 0, day = 0] = value.slice(0, 10).split('-').map(Number);
   if (year === 0) return 'year 0 is out of range';
   if (month < 1 || month > 12) return 'month value is outside expected range of 1-12';
-  // The 400 years from 2000 on have the leap years of all others; `Date` reads years below 100 as 19xx.
+  // Leap years repeat every 400 years; `Date` reads years below 100 as 19xx.
   const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
   return day < 1 || day > days ? 'day value is outside expected range' : undefined;
 }
 
-/** A bare date is midnight to pydantic, of no time zone. */
+/** Pydantic reads a date alone as midnight without a time zone. */
 function timeReason(value: string): string | undefined {
   return value.length === 10 ? undefined : 'unexpected extra characters at the end of the input';
 }

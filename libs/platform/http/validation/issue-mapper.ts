@@ -1,6 +1,6 @@
 /**
- * The one place where zod's issues become pydantic's errors. zod says what it expected; what was
- * there instead, and whether it was there at all, is read from the input again.
+ * Maps zod's issues to pydantic's errors. An issue contains what was expected; the actual value, and whether there was
+ * one, is read from the input.
  */
 import type { z } from 'zod';
 import type { CustomIssueParams, PydanticError, ValidationError } from './pydantic-errors.ts';
@@ -21,13 +21,13 @@ import { definition, discriminatorOf, isContainer, isInteger, placeOf, unionLabe
 import type { Place } from './schema-path.ts';
 import { count } from './schemas.ts';
 
-/** The parts of a request, as `loc` names them; and `frame`, what a websocket brings. */
+/** The parts of a request by their names in `loc`; and `frame` for websockets. */
 export type InputPart = 'path' | 'query' | 'header' | 'body' | 'frame';
 
-/** What a schema refused: the errors, or that the path names nothing. */
+/** Errors of a schema, or 404 for an impossible id in the path. */
 export type Refusal = { readonly notFound: true } | { readonly notFound: false; readonly errors: ValidationError[] };
 
-/** @param data the input as it was before `schema` saw it */
+/** @param data the input before `schema` parsed it */
 export function mapIssues(
   part: InputPart,
   schema: z.core.$ZodType,
@@ -39,14 +39,14 @@ export function mapIssues(
   }
   const errors = new Map<string, ValidationError>();
   for (const error of issues.flatMap((issue) => errorsOf(schema, data, issue))) {
-    // pydantic stops at the first fault of a value, zod goes on: only the first counts.
+    // pydantic stops at the first error of a value, zod does not: only the first counts.
     const key = JSON.stringify(error.loc);
     if (!errors.has(key)) errors.set(key, { ...error, loc: [part, ...error.loc], input: inputOf(part, error) });
   }
   return { notFound: false, errors: [...errors.values()] };
 }
 
-/** Outside of bodies and frames there is no object that lacks the member: FastAPI gives null. */
+/** Outside of bodies and frames, FastAPI reports null instead of the object that lacks the member. */
 function inputOf(part: InputPart, error: ValidationError): unknown {
   return error.type === 'missing' && part !== 'body' && part !== 'frame' ? null : (error.input ?? null);
 }
@@ -93,7 +93,7 @@ function missing({ loc, parent }: Place): ValidationError {
   return { type: 'missing', loc, msg: 'Field required', input: parent };
 }
 
-/** No member fits: pydantic lists every member's errors, each under the member's name. */
+/** No member matches: pydantic lists the errors of every member under the member's name. */
 function plainUnionErrors(
   schema: z.core.$ZodType,
   data: unknown,
@@ -242,7 +242,7 @@ function tooBig({ value }: Place, { origin, maximum, inclusive }: Bound<'too_big
     const msg = `List should have at most ${count(limit, 'item')} after validation, not ${actual_length}`;
     return { type: 'too_long', msg, ctx: { field_type: 'List', max_length: limit, actual_length } };
   }
-  // Not a bound of the schema but of what a double can hold.
+  // The bound of a double, not of the schema.
   if (origin === 'int' && limit === Number.MAX_SAFE_INTEGER) return INT_PARSING_SIZE;
   if (inclusive) return lessThanEqual(limit);
   return { type: 'less_than', msg: `Input should be less than ${limit}`, ctx: { lt: limit } };

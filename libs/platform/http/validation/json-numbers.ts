@@ -1,17 +1,17 @@
 /**
- * Numbers of JSON texts that a double does not carry back: JSON.parse reads 9007199254740993 as …992, 1e999 as
- * Infinity and 0.1000000000000000055 as 0.1, and JSON.stringify writes -0 as 0. Here they are raw numbers: raw JSON
- * (`JSON.rawJSON`), which JSON.stringify writes out unchanged.
+ * Numbers in JSON that a double cannot represent: JSON.parse reads 9007199254740993 as …992, 1e999 as Infinity and
+ * 0.1000000000000000055 as 0.1, and JSON.stringify writes -0 as 0. They become raw numbers (`JSON.rawJSON`), which
+ * JSON.stringify writes unchanged. See docs/decisions/0052 for why no library does this.
  */
 import { STRING_UNICODE, valueError } from './pydantic-errors.ts';
 import type { PydanticError } from './pydantic-errors.ts';
 
-/** A number that is kept as it was written, because it is no value of JavaScript. */
+/** The text of a number that a double cannot represent. */
 export interface RawNumber {
   readonly rawJSON: string;
 }
 
-// Of ECMAScript's "JSON.parse source text access", which the types of ES do not have yet.
+// ECMAScript's "JSON.parse source text access", which TypeScript does not declare yet.
 declare global {
   interface JSON {
     parse(
@@ -28,13 +28,13 @@ const INEXACT_NUMBER = valueError(
   'the number cannot be represented exactly; where any value is allowed, send it as a string',
 );
 
-/** Why a raw number is refused wherever it would be stored. */
+/** The error for a raw number in data that would be stored. */
 export function numberProblem({ rawJSON }: RawNumber): PydanticError {
   return Number.isFinite(Number(rawJSON)) ? INEXACT_NUMBER : FINITE_NUMBER;
 }
 
 /**
- * The value of a JSON text, with its raw numbers in the places that they have in it.
+ * Parses JSON; numbers that a double cannot represent become raw numbers.
  *
  * @throws SyntaxError
  */
@@ -57,14 +57,14 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 interface JsonScan {
-  /** Where the nesting passes `maxDepth`, if it does; the rest was not looked at then. */
+  /** Index at which the nesting exceeds `maxDepth`, where the scan ends. */
   readonly tooDeepAt: number | undefined;
-  /** Values in the text, or a few more: those of empty lists and objects count twice. */
+  /** Upper bound of the number of values: empty lists and objects count twice. */
   readonly values: number;
   readonly hasRawNumbers: boolean;
 }
 
-/** Looks through the tokens of a text that may be JSON, without parsing it. Strings are passed over. */
+/** Scans the tokens of a text that may be JSON, and skips its strings. */
 export function scanJson(text: string, maxDepth = Infinity): JsonScan {
   let depth = 0;
   let values = 1;
@@ -92,10 +92,10 @@ interface LocatedNumber {
   readonly number: RawNumber;
 }
 
-/** An open list, with the index that it has come to; or an open object, with the place of the last name in the text. */
+/** An open list with the current index, or an open object with the bounds of the last name in the text. */
 type Container = { index: number } | { name: readonly [start: number, end: number]; expectsName: boolean };
 
-/** The first `limit` raw numbers of a JSON text that is well-formed. Much faster than a reviver on long lists. */
+/** The first `limit` raw numbers in valid JSON. Much faster than a reviver on long lists. */
 export function locateRawNumbers(text: string, limit: number): LocatedNumber[] {
   const found: LocatedNumber[] = [];
   const open: Container[] = [];
@@ -129,7 +129,7 @@ function keyOf(text: string, container: Container): string | number {
   return 'index' in container ? container.index : String(JSON.parse(text.slice(...container.name)));
 }
 
-/** Index of the quote that ends the string which begins at `start`; the end of the text if there is none. */
+/** Index of the quote that ends the string at `start`; the end of the text if there is none. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
@@ -144,29 +144,29 @@ function endOfNumber(text: string, start: number): number {
   for (; end < text.length; end += 1) {
     const code = text.charCodeAt(end);
     const isDigit = code >= ZERO && code <= NINE;
-    // Besides digits, numbers have `+`, `-`, `.`, `E` and `e`.
+    // Numbers consist of digits, `+`, `-`, `.`, `E` and `e`.
     if (!isDigit && code !== 0x2e && code !== 0x65 && code !== 0x45 && code !== MINUS && code !== 0x2b) break;
   }
   return end;
 }
 
-/** Any number of up to 15 digits without an exponent is kept, but for -0. */
+/** A double represents any number of up to 15 digits without an exponent, except -0. */
 function mayBeInexact(text: string, start: number, end: number): boolean {
   if (end - start > 15 || (text.charCodeAt(start) === MINUS && text.charCodeAt(start + 1) === ZERO)) return true;
   for (let at = start; at < end; at += 1) if ((text.charCodeAt(at) | 0x20) === 0x65) return true;
   return false;
 }
 
-/** Whether a number of JSON has the same decimal value after it was parsed and written out again. */
+/** Whether a number has the same decimal value after JSON.parse and JSON.stringify. */
 export function isKept(literal: string): boolean {
   const value = Number(literal);
   if (!Number.isFinite(value) || Object.is(value, -0)) return false;
   const written = String(value);
-  // The usual case of a long number: JSON that was written from a double.
+  // The usual case of a long number: it was written from a double.
   return written === literal || decimalOf(literal) === decimalOf(written);
 }
 
-/** The absolute decimal value: significant digits and the exponent of the last one. Linear in the text's length. */
+/** Significant digits and exponent of the absolute value. Takes linear time. */
 function decimalOf(literal: string): string {
   const [, integer = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
@@ -179,18 +179,17 @@ function decimalOf(literal: string): string {
   return `${digits.slice(start, end)}e${Number(exponent) - fraction.length + (digits.length - end)}`;
 }
 
-/** Bounds of a free JSON value. `depth` counts the outermost object as 1, `nodes` every value inside it. */
+/** Bounds of arbitrary JSON. The outermost object has depth 1; `nodes` counts the values inside it. */
 export interface JsonLimits {
   readonly depth: number;
   readonly nodes: number;
-  /** Of the compact JSON text in UTF-8. */
+  /** Size of the compact JSON in UTF-8. */
   readonly bytes: number;
 }
 
 /**
- * What is wrong with a parsed JSON value, if anything. Walks without recursion and stops at the
- * first bound, so that its cost is bounded too. Also refuses what would not come back from storage
- * as it went in: raw numbers (see `parseJson`) and half surrogate pairs.
+ * Checks a parsed value against the limits. Has no recursion and stops at the first exceeded limit, which bounds its
+ * cost. Also refuses values that storage would change: raw numbers (see `parseJson`) and lone surrogates.
  */
 export function jsonLimitProblem(root: object, { depth, nodes, bytes }: JsonLimits): PydanticError | undefined {
   const pending: { value: unknown; level: number }[] = [{ value: root, level: 1 }];
@@ -209,7 +208,7 @@ export function jsonLimitProblem(root: object, { depth, nodes, bytes }: JsonLimi
       if (pending.length + seen > nodes + 1) return valueError(`at most ${nodes} values are allowed`);
     }
   }
-  // Only now is it known to be shallow enough to be written out.
+  // The depth was checked, so JSON.stringify cannot overflow the stack.
   if (Buffer.byteLength(JSON.stringify(root)) > bytes) return valueError(`at most ${bytes} bytes are allowed`);
   return undefined;
 }

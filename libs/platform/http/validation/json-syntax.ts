@@ -1,7 +1,7 @@
 /**
- * Finds the first fault of a text that is no JSON, in the words and at the place (in characters)
- * that Python's json module gives, as FastAPI shows them. Only ever runs on refused bodies, so it
- * is a plain scan; a stack of its own instead of recursion, for bodies nested without end.
+ * Finds the first syntax error of invalid JSON, with the message and position (in characters) of Python's json module,
+ * which FastAPI reports. Runs on refused bodies only, so it is a simple scan. Has no recursion, because nesting is
+ * unbounded. See docs/decisions/0052 for why no library does this.
  */
 export interface SyntaxFault {
   readonly error: string;
@@ -44,7 +44,7 @@ function scanDocument(scan: Scan): void {
   if (scan.at < scan.text.length) throw new Fault('Extra data', scan.at);
 }
 
-/** Enters an object or list, whose first value must follow; an empty one is passed as a whole. */
+/** Enters an object or list, whose first value must follow; skips an empty one. */
 function openContainer(scan: Scan, open: ('{' | '[')[]): 'entered' | 'empty' | 'none' {
   const character = scan.text[scan.at];
   if (character !== '{' && character !== '[') return 'none';
@@ -59,7 +59,7 @@ function openContainer(scan: Scan, open: ('{' | '[')[]): 'entered' | 'empty' | '
   return 'entered';
 }
 
-/** After a value: commas and closing brackets, until the next value is due or all is closed. */
+/** After a value: skips commas and closing brackets up to the next value or the end. */
 function closeContainers(scan: Scan, open: ('{' | '[')[]): void {
   for (let container = open.at(-1); container !== undefined; container = open.at(-1)) {
     skipSpace(scan);

@@ -1,19 +1,19 @@
 import type { z } from 'zod';
 
 /**
- * The error entries of the API's 422 answers: the types and words of pydantic 2, the shape of
- * FastAPI's HTTPValidationError. Recorded output of both is compared in test/contract/pydantic.
+ * An entry of a 422 answer: types and messages of pydantic 2, format of FastAPI's HTTPValidationError.
+ * test/contract/pydantic compares both with recorded output.
  */
 export interface ValidationError {
   readonly type: string;
   readonly loc: readonly (string | number)[];
   readonly msg: string;
-  /** The value that was refused; for `missing`, the object that lacks it. Left out when it is large. */
+  /** The invalid value; for `missing`, the object that lacks it. Omitted if it is large. */
   readonly input?: unknown;
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** An error without its place: what a check knows about a value. */
+/** An error without its location. */
 export interface PydanticError {
   readonly type: string;
   readonly msg: string;
@@ -21,19 +21,19 @@ export interface PydanticError {
 }
 
 /**
- * How a check of ours names its pydantic error: it travels in the zod issue's `params`, where the
- * mapper finds it. A plain `refine` needs none of this and becomes a `value_error` with its message.
+ * `params` of a zod issue by which a check passes its pydantic error to the mapper. An issue of a plain `refine` becomes
+ * a `value_error` with its message.
  */
 export interface CustomIssueParams {
   readonly pydantic?: PydanticError;
-  /** The value cannot name anything: the whole request is 404. */
+  /** The id is impossible: the request is 404. */
   readonly notFound?: true;
 }
 
-/** Reports `error` for the value at hand and yields zod's marker for "no value". */
+/** Reports `error` for the current value and returns zod's marker for "no value". */
 export function refuse<T>(context: z.core.$RefinementCtx<T>, error: PydanticError): never {
   context.addIssue({ code: 'custom', message: error.msg, params: { pydantic: error } satisfies CustomIssueParams });
-  // The marker has the type `never` in zod too: it is recognised by the issue beside it.
+  // zod recognizes the marker by the reported issue; its type there is `never`, too.
   return undefined as never;
 }
 

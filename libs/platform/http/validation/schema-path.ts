@@ -3,18 +3,18 @@ import type { z } from 'zod';
 type Schema = z.core.$ZodType;
 type AnyDef = z.core.$ZodTypes['_zod']['def'];
 
-/** Where an issue is: pydantic's `loc`, the value there, and the schema that judged it. */
+/** The location of an issue: pydantic's `loc`, the value there, and its schema. */
 export interface Place {
   readonly loc: readonly (string | number)[];
   readonly schema: Schema | undefined;
   readonly value: unknown;
-  /** False where the object or list has no such member. */
+  /** False if the object or list has no such member. */
   readonly present: boolean;
-  /** The value that holds (or lacks) it; `undefined` at the root. */
+  /** The object or list that contains (or lacks) it; `undefined` at the root. */
   readonly parent: unknown;
 }
 
-/** Looks through everything that wraps a schema without changing what its input looks like. */
+/** Unwraps a schema from everything that does not change the form of its input. */
 export function unwrapped(schema: Schema | undefined): Schema | undefined {
   let inner = schema;
   for (;;) {
@@ -41,14 +41,14 @@ export function unwrapped(schema: Schema | undefined): Schema | undefined {
   }
 }
 
-/** zod declares `def` of a schema of unknown kind without its members; its `type` tells which they are. */
+/** zod types `def` of an unknown schema without its members; its `type` discriminates them. */
 export function definition(schema: Schema): AnyDef {
   return schema._zod.def as AnyDef;
 }
 
 /**
- * Follows `path` through data and schema together. A discriminated union puts its tag into `loc`
- * where pydantic does: after the union's own place, before the member's.
+ * Follows `path` through data and schema. The tag of a discriminated union is part of `loc` as in pydantic: after the
+ * location of the union, before that of the member.
  */
 export function placeOf(root: Schema, data: unknown, path: readonly PropertyKey[]): Place {
   const loc: (string | number)[] = [];
@@ -70,7 +70,7 @@ export function placeOf(root: Schema, data: unknown, path: readonly PropertyKey[
 
 interface Member {
   readonly schema: Schema | undefined;
-  /** What pydantic inserts before the key: tags of the unions that were passed. */
+  /** Tags of the unions on the path, which pydantic inserts before the key. */
   readonly labels: readonly string[];
 }
 
@@ -125,7 +125,7 @@ const LABELS: Readonly<Record<string, string>> = {
   array: 'list[any]',
 };
 
-/** How pydantic names a member of a union without tags: a model by its name, a scalar by its type. */
+/** Pydantic's name of a member of a union without tags: the name of a model, the type of a scalar. */
 export function unionLabel(option: Schema, name: (schema: Schema) => string | undefined = registeredName): string {
   const inner = unwrapped(option) ?? option;
   return (
@@ -137,7 +137,7 @@ export function unionLabel(option: Schema, name: (schema: Schema) => string | un
 
 let registry: z.core.$ZodRegistry<z.core.GlobalMeta> | undefined;
 
-/** Names come from `.meta({ id })`, the same that OpenAPI shows. */
+/** Names come from `.meta({ id })`, as in the OpenAPI document. */
 export function useNamesOf(metadata: z.core.$ZodRegistry<z.core.GlobalMeta>): void {
   registry = metadata;
 }

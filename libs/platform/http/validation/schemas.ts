@@ -1,7 +1,6 @@
 /**
- * Building blocks for HTTP inputs. Bodies take plain zod types where those say enough (`z.boolean()`,
- * `z.enum()`, `z.int()`, objects); what is here either parses a string of a URL, or guards
- * something that zod alone lets through.
+ * Schemas of HTTP inputs. Bodies use plain zod types where they suffice (`z.boolean()`, `z.enum()`, `z.int()`, objects);
+ * these schemas parse strings of a URL, or refuse values that zod alone accepts.
  */
 import { z } from 'zod';
 import { ENTITY_ID } from '#libs/kernel/ids.ts';
@@ -29,10 +28,10 @@ interface Described {
   readonly deprecated?: boolean;
 }
 
-/** zod leaves the default of a parsed string out of its JSON Schema: it travels under this name instead. */
+/** Name of a parsed string's default in its JSON Schema, because zod omits `default` there. */
 export const SHOWN_DEFAULT = 'x-default';
 
-/** OpenAPI facts; members without a value are left out. */
+/** Metadata for OpenAPI, without undefined members. */
 function facts(known: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
@@ -56,7 +55,7 @@ export function text({ min, max, pattern, ...described }: TextOptions = {}): z.Z
 }
 
 function textProblem(value: string, min = 0, max = Infinity, pattern?: RegExp) {
-  // A string has at most as many characters as UTF-16 units: most are settled without counting.
+  // A string has at most as many characters as UTF-16 units, so most strings need no counting.
   const length = value.length > max || (min > 0 && value.length < min * 2) ? characters(value) : value.length;
   if (length < min) {
     const msg = `String should have at least ${count(min, 'character')}`;
@@ -92,8 +91,8 @@ interface QueryIntegerOptions extends Described {
 }
 
 /**
- * An integer in a query string: digits with an optional minus, nothing else (`5abc`, ` 5`, `5.0` and
- * `1e3` are `int_parsing`). Given twice, it is `int_type`. With a `default` it may be left out.
+ * An integer in a query string: digits with an optional minus (`5abc`, ` 5`, `5.0` and `1e3` are `int_parsing`). Two
+ * values are `int_type`. Optional if it has a `default`.
  */
 export function queryInteger(options: QueryIntegerOptions & { default: number }): z.ZodDefault<z.ZodType<number>>;
 export function queryInteger(options?: QueryIntegerOptions): z.ZodType<number>;
@@ -111,7 +110,7 @@ export function queryInteger(options: QueryIntegerOptions = {}): z.ZodType<numbe
   return fallback === undefined ? schema.meta(known) : schema.default(fallback).meta(known);
 }
 
-/** The words that pydantic takes for a boolean in a query string, in any case. */
+/** Words that pydantic accepts as a boolean in a query string, in upper and lower case. */
 const BOOLEANS = new Map<string, boolean>([
   ...['true', '1', 'yes', 'y', 'on', 't'].map((word) => [word, true] as const),
   ...['false', '0', 'no', 'n', 'off', 'f'].map((word) => [word, false] as const),
@@ -132,7 +131,7 @@ export function queryBoolean({ default: fallback, ...described }: QueryBooleanOp
   return fallback === undefined ? schema.meta(known) : schema.default(fallback).meta(known);
 }
 
-/** An id in a path. One that no entity can have makes the request 404, without a look-up. */
+/** An id in a path. An impossible one is 404 without a look-up. */
 export function idParam(description?: string): z.ZodType<string, string> {
   const notFound: CustomIssueParams = { notFound: true };
   return z
@@ -141,7 +140,7 @@ export function idParam(description?: string): z.ZodType<string, string> {
     .meta(facts({ description }));
 }
 
-/** A string of a format: `problemOf` judges it, `type` answers what is no string, `read` gives the value. */
+/** A string of a format. `type` is the error for other types; `problemOf` validates the string, `read` parses it. */
 function formatted<T>(
   type: PydanticError,
   problemOf: (value: string) => PydanticError | undefined,
@@ -160,19 +159,19 @@ function formatted<T>(
 
 const toUtc = (value: string): string => new Date(value).toISOString();
 
-/** An id where the contract demands a UUID: anything else is 422 (`uuid_parsing`). Always lower case. */
+/** An id that must be a UUID by the contract, else 422 (`uuid_parsing`). Parsed to lower case. */
 export const uuid = (described: Described = {}): z.ZodType<string> =>
   formatted(UUID_TYPE, uuidProblem, (value) => value.toLowerCase(), { format: 'uuid', ...described });
 
-/** An id of an entity that a body or query names: 422 (`string_pattern_mismatch`) when it cannot be one. */
+/** An entity's id in a body or query: 422 (`string_pattern_mismatch`) if it is impossible. */
 export const idReference = (described: Described = {}): z.ZodType<string, string> =>
   text({ pattern: ENTITY_ID, ...described });
 
-/** An http or https URL of at most 2,083 characters; kept as it was written. */
+/** An http or https URL of at most 2,083 characters; not normalized. */
 export const httpUrl = (described: Described = {}): z.ZodType<string> =>
   formatted(URL_TYPE, urlProblem, (value) => value, { format: 'uri', minLength: 1, maxLength: 2083, ...described });
 
-/** RFC 3339 with an offset; out comes UTC with milliseconds (`2026-01-31T12:00:00.000Z`). */
+/** RFC 3339 with an offset; parsed to UTC with milliseconds (`2026-01-31T12:00:00.000Z`). */
 export const timestamp = (described: Described = {}): z.ZodType<string> =>
   formatted(DATETIME_TYPE, timestampProblem, toUtc, { format: 'date-time', ...described });
 
@@ -182,7 +181,7 @@ export type PointInHistory = { readonly sequence: number } | { readonly at: stri
 const SEQUENCE = /^\d{1,15}$/;
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
-/** What looks like a number is judged as a sequence, anything else as a time. */
+/** Validates a number as a sequence, anything else as a time. */
 function pointProblem(value: string): PydanticError | undefined {
   if (SEQUENCE.test(value)) return undefined;
   if (!NUMBER.test(value)) return orSequence(timestampProblem(value));
@@ -190,7 +189,7 @@ function pointProblem(value: string): PydanticError | undefined {
   return value.startsWith('-') ? greaterThanEqual(0) : INT_PARSING_SIZE;
 }
 
-/** Says that a sequence would do as well, where the value does not even look like a time. */
+/** Mentions a sequence as an alternative in the error for a value that is not a time. */
 function orSequence(problem: PydanticError | undefined): PydanticError | undefined {
   return (
     problem && { ...problem, msg: problem.msg.replace('a valid datetime or date', 'a sequence or a valid datetime') }
@@ -234,7 +233,7 @@ export function stringMap(described: Described = {}): z.ZodType<Record<string, s
 
 const ONE_EMOJI = /^\p{RGI_Emoji}$/v;
 
-/** Exactly one emoji of Unicode's recommended set; 404 in a path is the route's own choice. */
+/** Exactly one emoji of Unicode's recommended set. A route may answer 404 instead for one in its path. */
 export function singleEmoji(described: Described = {}): z.ZodType<string, string> {
   return z
     .string()

@@ -9,7 +9,7 @@ import { useNamesOf } from './schema-path.ts';
 
 useNamesOf(globalRegistry);
 
-/** What one part of a request was refused for; the error handler adds what the other parts have to say. */
+/** One part of a request is invalid; the error handler adds the errors of the other parts. */
 export class InputRefused extends Error {
   readonly part: InputPart;
   readonly refusal: Refusal;
@@ -22,7 +22,7 @@ export class InputRefused extends Error {
   }
 }
 
-/** Fastify's names of the parts, in the order in which FastAPI lists their errors. */
+/** Fastify's names of the parts and those in `loc`, in the order in which FastAPI lists their errors. */
 const PARTS = [
   ['params', 'path'],
   ['querystring', 'query'],
@@ -30,7 +30,7 @@ const PARTS = [
   ['body', 'body'],
 ] as const;
 
-/** Fastify runs the parts in this order and stops at the first that fails. */
+/** Fastify validates the parts in this order and stops at the first invalid one. */
 const CHECK_ORDER: readonly InputPart[] = ['path', 'body', 'query', 'header'];
 
 export const validatorCompiler: FastifySchemaCompiler<z.core.$ZodType> = ({ schema, httpPart }) => {
@@ -44,8 +44,8 @@ export const validatorCompiler: FastifySchemaCompiler<z.core.$ZodType> = ({ sche
 };
 
 /**
- * Judges input that no route declares, by the same schemas and in the same words.
- * @throws ValidationFailure 422; HttpError 404 for an id that nothing can have
+ * Validates input that does not belong to a route, with the same errors.
+ * @throws ValidationFailure 422; HttpError 404 for an impossible id
  */
 export function parseInput<T>(schema: z.ZodType<T>, data: unknown, part: InputPart = 'body'): T {
   const result = schema.safeParse(data);
@@ -55,12 +55,12 @@ export function parseInput<T>(schema: z.ZodType<T>, data: unknown, part: InputPa
 }
 
 /**
- * The whole answer to a request of which one part was refused: FastAPI judges all parts and lists
- * all errors, so the parts that Fastify did not get to are judged here, off the hot path.
+ * All errors of a request with an invalid part: FastAPI validates all parts and lists all errors, so this validates
+ * the parts that Fastify did not reach, off the hot path.
  */
 export function wholeRefusal(first: InputRefused, request: FastifyRequest): ValidationFailure | HttpError {
   const refusals = new Map<InputPart, Refusal>([[first.part, first.refusal]]);
-  // Fastify hands a missing body to the schema as `null`, which is a value of its own.
+  // Fastify passes a missing body to the schema as `null`, which is a value.
   if (request.body === undefined && first.part === 'body') refusals.set('body', NO_BODY);
   for (const [name, part] of PARTS) {
     if (CHECK_ORDER.indexOf(part) <= CHECK_ORDER.indexOf(first.part)) continue;

@@ -3,10 +3,10 @@ import calculateSlot from 'cluster-key-slot';
 import { describe, expect, it } from 'vitest';
 
 import { channelListKeys } from '#libs/features/channels/channels.keys.ts';
-import { draftKeys, interactionKeys } from '#libs/features/interactions/interactions.keys.ts';
+import { draftKeys, interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
 import { keyListKeys } from '#libs/features/keys/keys.keys.ts';
 import { organizationEntity } from '#libs/features/organizations/index.ts';
-import { reactionKeys } from '#libs/features/reactions/reactions.keys.ts';
+import { reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
 import { userEntity } from '#libs/features/users/index.ts';
 import { ephemeralKeys, liveTopic } from '#libs/platform/live/live.keys.ts';
 import { historyKeys } from '#libs/platform/readmodel/history.ts';
@@ -43,7 +43,9 @@ describe.each([
   });
 
   it('a list is in one slot with its indexes', () => {
-    const lists = [channelListKeys, userEntity.list, keyListKeys, organizationEntity.list].map((list) => list(organizationId));
+    const lists = [channelListKeys, userEntity.list, keyListKeys, organizationEntity.list].map((list) =>
+      list(organizationId),
+    );
     for (const { members, indexPrefix } of lists) {
       expect(slots([members, `${indexPrefix}all`, `${indexPrefix}type={x}`])).toBe(1);
     }

@@ -2,8 +2,11 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
 import { CHANNEL } from '#libs/features/channels/index.ts';
+import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { conflict, mayNotActAs, notFound, refuseIfMatch, sendJson } from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
 import { deltaJson, draftKey, FRAME_FLAG, liveTopic, snapshotJson } from '#libs/platform/live/index.ts';
 import type { LiveValue } from '#libs/platform/live/index.ts';
 import type { EntityReader } from '#libs/platform/readmodel/index.ts';
@@ -12,27 +15,28 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { interactionId } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
-import { mayWriteAs } from './interaction.senders.ts';
-import type { Sender, Writer } from './interaction.senders.ts';
-import { draftKeys, interactionKeys } from './interactions.keys.ts';
+import { mayWriteAs, requirePlace } from './interaction.requests.ts';
+import type { Sender, Writer } from './interaction.requests.ts';
+import { draftSchema, interactionParams, writeDeltaBody } from './interaction.schemas.ts';
+import { draftKeys, interactionKeys } from './reads/interaction.keys.ts';
 
-/** How long a text is kept after its last change. */
+/** How long a draft is kept after its last change. */
 export const DRAFT_TTL_MS = 5 * 60 * 1000;
-/** Bytes (UTF-8) that the text of one interaction may have. */
+/** UTF-8. */
 export const MAX_DRAFT_BYTES = 1024 * 1024;
 
 const AT_TOP = FRAME_FLAG.incomplete;
 const BELOW_ANOTHER = FRAME_FLAG.incomplete | FRAME_FLAG.nested;
 
-/** Text to be added to that of an interaction which is being written. */
+/** Text that is appended to a draft. */
 export interface Delta {
-  /** UTF-16 code units that must be there already; null replaces what is there. */
+  /** The length that the draft must have so far, in UTF-16 code units; null replaces the draft. */
   readonly offset: number | null;
   readonly text: string;
 }
 
 export type DraftResult =
-  /** UTF-16 code units that are held now. */
+  /** Length of the draft in UTF-16 code units. */
   | { readonly ok: true; readonly length: number }
   | { readonly ok: false; readonly reason: 'not_found' | 'not_the_sender' | 'complete_already' | 'too_long' }
   | { readonly ok: false; readonly reason: 'wrong_offset'; readonly length: number };
@@ -47,13 +51,12 @@ const putReply = z.tuple([z.int(), z.int()]);
 const allReply = z.array(z.string());
 const storedSender = z.object({ participant: z.looseObject({ type: z.string() }) });
 
-/** Interactions whose senders are remembered, because they never change. */
+/** Size of the cache of senders, which never change. */
 const MAX_SENDERS = 10_000;
 
 /**
- * The texts of interactions that are being written, as far as they have come: kept in Redis for
- * {@link DRAFT_TTL_MS}, told to whoever listens as they grow, and gone once the interaction is complete. What
- * counts in the end is the content that the interaction is completed with.
+ * Drafts: the texts so far of incomplete interactions. Redis keeps them for {@link DRAFT_TTL_MS} and publishes each change;
+ * completing the interaction deletes its draft. The content of the interaction is what it is completed with.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
@@ -64,7 +67,7 @@ export class Drafts {
   readonly #senders = new LRUCache<string, Sender>({ max: MAX_SENDERS });
 
   constructor({ redis }: Pick<Platform, 'redis'>, reader: Pick<EntityReader, 'isBehind'>) {
-    this.#functions = new FunctionLibrary(redis, new URL('./lua/drafts.lua', import.meta.url));
+    this.#functions = new FunctionLibrary(redis, new URL('./reads/lua/drafts.lua', import.meta.url));
     this.#redis = redis;
     this.#reader = reader;
   }
@@ -79,12 +82,12 @@ export class Drafts {
     };
     const result = await put();
     if (result.ok || result.reason !== 'not_found') return result;
-    // Read models that are being built may not have it yet.
+    // Read models that are being rebuilt may not have the interaction yet.
     if (!(await this.#reader.isBehind(CHANNEL, organizationId, place.channelId))) return result;
     return put();
   }
 
-  /** The frames that tell the texts of a channel from their beginning. */
+  /** The drafts of a channel as snapshot frames. */
   async current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
     const { lengths, textPrefix } = draftKeys(organizationId, channelId);
     const call = { name: 'parley_drafts_all_v1', keys: [lengths], args: [textPrefix] };
@@ -143,5 +146,55 @@ export class Drafts {
     if (outcome === 1) return { ok: true, length };
     const reason = OUTCOMES.get(outcome as -1 | -2 | -3);
     return reason === undefined ? { ok: false, reason: 'wrong_offset', length } : { ok: false, reason };
+  }
+}
+
+/** Declares the route that appends to drafts. */
+export function draftRoutes(app: HttpApp, drafts: Drafts): void {
+  app.post(
+    '/api/v1/interactions/:interaction_id/deltas',
+    {
+      config: { scope: 'write' },
+      preHandler: refuseIfMatch,
+      schema: {
+        operationId: 'writeInteractionDelta',
+        summary: 'Show the text of an incomplete interaction as it is being written',
+        description:
+          'For those who listen: no read shows it, and no log keeps it. It is forgotten five minutes after the last ' +
+          'delta, and when the interaction is completed or fails.',
+        tags: ['interactions'],
+        params: interactionParams,
+        body: writeDeltaBody,
+        response: { 200: draftSchema },
+      },
+    },
+    async (request, reply) => {
+      const { offset, text } = request.body;
+      const place = requirePlace(request.params.interaction_id);
+      const { organizationId } = request.principal;
+      const result = await drafts.put(organizationId, place, { offset: offset ?? null, text }, request.principal);
+      if (!result.ok) throw errorOf(result);
+      const { length } = result;
+      return sendJson(reply, JSON.stringify({ interaction_id: request.params.interaction_id, length }));
+    },
+  );
+}
+
+function errorOf(result: DraftResult & { readonly ok: false }): Error {
+  switch (result.reason) {
+    case 'not_found':
+      return notFound();
+    case 'not_the_sender':
+      return mayNotActAs();
+    case 'complete_already':
+      return conflict('The interaction is complete', 'complete_already');
+    case 'too_long':
+      return conflict(`The text of an interaction has at most ${MAX_DRAFT_BYTES} bytes`, 'draft_too_long');
+    case 'wrong_offset':
+      return conflict(`The text has ${result.length} UTF-16 code units so far`, 'wrong_offset', undefined, {
+        length: result.length,
+      });
+    default:
+      return unreachable(result);
   }
 }

@@ -6,42 +6,38 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
-import { Drafts } from './drafts.ts';
-import { draftRoutes } from './drafts.routes.ts';
-import type { Annotations } from './interaction.annotations.ts';
-import type { InteractionContext } from './interaction.decider.ts';
-import type { InteractionEvent } from './interaction.events.ts';
-import type { InteractionDirectory } from './interaction-directory.ts';
-import { InteractionCommands } from './interactions.commands.ts';
-import { interactionFrame } from './interactions.frames.ts';
-import { interactionEventTypes, interactionLiveCommands } from './interactions.live.ts';
-import { interactionsOfChannel } from './interactions.of-channel.ts';
-import { interactionsProjection } from './interactions.projection.ts';
-import { publicInteractionEvents } from './interactions.public.ts';
-import { InteractionQueries } from './interactions.queries.ts';
-import { interactionRoutes } from './interactions.routes.ts';
-import { InteractionTreeIndex } from './interactions.tree-index.ts';
+import type { InteractionContext, InteractionEvent } from './interaction.ts';
+import { InteractionCommands, interactionsOfChannel } from './interaction.commands.ts';
+import { interactionRoutes } from './interaction.http.ts';
+import {
+  interactionEventTypes,
+  interactionFrame,
+  interactionLiveCommands,
+  publicInteractionEvents,
+} from './interaction.live.ts';
+import type { InteractionDirectory } from './interaction.requests.ts';
+import { draftRoutes, Drafts } from './drafts.ts';
+import type { Annotations } from './reads/present.ts';
+import { interactionsProjection } from './reads/projection.ts';
+import { InteractionQueries } from './reads/queries.ts';
+import { InteractionTreeIndex } from './reads/tree.ts';
 import { ToolCallUpdates } from './tool-call-updates.ts';
 
-export { Drafts } from './drafts.ts';
-export { readerOf } from './interaction.annotations.ts';
-export type { Annotation, Annotations, Reader } from './interaction.annotations.ts';
+export { InteractionCommands } from './interaction.commands.ts';
+export type { InteractionResult } from './interaction.commands.ts';
 export { interactionId, placeOfInteraction } from './interaction.id.ts';
 export type { InteractionPlace } from './interaction.id.ts';
-export { InteractionCommands } from './interactions.commands.ts';
-export type { InteractionResult } from './interactions.commands.ts';
-export { openBefore, openSequences } from './interactions.past.ts';
-export type { InteractionDirectory } from './interaction-directory.ts';
-export { interactionToPost, requirePlace } from './interactions.inputs.ts';
-export { interactionKeys } from './interactions.keys.ts';
-export { InteractionQueries } from './interactions.queries.ts';
-export {
-  interactionParams,
-  interactionSchema,
-  postInteractionBody,
-  readReceiptSchema,
-} from './interactions.schemas.ts';
-export type { PostInteractionBody } from './interactions.schemas.ts';
+export { interactionToPost, requirePlace } from './interaction.requests.ts';
+export type { InteractionDirectory } from './interaction.requests.ts';
+export { interactionParams, interactionSchema, postInteractionBody, readReceiptSchema } from './interaction.schemas.ts';
+export type { PostInteractionBody } from './interaction.schemas.ts';
+export { Drafts } from './drafts.ts';
+export { interactionKeys } from './reads/interaction.keys.ts';
+export { openBefore, openSequences } from './reads/past.ts';
+export { readerOf } from './reads/present.ts';
+export type { Annotations, Reader } from './reads/present.ts';
+export { InteractionQueries } from './reads/queries.ts';
+export type { Annotation } from './reads/resource.ts';
 
 interface InteractionsDeps {
   /** Runs all commands of channels in this process. */
@@ -60,7 +56,7 @@ export const interactionsModule = {
     const updates = new ToolCallUpdates(core);
     const drafts = new Drafts(core, reader);
     const tree = new InteractionTreeIndex(core);
-    const queries = new InteractionQueries(reader, collections, history, { annotations, tree, updates });
+    const queries = new InteractionQueries({ reader, collections, history, annotations, tree, updates });
     const commands = new InteractionCommands(runnerOfEvents(runner), {
       updates,
       stored: (organizationId, place) =>
@@ -73,7 +69,7 @@ export const interactionsModule = {
       ofChannel: interactionsOfChannel(runner, core.store),
       routes(app: HttpApp) {
         interactionRoutes(app, { commands, queries, directory });
-        draftRoutes(app, { drafts });
+        draftRoutes(app, drafts);
       },
       liveCommands: interactionLiveCommands({ commands, directory }),
       liveValues: [drafts, updates],

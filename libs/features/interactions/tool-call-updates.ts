@@ -7,10 +7,10 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 
 /** How long an update can be read after it was sent. */
 export const UPDATE_TTL_MS = 5 * 60 * 1000;
-/** Tool calls of one channel whose updates are kept at a time. */
+/** Tool calls of one channel whose updates are kept. */
 export const MAX_TOOL_CALLS = 64;
 
-/** What is kept of a running tool call, as REST answers it, and where it belongs. */
+/** The last update of a running tool call as REST answers it, with its place in the tree. */
 export interface ToolCallUpdate {
   readonly document: Buffer;
   readonly turnId: string | null;
@@ -19,15 +19,14 @@ export interface ToolCallUpdate {
   readonly createdMs: number;
 }
 
-const belonging = z.object({
+const placeInTree = z.object({
   interaction_id: z.string().nullable(),
   parent_span_id: z.string().nullable(),
   created_at: z.string(),
 });
 
 /**
- * Updates of tool calls that run: the last of each, for {@link UPDATE_TTL_MS}, told to whoever listens to the
- * channel as it is kept.
+ * The last update of each running tool call: kept in Redis for {@link UPDATE_TTL_MS}, and published when it is kept.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
@@ -43,7 +42,7 @@ export class ToolCallUpdates {
     });
   }
 
-  /** @returns what is kept after that: another update, if that has the same or a higher sequence */
+  /** @returns the update that is kept: the one before, if its sequence is the same or higher */
   put(
     organizationId: EntityId,
     channelId: EntityId,
@@ -52,10 +51,10 @@ export class ToolCallUpdates {
     return this.#values.put(organizationId, channelId, { name: toolCallId, n: sequence, json: document });
   }
 
-  /** Those of a channel, the one that has not changed for longest first. */
+  /** The updates of a channel, the oldest change first. */
   async ofChannel(organizationId: EntityId, channelId: EntityId): Promise<ToolCallUpdate[]> {
     return (await this.#values.ofChannel(organizationId, channelId)).map(({ json }) => {
-      const { interaction_id, parent_span_id, created_at } = belonging.parse(JSON.parse(json));
+      const { interaction_id, parent_span_id, created_at } = placeInTree.parse(JSON.parse(json));
       return {
         document: Buffer.from(json),
         turnId: interaction_id,
@@ -65,7 +64,7 @@ export class ToolCallUpdates {
     });
   }
 
-  /** The frames of those of a channel. */
+  /** The updates of a channel as frames. */
   current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
     return this.#values.current(organizationId, channelId);
   }

@@ -1,19 +1,16 @@
-/** What is added to interactions: reactions, agents' read receipts, dismissals of the mention-invite prompt. */
+/** Additions to interactions: reactions, agents' read receipts, dismissals of the mention-invite prompt. */
 import type { InteractionQueries } from '#libs/features/interactions/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
-import { ReactionCommands } from './reactions.commands.ts';
-import type { ReactionRunner } from './reactions.commands.ts';
-import { reactionFrame } from './reactions.frames.ts';
-import type { ReactorNames } from './reactions.inputs.ts';
-import { reactionEventTypes, reactionLiveCommands } from './reactions.live.ts';
-import { reactionsProjection } from './reactions.projection.ts';
-import { publicReactionEvents } from './reactions.public.ts';
-import { reactionRoutes } from './reactions.routes.ts';
+import { ReactionCommands } from './reaction.commands.ts';
+import type { ReactionRunner, ReactorNames } from './reaction.commands.ts';
+import { reactionRoutes } from './reaction.http.ts';
+import { publicReactionEvents, reactionEventTypes, reactionFrame, reactionLiveCommands } from './reaction.live.ts';
+import { reactionsProjection } from './reaction.read.ts';
 
-export { ReactionAnnotations } from './reactions.queries.ts';
+export { ReactionAnnotations } from './reaction.read.ts';
 
 interface ReactionsDeps extends ReactorNames {
   /** Runs all commands of channels in this process. */

@@ -11,7 +11,7 @@ import type { Features } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
-import { interactionKeys } from '#libs/features/interactions/interactions.keys.ts';
+import { interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
 
 const POSTS = 30;
 const FILTER = { order: 'asc', includeIncomplete: false, includeToolCallUpdates: false } as const;

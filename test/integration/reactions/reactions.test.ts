@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { MAX_MARKS, MAX_WITHDRAWN } from '#libs/features/reactions/reaction.decider.ts';
-import { reactionKeys } from '#libs/features/reactions/reactions.keys.ts';
-import { encodeWithdrawn } from '#libs/features/reactions/reactions.marks.ts';
+import { MAX_MARKS, MAX_WITHDRAWN } from '#libs/features/reactions/reaction.ts';
+import { reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
+import { encodeWithdrawn } from '#libs/features/reactions/reaction.marks.ts';
 import { composeReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { eventually } from '#test/support/eventually.ts';

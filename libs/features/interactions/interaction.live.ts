@@ -1,0 +1,130 @@
+/** Interactions on sockets and event streams, and in Kafka for other teams. */
+import { z } from 'zod';
+
+import { unreachable } from '#libs/kernel/decider.ts';
+import { sequenceOf } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { liveCommand } from '#libs/platform/http/index.ts';
+import type { LiveCommandType } from '#libs/platform/http/index.ts';
+import { eventFrame, FRAME_FLAG, publicEvents } from '#libs/platform/live/index.ts';
+import type { EventDescription, EventFrame, PublicEvent } from '#libs/platform/live/index.ts';
+import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
+
+import { changed, interactionCodec, posted } from './interaction.ts';
+import type { ChangeEvent, Interaction, InteractionEvent, InteractionsState } from './interaction.ts';
+import type { InteractionCommands } from './interaction.commands.ts';
+import { contentItem } from './interaction.content.ts';
+import { interactionId } from './interaction.id.ts';
+import { interactionError, interactionToPost, withMemory } from './interaction.requests.ts';
+import type { InteractionDirectory } from './interaction.requests.ts';
+import { interactionSchema, postInteractionBody } from './interaction.schemas.ts';
+import { interactionJson, postedJson } from './reads/resource.ts';
+
+const TYPES = {
+  'InteractionPosted.v1': 'interaction.posted',
+  'InteractionContentAppended.v1': 'interaction.updated',
+  'InteractionCompleted.v1': 'interaction.completed',
+  'InteractionFailed.v1': 'interaction.failed',
+} as const satisfies Record<InteractionEvent['type'], string>;
+
+/** The frame of an event: the interaction as it is stored after it, for a reader without annotations. */
+export function interactionFrame(one: ProjectedEvent<InteractionsState, InteractionEvent>): EventFrame {
+  const { organizationId, id: channelId, before, event } = one;
+  const owner = { organizationId, channelId };
+  const frame = { sequence: sequenceOf(event.revision), type: TYPES[event.type], at: event.metadata.at };
+  if (event.type === 'InteractionPosted.v1') {
+    return eventFrame({ ...frame, data: { json: postedJson(event, owner) }, flags: flagsOf(posted(event)) });
+  }
+  const open = before.open[event.data.sequence];
+  // As in the fold: an event about a complete interaction changes nothing.
+  if (open === undefined) return eventFrame({ ...frame, data: null, flags: 0 });
+  const after = changed(open, event);
+  return eventFrame({ ...frame, data: { json: interactionJson(after, owner) }, flags: flagsOf(after) });
+}
+
+function flagsOf({ parentSpanId, complete }: Interaction): number {
+  return (parentSpanId === null ? 0 : FRAME_FLAG.nested) | (complete ? 0 : FRAME_FLAG.incomplete);
+}
+
+const data = interactionSchema.nullable();
+
+/** The types of frames. Their data are null for subscribers that did not opt in to such interactions. */
+export const interactionEventTypes: readonly EventDescription[] = [
+  { type: 'interaction.posted', summary: 'An interaction was posted, or begun', data },
+  { type: 'interaction.updated', summary: 'Content was added to one that is not complete', data },
+  { type: 'interaction.completed', summary: 'One that was begun is complete', data },
+  { type: 'interaction.failed', summary: 'One that was begun has failed: `metadata.failure` says why', data },
+];
+
+/** The commands of sockets: the same as `POST /api/v1/channels/{id}/interactions`. */
+export function interactionLiveCommands(parts: {
+  readonly commands: InteractionCommands;
+  readonly directory: InteractionDirectory;
+}): readonly LiveCommandType[] {
+  const { commands } = parts;
+  const directory = withMemory(parts.directory);
+  return [
+    liveCommand({
+      type: 'interaction.post',
+      summary: 'Post an interaction, or start one that is completed later',
+      data: postInteractionBody,
+      isDurable: true,
+      async run({ context, principal: writer, channelId, data }) {
+        const { interaction, spanIsNew, update } = await interactionToPost(context, data, { directory, writer });
+        const result =
+          update === null
+            ? await commands.post(context, channelId, interaction, { spanIsNew })
+            : await commands.update(context, channelId, interaction, update);
+        if (!result.ok) throw interactionError(result.rejection, { channelId, body: data });
+        return update === null ? result.revision : null;
+      },
+    }),
+  ];
+}
+
+/* WARNING: other teams read these messages from Kafka. Members may be added; existing ones keep name and meaning. */
+
+const place = { id: z.string().describe('Id of the interaction'), channel_id: z.string() };
+const content = z.array(contentItem);
+const added = z.object({ ...place, content: content.describe('What was added') }).meta({ id: 'AddedContent' });
+const completed = z
+  .object({ ...place, content: content.nullable().describe('All of its content, if it was replaced') })
+  .meta({ id: 'CompletedInteraction' });
+const failed = z.object({ ...place, reason: z.string() }).meta({ id: 'FailedInteraction' });
+
+const described: readonly EventDescription[] = [
+  {
+    type: 'interaction.posted',
+    summary: 'An interaction was posted; or begun, where `complete` is false',
+    data: interactionSchema,
+  },
+  { type: 'interaction.updated', summary: 'Content was added to one that is not complete', data: added },
+  { type: 'interaction.completed', summary: 'One that was begun is complete', data: completed },
+  { type: 'interaction.failed', summary: 'One that was begun has failed', data: failed },
+];
+
+/** Messages hold what an event alone says, without the state before it. */
+export const publicInteractionEvents = publicEvents({ codec: interactionCodec, described, publish });
+
+function publish(event: StreamEvent<InteractionEvent>, channelId: EntityId): PublicEvent {
+  const type = TYPES[event.type];
+  if (event.type === 'InteractionPosted.v1') {
+    const { organizationId } = event.metadata;
+    return { type, json: postedJson(event, { organizationId, channelId }) };
+  }
+  const id = interactionId({ channelId, sequence: event.data.sequence as ChannelSequence });
+  return { type, json: JSON.stringify({ id, channel_id: channelId, ...publicData(event) }) };
+}
+
+function publicData(event: ChangeEvent): object {
+  switch (event.type) {
+    case 'InteractionContentAppended.v1':
+    case 'InteractionCompleted.v1':
+      return { content: event.data.content };
+    case 'InteractionFailed.v1':
+      return { reason: event.data.reason };
+    default:
+      return unreachable(event);
+  }
+}

@@ -1,0 +1,230 @@
+/** Requests and socket commands about interactions: their input, the senders that they may name, their errors. */
+import { LRUCache } from 'lru-cache';
+
+import { unreachable } from '#libs/kernel/decider.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { conflict, invalid, mayActAs, mayNotActAs, notFound, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
+import type { ActingAs, Caller } from '#libs/platform/http/index.ts';
+
+import { MAX_DEPTH, MAX_OPEN } from './interaction.ts';
+import type { InteractionRejection, Post } from './interaction.ts';
+import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
+import { interactionId, placeOfInteraction } from './interaction.id.ts';
+import type { InteractionPlace } from './interaction.id.ts';
+import type { PostInteractionBody } from './interaction.schemas.ts';
+
+/** Port: what posts need to know of the organization and its users. */
+export interface InteractionDirectory {
+  user(organizationId: EntityId, userId: EntityId): Promise<{ readonly id: EntityId } | null>;
+  /** The application that created the organization, or null. */
+  application(organizationId: EntityId): Promise<string | null>;
+}
+
+const MAX_ORGANIZATIONS = 10_000;
+
+/** The directory, which answers with applications that it has read before while Redis is unavailable. */
+export function withMemory(directory: InteractionDirectory): InteractionDirectory {
+  const known = new LRUCache<EntityId, { readonly application: string | null }>({ max: MAX_ORGANIZATIONS });
+  return {
+    user: (organizationId, userId) => directory.user(organizationId, userId),
+    async application(organizationId) {
+      try {
+        const application = await directory.application(organizationId);
+        known.set(organizationId, { application });
+        return application;
+      } catch (error) {
+        const before = known.get(organizationId);
+        if (before === undefined || !(error instanceof Fault)) throw error;
+        return before.application;
+      }
+    },
+  };
+}
+
+/** A stored sender; the other members of its type do not matter here. */
+export interface Sender {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+/** The caller that writes, or the operator of the installation, who may write as any sender. */
+export type Writer = Caller | 'operator';
+
+export function mayWriteAs(writer: Writer, sender: Sender): boolean {
+  return writer === 'operator' || mayActAs(writer, actingAs(sender));
+}
+
+function actingAs({ type, user_id: userId }: Sender): ActingAs {
+  switch (type) {
+    case 'authenticated_user':
+      return { type: 'user', id: String(userId) };
+    case 'system':
+      return { type: 'system' };
+    default:
+      return UNAUTHENTICATED;
+  }
+}
+
+/** The place that an id in a path names. @throws HttpError 404 for an id that no interaction can have */
+export function requirePlace(id: EntityId): InteractionPlace {
+  const place = placeOfInteraction(id);
+  if (place === null) throw notFound();
+  return place;
+}
+
+/** A tool-call update, where a request posts one. */
+type UpdateOf = { readonly toolCallId: string; readonly sequence: number } | null;
+
+/**
+ * The interaction that a request posts. Sender and role default to those of the caller, and the span is derived from the
+ * command, so that a repeated command does not post twice.
+ *
+ * @param parts.writer the key that the request came with
+ * @throws HttpError 403 for a sender that the writer may not write as
+ * @throws ValidationFailure 422 for a user that the organization does not have, and for a tool-call update among other
+ *   content
+ */
+export async function interactionToPost(
+  context: CommandContext,
+  body: PostInteractionBody,
+  { directory, writer }: { readonly directory: InteractionDirectory; readonly writer: Writer },
+): Promise<{
+  readonly interaction: Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
+  readonly spanIsNew: boolean;
+  readonly update: UpdateOf;
+}> {
+  const participant = body.participant ?? callerAsSender(context);
+  if (!mayWriteAs(writer, participant)) throw mayNotActAs();
+  const contentRole = body.content_role ?? roleOf(participant);
+  const update = updateOf(contentRole, body.content);
+  await requireSender(context, participant, directory);
+  return {
+    spanIsNew: !body.span_id,
+    update,
+    interaction: {
+      participant,
+      content: body.content,
+      contentRole,
+      complete: body.complete,
+      metadata: body.metadata ?? null,
+      invocationConfig: body.invocation_config ?? null,
+      turnId: body.interaction_id ?? null,
+      spanId: body.span_id ?? derivedId(context.commandId, 'span'),
+      parentSpanId: body.parent_span_id ?? null,
+      organizationApplication: await directory.application(context.organizationId),
+    },
+  };
+}
+
+function updateOf(role: ContentRole, content: readonly ContentItem[]): UpdateOf {
+  if (role !== 'tool_call_update') {
+    refuseUpdates(content);
+    return null;
+  }
+  const [item] = content;
+  if (item?.type !== 'tool_call_update' || content.length > 1) {
+    throw invalid(['body', 'content'], 'a tool_call_update has one item, of the type tool_call_update', content);
+  }
+  return { toolCallId: item.tool_call_id, sequence: item.sequence };
+}
+
+/** The log holds no tool-call updates. @throws ValidationFailure 422 */
+export function refuseUpdates(content: readonly ContentItem[]): void {
+  const index = content.findIndex(({ type }) => type === 'tool_call_update');
+  if (index < 0) return;
+  throw invalid(
+    ['body', 'content', index, 'type'],
+    'an update of a tool call is posted alone, with the content_role tool_call_update',
+    'tool_call_update',
+  );
+}
+
+/** The contract has no service among the senders: a service is an external agent. */
+function callerAsSender({ actor }: CommandContext): InteractionParticipant {
+  switch (actor.type) {
+    case 'user':
+      return { type: 'authenticated_user', user_id: actor.id };
+    case 'service':
+      return { type: 'external_agent', agent_metadata: { service: actor.id } };
+    default:
+      return { type: 'system' };
+  }
+}
+
+function roleOf({ type }: InteractionParticipant): ContentRole {
+  switch (type) {
+    case 'agent':
+    case 'external_agent':
+      return 'agent_response';
+    case 'system':
+      return 'channel_notification';
+    case 'authenticated_user':
+    case 'non_authenticated_user':
+    case 'maybe_user':
+      return 'user_message';
+  }
+}
+
+async function requireSender(
+  { organizationId, actor }: CommandContext,
+  participant: InteractionParticipant,
+  directory: InteractionDirectory,
+): Promise<void> {
+  if (participant.type !== 'authenticated_user') return;
+  // The caller's key proves that the caller is an active user.
+  if (actor.type === 'user' && actor.id === participant.user_id) return;
+  if ((await directory.user(organizationId, participant.user_id)) !== null) return;
+  throw invalid(['body', 'participant', 'user_id'], 'the organization has no such user', participant.user_id);
+}
+
+/**
+ * The error of a refused command, for HTTP and sockets.
+ *
+ * @param sent.body errors quote the input from it
+ */
+export function interactionError(
+  rejection: InteractionRejection,
+  { channelId, body }: { readonly channelId: EntityId; readonly body: unknown },
+): Error {
+  const invalidMember = (name: string, message: string): Error => {
+    const input: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
+    return invalid(['body', name], message, input);
+  };
+  switch (rejection.reason) {
+    case 'not_found':
+      return notFound();
+    case 'archived':
+      return conflict('The channel is archived', 'archived');
+    case 'parent_not_found':
+      return invalidMember('parent_span_id', 'the channel has no such span');
+    case 'span_taken':
+      return invalidMember('span_id', 'the channel has this span already');
+    case 'too_deep':
+      return invalidMember('parent_span_id', `a tree is at most ${MAX_DEPTH} deep`);
+    case 'too_many_open':
+      return tooManyOpen(channelId, rejection.oldest);
+    case 'complete_already':
+      return conflict('The interaction is complete', 'complete_already');
+    case 'not_the_sender':
+      return mayNotActAs();
+    default:
+      return unreachable(rejection);
+  }
+}
+
+/** Names the oldest one and how to end it: the client that began it may have crashed. */
+function tooManyOpen(channelId: EntityId, oldest: ChannelSequence | null): Error {
+  const limit = `A channel has at most ${MAX_OPEN} incomplete interactions, with 1 MiB together`;
+  if (oldest === null) return conflict(limit, 'too_many_open');
+  const id = interactionId({ channelId, sequence: oldest });
+  return conflict(
+    `${limit}: complete one or let it fail first. POST /api/v1/interactions/${id}/fail ends the oldest`,
+    'too_many_open',
+    {},
+    { oldest_incomplete: id },
+  );
+}

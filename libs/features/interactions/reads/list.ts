@@ -1,0 +1,223 @@
+/*
+ * A channel's interactions by sequence, narrowed by facets, sequences and times. Times in a channel never go back, so a
+ * span of time is a range of sequences: the block index of the channel's history finds the 100 revisions in which a time
+ * falls, and the stored interactions of these tell the sequence.
+ */
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import { BLOCK } from '#libs/platform/readmodel/index.ts';
+import type { CollectionReader, HistoricEntity, HistoryReader } from '#libs/platform/readmodel/index.ts';
+
+import type { ContentRole } from '../interaction.content.ts';
+import { interactionKeys } from './interaction.keys.ts';
+import type { InteractionFacet, InteractionKeys } from './interaction.keys.ts';
+import type { InteractionView, SequenceBounds } from './present.ts';
+import { createdMsOf } from './resource.ts';
+
+/** When interactions were created; exclusive bounds. */
+export interface CreatedBounds {
+  readonly createdAfter?: Timestamp | undefined;
+  readonly createdBefore?: Timestamp | undefined;
+}
+
+/** The filter and the order of a list of a channel's interactions. */
+export interface InteractionFilter extends CreatedBounds {
+  readonly contentRole?: ContentRole | undefined;
+  readonly turnId?: string | undefined;
+  /** Exclusive, as is `beforeSequence`. */
+  readonly afterSequence?: number | undefined;
+  readonly beforeSequence?: number | undefined;
+  readonly order: 'asc' | 'desc';
+  readonly includeIncomplete: boolean;
+  /** Appends them to the page that has the newest interactions. */
+  readonly includeToolCallUpdates: boolean;
+}
+
+/** `size` interactions after the sequence `after` in the order of the list, or without that from an offset. */
+export interface InteractionPageRequest {
+  readonly size: number;
+  readonly offset: number;
+  readonly after: string | null;
+}
+
+/** Sequences read in one step of a count over two indexes. */
+const COUNT_STEP = 2_000;
+/** Sequences read, at least, in one step of a walk over two indexes. */
+const WALK_STEP = 100;
+/** Sequences read beyond those of a page: a few may be incomplete. */
+const SPARE = 8;
+
+/** The sequences of a channel's interactions that match a filter, for one request. Throws as `CollectionReader`. */
+export class FilteredInteractions {
+  readonly #collections: CollectionReader;
+  readonly #keys: InteractionKeys;
+  readonly #filter: InteractionFilter;
+  readonly #view: InteractionView;
+  /** The index that is walked: that of the turn, else of the role, else of all interactions. */
+  readonly #set: string;
+  readonly #range: SequenceBounds;
+
+  /** @param created the sequences of what was created within the times of the filter */
+  constructor(
+    collections: CollectionReader,
+    keys: InteractionKeys,
+    filter: InteractionFilter,
+    view: InteractionView,
+    created: SequenceBounds,
+  ) {
+    this.#collections = collections;
+    this.#keys = keys;
+    this.#filter = filter;
+    this.#view = view;
+    this.#set = keys.index(narrowestFacet(filter));
+    this.#range = {
+      after: Math.max(filter.afterSequence ?? 0, created.after ?? 0) || undefined,
+      before: lowest(filter.beforeSequence, created.before, view.end),
+    };
+  }
+
+  /** The number of matches. Its cost does not depend on it, except for a role within a turn. */
+  async count(): Promise<number> {
+    if (isOneIndex(this.#filter)) {
+      const count = await this.#collections.count(this.#set, this.#range);
+      return this.#filter.includeIncomplete ? count : count - (await this.#hidden()).length;
+    }
+    let total = 0;
+    for (let rest = this.#range; ;) {
+      const found = await this.#collections.numbers(this.#set, { ...rest, order: 'asc', offset: 0, limit: COUNT_STEP });
+      total += (await this.#fitting(found)).length;
+      if (found.length < COUNT_STEP) return total;
+      rest = { ...rest, after: found.at(-1) };
+    }
+  }
+
+  /**
+   * The sequences of a page, and one more if there are more. Walks the index until the page is full, and leaves out
+   * interactions that are not shown. A step begins after the last sequence of the one before, not at an offset, so
+   * interactions that are posted meanwhile shift nothing.
+   */
+  async page({ size, offset, after }: InteractionPageRequest): Promise<number[]> {
+    const wanted = size + 1;
+    const { order } = this.#filter;
+    let range = after === null ? this.#range : this.#behind(Number(after));
+    const limit = isOneIndex(this.#filter) ? wanted + SPARE : Math.max(wanted, WALK_STEP);
+    let toSkip = offset;
+    // Matches in two indexes cannot be skipped by rank.
+    if (toSkip > 0 && isOneIndex(this.#filter)) {
+      const [last] = await this.#collections.numbers(this.#set, { ...range, order, offset: toSkip - 1, limit: 1 });
+      if (last === undefined) return [];
+      // Skipped interactions that are not shown do not count.
+      toSkip = await this.#hiddenUpTo(last);
+      range = this.#behind(last);
+    }
+    const kept: number[] = [];
+    while (kept.length < wanted) {
+      const found = await this.#collections.numbers(this.#set, { ...range, order, offset: 0, limit });
+      const fitting = await this.#fitting(found);
+      kept.push(...fitting.slice(toSkip));
+      toSkip = Math.max(0, toSkip - fitting.length);
+      const last = found.at(-1);
+      if (last === undefined || found.length < limit) break;
+      range = this.#behind(last);
+    }
+    return kept.slice(0, wanted);
+  }
+
+  /** The rest of the range after a sequence, in the order of the list. */
+  #behind(sequence: number): SequenceBounds {
+    const { after, before } = this.#range;
+    return this.#filter.order === 'asc'
+      ? { after: Math.max(after ?? 0, sequence), before }
+      : { after, before: Math.min(before ?? Infinity, sequence) };
+  }
+
+  /** Of sequences of the index, those that match. The index of a turn knows no roles, so these are checked here. */
+  async #fitting(found: readonly number[]): Promise<readonly number[]> {
+    const shown = this.#filter.includeIncomplete ? found : await this.#complete(found);
+    if (isOneIndex(this.#filter)) return shown;
+    const ofRole = await this.#collections.contained(this.#keys.index(`role=${this.#filter.contentRole}`), shown);
+    return shown.filter((_, index) => ofRole[index] === true);
+  }
+
+  async #complete(sequences: readonly number[]): Promise<number[]> {
+    const incomplete = await this.#view.incomplete(this.#keys, sequences);
+    return sequences.filter((_, index) => incomplete[index] !== true);
+  }
+
+  /** The number of matches up to a sequence, in the order of the list, that are not shown. */
+  async #hiddenUpTo(sequence: number): Promise<number> {
+    if (this.#filter.includeIncomplete) return 0;
+    const isAscending = this.#filter.order === 'asc';
+    return (await this.#hidden()).filter((one) => (isAscending ? one <= sequence : one >= sequence)).length;
+  }
+
+  /** The incomplete interactions of the index: few, because a channel may only have few. */
+  async #hidden(): Promise<number[]> {
+    const incomplete = await this.#view.incompleteIn(this.#keys, this.#range);
+    const listed = await this.#collections.contained(this.#set, incomplete);
+    return incomplete.filter((_, index) => listed[index] === true);
+  }
+}
+
+function lowest(...bounds: readonly (number | undefined)[]): number | undefined {
+  const low = Math.min(...bounds.map((bound) => bound ?? Infinity));
+  return low === Infinity ? undefined : low;
+}
+
+/** Whether one index has exactly the interactions with the facets of the filter. */
+function isOneIndex({ turnId, contentRole }: InteractionFilter): boolean {
+  return turnId === undefined || contentRole === undefined;
+}
+
+function narrowestFacet({ turnId, contentRole }: InteractionFilter): InteractionFacet {
+  if (turnId !== undefined) return `turn=${turnId}`;
+  return contentRole === undefined ? 'all' : `role=${contentRole}`;
+}
+
+interface TimeSources {
+  readonly collections: CollectionReader;
+  readonly history: HistoryReader;
+}
+
+/**
+ * The sequences of the interactions that were created within the bounds. For logs of earlier versions whose times go
+ * back, see docs/decisions/0043-times-in-a-stream-never-go-back.md.
+ *
+ * @throws `Fault` `store_unavailable`
+ */
+export async function sequencesCreated(
+  sources: TimeSources,
+  channel: HistoricEntity,
+  { createdAfter, createdBefore }: CreatedBounds,
+): Promise<SequenceBounds> {
+  const [after, before] = await Promise.all([
+    createdAfter === undefined ? undefined : createdBy(sources, channel, Date.parse(createdAfter)),
+    createdBefore === undefined ? undefined : createdBy(sources, channel, Date.parse(createdBefore) - 1),
+  ]);
+  return { after: after && after.next - 1, before: before && before.last + 1 };
+}
+
+export function isWithin(timeMs: number, { createdAfter, createdBefore }: CreatedBounds): boolean {
+  if (createdAfter !== undefined && timeMs <= Date.parse(createdAfter)) return false;
+  return createdBefore === undefined || timeMs < Date.parse(createdBefore);
+}
+
+/**
+ * `last`: no interaction up to this sequence was created later. `next`: none from this sequence on was created by then.
+ * What is posted meanwhile lies between the two.
+ */
+async function createdBy(
+  { collections, history }: TimeSources,
+  channel: HistoricEntity,
+  timeMs: number,
+): Promise<{ readonly last: number; readonly next: number }> {
+  const first = await history.blockBegunBy(channel, timeMs);
+  if (first === null) return { last: 0, next: 1 };
+  const { index, documents } = interactionKeys(channel.organizationId, channel.id);
+  const next = first + BLOCK + 1;
+  const inBlock = { after: Number(first), before: next, order: 'asc', offset: 0, limit: BLOCK } as const;
+  const sequences = await collections.numbers(index('all'), inBlock);
+  const stored = await collections.fields(documents, sequences);
+  const later = stored.findIndex((document) => document !== null && createdMsOf(document) > timeMs);
+  const found = sequences[later];
+  return found === undefined ? { last: sequences.at(-1) ?? first, next } : { last: found - 1, next: found };
+}

@@ -1,0 +1,178 @@
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { blockStart } from '#libs/platform/readmodel/index.ts';
+import type { CollectionReader, HistoricEntity, HistoryReader } from '#libs/platform/readmodel/index.ts';
+
+import { changed, interactionCodec, opened, posted } from '../interaction.ts';
+import type { Interaction, InteractionEvent, InteractionsState } from '../interaction.ts';
+import { interactionKeys } from './interaction.keys.ts';
+import type { InteractionKeys } from './interaction.keys.ts';
+import type { InteractionView, SequenceBounds } from './present.ts';
+import { interactionJson } from './resource.ts';
+
+/** Where the past of a channel's interactions is read. */
+export interface PastSources {
+  readonly collections: CollectionReader;
+  readonly history: HistoryReader;
+  readonly channel: HistoricEntity;
+}
+
+/**
+ * Interactions as they were after the event of a revision. Those that have not changed since are answered as stored;
+ * the others are folded from their own events.
+ */
+export class PastInteractions implements InteractionView {
+  readonly end: number;
+  readonly #sources: PastSources;
+  readonly #revision: StreamRevision;
+  #open: Promise<ReadonlySet<number>> | null = null;
+
+  constructor(sources: PastSources, revision: StreamRevision) {
+    this.#sources = sources;
+    this.#revision = revision;
+    this.end = sequenceOf(revision) + 1;
+  }
+
+  async documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
+    const stored = await this.#sources.collections.fields(keys.documents, sequences);
+    // After the documents, so that every change that one of them shows is found here.
+    const newest = await Promise.all(
+      sequences.map((sequence) => changesOf(this.#sources, keys, sequence, { limit: 1 })),
+    );
+    return Promise.all(
+      sequences.map((sequence, index) => {
+        const document = stored[index] ?? null;
+        if (document === null || sequence >= this.end) return null;
+        const [last = -1] = newest[index] ?? [];
+        return last <= this.#revision ? document : this.#folded(keys, sequence);
+      }),
+    );
+  }
+
+  async incomplete(_keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]> {
+    const open = await this.#openThen();
+    return sequences.map((sequence) => open.has(sequence));
+  }
+
+  async incompleteIn(_keys: InteractionKeys, { after, before }: SequenceBounds): Promise<number[]> {
+    const open = await this.#openThen();
+    return [...open].filter((one) => one > (after ?? -Infinity) && one < (before ?? Infinity));
+  }
+
+  async #folded(keys: InteractionKeys, sequence: number): Promise<Buffer | null> {
+    const interaction = await interactionUntil(this.#sources, keys, sequence, this.#revision);
+    if (interaction === null) return null;
+    const { organizationId, id: channelId } = this.#sources.channel;
+    return Buffer.from(interactionJson(interaction, { organizationId, channelId }));
+  }
+
+  #openThen(): Promise<ReadonlySet<number>> {
+    this.#open ??= this.#foldOpen();
+    return this.#open;
+  }
+
+  async #foldOpen(): Promise<ReadonlySet<number>> {
+    const { history, channel } = this.#sources;
+    const open = new Set(await openSequencesBefore(this.#sources, this.#revision));
+    for (const stored of await history.blockUpTo(channel, this.#revision)) {
+      const event = decoded(stored);
+      if (event === null) continue;
+      if (event.type === 'InteractionPosted.v1') {
+        if (!event.data.complete) open.add(sequenceOf(event.revision));
+      } else if (event.type !== 'InteractionContentAppended.v1') {
+        open.delete(event.data.sequence);
+      }
+    }
+    return open;
+  }
+}
+
+/** The sequences of the incomplete interactions, ascending: the history of a channel keeps them as `open`. */
+export function openSequences({ open }: InteractionsState): number[] {
+  // Names that are integers come in ascending order.
+  return Object.keys(open).map(Number);
+}
+
+/** The interactions that were incomplete before the block of events that `revision` is in. Reads their own events. */
+export async function openBefore(sources: PastSources, revision: StreamRevision): Promise<InteractionsState> {
+  const { organizationId, id } = sources.channel;
+  const keys = interactionKeys(organizationId, id);
+  const sequences = await openSequencesBefore(sources, revision);
+  const before = streamRevision(blockStart(revision) - 1);
+  const interactions = await Promise.all(
+    sequences.map((sequence) => interactionUntil(sources, keys, sequence, before)),
+  );
+  const found = interactions.filter((interaction) => interaction !== null);
+  return { open: Object.fromEntries(found.map((interaction) => [interaction.sequence, opened(interaction)])) };
+}
+
+async function openSequencesBefore(
+  { history, channel }: PastSources,
+  revision: StreamRevision,
+): Promise<readonly number[]> {
+  return ((await history.keptBefore(channel, 'open', revision)) as number[] | null) ?? [];
+}
+
+/** Revisions of the events that changed an interaction, the newest first. */
+function changesOf(
+  { collections }: PastSources,
+  keys: InteractionKeys,
+  sequence: number,
+  { limit }: { readonly limit: number },
+): Promise<number[]> {
+  const only = { after: sequence - 1, before: sequence + 1 };
+  return collections.numbers(keys.changes, { ...only, order: 'desc', offset: 0, limit });
+}
+
+/** An interaction after the event of a revision, folded from its own events. */
+async function interactionUntil(
+  sources: PastSources,
+  keys: InteractionKeys,
+  sequence: number,
+  until: StreamRevision,
+): Promise<Interaction | null> {
+  const { history, channel } = sources;
+  const changes = await changesOf(sources, keys, sequence, { limit: -1 });
+  const wanted = changes.filter((revision) => revision <= until).toReversed();
+  let interaction: Interaction | null = null;
+  for (const [from, to] of ranges([sequence - 1, ...wanted])) {
+    for (const stored of await history.events(channel, streamRevision(from), streamRevision(to))) {
+      const event = decoded(stored);
+      if (event !== null) interaction = interactionAfter(interaction, event, sequence);
+    }
+  }
+  return interaction;
+}
+
+/** The interaction at `sequence` after an event of its channel. */
+function interactionAfter(
+  interaction: Interaction | null,
+  event: StreamEvent<InteractionEvent>,
+  sequence: number,
+): Interaction | null {
+  if (event.type === 'InteractionPosted.v1') {
+    return Number(sequenceOf(event.revision)) === sequence ? posted(event) : interaction;
+  }
+  // As in the fold of the whole stream: a complete interaction does not change.
+  const isOwn = event.data.sequence === sequence && interaction !== null && !interaction.complete;
+  return isOwn ? changed(interaction, event) : interaction;
+}
+
+function decoded(stored: StoredEvent): StreamEvent<InteractionEvent> | null {
+  return interactionCodec.types.has(stored.type) ? interactionCodec.decode(stored) : null;
+}
+
+/** Events of one interaction that are no further apart are read together, with the events between them. */
+const MAX_APART = 16;
+
+/** Ascending revisions as few ranges. */
+function ranges(revisions: readonly number[]): [from: number, to: number][] {
+  const joined: [number, number][] = [];
+  for (const revision of revisions) {
+    const last = joined.at(-1);
+    if (last !== undefined && revision - last[1] <= MAX_APART) last[1] = revision;
+    else joined.push([revision, revision]);
+  }
+  return joined;
+}

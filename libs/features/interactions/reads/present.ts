@@ -1,0 +1,112 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { Principal } from '#libs/platform/http/index.ts';
+import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
+
+import { MAX_OPEN } from '../interaction.ts';
+import { interactionKeys } from './interaction.keys.ts';
+import type { InteractionKeys } from './interaction.keys.ts';
+import { annotated } from './resource.ts';
+import type { Annotation } from './resource.ts';
+
+/** Exclusive bounds. */
+export interface SequenceBounds {
+  readonly after?: number | undefined;
+  readonly before?: number | undefined;
+}
+
+/**
+ * A channel's interactions at one moment. The indexes (facets, the tree) never change once an interaction is posted,
+ * so a moment differs from others only in what these methods read.
+ */
+export interface InteractionView {
+  /** The first sequence that is after the moment; `Infinity` in the present. */
+  readonly end: number;
+  /** The interactions as the API answers them, in the order of `sequences`; null where there is none. */
+  documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]>;
+  /** Which of the interactions are incomplete. */
+  incomplete(keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]>;
+  /** The incomplete interactions of a range, at most {@link MAX_OPEN}. */
+  incompleteIn(keys: InteractionKeys, bounds: SequenceBounds): Promise<number[]>;
+}
+
+/** The interactions of the read model. */
+export class PresentInteractions implements InteractionView {
+  readonly end = Infinity;
+  readonly #collections: CollectionReader;
+
+  constructor(collections: CollectionReader) {
+    this.#collections = collections;
+  }
+
+  documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
+    return this.#collections.fields(keys.documents, sequences);
+  }
+
+  incomplete(keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]> {
+    return this.#collections.contained(keys.index('incomplete'), sequences);
+  }
+
+  incompleteIn(keys: InteractionKeys, bounds: SequenceBounds): Promise<number[]> {
+    const page = { order: 'asc', offset: 0, limit: MAX_OPEN } as const;
+    return this.#collections.numbers(keys.index('incomplete'), { ...bounds, ...page });
+  }
+}
+
+export interface Reader {
+  /** Null for services: no reaction and no message is theirs. */
+  readonly userId: EntityId | null;
+}
+
+export function readerOf({ principalType, principalId }: Principal): Reader {
+  return { userId: principalType === 'user' ? principalId : null };
+}
+
+/**
+ * Port: what other features add to interactions.
+ *
+ * Guarantees: sends its first request to Redis at once, so that it travels with the other requests of the same turn of
+ * the event loop. Interactions without an annotation are not in the answer.
+ */
+export interface Annotations {
+  /**
+   * @param end annotations by events of this sequence or a later one are left out; `Infinity` for none
+   * @throws `Fault` `store_unavailable`
+   */
+  of(
+    organizationId: EntityId,
+    channelId: EntityId,
+    sequences: readonly number[],
+    reader: Reader,
+    end: number,
+  ): Promise<ReadonlyMap<number, Annotation>>;
+}
+
+/** The channel that is read, at which moment, and for which reader. */
+export interface Reading {
+  readonly organizationId: EntityId;
+  readonly channelId: EntityId;
+  readonly view: InteractionView;
+  /** Null: without annotations. */
+  readonly reader: Reader | null;
+}
+
+/**
+ * Interactions as one reader sees them, in the order of `sequences`, null where there is none. The reads of documents
+ * and annotations travel together.
+ *
+ * @throws `Fault` `store_unavailable`
+ */
+export async function readDocuments(
+  annotations: Annotations,
+  { organizationId, channelId, view, reader }: Reading,
+  sequences: readonly number[],
+): Promise<(Buffer | null)[]> {
+  const keys = interactionKeys(organizationId, channelId);
+  if (reader === null) return view.documents(keys, sequences);
+  const [documents, added] = await Promise.all([
+    view.documents(keys, sequences),
+    annotations.of(organizationId, channelId, sequences, reader, view.end),
+  ]);
+  if (added.size === 0) return documents;
+  return documents.map((document, index) => document && annotated(document, added.get(sequences[index] ?? 0)));
+}

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+
+import { foldEvents } from '#libs/kernel/decider.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { StreamEvent } from '#libs/kernel/event.ts';
+import { entityKeys } from '#libs/platform/readmodel/index.ts';
+
+import { interactionFold } from '../interaction.ts';
+import type { InteractionEvent } from '../interaction.ts';
+import { interactionKeys } from './interaction.keys.ts';
+import { interactionsProjection } from './projection.ts';
+
+const owner = { organizationId: 'org', id: '019aa5b0-0000-7000-8000-000000000001' };
+
+function at(revision: number, event: InteractionEvent): StreamEvent<InteractionEvent> {
+  return {
+    ...event,
+    id: `event ${revision}`,
+    revision: streamRevision(revision),
+    metadata: {
+      at: '2026-01-01T00:00:00.000Z',
+      organizationId: owner.organizationId,
+      actor: { type: 'service', id: 'robot' },
+      commandId: 'command',
+      $correlationId: 'command',
+      $causationId: 'command',
+    },
+  };
+}
+
+const begun: InteractionEvent = {
+  type: 'InteractionPosted.v1',
+  data: {
+    participant: { type: 'agent' },
+    content: [],
+    contentRole: 'agent_response',
+    complete: false,
+    metadata: null,
+    invocationConfig: null,
+    turnId: 'turn',
+    spanId: 'span',
+    parentSpanId: null,
+    depth: 1,
+    organizationApplication: null,
+  },
+};
+const completed: InteractionEvent = { type: 'InteractionCompleted.v1', data: { sequence: 2, content: null } };
+
+test.each([
+  ['one after the other', [[at(1, begun)], [at(2, completed)]]],
+  ['in one run, as a projector does that starts over', [[at(1, begun), at(2, completed)]]],
+])(
+  'an interaction that was completed is taken from the incomplete ones, also of an earlier building: %s',
+  (_how, runs) => {
+    const keys = entityKeys('channel', owner.organizationId, owner.id);
+    const incomplete = interactionKeys(owner.organizationId, owner.id).index('incomplete');
+    // What another process left there before.
+    const members = new Set([2]);
+    let state = interactionFold.initialState;
+    for (const events of runs) {
+      const after = foldEvents(interactionFold, state, events);
+      const { operations } = interactionsProjection.project({ ...owner, before: state, after, events }, keys);
+      for (const { command, key, args } of operations) {
+        if (key !== incomplete) continue;
+        if (command === 'ZADD') members.add(Number(args[1]));
+        if (command === 'ZREM') members.delete(Number(args[0]));
+      }
+      state = after;
+    }
+    expect([...members]).toEqual([]);
+  },
+);

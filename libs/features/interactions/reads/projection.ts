@@ -1,0 +1,93 @@
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { revisionMember } from '#libs/platform/readmodel/index.ts';
+import type { Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
+
+import { changed, interactionCodec, interactionFold, posted } from '../interaction.ts';
+import type { Interaction, InteractionEvent, InteractionsState, KnownSpan, PostedEvent } from '../interaction.ts';
+import { draftKeys, interactionKeysOf } from './interaction.keys.ts';
+import type { InteractionFacet, InteractionKeys } from './interaction.keys.ts';
+import { interactionJson, postedJson } from './resource.ts';
+
+/** The interactions' part of a channel's projection. */
+export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
+  category: CHANNEL,
+  codec: interactionCodec,
+  fold: interactionFold,
+  project({ organizationId, id, before, events }, channelKeys) {
+    const keys = interactionKeysOf(channelKeys);
+    const owner = { organizationId, channelId: id };
+    const drafts = draftKeys(organizationId, id);
+    const touched = new Map<ChannelSequence, Interaction>();
+    const begunHere = new Set<ChannelSequence>();
+    /** Of the interactions that are still as they were posted. */
+    const posts = new Map<ChannelSequence, StreamEvent<PostedEvent>>();
+    const operations: WriteOperation[] = [];
+    for (const event of events) {
+      if (event.type === 'InteractionPosted.v1') {
+        const interaction = posted(event);
+        touched.set(interaction.sequence, interaction);
+        posts.set(interaction.sequence, event);
+        if (!interaction.complete) begunHere.add(interaction.sequence);
+        operations.push(...indexWrites(interaction, keys));
+      } else {
+        const sequence = event.data.sequence as ChannelSequence;
+        const known = touched.get(sequence) ?? before.open[sequence];
+        // As in the fold: a complete interaction does not change.
+        if (known === undefined || known.complete) continue;
+        touched.set(sequence, changed(known, event));
+        posts.delete(sequence);
+        operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
+      }
+    }
+    for (const interaction of touched.values()) {
+      const { sequence } = interaction;
+      const post = posts.get(sequence);
+      const document = post ? postedJson(post, owner) : interactionJson(interaction, owner);
+      operations.push({ command: 'HSET', key: keys.documents, args: [sequence, document] });
+      if (!interaction.complete) {
+        operations.push({ command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] });
+      } else if (sequence in before.open || begunHere.has(sequence)) {
+        // One that was begun and completed in this run may be in the index from before a rebuild.
+        operations.push({ command: 'ZREM', key: keys.index('incomplete'), args: [sequence] });
+        // In the same step, so that no reader finds a complete interaction that still has a draft.
+        operations.push({ command: 'DEL', key: `${drafts.textPrefix}${sequence}`, args: [] });
+        operations.push({ command: 'HDEL', key: drafts.lengths, args: [sequence] });
+      }
+    }
+    return { operations, lists: [] };
+  },
+};
+
+/** The entries of a new interaction in the indexes of facets, spans and the tree. */
+function indexWrites(interaction: Interaction, keys: InteractionKeys): WriteOperation[] {
+  const { sequence, contentRole, turnId, spanId, parentSpanId, depth } = interaction;
+  const facets: InteractionFacet[] = ['all', `role=${contentRole}`];
+  if (turnId !== null) facets.push(`turn=${turnId}`);
+  const operations: WriteOperation[] = facets.map((facet) => ({
+    command: 'ZADD',
+    key: keys.index(facet),
+    args: [sequence, sequence],
+  }));
+  operations.push({ command: 'HSET', key: keys.spans, args: [spanId, encodeSpan({ depth, turnId })] });
+  if (parentSpanId !== null) {
+    operations.push({ command: 'ZADD', key: keys.children, args: [0, childMember(parentSpanId, sequence)] });
+  }
+  return operations;
+}
+
+function encodeSpan({ depth, turnId }: KnownSpan): string {
+  return `${depth} ${turnId ?? ''}`.trimEnd();
+}
+
+export function decodeSpan(stored: string): KnownSpan {
+  const [depth, turnId] = stored.split(' ');
+  return { depth: Number(depth), turnId: turnId ?? null };
+}
+
+const SEQUENCE_DIGITS = 12;
+
+/** Members sort by parent, and the children of one parent by sequence. */
+function childMember(parentSpanId: string, sequence: ChannelSequence): string {
+  return `${parentSpanId} ${String(sequence).padStart(SEQUENCE_DIGITS, '0')}`;
+}

@@ -1,0 +1,182 @@
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from '#libs/platform/readmodel/index.ts';
+
+import type { InteractionPlace } from '../interaction.id.ts';
+import type { ToolCallUpdates } from '../tool-call-updates.ts';
+import { interactionKeys } from './interaction.keys.ts';
+import { FilteredInteractions, isWithin, sequencesCreated } from './list.ts';
+import type { InteractionFilter, InteractionPageRequest } from './list.ts';
+import { PastInteractions } from './past.ts';
+import { PresentInteractions, readDocuments } from './present.ts';
+import type { Annotations, InteractionView, Reader, Reading } from './present.ts';
+import { annotated, isComplete, spanIdOf, withNested } from './resource.ts';
+import { updatesBelow } from './tree.ts';
+import type { InteractionTreeIndex } from './tree.ts';
+
+export interface InteractionPage {
+  readonly items: readonly Buffer[];
+  readonly total: number;
+  readonly hasNext: boolean;
+  /** Sequence that the next page starts after, in the order of the list. */
+  readonly last: string | null;
+}
+
+/** The reader of interactions, and whether incomplete ones are shown. */
+export interface Audience {
+  /** Null: without annotations. */
+  readonly reader: Reader | null;
+  readonly includeIncomplete: boolean;
+}
+
+export interface InteractionSources {
+  readonly reader: EntityReader;
+  readonly collections: CollectionReader;
+  readonly history: HistoryReader;
+  readonly annotations: Annotations;
+  readonly tree: InteractionTreeIndex;
+  readonly updates: ToolCallUpdates;
+}
+
+/** Reads of interactions: stored bytes with annotations for the reader. All throw the faults of `EntityReader`. */
+export class InteractionQueries {
+  readonly #sources: InteractionSources;
+  readonly #present: InteractionView;
+
+  constructor(sources: InteractionSources) {
+    this.#sources = sources;
+    this.#present = new PresentInteractions(sources.collections);
+  }
+
+  /**
+   * Runs reads of the channel's interactions as they were at a point of its history, or as they are; `read` passes the
+   * view to each of them.
+   *
+   * @returns the result of `read`, or null if the organization had no such channel then
+   */
+  async at<T>(
+    organizationId: EntityId,
+    channelId: EntityId,
+    point: HistoryPoint | undefined,
+    read: (view: InteractionView) => Promise<T | null>,
+  ): Promise<T | null> {
+    if (point === undefined) return read(this.#present);
+    const { reader, collections, history } = this.#sources;
+    if ((await reader.document(CHANNEL, organizationId, channelId)) === null) return null;
+    const channel = { category: CHANNEL, organizationId, id: channelId };
+    return history.at(channel, point, (revision) =>
+      read(new PastInteractions({ collections, history, channel }, revision)),
+    );
+  }
+
+  /**
+   * The interaction, or null if there is none at that place, it is another organization's, or it is incomplete and
+   * those are not shown.
+   */
+  async interaction(
+    organizationId: EntityId,
+    { channelId, sequence }: InteractionPlace,
+    { reader, includeIncomplete }: Audience,
+    view = this.#present,
+  ): Promise<Buffer | null> {
+    if (sequence >= view.end) return null;
+    const { reader: entities, annotations } = this.#sources;
+    const read = () => readDocuments(annotations, { organizationId, channelId, view, reader }, [sequence]);
+    const current = entities.isCurrent(CHANNEL, organizationId, channelId);
+    const [isCurrent, [stored]] = await Promise.all([current, read()]);
+    let found = stored;
+    if (!found || !isCurrent) {
+      if (await entities.isBehind(CHANNEL, organizationId, channelId)) [found] = await read();
+    }
+    return found && (includeIncomplete || isComplete(found)) ? found : null;
+  }
+
+  /** The interaction that a command has answered with, with the annotations that it has. */
+  async annotate(
+    organizationId: EntityId,
+    { channelId, sequence }: InteractionPlace,
+    document: Buffer,
+    reader: Reader,
+  ): Promise<Buffer> {
+    const { annotations } = this.#sources;
+    const found = await annotations.of(organizationId, channelId, [sequence], reader, Infinity);
+    return annotated(document, found.get(sequence));
+  }
+
+  /** The interactions below a span, ordered by sequence. */
+  async descendants(
+    organizationId: EntityId,
+    channelId: EntityId,
+    spanId: string,
+    { reader, includeIncomplete }: Audience,
+    view = this.#present,
+  ): Promise<Buffer[]> {
+    const { reader: entities, annotations, tree } = this.#sources;
+    const found = await entities.whole({ category: CHANNEL, organizationId, id: channelId }, async () => {
+      const sequences = await tree.below(organizationId, channelId, spanId, view.end);
+      return readDocuments(annotations, { organizationId, channelId, view, reader }, sequences);
+    });
+    const documents = (found ?? []).filter((document) => document !== null);
+    return includeIncomplete ? documents : documents.filter(isComplete);
+  }
+
+  /** An interaction's bytes with the interactions below it as `nested_interactions`. */
+  async nested(
+    organizationId: EntityId,
+    { channelId }: InteractionPlace,
+    document: Buffer,
+    shown: Audience & { readonly includeToolCallUpdates: boolean },
+    view = this.#present,
+  ): Promise<Buffer> {
+    const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown, view);
+    if (!shown.includeToolCallUpdates || view !== this.#present) return withNested(document, below);
+    const updates = await this.#sources.updates.ofChannel(organizationId, channelId);
+    return withNested(document, [...below, ...updatesBelow(document, below, updates)]);
+  }
+
+  /** A channel's interactions; null if the organization has no such channel. */
+  async list(
+    organizationId: EntityId,
+    channelId: EntityId,
+    filter: InteractionFilter,
+    page: InteractionPageRequest,
+    reader: Audience['reader'],
+    view = this.#present,
+  ): Promise<InteractionPage | null> {
+    const channel = { category: CHANNEL, organizationId, id: channelId };
+    const reading = { organizationId, channelId, view, reader };
+    return this.#sources.reader.whole(channel, () => this.#page(reading, filter, page));
+  }
+
+  async #page(reading: Reading, filter: InteractionFilter, page: InteractionPageRequest): Promise<InteractionPage> {
+    const { organizationId, channelId, view } = reading;
+    const { annotations, collections } = this.#sources;
+    const keys = interactionKeys(organizationId, channelId);
+    const channel = { category: CHANNEL, organizationId, id: channelId };
+    const created = await sequencesCreated(this.#sources, channel, filter);
+    const matching = new FilteredInteractions(collections, keys, filter, view, created);
+    const [total, found] = await Promise.all([matching.count(), matching.page(page)]);
+    const sequences = found.slice(0, page.size);
+    const documents = await readDocuments(annotations, reading, sequences);
+    const hasNext = found.length > page.size;
+    const isNewest = filter.order === 'asc' ? !hasNext : page.after === null && page.offset === 0;
+    const updates = isNewest && view === this.#present ? await this.#updatesIn(organizationId, channelId, filter) : [];
+    return {
+      items: [...documents.filter((document) => document !== null), ...updates],
+      total,
+      hasNext,
+      last: sequences.at(-1)?.toString() ?? null,
+    };
+  }
+
+  /** The tool-call updates that match the filter. They have no sequence, and follow the interactions. */
+  async #updatesIn(organizationId: EntityId, channelId: EntityId, filter: InteractionFilter): Promise<Buffer[]> {
+    const { includeToolCallUpdates, beforeSequence, contentRole, turnId } = filter;
+    if (!includeToolCallUpdates || beforeSequence !== undefined) return [];
+    if (contentRole !== undefined && contentRole !== 'tool_call_update') return [];
+    const updates = await this.#sources.updates.ofChannel(organizationId, channelId);
+    return updates
+      .filter((one) => (turnId === undefined || one.turnId === turnId) && isWithin(one.createdMs, filter))
+      .map(({ document }) => document);
+  }
+}

@@ -1,0 +1,127 @@
+/*
+ * The interaction as the API answers it (contract, section 2.12): made once per event, stored, sent as stored bytes.
+ * Reads take what they need out of these bytes, because parsing all of them would cost more than the rest of the read.
+ */
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+
+import { posted } from '../interaction.ts';
+import type { Interaction, PostedEvent } from '../interaction.ts';
+import { interactionId } from '../interaction.id.ts';
+
+/** The channel of an interaction, and its organization. */
+export interface Owner {
+  readonly organizationId: EntityId;
+  readonly channelId: EntityId;
+}
+
+/** The interaction as it is stored: for a reader without reactions, receipts and dismissals. */
+export function interactionJson(interaction: Interaction, owner: Owner): string {
+  const { sequence } = interaction;
+  return json(interaction, owner, { id: interactionId({ channelId: owner.channelId, sequence }), sequence });
+}
+
+/** An interaction that the log does not hold: it has no sequence, and no read finds its id. */
+export function ephemeralJson(interaction: Omit<Interaction, 'sequence'>, owner: Owner, id: EntityId): string {
+  return json(interaction, owner, { id, sequence: null });
+}
+
+const postedJsons = new WeakMap<StreamEvent<PostedEvent>, string>();
+
+/** The interaction as an event posted it. Kept with the event: the read model, the frame and the reply all need it. */
+export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
+  let text = postedJsons.get(event);
+  if (text === undefined) postedJsons.set(event, (text = interactionJson(posted(event), owner)));
+  return text;
+}
+
+const NO_ANNOTATIONS = { reactions: null, mention_invite_prompt_dismissed: false, agent_read_receipts: null };
+
+function json(
+  interaction: Omit<Interaction, 'sequence'>,
+  owner: Owner,
+  { id, sequence }: { readonly id: EntityId; readonly sequence: ChannelSequence | null },
+): string {
+  const { failure, metadata } = interaction;
+  return JSON.stringify({
+    id,
+    created_at: interaction.createdAt,
+    channel_id: owner.channelId,
+    participant: interaction.participant,
+    content: interaction.content,
+    content_role: interaction.contentRole,
+    metadata: failure === null ? metadata : { ...metadata, failure },
+    invocation_config: interaction.invocationConfig,
+    interaction_id: interaction.turnId,
+    sequence,
+    span_id: interaction.spanId,
+    parent_span_id: interaction.parentSpanId,
+    organization_id: owner.organizationId,
+    organization_application: interaction.organizationApplication,
+    // These last, and in this order: `isComplete` and `annotated` find them in the stored bytes.
+    complete: interaction.complete,
+    ...NO_ANNOTATIONS,
+  });
+}
+
+/*
+ * Members are searched from the end: all members behind these have names of ours, and inside a text a quotation mark
+ * has a backslash before it, so the search never finds what a caller wrote.
+ */
+const COMPLETE = '"complete":';
+const SPAN_ID = '"span_id":';
+const PARENT = ',"parent_span_id":';
+const LETTER_T = 0x74;
+const CREATED_AT = '"created_at":"';
+const TIMESTAMP_LENGTH = '2026-01-31T12:00:00.000Z'.length;
+
+/** @param document stored bytes, annotated or not */
+export function isComplete(document: Buffer): boolean {
+  return document[endOfLast(document, COMPLETE)] === LETTER_T;
+}
+
+/** @param document stored bytes, annotated or not */
+export function spanIdOf(document: Buffer): string {
+  const start = endOfLast(document, SPAN_ID);
+  return String(JSON.parse(document.toString('utf8', start, document.indexOf(PARENT, start))));
+}
+
+/** Unix milliseconds. Only the id comes before `created_at`, so the first one found is the interaction's own. */
+export function createdMsOf(document: Buffer): number {
+  const start = document.indexOf(CREATED_AT) + CREATED_AT.length;
+  return Date.parse(document.toString('latin1', start, start + TIMESTAMP_LENGTH));
+}
+
+function endOfLast(document: Buffer, name: string): number {
+  const at = document.lastIndexOf(name);
+  if (at < 0) throw new TypeError(`a stored interaction has no ${name}`);
+  return at + name.length;
+}
+
+/** What was added to an interaction after it was posted, as one reader sees it: the contract's members. */
+export interface Annotation {
+  readonly reactions: readonly object[] | null;
+  readonly mention_invite_prompt_dismissed: boolean;
+  readonly agent_read_receipts: readonly object[] | null;
+}
+
+const NO_ANNOTATIONS_END = Buffer.from(JSON.stringify(NO_ANNOTATIONS).slice(1));
+
+/** Stored bytes with an annotation; the same bytes where there is none. */
+export function annotated(document: Buffer, annotation: Annotation | undefined): Buffer {
+  if (annotation === undefined) return document;
+  const end = document.length - NO_ANNOTATIONS_END.length;
+  if (end < 0 || NO_ANNOTATIONS_END.compare(document, end) !== 0) {
+    throw new TypeError('a stored interaction does not end as it is written');
+  }
+  const { reactions, mention_invite_prompt_dismissed, agent_read_receipts } = annotation;
+  const members = JSON.stringify({ reactions, mention_invite_prompt_dismissed, agent_read_receipts });
+  return Buffer.concat([document.subarray(0, end), Buffer.from(members.slice(1))]);
+}
+
+/** Stored bytes with `nested_interactions`. */
+export function withNested(document: Buffer, nested: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = [document.subarray(0, -1), Buffer.from(',"nested_interactions":[')];
+  for (const [index, one] of nested.entries()) parts.push(...(index === 0 ? [one] : [Buffer.from(','), one]));
+  return Buffer.concat([...parts, Buffer.from(']}')]);
+}

@@ -1,0 +1,191 @@
+import { z } from 'zod';
+
+import { interactionKeys } from '#libs/features/interactions/index.ts';
+import type { InteractionPlace } from '#libs/features/interactions/index.ts';
+import { unreachable } from '#libs/kernel/decider.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
+import { conflict, forbidden, invalid, notFound, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
+import type { Caller, Principal } from '#libs/platform/http/index.ts';
+
+import { decideDismiss, decideReact, decideReceipt, decideWithdraw, MAX_MARKS, MAX_WITHDRAWN } from './reaction.ts';
+import type {
+  KnownInteraction,
+  ReactionContext,
+  ReactionEvent,
+  ReactionPlace,
+  ReactionRejection,
+  Reactor,
+} from './reaction.ts';
+import { decodeCurrent, dismissalField, reactionField, reactionKeys, receiptField } from './reaction.marks.ts';
+
+/** Runs the commands of channels; reactions share their streams. */
+export type ReactionRunner = CommandRunner<ReactionContext, ReactionEvent>;
+
+/** `revision` is that of the channel's stream. */
+export type ReactionResult =
+  | { readonly ok: true; readonly revision: StreamRevision }
+  | { readonly ok: false; readonly rejection: ReactionRejection };
+
+/**
+ * The commands about reactions, read receipts and dismissals. Repeating one yields no events. All of them look up marks
+ * in the read model, so they need Redis, and throw the faults of `CommandHandler.handle`.
+ */
+export class ReactionCommands {
+  readonly #runner: ReactionRunner;
+
+  constructor(runner: ReactionRunner) {
+    this.#runner = runner;
+  }
+
+  /** @param reactor an agent without a name gets the one that it has in the channel */
+  react(context: CommandContext, place: InteractionPlace, reactor: Reactor, emoji: string): Promise<ReactionResult> {
+    const field = reactionField(place.sequence, reactor, emoji);
+    return this.#decide(context, place, field, (state, target, known) =>
+      decideReact(state, target, { emoji, reactor, current: known === null ? null : decodeCurrent(known) }),
+    );
+  }
+
+  withdraw(
+    context: CommandContext,
+    place: InteractionPlace,
+    reactor: Omit<Reactor, 'name'>,
+    emoji: string,
+  ): Promise<ReactionResult> {
+    const field = reactionField(place.sequence, reactor, emoji);
+    return this.#decide(context, place, field, (state, target, known) =>
+      decideWithdraw(state, target, { emoji, reactor, current: known === null ? null : decodeCurrent(known) }),
+    );
+  }
+
+  recordReceipt(context: CommandContext, place: InteractionPlace, agentId: EntityId): Promise<ReactionResult> {
+    return this.#decide(context, place, receiptField(place.sequence, agentId), (state, target, known) =>
+      decideReceipt(state, target, { agentId, recorded: known !== null }),
+    );
+  }
+
+  /** Dismisses the mention-invite prompt of a message, for the user that sent it. */
+  dismissMentionInvitePrompt(context: CommandContext, place: InteractionPlace): Promise<ReactionResult> {
+    const userId = context.actor.type === 'user' ? context.actor.id : null;
+    return this.#decide(context, place, dismissalField(place.sequence), (state, target, known) =>
+      decideDismiss(state, target, { userId, dismissed: known !== null }),
+    );
+  }
+
+  /** @param field the mark that the decision depends on, as it is looked up */
+  async #decide(
+    context: CommandContext,
+    { channelId, sequence }: InteractionPlace,
+    field: string,
+    decide: (state: ReactionContext, place: ReactionPlace, known: string | null) => ReturnType<typeof decideReact>,
+  ): Promise<ReactionResult> {
+    const { organizationId } = context;
+    const document = { key: interactionKeys(organizationId, channelId).documents, field: String(sequence) };
+    const { known, marks, withdrawn } = reactionKeys(organizationId, channelId);
+    const own = { key: known, field };
+    const counts = { marks: { key: marks, score: sequence }, withdrawn: { key: withdrawn, score: sequence } };
+    const result = await this.#runner.handle(
+      channelId,
+      context,
+      (state, { found, counted }) => {
+        const stored = found(document);
+        const interaction = stored === null ? null : knownInteraction(stored);
+        const place = {
+          organizationId,
+          sequence,
+          interaction,
+          marks: counted(counts.marks),
+          withdrawn: counted(counts.withdrawn),
+        };
+        return decide(state, place, found(own));
+      },
+      [document, own, counts.marks, counts.withdrawn],
+    );
+    return result.ok ? { ok: true, revision: result.revision } : result;
+  }
+}
+
+/** The members of a stored interaction that decisions depend on. */
+const stored = z.object({
+  id: z.string(),
+  interaction_id: z.string().nullable(),
+  participant: z.looseObject({
+    type: z.string(),
+    user_id: z.string().optional(),
+    agent_id: z.string().optional(),
+  }),
+});
+
+function knownInteraction(json: string): KnownInteraction {
+  const { id, interaction_id, participant } = stored.parse(JSON.parse(json));
+  const turnId = interaction_id ?? id;
+  switch (participant.type) {
+    case 'authenticated_user': {
+      const senderId = participant.user_id ?? null;
+      return { target: { role: 'user', senderId }, senderUserId: senderId, turnId };
+    }
+    case 'non_authenticated_user':
+    case 'maybe_user':
+      return { target: { role: 'user', senderId: null }, senderUserId: null, turnId };
+    default:
+      // Agents and the system.
+      return { target: { role: 'assistant', senderId: participant.agent_id ?? null }, senderUserId: null, turnId };
+  }
+}
+
+/** The error of a refused command, for HTTP and sockets. */
+export function reactionError({ reason }: ReactionRejection): Error {
+  switch (reason) {
+    case 'not_found':
+      return notFound();
+    case 'archived':
+      return conflict('The channel is archived', 'archived');
+    case 'too_many_reactions':
+      return conflict(
+        `An interaction takes ${MAX_MARKS} reactions and read receipts, and ${MAX_WITHDRAWN} that are taken back`,
+        'too_many_reactions',
+      );
+    case 'not_a_user_message':
+      return conflict('Read receipts belong to messages of users', 'not_a_user_message');
+    case 'not_the_sender':
+      return forbidden('Only the user who sent the message can dismiss its prompt', 'not_the_sender');
+    default:
+      return unreachable(reason);
+  }
+}
+
+/** Port: the names of users. */
+export interface ReactorNames {
+  /** The display name of a user, or null if the organization has no such user (any more). */
+  nameOf(organizationId: EntityId, userId: EntityId): Promise<string | null>;
+}
+
+/**
+ * The user or agent that reacts, with the name that others see.
+ * @throws HttpError 403 for a user without the scope `impersonate` that reacts for an agent
+ * @throws ValidationFailure 422 for a service that does not say for which agent it reacts
+ */
+export async function namedReactor(
+  principal: Caller & Pick<Principal, 'organizationId'>,
+  input: { readonly agent_id?: EntityId | null | undefined; readonly agent_name?: string | null | undefined },
+  { nameOf }: ReactorNames,
+): Promise<Reactor> {
+  const { type, id } = reactorOf(principal, 'body', input.agent_id);
+  const name = type === 'agent' ? (input.agent_name ?? null) : await nameOf(principal.organizationId, id);
+  return { type, id, name: name || null };
+}
+
+/** The same without the name. @throws as above */
+export function reactorOf(
+  principal: Caller,
+  where: 'body' | 'query',
+  agentId: EntityId | null | undefined,
+): Omit<Reactor, 'name'> {
+  if (typeof agentId === 'string') {
+    requireMayActAs(principal, UNAUTHENTICATED);
+    return { type: 'agent', id: agentId };
+  }
+  if (principal.principalType === 'user') return { type: 'user', id: principal.principalId };
+  throw invalid([where, 'agent_id'], 'a service reacts for an agent only', agentId ?? null);
+}

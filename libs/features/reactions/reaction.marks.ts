@@ -1,0 +1,179 @@
+/*
+ * A mark is the stored form of a reaction, a receipt or a dismissal: one member of a sorted set that holds all that a
+ * read needs, so that a read takes one range.
+ */
+import { z } from 'zod';
+
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { sequenceOf } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { entityKeys } from '#libs/platform/readmodel/index.ts';
+import type { EntityKeys } from '#libs/platform/readmodel/index.ts';
+
+import type { CurrentReaction, Reaction, ReactionEvent, Reactor } from './reaction.ts';
+
+/** Keys of the marks of one channel's interactions, all in the channel's slot. */
+export interface ReactionKeys {
+  /** Sorted set: all marks, scored by the sequence of their interaction. */
+  readonly marks: string;
+  /** Sorted set: the reactions that were taken back, scored likewise, for reads of the past. */
+  readonly withdrawn: string;
+  /** Hash: what commands look up, by {@link reactionField} and the fields below it. */
+  readonly known: string;
+}
+
+export function reactionKeys(organizationId: EntityId, channelId: EntityId): ReactionKeys {
+  return reactionKeysOf(entityKeys(CHANNEL, organizationId, channelId));
+}
+
+/** @param channel the keys of the channel that the interactions are in */
+export function reactionKeysOf(channel: EntityKeys): ReactionKeys {
+  const prefix = channel.revision.slice(0, -'revision'.length);
+  return { marks: `${prefix}marks`, withdrawn: `${prefix}marks:withdrawn`, known: `${prefix}marks:known` };
+}
+
+export function reactionField(sequence: number, { type, id }: Omit<Reactor, 'name'>, emoji: string): string {
+  return `${sequence} ${type} ${id} ${emoji}`;
+}
+
+export function receiptField(sequence: number, agentId: string): string {
+  return `${sequence} receipt ${agentId}`;
+}
+
+export function dismissalField(sequence: number): string {
+  return `${sequence} dismissal`;
+}
+
+/** Set with the first mark of an interaction, and kept. */
+export function markedField(sequence: number): string {
+  return `${sequence} marked`;
+}
+
+const reactionMark = z.tuple([
+  z.literal('reaction'),
+  // The sequence of the event that added it: the order of reacting.
+  z.int(),
+  z.string(),
+  z.enum(['user', 'agent']),
+  z.string(),
+  z.string().nullable(),
+  z.enum(['user', 'assistant']),
+  z.string().nullable(),
+]);
+const receiptMark = z.tuple([z.literal('receipt'), z.int(), z.string(), z.string(), z.string(), z.string()]);
+// After its order, as in the others, the id of the user.
+const dismissalMark = z.tuple([z.literal('dismissal'), z.int(), z.string()]);
+const mark = z.union([reactionMark, receiptMark, dismissalMark]);
+// The sequence of the event that took it back, and its mark until then.
+const withdrawnMark = z.tuple([z.int(), reactionMark]);
+
+/** A reaction with the sequence of the event that added it: the order of reacting. */
+export interface MarkedReaction extends Omit<Reaction, 'sequence'> {
+  readonly order: number;
+}
+
+export interface MarkedReceipt {
+  readonly order: number;
+  readonly id: string;
+  readonly agentId: string;
+  readonly readAt: string;
+  readonly turnId: string;
+}
+
+/** All marks of one interaction. */
+export interface Marks {
+  readonly reactions: readonly MarkedReaction[];
+  readonly receipts: readonly MarkedReceipt[];
+  /** Ids of the users that have dismissed the mention-invite prompt. */
+  readonly dismissedBy: readonly string[];
+}
+
+/** @param addedAt sequence of the event that added it */
+export function encodeReaction(reaction: Omit<Reaction, 'sequence'>, addedAt: number): string {
+  return JSON.stringify(reactionMarkOf(reaction, addedAt));
+}
+
+/** @param withdrawnAt sequence of the event that took it back */
+export function encodeWithdrawn(
+  reaction: Omit<Reaction, 'sequence'>,
+  { addedAt, withdrawnAt }: { readonly addedAt: number; readonly withdrawnAt: number },
+): string {
+  const value: z.infer<typeof withdrawnMark> = [withdrawnAt, reactionMarkOf(reaction, addedAt)];
+  return JSON.stringify(value);
+}
+
+function reactionMarkOf(
+  { emoji, reactor: { type, id, name }, target }: Omit<Reaction, 'sequence'>,
+  addedAt: number,
+): z.infer<typeof reactionMark> {
+  return ['reaction', addedAt, emoji, type, id, name, target.role, target.senderId];
+}
+
+export function encodeReceipt(event: StreamEvent<Extract<ReactionEvent, { type: 'ReadReceiptRecorded.v1' }>>): string {
+  const { agentId, turnId } = event.data;
+  const value: z.infer<typeof receiptMark> = [
+    'receipt',
+    sequenceOf(event.revision),
+    event.id,
+    agentId,
+    event.metadata.at,
+    turnId,
+  ];
+  return JSON.stringify(value);
+}
+
+/** @param dismissedAt sequence of the event */
+export function encodeDismissal(userId: string, dismissedAt: number): string {
+  const value: z.infer<typeof dismissalMark> = ['dismissal', dismissedAt, userId];
+  return JSON.stringify(value);
+}
+
+/**
+ * The marks of one interaction before the event of the sequence `end`, each kind in the order of its events.
+ *
+ * @param current members of the set of marks
+ * @param withdrawn members of the set of reactions that were taken back. It is read after the other, so a reaction that
+ *   is taken back between the two reads is in both.
+ */
+export function marksBefore(end: number, current: readonly string[], withdrawn: readonly string[] = []): Marks {
+  const reactions = new Map<number, MarkedReaction>();
+  const receipts: MarkedReceipt[] = [];
+  const dismissedBy: string[] = [];
+  for (const member of current) {
+    const found = mark.parse(JSON.parse(member));
+    if (found[1] >= end) continue;
+    if (found[0] === 'reaction') {
+      reactions.set(found[1], markedReaction(found));
+    } else if (found[0] === 'receipt') {
+      const [, order, id, agentId, readAt, turnId] = found;
+      receipts.push({ order, id, agentId, readAt, turnId });
+    } else {
+      dismissedBy.push(found[2]);
+    }
+  }
+  for (const member of withdrawn) {
+    const [withdrawnAt, found] = withdrawnMark.parse(JSON.parse(member));
+    if (found[1] < end && end <= withdrawnAt) reactions.set(found[1], markedReaction(found));
+  }
+  const inOrder = (a: { readonly order: number }, b: { readonly order: number }) => a.order - b.order;
+  return { reactions: [...reactions.values()].sort(inOrder), receipts: receipts.sort(inOrder), dismissedBy };
+}
+
+function markedReaction([, order, emoji, type, id, name, role, senderId]: z.infer<
+  typeof reactionMark
+>): MarkedReaction {
+  return { order, emoji, reactor: { type, id, name }, target: { role, senderId } };
+}
+
+const currentReaction = z.tuple([z.int(), z.string().nullable()]);
+
+/** The value of {@link reactionField}: what a command needs to take the reaction back. */
+export function encodeCurrent({ addedAt, name }: CurrentReaction): string {
+  return JSON.stringify([addedAt, name]);
+}
+
+export function decodeCurrent(stored: string): CurrentReaction {
+  const [addedAt, name] = currentReaction.parse(JSON.parse(stored));
+  return { addedAt: addedAt as ChannelSequence, name };
+}

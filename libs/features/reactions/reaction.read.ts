@@ -1,0 +1,148 @@
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import { interactionId } from '#libs/features/interactions/index.ts';
+import type { Annotation, Annotations, Reader } from '#libs/features/interactions/index.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { sequenceOf } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CollectionReader, Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
+
+import { reactionCodec } from './reaction.ts';
+import type { ReactionEvent } from './reaction.ts';
+import {
+  dismissalField,
+  encodeCurrent,
+  encodeDismissal,
+  encodeReaction,
+  encodeReceipt,
+  encodeWithdrawn,
+  markedField,
+  marksBefore,
+  reactionField,
+  reactionKeys,
+  reactionKeysOf,
+  receiptField,
+} from './reaction.marks.ts';
+import type { MarkedReaction, MarkedReceipt, Marks, ReactionKeys } from './reaction.marks.ts';
+
+/** The reactions' part of a channel's projection. It has no state: each event holds all that it writes. */
+export const reactionsProjection: Projection<null, ReactionEvent> = {
+  category: CHANNEL,
+  codec: reactionCodec,
+  fold: { initialState: null, evolve: (state) => state },
+  project({ events }, channelKeys) {
+    const keys = reactionKeysOf(channelKeys);
+    return { operations: events.flatMap((event) => writesOf(event, keys)), lists: [] };
+  },
+};
+
+function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteOperation[] {
+  const { sequence } = event.data;
+  switch (event.type) {
+    case 'ReactionAdded.v1': {
+      const { reactor, emoji } = event.data;
+      const addedAt = sequenceOf(event.revision);
+      const known = encodeCurrent({ addedAt, name: reactor.name });
+      return mark(keys, sequence, encodeReaction(event.data, addedAt), reactionField(sequence, reactor, emoji), known);
+    }
+    case 'ReactionRemoved.v1': {
+      const { reactor, emoji, addedAt } = event.data;
+      const withdrawn = encodeWithdrawn(event.data, { addedAt, withdrawnAt: sequenceOf(event.revision) });
+      return [
+        { command: 'ZREM', key: keys.marks, args: [encodeReaction(event.data, addedAt)] },
+        { command: 'ZADD', key: keys.withdrawn, args: [sequence, withdrawn] },
+        { command: 'HDEL', key: keys.known, args: [reactionField(sequence, reactor, emoji)] },
+      ];
+    }
+    case 'ReadReceiptRecorded.v1':
+      return mark(keys, sequence, encodeReceipt(event), receiptField(sequence, event.data.agentId));
+    case 'MentionInvitePromptDismissed.v1':
+      return mark(
+        keys,
+        sequence,
+        encodeDismissal(event.data.userId, sequenceOf(event.revision)),
+        dismissalField(sequence),
+      );
+  }
+}
+
+function mark(keys: ReactionKeys, sequence: number, member: string, field: string, known = '1'): WriteOperation[] {
+  return [
+    { command: 'ZADD', key: keys.marks, args: [sequence, member] },
+    { command: 'HSET', key: keys.known, args: [field, known, markedField(sequence), '1'] },
+  ];
+}
+
+const NO_ANNOTATIONS: ReadonlyMap<number, Annotation> = new Map();
+
+/** Adds reactions, receipts and dismissals to interactions that are read. */
+export class ReactionAnnotations implements Annotations {
+  readonly #collections: CollectionReader;
+
+  constructor(collections: CollectionReader) {
+    this.#collections = collections;
+  }
+
+  async of(
+    organizationId: EntityId,
+    channelId: EntityId,
+    sequences: readonly number[],
+    reader: Reader,
+    end: number,
+  ): Promise<ReadonlyMap<number, Annotation>> {
+    const { marks, withdrawn, known } = reactionKeys(organizationId, channelId);
+    if (sequences.length === 1) {
+      // Most interactions have no marks; this read travels with the others of the same turn of the event loop.
+      const [marked] = await this.#collections.fields(known, [markedField(sequences[0] ?? 0)]);
+      if (!marked) return NO_ANNOTATIONS;
+    }
+    const [current, gone] = await Promise.all([
+      this.#collections.withScores(marks, sequences),
+      // After the marks, so that a reaction that is taken back in between is in both, not in neither.
+      end === Infinity ? new Map<number, string[]>() : this.#collections.withScores(withdrawn, sequences),
+    ]);
+    const annotations = new Map<number, Annotation>();
+    for (const sequence of new Set([...current.keys(), ...gone.keys()])) {
+      const found = marksBefore(end, current.get(sequence) ?? [], gone.get(sequence));
+      const id = interactionId({ channelId, sequence: sequence as ChannelSequence });
+      annotations.set(sequence, annotationOf(id, found, reader));
+    }
+    return annotations;
+  }
+}
+
+/** The contract's members (section 2.12) of one interaction, as `reader` sees them. */
+function annotationOf(id: EntityId, marks: Marks, reader: Reader): Annotation {
+  const byEmoji = Map.groupBy(marks.reactions, ({ emoji }) => emoji);
+  return {
+    reactions: byEmoji.size === 0 ? null : [...byEmoji].map(([emoji, of]) => summaryOf(id, emoji, of, reader)),
+    mention_invite_prompt_dismissed: reader.userId !== null && marks.dismissedBy.includes(reader.userId),
+    agent_read_receipts: marks.receipts.length === 0 ? null : marks.receipts.map((one) => receiptResource(id, one)),
+  };
+}
+
+/** @param reactions those with one emoji, in the order of reacting; at least one */
+function summaryOf(id: EntityId, emoji: string, reactions: readonly MarkedReaction[], reader: Reader): object {
+  const users = reactions.filter(({ reactor }) => reactor.type === 'user');
+  const agents = reactions.filter(({ reactor }) => reactor.type === 'agent');
+  const isReader = ({ reactor }: MarkedReaction) => reactor.id === reader.userId;
+  const named = [...users.filter((one) => !isReader(one)), ...agents];
+  const target = reactions[0]?.target;
+  return {
+    interaction_id: id,
+    emoji,
+    count: reactions.length,
+    reacted_by_me: users.some(isReader),
+    target_role: target?.role,
+    reacted_by_agent: agents.length > 0,
+    reactor_names: named.flatMap(({ reactor }) => (reactor.name ? [reactor.name] : [])),
+    target_sender_id: target?.senderId ?? null,
+  };
+}
+
+/** A read receipt as the API answers it (contract, section 2.12). */
+export function receiptResource(
+  messageId: EntityId,
+  { id, agentId, readAt, turnId }: Omit<MarkedReceipt, 'order'>,
+): object {
+  return { id, message_event_id: messageId, interaction_id: turnId, agent_id: agentId, read_at: readAt };
+}

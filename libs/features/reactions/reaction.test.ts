@@ -1,0 +1,242 @@
+import { describe, expect, it } from 'vitest';
+
+import { channelProjection } from '#libs/features/channels/index.ts';
+import type { ChannelEvent, ChannelState } from '#libs/features/channels/index.ts';
+import { foldEvents } from '#libs/kernel/decider.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import { describeStoredEvents } from '#test/support/event-samples.ts';
+
+import {
+  decideDismiss,
+  decideReact,
+  decideReceipt,
+  decideWithdraw,
+  MAX_MARKS,
+  MAX_WITHDRAWN,
+  reactionCodec,
+} from './reaction.ts';
+import type { KnownInteraction, ReactionPlace } from './reaction.ts';
+import samples from './reaction.events.samples.json' with { type: 'json' };
+
+describeStoredEvents('reactions', reactionCodec, samples);
+
+const sequence = 2 as ChannelSequence;
+const organizationId = 'org-1';
+const created: ChannelEvent = {
+  type: 'ChannelCreated.v1',
+  data: {
+    id: 'channel-1',
+    type: 'websocket',
+    channelType: 'chat',
+    name: 'Support',
+    participants: [],
+    metaData: null,
+    source: null,
+    agentInvocationBehavior: null,
+    parentChannelId: null,
+    originMessageId: null,
+  },
+};
+const joined: ChannelEvent = {
+  type: 'ParticipantAdded.v1',
+  data: {
+    participant: {
+      type: 'agent',
+      participantId: 'participant-1',
+      agentId: 'agent-1',
+      name: 'Otto',
+      description: '',
+      isActive: true,
+      imageUrl: null,
+      personality: '',
+      website: null,
+      agentCapabilities: null,
+      agentUrl: null,
+      agentAddress: null,
+      agentHandle: null,
+      isVerified: false,
+      allowHtmlResponses: false,
+    },
+  },
+};
+const archived: ChannelEvent = { type: 'ChannelArchived.v1', data: {} };
+
+function given(...events: ChannelEvent[]): { readonly channel: ChannelState } {
+  const metadata = {
+    at: '2026-01-31T12:00:00.000Z',
+    organizationId,
+    actor: { type: 'user' as const, id: 'user-1' },
+    commandId: 'command-1',
+    $correlationId: 'command-1',
+    $causationId: 'command-1',
+  };
+  const stored = events.map((event, at) => ({ ...event, id: `event-${at}`, revision: streamRevision(at), metadata }));
+  return { channel: foldEvents(channelProjection.fold, null, stored) };
+}
+
+const ofUser: KnownInteraction = {
+  target: { role: 'user', senderId: 'user-1' },
+  senderUserId: 'user-1',
+  turnId: 'turn-1',
+};
+const ofAgent: KnownInteraction = {
+  target: { role: 'assistant', senderId: 'agent-1' },
+  senderUserId: null,
+  turnId: 'turn-1',
+};
+const at = (interaction: KnownInteraction | null, counts: Partial<ReactionPlace> = {}): ReactionPlace => ({
+  organizationId,
+  sequence,
+  interaction,
+  marks: 0,
+  withdrawn: 0,
+  ...counts,
+});
+
+const ada = { type: 'user' as const, id: 'user-1', name: 'Ada' };
+const agent = { type: 'agent' as const, id: 'agent-1', name: null };
+const current = { addedAt: 4 as ChannelSequence, name: 'Ada before' };
+const nothing = { ok: true, events: [] };
+
+describe('reacting', () => {
+  it('adds the reaction under the name of now, with whom it is for', () => {
+    expect(decideReact(given(created), at(ofAgent), { emoji: '👍', reactor: ada, current: null })).toEqual({
+      ok: true,
+      events: [
+        {
+          type: 'ReactionAdded.v1',
+          data: { sequence, emoji: '👍', reactor: ada, target: { role: 'assistant', senderId: 'agent-1' } },
+        },
+      ],
+    });
+  });
+
+  it('again with the same emoji yields nothing', () => {
+    expect(decideReact(given(created), at(ofUser), { emoji: '👍', reactor: ada, current })).toEqual(nothing);
+  });
+
+  it('as an agent without a name takes the one that it has in the channel', () => {
+    const decision = decideReact(given(created, joined), at(ofUser), { emoji: '👍', reactor: agent, current: null });
+    expect(decision).toMatchObject({ events: [{ data: { reactor: { id: 'agent-1', name: 'Otto' } } }] });
+  });
+
+  it('as an agent that does not take part leaves it nameless', () => {
+    const decision = decideReact(given(created), at(ofUser), { emoji: '👍', reactor: agent, current: null });
+    expect(decision).toMatchObject({ events: [{ data: { reactor: { name: null } } }] });
+  });
+});
+
+describe('an interaction with as much as it may have', () => {
+  const full = { ok: false, rejection: { reason: 'too_many_reactions' } };
+  const react = (counts: Partial<ReactionPlace>, stands = false) =>
+    decideReact(given(created), at(ofUser, counts), {
+      emoji: '👍',
+      reactor: ada,
+      current: stands ? current : null,
+    });
+
+  it('takes no more reactions and receipts', () => {
+    expect(react({ marks: MAX_MARKS - 1 })).toMatchObject({ ok: true });
+    expect(react({ marks: MAX_MARKS })).toEqual(full);
+    const receipt = { agentId: 'agent-1', recorded: false };
+    expect(decideReceipt(given(created), at(ofUser, { marks: MAX_MARKS - 1 }), receipt)).toMatchObject({ ok: true });
+    expect(decideReceipt(given(created), at(ofUser, { marks: MAX_MARKS }), receipt)).toEqual(full);
+  });
+
+  it('takes no more reactions after very many were taken back', () => {
+    expect(react({ withdrawn: MAX_WITHDRAWN - 1 })).toMatchObject({ ok: true });
+    expect(react({ withdrawn: MAX_WITHDRAWN })).toEqual(full);
+  });
+
+  it('still knows what it has, and lets go of it', () => {
+    const counts = { marks: MAX_MARKS, withdrawn: MAX_WITHDRAWN };
+    expect(react(counts, true)).toEqual(nothing);
+    const again = { agentId: 'agent-1', recorded: true };
+    expect(decideReceipt(given(created), at(ofUser, counts), again)).toEqual(nothing);
+    const leaving = decideWithdraw(given(created), at(ofUser, counts), { emoji: '👍', reactor: ada, current });
+    expect(leaving).toMatchObject({ ok: true, events: [{ type: 'ReactionRemoved.v1' }] });
+  });
+});
+
+describe('taking a reaction back', () => {
+  it('names what stood, as it was added', () => {
+    const decision = decideWithdraw(given(created), at(ofUser), { emoji: '👍', reactor: ada, current });
+    expect(decision).toEqual({
+      ok: true,
+      events: [
+        {
+          type: 'ReactionRemoved.v1',
+          data: {
+            sequence,
+            emoji: '👍',
+            reactor: { ...ada, name: 'Ada before' },
+            target: { role: 'user', senderId: 'user-1' },
+            addedAt: 4,
+          },
+        },
+      ],
+    });
+  });
+
+  it('yields nothing where there is none', () => {
+    const decision = decideWithdraw(given(created), at(ofUser), { emoji: '👍', reactor: ada, current: null });
+    expect(decision).toEqual(nothing);
+  });
+});
+
+describe('a read receipt', () => {
+  it('is recorded once for each agent', () => {
+    const first = decideReceipt(given(created), at(ofUser), { agentId: 'agent-1', recorded: false });
+    expect(first).toEqual({
+      ok: true,
+      events: [{ type: 'ReadReceiptRecorded.v1', data: { sequence, agentId: 'agent-1', turnId: 'turn-1' } }],
+    });
+    expect(decideReceipt(given(created), at(ofUser), { agentId: 'agent-1', recorded: true })).toEqual(nothing);
+  });
+
+  it('is refused for what no user has sent', () => {
+    const decision = decideReceipt(given(created), at(ofAgent), { agentId: 'agent-1', recorded: false });
+    expect(decision).toEqual({ ok: false, rejection: { reason: 'not_a_user_message' } });
+  });
+});
+
+describe('dismissing the mention-invite prompt', () => {
+  it('is for the sender only, and once', () => {
+    const own = decideDismiss(given(created), at(ofUser), { userId: 'user-1', dismissed: false });
+    expect(own).toEqual({
+      ok: true,
+      events: [{ type: 'MentionInvitePromptDismissed.v1', data: { sequence, userId: 'user-1' } }],
+    });
+    expect(decideDismiss(given(created), at(ofUser), { userId: 'user-1', dismissed: true })).toEqual(nothing);
+  });
+
+  it.each([
+    ['another user', 'user-2', ofUser],
+    ['a service', null, ofUser],
+    ['a service, of what no user has sent', null, ofAgent],
+  ])('is refused to %s', (_who, userId, interaction) => {
+    const decision = decideDismiss(given(created), at(interaction), { userId, dismissed: false });
+    expect(decision).toEqual({ ok: false, rejection: { reason: 'not_the_sender' } });
+  });
+});
+
+describe('whatever is added to an interaction', () => {
+  const decisions = (context: { readonly channel: ChannelState }, place: ReactionPlace) => [
+    decideReact(context, place, { emoji: '👍', reactor: ada, current: null }),
+    decideWithdraw(context, place, { emoji: '👍', reactor: ada, current }),
+    decideReceipt(context, place, { agentId: 'agent-1', recorded: false }),
+    decideDismiss(context, place, { userId: 'user-1', dismissed: false }),
+  ];
+  const refused = (reason: string) => Array.from({ length: 4 }, () => ({ ok: false, rejection: { reason } }));
+
+  it("is refused alike where there is no interaction, no channel, or another organization's", () => {
+    expect(decisions(given(created), at(null))).toEqual(refused('not_found'));
+    expect(decisions(given(), at(ofUser))).toEqual(refused('not_found'));
+    expect(decisions(given(created), { ...at(ofUser), organizationId: 'org-2' })).toEqual(refused('not_found'));
+  });
+
+  it('is refused in an archived channel', () => {
+    expect(decisions(given(created, archived), at(ofUser))).toEqual(refused('archived'));
+  });
+});

@@ -1,0 +1,163 @@
+/*
+ * WARNING: the names and shapes of events are the storage format: the log keeps them for ever. Never change one in place.
+ * A new version is a new type, and the old one gets an upcaster.
+ *
+ * Reactions, read receipts and dismissals are events of the stream of their interaction's channel. `sequence` is that of
+ * the interaction. Names are those at the time of reacting.
+ */
+import { z } from 'zod';
+
+import type { ChannelState } from '#libs/features/channels/index.ts';
+import type { Decision } from '#libs/kernel/decider.ts';
+import { accept, refuse } from '#libs/kernel/decider.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+
+const sequence = z.int().positive();
+
+const reaction = z.object({
+  sequence,
+  emoji: z.string(),
+  reactor: z.object({ type: z.enum(['user', 'agent']), id: z.string(), name: z.string().nullable() }),
+  /** The sender of the interaction; senders without an id have null. */
+  target: z.object({ role: z.enum(['user', 'assistant']), senderId: z.string().nullable() }),
+});
+
+export const reactionCodec = defineEvents({
+  'ReactionAdded.v1': reaction,
+  /** The reaction that was taken back, and the sequence of the event that had added it. */
+  'ReactionRemoved.v1': reaction.extend({ addedAt: sequence }),
+  /** `turnId` is the turn that the interaction belongs to. */
+  'ReadReceiptRecorded.v1': z.object({ sequence, agentId: z.string(), turnId: z.string() }),
+  'MentionInvitePromptDismissed.v1': z.object({ sequence, userId: z.string() }),
+});
+
+export type ReactionEvent = EventOf<typeof reactionCodec>;
+export type Reaction = z.infer<typeof reaction>;
+export type Reactor = Reaction['reactor'];
+export type ReactionTarget = Reaction['target'];
+
+/**
+ * Bounds for one interaction: reactions and receipts that it has, because every read shows all of them; and reactions
+ * that were taken back, because reads of the past look at all of these.
+ */
+export const MAX_MARKS = 1_000;
+export const MAX_WITHDRAWN = 10_000;
+
+/** The state of a channel's stream that decisions read. Reactions have no state of their own. */
+export interface ReactionContext {
+  readonly channel: ChannelState;
+}
+
+export type ReactionRejection =
+  | { readonly reason: 'not_found' }
+  | { readonly reason: 'archived' }
+  | { readonly reason: 'too_many_reactions' }
+  | { readonly reason: 'not_a_user_message' }
+  | { readonly reason: 'not_the_sender' };
+
+type ReactionDecision = Decision<ReactionEvent, ReactionRejection>;
+
+/** The interaction that a command is about, as it was looked up. */
+export interface KnownInteraction {
+  readonly target: ReactionTarget;
+  /** The id of the user that sent it; null for other senders. */
+  readonly senderUserId: EntityId | null;
+  readonly turnId: string;
+}
+
+/** The place of the interaction that a command is about, and what was looked up there. */
+export interface ReactionPlace {
+  readonly organizationId: EntityId;
+  readonly sequence: ChannelSequence;
+  readonly interaction: KnownInteraction | null;
+  /** Number of its reactions and receipts. */
+  readonly marks: number;
+  /** Number of reactions to it that were taken back. */
+  readonly withdrawn: number;
+}
+
+/** A current reaction: the sequence of the event that added it, and the name that it shows. */
+export interface CurrentReaction {
+  readonly addedAt: ChannelSequence;
+  readonly name: string | null;
+}
+
+/** An agent without a name gets the one that it has in the channel. */
+export function decideReact(
+  { channel }: ReactionContext,
+  place: ReactionPlace,
+  { emoji, reactor, current }: { emoji: string; reactor: Reactor; current: CurrentReaction | null },
+): ReactionDecision {
+  const found = find(channel, place);
+  if (!found.ok) return found;
+  if (current !== null) return accept();
+  if (place.marks >= MAX_MARKS || place.withdrawn >= MAX_WITHDRAWN) return refuse({ reason: 'too_many_reactions' });
+  const name = reactor.name ?? nameInChannel(found.channel, reactor);
+  const { target } = found.interaction;
+  const data = { sequence: place.sequence, emoji, reactor: { ...reactor, name }, target };
+  return accept({ type: 'ReactionAdded.v1', data });
+}
+
+export function decideWithdraw(
+  { channel }: ReactionContext,
+  place: ReactionPlace,
+  { emoji, reactor, current }: { emoji: string; reactor: Omit<Reactor, 'name'>; current: CurrentReaction | null },
+): ReactionDecision {
+  const found = find(channel, place);
+  if (!found.ok) return found;
+  if (current === null) return accept();
+  const { addedAt, name } = current;
+  const { target } = found.interaction;
+  const data = { sequence: place.sequence, emoji, reactor: { ...reactor, name }, target, addedAt };
+  return accept({ type: 'ReactionRemoved.v1', data });
+}
+
+/** Records once that an agent has read a user's message. */
+export function decideReceipt(
+  { channel }: ReactionContext,
+  place: ReactionPlace,
+  { agentId, recorded }: { readonly agentId: string; readonly recorded: boolean },
+): ReactionDecision {
+  const found = find(channel, place);
+  if (!found.ok) return found;
+  const { target, turnId } = found.interaction;
+  if (target.role !== 'user') return refuse({ reason: 'not_a_user_message' });
+  if (recorded) return accept();
+  if (place.marks >= MAX_MARKS) return refuse({ reason: 'too_many_reactions' });
+  return accept({ type: 'ReadReceiptRecorded.v1', data: { sequence: place.sequence, agentId, turnId } });
+}
+
+/** Only the sender of the message sees the prompt, so only the sender can dismiss it. */
+export function decideDismiss(
+  { channel }: ReactionContext,
+  place: ReactionPlace,
+  { userId, dismissed }: { readonly userId: EntityId | null; readonly dismissed: boolean },
+): ReactionDecision {
+  const found = find(channel, place);
+  if (!found.ok) return found;
+  if (userId === null || found.interaction.senderUserId !== userId) return refuse({ reason: 'not_the_sender' });
+  if (dismissed) return accept();
+  return accept({ type: 'MentionInvitePromptDismissed.v1', data: { sequence: place.sequence, userId } });
+}
+
+type Found =
+  | { readonly ok: true; readonly channel: NonNullable<ChannelState>; readonly interaction: KnownInteraction }
+  | Extract<ReactionDecision, { ok: false }>;
+
+/** Another organization's interaction is refused just as one that does not exist. */
+function find(channel: ChannelState, { organizationId, interaction }: ReactionPlace): Found {
+  if (channel === null || channel.organizationId !== organizationId || interaction === null) {
+    return refuse({ reason: 'not_found' });
+  }
+  if (channel.archivedAt !== null) return refuse({ reason: 'archived' });
+  return { ok: true, channel, interaction };
+}
+
+function nameInChannel({ participants }: NonNullable<ChannelState>, { type, id }: Reactor): string | null {
+  if (type !== 'agent') return null;
+  for (const one of participants) if (one.type === 'agent' && one.agentId === id) return one.name;
+  return null;
+}

@@ -21,6 +21,8 @@ export default defineConfig({
     maxWorkers: Math.min(4, availableParallelism() + 1),
     // A Redis named by REDIS_URL serves one file at a time.
     fileParallelism: !process.env['REDIS_URL'],
+    // Keeps transformed modules for the next run: half of what a run of one slice takes.
+    experimental: { fsModuleCache: true },
     // These only end what hangs: stores are started in hooks, and a busy machine is ten times slower.
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -1,4 +1,4 @@
-/** `npm start` as a process: what stands in the terminal, signals, exit codes, and what is left running. */
+/** `npm start` as a process: output, signals, exit codes, and the processes that remain. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -30,8 +30,8 @@ afterEach(async () => {
 
 // Whole programs, several in a test: on a machine that is busy with other things they take their time.
 describe('npm start', { timeout: 120_000 }, () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('stops cleanly at %s, and goes on with the same data', async (signal) => {
-    for (let time = 0; time < 2; time++) {
+  it('stops cleanly at SIGINT and SIGTERM, and starts again on the same data', async () => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       const parley = await startParley();
       expect(parley.output()).toMatch(/Parley is running\.[^]*API +http:\/\/127\.0\.0\.1:\d+\/api\/v1/);
       parley.child.kill(signal);
@@ -41,9 +41,14 @@ describe('npm start', { timeout: 120_000 }, () => {
     }
   });
 
-  it('takes one Ctrl-C that arrives several times for one', async () => {
+  it('refuses a second Parley on its data folder in one line, and takes repeated signals of one Ctrl-C for one', async () => {
     const parley = await startParley({ LOG_LEVEL: 'info' });
     const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
+    const second = run({ DATA_DIR: dataDir, PORT: String(await freePort()) });
+    expect(await second.exit).toEqual({ code: 1, signal: null });
+    expect(second.output().trim()).toBe(
+      `parley: the data folder ${dataDir} is in use by a running Parley (pid ${pid}); stop it, or choose another with DATA_DIR=…`,
+    );
     // From the terminal, then from npm by way of the set-up.
     process.kill(pid, 'SIGINT');
     await eventually(() => parley.output().includes('"stopping"'), { everyMs: 1 });
@@ -90,18 +95,6 @@ describe('npm start', { timeout: 120_000 }, () => {
     process.kill(pid, 'SIGBUS');
     expect(await parley.exit).toEqual({ code: null, signal: 'SIGBUS' });
     expect(parley.output()).toContain('ended by SIGBUS. A damaged log can cause that: see "Backup and restore"');
-  });
-
-  it('says in one line that another Parley has the data folder', async () => {
-    const parley = await startParley();
-    const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
-    const second = run({ DATA_DIR: dataDir, PORT: String(await freePort()) });
-    expect(await second.exit).toEqual({ code: 1, signal: null });
-    expect(second.output().trim()).toBe(
-      `parley: the data folder ${dataDir} is in use by a running Parley (pid ${pid}); stop it, or choose another with DATA_DIR=…`,
-    );
-    parley.child.kill('SIGTERM');
-    await parley.exit;
   });
 
   it('says in one line that the port is busy', async () => {

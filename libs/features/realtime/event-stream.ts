@@ -11,6 +11,7 @@ import { Subscriber } from './subscriber.ts';
 const COMMENT = Buffer.from(':\n\n');
 /** A client that reads nothing of its unsent bytes for so many ticks is disconnected. */
 const STALLED_TICKS = 20;
+const NOTHING_UNSENT = -1;
 
 /** One response of server-sent events. Its client sends nothing: whether it is there shows when it is written to. */
 export class EventStream extends Subscriber {
@@ -21,8 +22,9 @@ export class EventStream extends Subscriber {
   readonly #response: ServerResponse;
   readonly #gone = Promise.withResolvers<void>();
   #isOpen = true;
-  /** Runs while there are unsent bytes. */
-  #stallTimer: NodeJS.Timeout | undefined;
+  /** Bytes that the kernel had taken at the last tick. */
+  #taken = NOTHING_UNSENT;
+  #stalledTicks = 0;
 
   /** @param response its headers must be written */
   constructor(
@@ -62,31 +64,20 @@ export class EventStream extends Subscriber {
   }
 
   write(frames: Buffer): void {
-    if (!this.#isOpen) return;
-    this.#response.write(frames);
-    this.#watch();
+    if (this.#isOpen) this.#response.write(frames);
   }
 
   /**
    * Disconnects a client that reads nothing. The socket's own timeout would take twice as long: it ignores the first
    * time if the queue has changed since the last write.
    */
-  #watch(): void {
+  override onTick(now: number): void {
+    super.onTick(now);
     const { socket } = this.#response;
-    if (this.#stallTimer !== undefined || socket === null || this.unsentBytes === 0) return;
-    let [taken, stalledTicks] = [bytesTaken(socket), 0];
-    this.#stallTimer = setInterval(() => {
-      const before = taken;
-      taken = bytesTaken(socket);
-      stalledTicks = taken === before ? stalledTicks + 1 : 0;
-      if (this.unsentBytes === 0) this.#stopWatching();
-      else if (stalledTicks >= STALLED_TICKS) this.destroy();
-    }, this.#node.tickMs);
-  }
-
-  #stopWatching(): void {
-    clearInterval(this.#stallTimer);
-    this.#stallTimer = undefined;
+    const taken = socket === null || this.unsentBytes === 0 ? NOTHING_UNSENT : bytesTaken(socket);
+    this.#stalledTicks = taken === this.#taken && taken !== NOTHING_UNSENT ? this.#stalledTicks + 1 : 0;
+    this.#taken = taken;
+    if (this.#stalledTicks >= STALLED_TICKS) this.destroy();
   }
 
   drained(): Promise<void> {
@@ -108,7 +99,6 @@ export class EventStream extends Subscriber {
     this.#isOpen = false;
     this.#channel.leave(this);
     this.#response.end(`event: close\ndata: ${JSON.stringify({ code, reason })}\n\n`);
-    this.#watch();
   }
 
   destroy(): void {
@@ -121,7 +111,6 @@ export class EventStream extends Subscriber {
 
   #onClosed(): void {
     this.#isOpen = false;
-    this.#stopWatching();
     this.#channel.leave(this);
     this.#node.remove(this);
     this.#gone.resolve();

@@ -6,13 +6,13 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 import { AccessChecks } from './access-checks.ts';
 import type { AccessChange, SubscriberAccess } from './access.ts';
 import type { FrameFormat } from './channel-frame.ts';
-import { Heartbeats, TICK_MS } from './heartbeats.ts';
 import type { LiveCommands } from './live-commands.ts';
 import { LiveChannels } from './live-channels.ts';
 import type { LiveChannelsOptions } from './live-channels.ts';
-import { CLOSE, RESUME_WAIT_MS } from './protocol.ts';
+import { CLOSE } from './protocol.ts';
 import { realtimeMetrics } from './realtime.metrics.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
+import { TICK_MS } from './subscriber.ts';
 import type { Subscriber } from './subscriber.ts';
 
 export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads' | 'values'> {
@@ -21,7 +21,6 @@ export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads'
 }
 
 const ACCESS_TICKS = 20;
-const RESUME_WAIT_TICKS = RESUME_WAIT_MS / TICK_MS;
 const FLUSH_MS = 5_000;
 const MAX_SHARED_SCOPES = 100;
 
@@ -32,14 +31,12 @@ const MAX_SHARED_SCOPES = 100;
 export class RealtimeNode {
   /** Identifies this node among all. */
   readonly id = newId();
-  /** Milliseconds between its ticks. */
-  readonly tickMs: number;
   readonly channels: LiveChannels;
   readonly access: RealtimeParts['access'];
   readonly commands: RealtimeParts['commands'];
   readonly metrics: RealtimeMetrics;
   readonly #log: Platform['log'];
-  readonly #heartbeats = new Heartbeats();
+  readonly #subscribers = new Set<Subscriber>();
   readonly #open: Record<FrameFormat, number> = { websocket: 0, 'event-stream': 0 };
   readonly #checks: AccessChecks;
   /** Subscribers that were never checked. */
@@ -56,7 +53,6 @@ export class RealtimeNode {
   constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, parts: RealtimeParts, tickMs = TICK_MS) {
     const { access, commands, log, heads, values } = parts;
     this.#log = platform.log;
-    this.tickMs = tickMs;
     this.metrics = realtimeMetrics(platform.metrics);
     this.access = access;
     this.commands = commands;
@@ -101,7 +97,7 @@ export class RealtimeNode {
 
   /** From now on the subscriber is pinged, and its access is checked. */
   add(subscriber: Subscriber): void {
-    this.#heartbeats.add(subscriber);
+    this.#subscribers.add(subscriber);
     this.#open[subscriber.format] += 1;
     this.#checks.start(subscriber);
     // Access may have ended since the grant was made. All subscribers of one tick are checked together.
@@ -111,18 +107,13 @@ export class RealtimeNode {
   /** Must be called once its connection is closed. */
   remove(subscriber: Subscriber): void {
     this.#unchecked.delete(subscriber);
-    if (this.#heartbeats.remove(subscriber)) this.#open[subscriber.format] -= 1;
+    if (this.#subscribers.delete(subscriber)) this.#open[subscriber.format] -= 1;
   }
 
   #onAccessChange({ kind, concerns }: AccessChange): void {
-    const concerned = [...this.#heartbeats].filter(({ grant }) => concerns(grant));
+    const concerned = [...this.#subscribers].filter(({ grant }) => concerns(grant));
     if (kind === 'doubtful') return this.#checks.request(concerned);
     for (const subscriber of concerned) subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
-  }
-
-  /** Closes the subscriber if it does not resume in time, that is clears `resumeByTick`. */
-  awaitResume(subscriber: Subscriber): void {
-    subscriber.resumeByTick = this.#ticks + RESUME_WAIT_TICKS;
   }
 
   /** The shutdown waits for this work. */
@@ -148,11 +139,11 @@ export class RealtimeNode {
     const late = delay(FLUSH_MS, undefined, { signal: abort.signal }).catch(() => undefined);
     await Promise.race([Promise.allSettled(this.#running), late]);
     this.channels.flush();
-    const all = [...this.#heartbeats];
+    const all = [...this.#subscribers];
     for (const subscriber of all) subscriber.close(CLOSE.restart, 'This process is stopping: connect again and resume');
     await Promise.race([Promise.all(all.map((subscriber) => subscriber.closed())), late]);
     abort.abort();
-    for (const subscriber of this.#heartbeats) subscriber.destroy();
+    for (const subscriber of this.#subscribers) subscriber.destroy();
     clearInterval(this.#clock);
     this.#unsubscribe();
     this.channels.close();
@@ -160,14 +151,13 @@ export class RealtimeNode {
 
   #tick(): void {
     this.#ticks += 1;
-    this.#heartbeats.tick();
     const nowMs = Date.now();
-    for (const subscriber of this.#heartbeats) {
-      if (subscriber.resumeByTick < this.#ticks) subscriber.close(CLOSE.protocol, 'No resume came');
-      else this.#checks.expire(subscriber, nowMs);
+    for (const subscriber of this.#subscribers) {
+      subscriber.onTick(this.#ticks);
+      this.#checks.expire(subscriber, nowMs);
     }
     this.channels.tick();
-    this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#heartbeats : this.#unchecked);
+    this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#subscribers : this.#unchecked);
     this.#unchecked.clear();
     this.metrics.subscribers('websocket', this.#open.websocket);
     this.metrics.subscribers('event-stream', this.#open['event-stream']);

@@ -7,10 +7,17 @@ import { decodeClientFrame, encodeFrame, maskOf, PING, PONG } from './frames.ts'
 import type { CommandFrame, FrameRefusal, ResumeFrame, ServerFrame } from './frames.ts';
 import type { LiveChannel } from './live-channel.ts';
 import type { LiveCommandOutcome } from './live-commands.ts';
-import { CLOSE, HEARTBEAT_MS, MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL } from './protocol.ts';
+import {
+  CLOSE,
+  HEARTBEAT_MS,
+  MAX_CLIENT_FRAME_BYTES,
+  MAX_CLIENT_FRAMES_PER_MINUTE,
+  PROTOCOL,
+  RESUME_WAIT_MS,
+} from './protocol.ts';
 import type { CloseCode } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
-import { Subscriber } from './subscriber.ts';
+import { Subscriber, TICK_MS } from './subscriber.ts';
 
 const PING_FRAME = textFrame(PING);
 const PONG_FRAME = textFrame(PONG);
@@ -34,6 +41,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   #isAlive = true;
   #frames = 0;
   #minuteStart: number;
+  #resumeByTick = Number.POSITIVE_INFINITY;
   #isClosing = false;
   #onGone: (() => void) | null = null;
 
@@ -105,10 +113,15 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
       heartbeat_ms: HEARTBEAT_MS,
       max_frame_bytes: MAX_CLIENT_FRAME_BYTES,
     });
-    this.#node.awaitResume(this);
+    this.#resumeByTick = this.#node.now + RESUME_WAIT_MS / TICK_MS;
     const early = this.#early ?? [];
     this.#early = null;
     for (const message of early) this.#read(message);
+  }
+
+  override onTick(now: number): void {
+    super.onTick(now);
+    if (this.#resumeByTick < now) this.close(CLOSE.protocol, 'No resume came');
   }
 
   // --- Frames of the client ---
@@ -170,7 +183,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
       return this.#send({ frame: 'error', code: 'already_resumed', detail: 'This socket has been resumed already' });
     }
     this.#phase = 'following';
-    this.resumeByTick = Number.POSITIVE_INFINITY;
+    this.#resumeByTick = Number.POSITIVE_INFINITY;
     this.#include = maskOf(include);
     this.position = after ?? channel.head;
     if (this.position <= channel.head) channel.join(this);
@@ -274,6 +287,6 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
 
   #leave(): void {
     this.#channel?.leave(this);
-    this.resumeByTick = Number.POSITIVE_INFINITY;
+    this.#resumeByTick = Number.POSITIVE_INFINITY;
   }
 }

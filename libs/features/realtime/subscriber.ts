@@ -1,6 +1,12 @@
 import type { Grant } from './access.ts';
 import type { FrameFormat } from './channel-frame.ts';
+import { HEARTBEAT_MS, PONG_WAIT_MS } from './protocol.ts';
 import type { CloseCode } from './protocol.ts';
+
+/** Milliseconds between the ticks of a node. */
+export const TICK_MS = 1_000;
+const HEARTBEAT_TICKS = HEARTBEAT_MS / TICK_MS;
+const PONG_WAIT_TICKS = PONG_WAIT_MS / TICK_MS;
 
 /** Above this many unsent bytes, frames of values are left out; the current values are sent once these are sent. */
 export const LOSSY_BYTES = 512 * 1024;
@@ -18,11 +24,13 @@ export abstract class Subscriber {
 
   /** Sequence of the last event written during the replay; for a live subscriber, the channel's head counts. */
   position = 0;
-  heartbeatSlot = 0;
+  /**
+   * Its tick of the heartbeat, at random: clients that reconnect together after a restart are not all pinged in the same
+   * second from then on.
+   */
+  heartbeatTick = Math.floor(Math.random() * HEARTBEAT_TICKS);
   /** Tick of the node in which its key was last verified. */
   verifiedTick = 0;
-  /** Tick of the node by which it has to resume. */
-  resumeByTick = Number.POSITIVE_INFINITY;
   /** It misses some values and gets no newer ones until it has got the current ones. */
   lacksValues = false;
   /** Size of the current values, which are written at once: a subscriber is not too slow because of them. */
@@ -42,4 +50,11 @@ export abstract class Subscriber {
   abstract ping(): void;
   /** Called some time after `ping`. */
   abstract checkPong(): void;
+
+  /** Called in every tick of the node. */
+  onTick(now: number): void {
+    const sincePing = (now + HEARTBEAT_TICKS - this.heartbeatTick) % HEARTBEAT_TICKS;
+    if (sincePing === 0) this.ping();
+    else if (sincePing === PONG_WAIT_TICKS) this.checkPong();
+  }
 }

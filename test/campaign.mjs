@@ -13,6 +13,8 @@ const CAMPAIGNS = {
   },
   // All tests, or those that arguments choose, with ten times the rounds of randomized tests.
   nightly: { env: { PARLEY_TEST_ROUNDS: '10' }, args: [] },
+  // Workers are killed, paused and replaced, and the event store too, while 300 processes of several steps run.
+  reactors: { env: { REACTORS_JOBS: '300', REACTORS_ROUNDS: '6' }, args: ['test/e2e/reactors.test.ts'] },
   // All tests, or those that arguments choose; each suite that needs a Redis of its own gets a cluster of three nodes.
   'redis-cluster': { env: { PARLEY_TEST_REDIS: 'cluster' }, args: [] },
 };

@@ -26,6 +26,8 @@ export type EventStoreOptions = {
   port?: number;
   /** Serves calls without credentials. Default: only those that carry the credentials in the folder. */
   insecure?: boolean;
+  /** Pings a silent client after this time, and drops it if it does not answer within as much again. Default 10,000. */
+  keepAliveMs?: number;
 };
 
 export type EventStoreServer = {
@@ -38,6 +40,8 @@ export type EventStoreServer = {
 
 /** Messages larger than this are refused before they are read; an append may be 1 MiB, the client's chunks 3 MiB. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** As on a real server. Otherwise a persistent subscription would keep what it holds while its process is paused. */
+const KEEP_ALIVE_MS = 10_000;
 /** How long a stopping server waits for calls under way. */
 const STOP_GRACE_MS = 2000;
 
@@ -46,7 +50,7 @@ const STOP_GRACE_MS = 2000;
  * @throws CannotStartError (rejects) when the folder or the port cannot be had
  */
 export async function startEmbeddedEventStore(options: EventStoreOptions): Promise<EventStoreServer> {
-  const { dataDir, host = '127.0.0.1', port = 0, insecure = false } = options;
+  const { dataDir, host = '127.0.0.1', port = 0, insecure = false, keepAliveMs = KEEP_ALIVE_MS } = options;
   const folder = holdDataFolder(dataDir);
   let log: EventLog | undefined;
   try {
@@ -55,7 +59,7 @@ export async function startEmbeddedEventStore(options: EventStoreOptions): Promi
     // Otherwise others could read the events without asking the server: the folder need not be a private one.
     if (credentials) chmodSync(join(dataDir, DATA_FILE), 0o600);
     const services = servicesOf(log, credentials);
-    const server = createServer(services);
+    const server = createServer(services, keepAliveMs);
     const bound = await bind(server, host, port);
     return running({ server, services, log, host, port: bound, credentials, release: () => folder.release() });
   } catch (error) {
@@ -83,8 +87,12 @@ function servicesOf(log: EventLog, credentials: Credentials | undefined): GrpcSe
   return [...working, serverFeaturesService(working), ...unsupportedServices().map(guard)];
 }
 
-function createServer(services: readonly GrpcService[]): Server {
-  const server = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES });
+function createServer(services: readonly GrpcService[], keepAliveMs: number): Server {
+  const server = new Server({
+    'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+    'grpc.keepalive_time_ms': keepAliveMs,
+    'grpc.keepalive_timeout_ms': keepAliveMs,
+  });
   for (const { definition, implementation } of services) server.addService(definition, implementation);
   return server;
 }

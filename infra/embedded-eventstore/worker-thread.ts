@@ -16,7 +16,8 @@ try {
   parentPort?.once('message', () => {
     void store.stop().then(() => {
       say({ kind: 'stopped' });
-      parentPort?.close();
+      // Ends the thread. The connection of a client that is paused would keep it alive until the client answers.
+      process.exit(0);
     });
   });
   say({ kind: 'started', port: store.port, url: store.url });

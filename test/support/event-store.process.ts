@@ -1,8 +1,10 @@
-/** The child process behind `startTestEventStore({ mode: 'process' })`: data folder and port as arguments. */
+/** The child process behind `startTestEventStore({ mode: 'process' })`: data folder, port and keep-alive as arguments. */
 import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
 
-const [dataDir = '', port = ''] = process.argv.slice(2);
-const store = await startEmbeddedEventStore({ dataDir, host: '127.0.0.1', port: Number(port), insecure: true });
+const [dataDir = '', port = '', keepAlive] = process.argv.slice(2);
+const keepAliveMs = keepAlive === undefined ? {} : { keepAliveMs: Number(keepAlive) };
+const place = { dataDir, host: '127.0.0.1', port: Number(port) };
+const store = await startEmbeddedEventStore({ ...place, insecure: true, ...keepAliveMs });
 
 process.once('SIGTERM', () => void store.stop().then(() => process.exit(0)));
 // The test died without stopping us.

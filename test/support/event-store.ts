@@ -46,17 +46,22 @@ export async function startSharedEventStore(): Promise<Pick<TestEventStore, 'url
  * Natively, `inline` runs in a worker thread of the test process (milliseconds to start); `process` in its own
  * process, which alone can be killed and paused. In a container there is no difference.
  */
-export async function startTestEventStore(options: { mode: 'process' }): Promise<TestEventStoreProcess>;
+export async function startTestEventStore(options: {
+  mode: 'process';
+  /** See `EventStoreOptions` of the embedded one; natively only. */
+  keepAliveMs?: number;
+}): Promise<TestEventStoreProcess>;
 export async function startTestEventStore(options?: { mode: 'inline' }): Promise<TestEventStore>;
 export async function startTestEventStore(
-  options: { mode: 'inline' | 'process' } = { mode: 'inline' },
+  options: { mode: 'inline' | 'process'; keepAliveMs?: number } = { mode: 'inline' },
 ): Promise<TestEventStore> {
   const choice = await chooseStore('eventstore');
   if (choice.from === 'container') return startInContainer(choice.image);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-eventstore-'));
   const port = await freePort();
   const url = `esdb://127.0.0.1:${port}?tls=false`;
-  return options.mode === 'process' ? inProcess({ url, port, dataDir }) : inline({ url, port, dataDir });
+  const place = { url, port, dataDir, keepAliveMs: options.keepAliveMs };
+  return options.mode === 'process' ? inProcess(place) : inline(place);
 }
 
 async function startInContainer(image: string): Promise<TestEventStoreProcess> {
@@ -93,6 +98,7 @@ interface Place {
   readonly url: string;
   readonly port: number;
   readonly dataDir: string;
+  readonly keepAliveMs?: number | undefined;
 }
 
 let thread: EventStoreThread | undefined;
@@ -115,8 +121,9 @@ async function inline({ url, port, dataDir }: Place): Promise<TestEventStore> {
   };
 }
 
-async function inProcess({ url, port, dataDir }: Place): Promise<TestEventStoreProcess> {
-  let child = await forkEventStore(dataDir, port);
+async function inProcess({ url, ...place }: Place): Promise<TestEventStoreProcess> {
+  const { port, dataDir } = place;
+  let child = await forkEventStore(place);
   return {
     url,
     port,
@@ -130,13 +137,14 @@ async function inProcess({ url, port, dataDir }: Place): Promise<TestEventStoreP
     async restart() {
       child.kill('SIGCONT');
       await end(child, 'SIGTERM');
-      child = await forkEventStore(dataDir, port);
+      child = await forkEventStore(place);
     },
   };
 }
 
-async function forkEventStore(dataDir: string, port: number): Promise<ChildProcess> {
-  const child = fork(join(import.meta.dirname, 'event-store.process.ts'), [dataDir, String(port)], {
+async function forkEventStore({ dataDir, port, keepAliveMs }: Omit<Place, 'url'>): Promise<ChildProcess> {
+  const args = [dataDir, String(port), ...(keepAliveMs === undefined ? [] : [String(keepAliveMs)])];
+  const child = fork(join(import.meta.dirname, 'event-store.process.ts'), args, {
     // Not the flags of the test runner, which are none of its business.
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -1,6 +1,6 @@
 // Starting, stopping and refusing: as a process of its own, and in a thread.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,6 +102,27 @@ describe('in a thread', () => {
     const second = await startEventStoreWorker({ dataDir, port: first.port, insecure: true });
     expect(second.url).toBe(first.url);
     await second.stop();
+  });
+
+  test('it stops while a client is paused, which does not close its connection', async () => {
+    const store = await startEventStoreWorker({ dataDir, insecure: true });
+    const silent = connect({ port: store.port, host: '127.0.0.1', allowHalfOpen: true });
+    // The beginning of an HTTP/2 connection, with empty settings.
+    silent.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
+    await once(silent, 'data');
+    silent.pause();
+    silent.on('error', () => undefined);
+    await expect(store.stop()).resolves.toBeUndefined();
+    silent.destroy();
+  });
+
+  test('it drops a client that does not answer its pings', async () => {
+    const store = await startEventStoreWorker({ dataDir, insecure: true, keepAliveMs: 100 });
+    const silent = connect({ port: store.port, host: '127.0.0.1' });
+    silent.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
+    silent.resume();
+    expect(await once(silent, 'close')).toEqual([false]);
+    await store.stop();
   });
 
   test('it refuses an append that has not arrived whole when it stops, and writes nothing of it', async () => {

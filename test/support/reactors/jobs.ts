@@ -8,6 +8,9 @@ import type { EventOf, EventStore } from '#libs/platform/eventstore/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 import type { Process, Reactor } from '#libs/platform/reactors/index.ts';
 
+/** Steps of a job that no worker can do. */
+export const HOPELESS = 999;
+
 const schemas = {
   'JobRequested.v1': z.object({ steps: z.number() }),
   'JobStepped.v1': z.object({ step: z.number(), worker: z.string(), effect: z.string() }),

@@ -1,0 +1,50 @@
+/** A part of Parley as a process, and the ways in which a process can fail. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { asRecord } from './log-reader.ts';
+
+export interface TestProcess {
+  /** `kill -9`, also after it has ended; resolves when the process is gone. */
+  kill9(): Promise<void>;
+  /** SIGTERM; resolves when the process is gone. */
+  end(): Promise<void>;
+  /** SIGSTOP: connections stay open, nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  /** What it answers to a message: how it is. */
+  detail(): Promise<Record<string, unknown>>;
+}
+
+/** As for whole Parleys: most of a start is reading TypeScript. */
+const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
+
+/**
+ * @param script answers each message with an object, and ends when its parent disconnects
+ * @param env its configuration, as environment variables
+ */
+export function startTestProcess(script: string, env: Readonly<Record<string, string>>): TestProcess {
+  const child = fork(script, [], {
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, LOG_LEVEL: 'error', ...env },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const exited = once(child, 'exit');
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await exited;
+  };
+  return {
+    kill9: () => end('SIGKILL'),
+    end: () => end('SIGTERM'),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    async detail() {
+      const answer = once(child, 'message');
+      child.send('detail');
+      const [detail] = await answer;
+      return asRecord(detail);
+    },
+  };
+}

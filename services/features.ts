@@ -2,7 +2,7 @@
  * The list of modules: what all features contribute to each role, and what they need of each other. By hand, so that
  * the path of a request can be read.
  */
-import { CHANNEL, channelBefore, channelsModule } from '#libs/features/channels/index.ts';
+import { CHANNEL, CHANNEL_READ_MODEL, channelBefore, channelsModule } from '#libs/features/channels/index.ts';
 import { interactionsModule, openBefore, openSequences } from '#libs/features/interactions/index.ts';
 import { keysModule } from '#libs/features/keys/index.ts';
 import { organizationsModule } from '#libs/features/organizations/index.ts';
@@ -34,7 +34,7 @@ const MODULES: readonly Module[] = [
 ];
 
 /** Channels, interactions and reactions write to the same streams: one revision orders all that happens in a channel. */
-const channelEvents = composeProjections(CHANNEL, {
+const channelEvents = composeProjections(CHANNEL_READ_MODEL, {
   channel: channelsModule.partOfChannel,
   interactions: interactionsModule.partOfChannel,
   reactions: reactionsModule.partOfChannel,
@@ -46,7 +46,7 @@ export const channelStream = withHistory(channelEvents, {
 });
 
 /** One for each category of streams that becomes a read model. */
-const PROJECTIONS: readonly AnyProjection[] = [
+export const PROJECTIONS: readonly AnyProjection[] = [
   channelStream,
   ...MODULES.flatMap(({ projections }) => projections ?? []),
 ];
@@ -65,8 +65,8 @@ export function skippedEvents(): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-export function composeReadModels(platform: Platform): ReadModels {
-  return openReadModels(platform, PROJECTIONS);
+export function composeReadModels(platform: Platform, projections = PROJECTIONS): ReadModels {
+  return openReadModels(platform, projections);
 }
 
 /** All features on the stores of one process, which creates them once: commands of one channel share one queue. */

@@ -5,6 +5,7 @@ import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
 import { LogWitness } from '#libs/platform/readmodel/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
+import { PROJECTIONS } from '#services/features.ts';
 
 type CheckedStores = Pick<Platform, 'store' | 'feed' | 'redis'>;
 
@@ -22,7 +23,7 @@ export class LostLog extends StartRefusal {}
  */
 export async function refuseLostLog({ store, feed, redis }: CheckedStores): Promise<void> {
   await waitForRedis(redis, REDIS_WAIT_MS);
-  const missing = await new LogWitness(redis).missingIn(store);
+  const missing = await new LogWitness(redis, PROJECTIONS).missingIn(store);
   if (missing === null) return;
   const head = await feed.head();
   throw new LostLog(

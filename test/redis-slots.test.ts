@@ -2,16 +2,14 @@
 import calculateSlot from 'cluster-key-slot';
 import { describe, expect, it } from 'vitest';
 
-import { channelListKeys } from '#libs/features/channels/channels.keys.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { draftKeys, interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
-import { keyListKeys } from '#libs/features/keys/keys.keys.ts';
 import { organizationEntity } from '#libs/features/organizations/index.ts';
 import { reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
-import { userEntity } from '#libs/features/users/index.ts';
 import { ephemeralKeys, liveTopic } from '#libs/platform/live/live.keys.ts';
 import { historyKeys } from '#libs/platform/readmodel/history.ts';
-import { entityKeys } from '#libs/platform/readmodel/index.ts';
-import { projectionKeys, PROJECTION_KEYS } from '#libs/platform/readmodel/read-model.keys.ts';
+import { entityKeys, listKeys, projectionKeys } from '#libs/platform/readmodel/index.ts';
+import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
 
 const slots = (keys: readonly string[]): number => new Set(keys.map((key) => calculateSlot(key))).size;
 const strings = (keys: object): string[] => Object.values(keys).filter((key): key is string => typeof key === 'string');
@@ -21,7 +19,7 @@ describe.each([
   ['organization', 'ключ'],
 ])('of the organization %s', (organizationId, id) => {
   it('all that is kept and told of a channel is in one slot', () => {
-    const channel = entityKeys('channel', organizationId, id);
+    const channel = entityKeys(CHANNEL_READ_MODEL, organizationId, id);
     const interactions = interactionKeys(organizationId, id);
     const drafts = draftKeys(organizationId, id);
     const keys = [
@@ -43,19 +41,20 @@ describe.each([
   });
 
   it('a list is in one slot with its indexes', () => {
-    const lists = [channelListKeys, userEntity.list, keyListKeys, organizationEntity.list].map((list) =>
-      list(organizationId),
-    );
-    for (const { members, indexPrefix } of lists) {
+    const names = [CHANNEL_READ_MODEL, organizationEntity.projection];
+    for (const { members, indexPrefix } of names.map((name) => listKeys(name, organizationId))) {
       expect(slots([members, `${indexPrefix}all`, `${indexPrefix}type={x}`])).toBe(1);
     }
   });
 
   it('different entities are spread', () => {
-    expect(slots([organizationId, id].flatMap((one) => strings(entityKeys('organization', one, one))))).toBe(2);
+    expect(
+      slots([organizationId, id].flatMap((one) => strings(entityKeys(organizationEntity.projection, one, one)))),
+    ).toBe(2);
   });
 });
 
-it('what is known of read models as a whole is in one slot, for each of their versions', () => {
-  for (const keys of [PROJECTION_KEYS, projectionKeys(1)]) expect(slots(strings(keys))).toBe(1);
+it('the projection state of all categories is in one slot', () => {
+  const names = [CHANNEL_READ_MODEL, { category: 'user', version: 2 }];
+  expect(slots([partitionsKey(names), ...names.flatMap((name) => strings(projectionKeys(name)))])).toBe(1);
 });

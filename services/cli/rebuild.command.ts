@@ -2,13 +2,16 @@ import { SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { ACCEPT_OPTION } from '#services/log-check.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
+import type { ReadModelName } from '#libs/platform/readmodel/index.ts';
 import { printOne, withSession } from './command-context.ts';
 import type { CliParts, OutputOptions } from './command-context.ts';
+import { CliError } from './errors.ts';
 import type { Session } from './session.ts';
 
 export function rebuildCommand(parts: CliParts): Command {
   return new Command('rebuild')
-    .description('Throw the read models away and fold the log again; safe beside a running Parley')
+    .description('Delete the read models and fold the log again; safe beside a running Parley')
+    .option('--only <names...>', 'the read models of these only, such as users; all others keep answering')
     .option(ACCEPT_OPTION, 'also where the log lacks events that the read models hold: they are lost then')
     .option('--json', 'print JSON')
     .action((options: RebuildOptions) => run(parts, options));
@@ -16,9 +19,13 @@ export function rebuildCommand(parts: CliParts): Command {
 
 interface RebuildOptions extends OutputOptions {
   readonly acceptLostEvents?: boolean;
+  readonly only?: readonly string[];
 }
 
 async function run(parts: CliParts, options: RebuildOptions): Promise<void> {
+  if (options.only !== undefined && options.acceptLostEvents === true) {
+    throw new CliError(`${ACCEPT_OPTION} needs a rebuild of all read models: the others would keep the lost events`);
+  }
   const stop = new AbortController();
   const onInterrupt = (): void => stop.abort(new Error('interrupted; the next projector finishes the rebuild'));
   process.once('SIGINT', onInterrupt);
@@ -26,9 +33,10 @@ async function run(parts: CliParts, options: RebuildOptions): Promise<void> {
     const work = async ({ platform, features }: Session): Promise<void> => {
       const startedAt = performance.now();
       const bar = progressBar(parts.terminal);
+      const only = options.only && categoriesOf(options.only, features.projector.readModels);
       const events = await rebuild(
         { feed: platform.feed, state: features.state, projector: features.projector },
-        { signal: stop.signal, onProgress: (progress) => bar.update(progress) },
+        { only, signal: stop.signal, onProgress: (progress) => bar.update(progress) },
       ).finally(() => bar.stop());
       const seconds = (performance.now() - startedAt) / 1_000;
       const rate = Math.round(events / seconds);
@@ -40,13 +48,23 @@ async function run(parts: CliParts, options: RebuildOptions): Promise<void> {
   }
 }
 
+/** The categories with these names, in the singular or the plural: `user` or `users`. */
+function categoriesOf(names: readonly string[], known: readonly ReadModelName[]): string[] {
+  return names.map((name) => {
+    const found = known.find(({ category }) => name === category || name === `${category}s`);
+    if (found !== undefined) return found.category;
+    const all = known.map(({ category }) => `${category}s`).join(', ');
+    throw new CliError(`there are no read models of ${JSON.stringify(name)}; choose from ${all}`);
+  });
+}
+
 interface Progress {
   readonly events: number;
   readonly fraction: number;
   readonly problem: string | null;
 }
 
-/** A bar with the rate so far; nothing where nobody is looking. */
+/** A bar with the rate so far, if the output is a terminal. */
 function progressBar(terminal: NodeJS.WriteStream | undefined): { update(progress: Progress): void; stop(): void } {
   if (terminal === undefined) return { update: () => undefined, stop: () => undefined };
   const format = 'rebuild  {bar}  {percentage}%  {events} events  {rate}/s  {problem}';

@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import type { ShareMark } from '#libs/platform/eventstore/index.ts';
-import type { ProjectionShares, ProjectionState } from '#libs/platform/readmodel/index.ts';
+import type { PartitionCheckpoints, ProjectionStart, ProjectionState } from '#libs/platform/readmodel/index.ts';
 
 type ReachedMark = ShareMark & { readonly behind?: number };
 
@@ -19,21 +19,21 @@ export interface Bookmark {
 /** Of the log itself: one position. */
 export class LogBookmark implements Bookmark {
   readonly #state: ProjectionState;
-  readonly #build: string;
+  readonly #start: ProjectionStart;
   readonly #position: () => GlobalPosition | null;
 
-  constructor(state: ProjectionState, build: string, position: () => GlobalPosition | null) {
+  constructor(state: ProjectionState, start: ProjectionStart, position: () => GlobalPosition | null) {
     this.#state = state;
-    this.#build = build;
+    this.#start = start;
     this.#position = position;
   }
 
   save(complete: boolean): Promise<boolean> {
-    return this.#state.save(this.#build, this.#position(), complete);
+    return this.#state.save(this.#start, this.#position(), complete);
   }
 
   isCurrent(): Promise<boolean> {
-    return this.#state.isCurrent(this.#build);
+    return this.#state.isCurrent(this.#start);
   }
 
   begin(): void {}
@@ -58,8 +58,8 @@ export interface SharesProgress {
 
 /** Of shares: one mark for each. */
 export class SharesBookmark implements Bookmark {
-  readonly #shares: ProjectionShares;
-  readonly #build: string;
+  readonly #shares: PartitionCheckpoints;
+  readonly #start: ProjectionStart;
   readonly #handover: string;
   readonly #onProgress: (progress: SharesProgress) => void;
   readonly #held = new Map<string, HeldShare>();
@@ -68,13 +68,13 @@ export class SharesBookmark implements Bookmark {
   readonly #unsaved = new Map<string, ShareMark>();
 
   constructor(
-    shares: ProjectionShares,
-    build: string,
+    shares: PartitionCheckpoints,
+    start: ProjectionStart,
     handover: string,
     onProgress: (progress: SharesProgress) => void,
   ) {
     this.#shares = shares;
-    this.#build = build;
+    this.#start = start;
     this.#handover = handover;
     this.#onProgress = onProgress;
   }
@@ -108,7 +108,7 @@ export class SharesBookmark implements Bookmark {
 
   async #save(marks: readonly ShareMark[]): Promise<boolean> {
     const known = new Map([...this.#saved].map(([share, { mark }]) => [share, mark]));
-    const position = await this.#shares.save(this.#build, this.#handover, { marks, known });
+    const position = await this.#shares.save(this.#start, this.#handover, { marks, known });
     if (position === null) return false;
     for (const mark of marks) {
       if (this.#unsaved.get(mark.share) === mark) this.#unsaved.delete(mark.share);

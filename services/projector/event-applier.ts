@@ -6,6 +6,9 @@ import type { ProgressReport } from './progress.ts';
 /** At an event, with errors that are no store's: a mistake in a projection, which does not go away by itself. */
 const MOST_TRIES = 3;
 
+/** Selects events to skip, because the read models of their category hold them already. */
+type IsAhead = ((event: StoredEvent) => boolean) | undefined;
+
 /** Events -> read models, and which event it is that cannot be applied. */
 export class EventApplier {
   readonly #projector: Projector;
@@ -23,20 +26,20 @@ export class EventApplier {
    *
    * @throws CorruptEventError at an event that can never be applied; anything else may pass
    */
-  async apply(events: readonly StoredEvent[]): Promise<void> {
+  async apply(events: readonly StoredEvent[], isAhead?: IsAhead): Promise<void> {
     try {
-      await this.#applyBatch(events);
+      await this.#applyBatch(events, isAhead);
       this.#failing = null;
     } catch (error) {
       if (isOfStore(error)) throw error;
-      for (const event of events) await this.#applyAlone(event);
+      for (const event of events) await this.#applyAlone(event, isAhead);
     }
   }
 
   /** @throws CorruptEventError also where the projection has failed at this very event often enough */
-  async #applyAlone(event: StoredEvent): Promise<void> {
+  async #applyAlone(event: StoredEvent, isAhead: IsAhead): Promise<void> {
     try {
-      await this.#applyBatch([event]);
+      await this.#applyBatch([event], isAhead);
     } catch (error) {
       if (isOfStore(error) || error instanceof CorruptEventError) throw error;
       const name = `${event.type} ${event.stream}@${event.revision}`;
@@ -47,9 +50,10 @@ export class EventApplier {
     }
   }
 
-  async #applyBatch(events: readonly StoredEvent[]): Promise<void> {
+  async #applyBatch(events: readonly StoredEvent[], isAhead: IsAhead): Promise<void> {
     const { phase, source, eventsSeen } = this.#progress.now;
-    await this.#projector.applyStored(events, { repairLists: phase === 'catching-up' });
+    const wanted = isAhead === undefined ? events : events.filter((event) => !isAhead(event));
+    await this.#projector.applyStored(wanted, { repairLists: phase === 'catching-up' });
     this.#progress.report({ eventsSeen: eventsSeen + events.length });
     // Of shares only a mark says how far they are.
     if (source === 'log') this.#progress.reached(events.at(-1)?.position ?? null);

@@ -1,4 +1,4 @@
-import type { FeedItem, SharedFeedItem } from '#libs/platform/eventstore/index.ts';
+import type { FeedItem, SharedFeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { LogWitness } from '#libs/platform/readmodel/index.ts';
 import type { Attempts } from './attempts.ts';
 import type { Bookmark } from './bookmarks.ts';
@@ -22,6 +22,8 @@ export interface FollowerParts {
 export interface Followed {
   readonly items: AsyncIterable<FeedItem | SharedFeedItem>;
   readonly bookmark: Bookmark;
+  /** Events to skip, because the read models of their category hold them already. */
+  readonly isAhead?: ((event: StoredEvent) => boolean) | undefined;
   /** Called at the end of what there was, and again where the feed says so again. */
   readonly onCaughtUp?: () => Promise<void>;
 }
@@ -44,13 +46,13 @@ export class Follower {
    *
    * @returns why it can give no more; null otherwise
    */
-  async follow({ items, bookmark, onCaughtUp }: Followed, signal: AbortSignal): Promise<string | null> {
+  async follow({ items, bookmark, isAhead, onCaughtUp }: Followed, signal: AbortSignal): Promise<string | null> {
     const { attempts } = this.#parts;
     const watch = setInterval(() => void this.#check(bookmark, signal), CHECK_EVERY_MS);
     try {
       for await (const item of items) {
         if (item.kind === 'lost') return item.reason;
-        const isTaken = await attempts.untilDone(signal, () => this.#take(item, bookmark, signal));
+        const isTaken = await attempts.untilDone(signal, () => this.#take(item, { bookmark, isAhead }, signal));
         if (isTaken !== true) return null;
         if (item.kind === 'caught-up' && onCaughtUp !== undefined) await attempts.untilDone(signal, onCaughtUp);
       }
@@ -63,14 +65,14 @@ export class Follower {
   /** @returns false if the read models, or what is noted of them, are no longer those that were begun with */
   async #take(
     item: Exclude<FeedItem | SharedFeedItem, { kind: 'lost' }>,
-    bookmark: Bookmark,
+    { bookmark, isAhead }: Pick<Followed, 'bookmark' | 'isAhead'>,
     signal: AbortSignal,
   ): Promise<boolean> {
     const { applier, progress, witness, onLive } = this.#parts;
     switch (item.kind) {
       case 'events':
-        await applier.apply(item.events);
-        witness.note(item.events.at(-1) ?? item.events[0]);
+        await applier.apply(item.events, isAhead);
+        witness.note(item.events);
         return this.#save(bookmark, false, signal);
       case 'checkpoint':
         progress.reached(item.position);

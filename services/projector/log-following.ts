@@ -1,6 +1,8 @@
-import type { EventFeed, ShareEnd } from '#libs/platform/eventstore/index.ts';
+import { comparePositions } from '#libs/platform/eventstore/index.ts';
+import type { EventFeed, ShareEnd, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { pause } from '#libs/platform/lifecycle/index.ts';
-import type { ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
+import { parseStreamName } from '#libs/platform/readmodel/index.ts';
+import type { ProjectionStart, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
 import { LogBookmark } from './bookmarks.ts';
 import type { Follower } from './follower.ts';
 import type { ProgressReport } from './progress.ts';
@@ -34,11 +36,12 @@ export class LogFollowing {
 
   async follow(beginning: Beginning, signal: AbortSignal): Promise<void> {
     const { feed, follower, maxBatch, progress, projector, state } = this.#parts;
-    const { from, build } = beginning.start;
+    const { start } = beginning;
+    const { from } = start;
     const ends = this.#ends;
     this.#ends = null;
     progress.report({ phase: 'catching-up', position: from === 'start' ? null : from, source: 'log' });
-    const bookmark = new LogBookmark(state, build, () => progress.now.position);
+    const bookmark = new LogBookmark(state, start, () => progress.now.position);
     const { streamPrefixes } = projector;
     const items = feed.subscribe({ from, streamPrefixes, signal, ...(maxBatch !== undefined && { maxBatch }) });
     const followed = new AbortController();
@@ -48,7 +51,7 @@ export class LogFollowing {
       if (!isAsking) void this.#askForEnds(beginning, AbortSignal.any([signal, followed.signal]));
       isAsking = true;
     };
-    await follower.follow({ items, bookmark, onCaughtUp }, signal);
+    await follower.follow({ items, bookmark, onCaughtUp, isAhead: isAheadOf(start) }, signal);
     followed.abort();
   }
 
@@ -65,7 +68,7 @@ export class LogFollowing {
     const { progress, restart, shared } = this.#parts;
     const { position } = progress.now;
     if (position === null) return;
-    await shared?.shares.handOver(start.build, saved?.handover ?? null, { position, ends });
+    await shared?.shares.handOver(start, saved?.handover ?? null, { position, ends });
     // Also where another projector was quicker: its shares are as good.
     restart();
   }
@@ -86,4 +89,12 @@ export class LogFollowing {
       await pause(ASK_EVERY_MS, signal);
     }
   }
+}
+
+/** Whether the read models of an event's category had come further than the event when they were begun with. */
+function isAheadOf({ checkpoints }: ProjectionStart): (event: StoredEvent) => boolean {
+  return ({ stream, position }) => {
+    const checkpoint = checkpoints.get(parseStreamName(stream).category) ?? 'start';
+    return checkpoint !== 'start' && position !== null && comparePositions(position, checkpoint) <= 0;
+  };
 }

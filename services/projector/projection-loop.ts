@@ -1,5 +1,5 @@
 import type { EventFeed } from '#libs/platform/eventstore/index.ts';
-import { comparePositions } from '#libs/platform/eventstore/index.ts';
+import { earlier } from '#libs/platform/readmodel/index.ts';
 import type { ProjectionStart, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
 import { Attempts } from './attempts.ts';
 import { EventApplier } from './event-applier.ts';
@@ -102,10 +102,15 @@ export class ProjectionLoop {
   async #begin(): Promise<Beginning> {
     const { state, shared, trail, fromStart } = this.#parts;
     const start = await state.begin();
-    if (fromStart === true) return { start: { ...start, from: 'start' }, saved: null };
+    if (fromStart === true) return { start: { ...start, from: 'start', checkpoints: new Map() }, saved: null };
     trail?.begin(start);
-    const from = this.#isGoingBack ? earlier(start.from, trail?.oldest ?? start.from) : start.from;
-    return { start: { ...start, from }, saved: (await shared?.shares.read(start.build)) ?? null };
+    const oldest = trail?.oldest ?? null;
+    const isLater = (at: ProjectionStart['from']): boolean => oldest !== null && earlier(at, oldest) !== at;
+    if (this.#isGoingBack && oldest !== null && [...start.checkpoints.values()].some(isLater)) {
+      await state.setBack(start, oldest);
+      return this.#begin();
+    }
+    return { start, saved: (await shared?.shares.read(start)) ?? null };
   }
 
   async #follow({ start, saved }: Beginning, signal: AbortSignal): Promise<void> {
@@ -116,9 +121,4 @@ export class ProjectionLoop {
     this.#log.forgetEnds();
     return this.#shares.follow(start, saved, signal);
   }
-}
-
-function earlier(one: ProjectionStart['from'], other: ProjectionStart['from']): ProjectionStart['from'] {
-  if (one === 'start' || other === 'start') return 'start';
-  return comparePositions(one, other) <= 0 ? one : other;
 }

@@ -22,18 +22,23 @@ export interface RebuildOptions {
   readonly onProgress?: (progress: RebuildProgress) => void;
   /** Events applied at a time. */
   readonly maxBatch?: number;
+  /** Categories to rebuild; all by default. The others stay as they are, and answer meanwhile. */
+  readonly only?: readonly string[] | undefined;
 }
 
 /**
- * Throws the read models away and folds the log again. Safe beside a running system: reads of single
- * entities stay right, lists answer 503 until it is done. Cut short, it is finished by the next projector.
+ * Deletes the read models and folds the log again. Safe beside a running system: reads of single entities stay correct,
+ * lists answer 503 until it is done. An interrupted rebuild is finished by the next projector.
  *
  * @returns how many events were folded
- * @throws `Fault` when a store is away at the start (nothing is thrown away while the log is); `Error` when an
+ * @throws `Fault` when a store is away at the start (nothing is deleted while the log is); `Error` when an
  *   event cannot be applied
  */
-export async function rebuild({ feed, state, projector }: RebuildParts, options: RebuildOptions): Promise<number> {
-  // Asked first: without a log to fold again, nothing must be thrown away.
+export async function rebuild({ feed, ...all }: RebuildParts, options: RebuildOptions): Promise<number> {
+  const { only } = options;
+  const state = only === undefined ? all.state : all.state.only(only);
+  const projector = only === undefined ? all.projector : all.projector.only(only);
+  // First: without a log to fold again, nothing must be deleted.
   const head = await feed.head();
   await state.clear();
   const done = new AbortController();

@@ -12,7 +12,8 @@ import {
 import type { LogTopics } from '#libs/platform/kafka/index.ts';
 import { pause, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
-import { OldReadModels, ProjectionShares } from '#libs/platform/readmodel/index.ts';
+import { OldReadModels, PartitionCheckpoints } from '#libs/platform/readmodel/index.ts';
+import type { ReadModelName } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import { observePosition } from '#services/health.ts';
@@ -41,7 +42,9 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
       : null;
   const loop = new ProjectionLoop({
     feed,
-    ...(kafka !== null && { shared: sharedSource(platform, kafka, logTopics(config.kafkaTopicPrefix)) }),
+    ...(kafka !== null && {
+      shared: sharedSource(platform, kafka, logTopics(config.kafkaTopicPrefix), projector.readModels),
+    }),
     state,
     projector,
     // One server that loses writes loses the checkpoint behind them, too.
@@ -77,7 +80,7 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
       await loop.run(signal);
     },
   });
-  const old = new OldReadModels(redis);
+  const old = new OldReadModels(redis, projector.readModels);
   const cleaning = startBackgroundJob({
     name: 'old read models',
     log,
@@ -98,6 +101,7 @@ function sharedSource(
   { log, metrics, redis, tokenSecret }: Platform,
   kafka: KafkaConnection,
   { log: topic, projectorGroup: groupId }: LogTopics,
+  readModels: readonly ReadModelName[],
 ): SharedSource {
   const refused = metrics.counter(
     'projector_messages_refused_total',
@@ -111,7 +115,7 @@ function sharedSource(
     onRefused: (reason) => refused.add({ reason }),
     onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'kafka: the feed broke off'),
   });
-  return { feed, shares: new ProjectionShares(redis) };
+  return { feed, shares: new PartitionCheckpoints(redis, readModels) };
 }
 
 /** Longer than it takes to replace the processes of an older version, one after another. */
@@ -122,8 +126,8 @@ async function removeOld(
   { loop, log, signal }: { readonly loop: ProjectionLoop; readonly log: Platform['log']; readonly signal: AbortSignal },
 ): Promise<void> {
   while (!signal.aborted) {
-    const removed = loop.progress.phase === 'live' ? await old.look() : [];
-    if (removed.length > 0) log.info({ versions: removed }, 'read models of older versions of Parley were removed');
+    const removed = loop.progress.phase === 'live' ? await old.removeUnused() : [];
+    if (removed.length > 0) log.info({ prefixes: removed }, 'removed read models of older versions');
     await pause(LOOK_EVERY_MS, signal);
   }
 }

@@ -1,5 +1,10 @@
 import type { SharedFeed } from '#libs/platform/eventstore/index.ts';
-import type { ProjectionShares, ProjectionStart, Projector, SavedShares } from '#libs/platform/readmodel/index.ts';
+import type {
+  PartitionCheckpoints,
+  ProjectionStart,
+  Projector,
+  SavedPartitions,
+} from '#libs/platform/readmodel/index.ts';
 import { SharesBookmark } from './bookmarks.ts';
 import type { Follower } from './follower.ts';
 import type { ProgressReport } from './progress.ts';
@@ -7,14 +12,14 @@ import type { ProgressReport } from './progress.ts';
 /** A feed that projectors divide among them, and where they note how far each has come. */
 export interface SharedSource {
   readonly feed: SharedFeed;
-  readonly shares: ProjectionShares;
+  readonly shares: PartitionCheckpoints;
 }
 
 /** Where to go on. */
 export interface Beginning {
   readonly start: ProjectionStart;
   /** Null while the read models are kept up from the log alone. */
-  readonly saved: SavedShares | null;
+  readonly saved: SavedPartitions | null;
 }
 
 export interface SharesFollowingParts extends SharedSource {
@@ -39,14 +44,15 @@ export class SharesFollowing {
   }
 
   /** False of a handover whose shares were lost already. */
-  canFollow({ handover }: SavedShares): boolean {
+  canFollow({ handover }: SavedPartitions): boolean {
     return handover !== this.#lost;
   }
 
-  async follow({ build, from }: ProjectionStart, { handover }: SavedShares, signal: AbortSignal): Promise<void> {
+  async follow(start: ProjectionStart, { handover }: SavedPartitions, signal: AbortSignal): Promise<void> {
     const { feed, follower, maxBatch, onLost, progress, projector, restart, shares } = this.#parts;
+    const { from } = start;
     progress.report({ phase: 'catching-up', position: from === 'start' ? null : from, source: [] });
-    const bookmark = new SharesBookmark(shares, build, handover, ({ position, held }) =>
+    const bookmark = new SharesBookmark(shares, start, handover, ({ position, held }) =>
       progress.report({ source: held, ...(position !== null && { position }) }),
     );
     const { streamPrefixes } = projector;
@@ -55,7 +61,7 @@ export class SharesFollowing {
       signal,
       ...(maxBatch !== undefined && { maxBatch }),
       marks: async () => {
-        const now = await shares.read(build);
+        const now = await shares.read(start);
         if (now?.handover === handover) return now.marks;
         restart();
         return [];

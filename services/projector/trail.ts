@@ -34,7 +34,7 @@ export class Trail {
   }
 
   /** What was applied to another build is not in this one. */
-  begin({ build, from }: ProjectionStart): void {
+  begin({ build, from }: Pick<ProjectionStart, 'build' | 'from'>): void {
     if (build === this.#build) return;
     this.#build = build;
     this.#notes = [from];

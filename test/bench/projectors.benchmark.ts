@@ -3,7 +3,8 @@ import { Redis } from 'ioredis';
 import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
-import { PROJECTION_KEYS, READ_MODEL_PREFIX } from '#libs/platform/readmodel/index.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { projectionKeys, readModelPrefix } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -215,7 +216,7 @@ class Stage {
     const head = await platform.feed.head();
     if (head === null) throw new Error('the log is empty');
     await eventually(async () => {
-      const checkpoint = await raw.get(PROJECTION_KEYS.checkpoint);
+      const checkpoint = await raw.get(projectionKeys(CHANNEL_READ_MODEL).checkpoint);
       return checkpoint !== null && comparePositions(decodePosition(checkpoint), head) >= 0;
     }, HANGS);
   }
@@ -223,7 +224,7 @@ class Stage {
   /** Events in the read models, by the revision that each channel stands at. */
   async #applied(): Promise<number> {
     const { raw } = this.#parts;
-    const keys = (await raw.keys(`${READ_MODEL_PREFIX}channel:*`)).filter((key) => key.endsWith(':revision'));
+    const keys = (await raw.keys(`${readModelPrefix(CHANNEL_READ_MODEL)}*`)).filter((key) => key.endsWith(':revision'));
     const revisions = keys.length === 0 ? [] : await raw.mget(keys);
     return revisions.reduce((sum, revision) => sum + Number(revision) + 1, 0);
   }

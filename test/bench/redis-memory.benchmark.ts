@@ -1,7 +1,7 @@
 /** What interactions cost in Redis: their documents and each kind of index, against the length of their JSON. */
 import { Redis } from 'ioredis';
 
-import { READ_MODEL_PREFIX } from '#libs/platform/readmodel/index.ts';
+import { READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
 
 import type { Benchmark, Row, Sample } from './benchmark.ts';
 import { importOnce } from './import.benchmark.ts';
@@ -50,7 +50,7 @@ async function lookInto(url: string, messages: number): Promise<{ parley: Sample
   const redis = new Redis(url);
   const bytes: Record<Kind, number> = { documents: 0, spans: 0, children: 0, all: 0, roles: 0, turns: 0, other: 0 };
   let [json, documents] = [0, 0];
-  for await (const keys of redis.scanStream({ match: `${READ_MODEL_PREFIX}*`, count: 1_000 })) {
+  for await (const keys of redis.scanStream({ match: `${READ_MODELS_PREFIX}*`, count: 1_000 })) {
     const found = keys as string[];
     const sizes = await Promise.all(found.map((key) => redis.memory('USAGE', key, 'SAMPLES', 0)));
     for (const [index, key] of found.entries()) {

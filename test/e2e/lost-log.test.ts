@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { findRunning } from '#infra/data-folder/index.ts';
-import { PROJECTION_KEYS } from '#libs/platform/readmodel/index.ts';
+import { ALL_PROJECTION_KEYS, CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
@@ -50,7 +50,7 @@ async function createChannel(name: string): Promise<string> {
   const { id } = made.parse((await parley.api.post('/api/v1/channels', { name })).json());
   const running = await findRunning(parley.dataDir);
   const redis = new Redis(running?.redisUrl ?? '');
-  await eventually(async () => (await redis.get(PROJECTION_KEYS.witness))?.includes(id) === true);
+  await eventually(async () => (await redis.get(CHANNEL_PROJECTION_KEYS.witness))?.includes(id) === true);
   redis.disconnect();
   return id;
 }
@@ -138,7 +138,8 @@ async function witnessIn(redisUrl: string): Promise<string | null> {
   const redis = connectRedis(redisUrl);
   try {
     await waitForRedis(redis, 10_000);
-    return await redis.send(PROJECTION_KEYS.witness, (node) => node.get(PROJECTION_KEYS.witness));
+    const witnesses = await redis.values(ALL_PROJECTION_KEYS.filter((key) => key.endsWith(':witness')));
+    return witnesses.find((witness) => witness !== null)?.toString() ?? null;
   } finally {
     redis.close();
   }

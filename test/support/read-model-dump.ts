@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 
-import { PROJECTION_KEYS, READ_MODEL_PREFIX } from '#libs/platform/readmodel/index.ts';
+import { READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { keysIn, nodeWith } from './redis-commands.ts';
 
 /** Every read-model key with its whole value, in canonical order; the state of the projection itself is left out. */
 export async function dumpReadModels(redis: RedisClient): Promise<Record<string, unknown>> {
-  const own = new Set<string>(Object.values(PROJECTION_KEYS));
-  const keys = (await keysIn(redis, `${READ_MODEL_PREFIX}*`)).filter((key) => !own.has(key)).sort();
+  const keys = (await keysIn(redis, `${READ_MODELS_PREFIX}*`)).filter((key) => !key.includes('{projection}')).sort();
   const dump: Record<string, unknown> = {};
   for (const key of keys) dump[key] = await valueOf(redis, key);
   return dump;

@@ -11,6 +11,9 @@ import type { EventOf } from '#libs/platform/eventstore/index.ts';
 /** Category of the streams: everything that happens in a channel is in `channel-<id>`. */
 export const CHANNEL = 'channel';
 
+/** The version goes up when what any feature stores of a channel changes its shape: it rebuilds all of it. */
+export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 1 } as const;
+
 export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
 export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']);
 export const channelSource = z.enum(['app_main', 'app_two', 'app_three', 'health']);

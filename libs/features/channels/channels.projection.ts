@@ -4,12 +4,11 @@ import type { Projection } from '#libs/platform/readmodel/index.ts';
 
 import { channelFold } from './channel.decider.ts';
 import type { Channel, ChannelState } from './channel.decider.ts';
-import { CHANNEL, channelCodec } from './channel.events.ts';
+import { CHANNEL_READ_MODEL, channelCodec } from './channel.events.ts';
 import type { ChannelEvent, Participant } from './channel.events.ts';
-import { channelListKeys } from './channels.keys.ts';
 
 export const channelProjection: Projection<ChannelState, ChannelEvent> = {
-  category: CHANNEL,
+  ...CHANNEL_READ_MODEL,
   codec: channelCodec,
   fold: channelFold,
   project({ organizationId, id, after }, keys) {
@@ -20,7 +19,7 @@ export const channelProjection: Projection<ChannelState, ChannelEvent> = {
       ],
       lists: [
         {
-          list: channelListKeys(organizationId),
+          owner: organizationId,
           member: listMember(after.createdAt, id),
           facets: channelFacets(after),
         },

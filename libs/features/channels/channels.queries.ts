@@ -16,7 +16,6 @@ import { channelFold } from './channel.decider.ts';
 import type { ChannelState } from './channel.decider.ts';
 import { CHANNEL, channelCodec } from './channel.events.ts';
 import type { Participant } from './channel.events.ts';
-import { channelListKeys } from './channels.keys.ts';
 import { channelResource, facetsOfFilter } from './channels.projection.ts';
 import type { ChannelFilter } from './channels.projection.ts';
 
@@ -79,8 +78,7 @@ export class ChannelQueries {
 
   /** Channels that match all of the filter, newest first. */
   list(organizationId: EntityId, filter: ChannelFilter, page: ListPage): Promise<DocumentPage> {
-    const list = channelListKeys(organizationId);
-    return this.#reader.page({ category: CHANNEL, organizationId, list, facets: facetsOfFilter(filter) }, page);
+    return this.#reader.page({ category: CHANNEL, organizationId, facets: facetsOfFilter(filter) }, page);
   }
 }
 

@@ -18,7 +18,7 @@ import { ChannelQueries } from './channels.queries.ts';
 import { channelRoutes } from './channels.routes.ts';
 
 export type { ChannelState } from './channel.decider.ts';
-export { CHANNEL } from './channel.events.ts';
+export { CHANNEL, CHANNEL_READ_MODEL } from './channel.events.ts';
 export type { ChannelEvent } from './channel.events.ts';
 export { ChannelCommands } from './channels.commands.ts';
 export type { ChannelInteractions } from './channels.commands.ts';

@@ -5,10 +5,10 @@ import { endOf, keyFold } from './key.decider.ts';
 import type { Key, KeyState } from './key.decider.ts';
 import { KEY, keyCodec } from './key.events.ts';
 import type { KeyEvent } from './key.events.ts';
-import { keyListKeys } from './keys.keys.ts';
 
 export const keyProjection: Projection<KeyState, KeyEvent> = {
   category: KEY,
+  version: 1,
   codec: keyCodec,
   fold: keyFold,
   project({ organizationId, id, after }, keys) {
@@ -17,9 +17,7 @@ export const keyProjection: Projection<KeyState, KeyEvent> = {
       operations: [
         { command: 'SET', key: keys.document, args: [encodeDocument(after.changedRevision, keyResource(after))] },
       ],
-      lists: [
-        { list: keyListKeys(organizationId), member: listMember(after.createdAt, id), facets: facetsOfKey(after) },
-      ],
+      lists: [{ owner: organizationId, member: listMember(after.createdAt, id), facets: facetsOfKey(after) }],
     };
   },
 };

@@ -2,7 +2,6 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Document, DocumentPage, EntityReader, ListPage } from '#libs/platform/readmodel/index.ts';
 
 import { KEY } from './key.events.ts';
-import { keyListKeys } from './keys.keys.ts';
 import { facetsOfFilter } from './keys.projection.ts';
 import type { KeyFilter } from './keys.projection.ts';
 
@@ -21,7 +20,6 @@ export class KeyQueries {
 
   /** Keys that match all of the filter, newest first. */
   list(organizationId: EntityId, filter: KeyFilter, page: ListPage): Promise<DocumentPage> {
-    const list = keyListKeys(organizationId);
-    return this.#reader.page({ category: KEY, organizationId, list, facets: facetsOfFilter(filter) }, page);
+    return this.#reader.page({ category: KEY, organizationId, facets: facetsOfFilter(filter) }, page);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 
-import { CHANNEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import { sequenceOf } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -24,7 +24,7 @@ export interface ReactionKeys {
 }
 
 export function reactionKeys(organizationId: EntityId, channelId: EntityId): ReactionKeys {
-  return reactionKeysOf(entityKeys(CHANNEL, organizationId, channelId));
+  return reactionKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
 }
 
 /** @param channel the keys of the channel that the interactions are in */

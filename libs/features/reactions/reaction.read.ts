@@ -1,4 +1,4 @@
-import { CHANNEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { interactionId } from '#libs/features/interactions/index.ts';
 import type { Annotation, Annotations, Reader } from '#libs/features/interactions/index.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
@@ -26,7 +26,7 @@ import type { MarkedReaction, MarkedReceipt, Marks, ReactionKeys } from './react
 
 /** The reactions' part of a channel's projection. It has no state: each event holds all that it writes. */
 export const reactionsProjection: Projection<null, ReactionEvent> = {
-  category: CHANNEL,
+  ...CHANNEL_READ_MODEL,
   codec: reactionCodec,
   fold: { initialState: null, evolve: (state) => state },
   project({ events }, channelKeys) {

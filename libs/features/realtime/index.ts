@@ -43,11 +43,11 @@ export const realtimeModule = {
   create<State, E extends DomainEvent>(core: Core, deps: RealtimeDeps<State, E>) {
     const { channelEvents, channels, keys, modules, liveEvents, publicEvents } = deps;
     const { store, history, redis, readModel, log } = core;
-    const { category } = channelEvents.projection;
+    const { projection } = channelEvents;
     const access = new SubscriberAccess({ keys: keys.authenticator, changes: keys.changes, channels, log });
     const typing = new Typing(core);
     const heads: PublishedHeads = async (of) => {
-      const revisions = of.map((one) => entityKeys(category, one.organizationId, one.channelId).revision);
+      const revisions = of.map((one) => entityKeys(projection, one.organizationId, one.channelId).revision);
       return (await readModel.revisions(revisions)).map(sequenceOf);
     };
     const commands = new LiveCommands({

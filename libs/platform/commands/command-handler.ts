@@ -217,7 +217,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     if (wanted.length === 0 || head === undefined) return new Lookups();
     const { id, context } = head;
     const { category } = this.#projection;
-    const { revision } = entityKeys(category, context.organizationId, id);
+    const { revision } = entityKeys(this.#projection, context.organizationId, id);
     const { readModel, projector } = this.#stores;
     try {
       for (let attempt = 0; attempt < LOOKUP_ATTEMPTS; attempt++) {

@@ -25,20 +25,21 @@ const countCodec = defineEvents({ 'Counted.v1': z.object({ by: z.int() }) });
 type Renamed = EventOf<typeof nameCodec>;
 type Counted = EventOf<typeof countCodec>;
 
+const THING = { category: 'thing', version: 1 };
 const project = () => ({ operations: [], lists: [] });
 const names: Projection<string, Renamed> = {
-  category: 'thing',
+  ...THING,
   codec: nameCodec,
   fold: { initialState: '', evolve: (_state, { data }) => data.name },
   project,
 };
 const counts: Projection<number, Counted> = {
-  category: 'thing',
+  ...THING,
   codec: countCodec,
   fold: { initialState: 0, evolve: (state, { data }) => state + data.by },
   project,
 };
-const things = composeProjections('thing', { names, counts });
+const things = composeProjections(THING, { names, counts });
 type Whole = typeof things.fold.initialState;
 
 /** Decides as the handler of commands does, on one entity in memory, and keeps nothing else. */

@@ -104,7 +104,7 @@ export function decideBatch<State, E extends DomainEvent>(
         const { id } = waiting;
         const { organizationId } = waiting.context;
         const run = { organizationId, id, before: before.state, after: after.state, events: own };
-        lookups.learn(projection.project(run, entityKeys(projection.category, organizationId, id)).operations);
+        lookups.learn(projection.project(run, entityKeys(projection, organizationId, id)).operations);
       }
       tip = after;
       const { state, revision } = after;

@@ -39,10 +39,10 @@ export class EntityLoader<State, E extends DomainEvent> {
 
   /** The entity at the end of its stream. Without Redis the whole stream is folded: slower, and just as right. */
   async load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
-    const { category, fold } = this.#projection;
+    const { fold } = this.#projection;
     let start: Tip<State> = { state: fold.initialState, revision: NO_EVENTS, at: null };
     try {
-      const [snapshot] = await this.#stores.readModel.snapshots([entityKeys(category, organizationId, id)]);
+      const [snapshot] = await this.#stores.readModel.snapshots([entityKeys(this.#projection, organizationId, id)]);
       // The snapshot was made by this very fold, in a key that carries the version of its shape.
       if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision, at: null };
     } catch (error) {

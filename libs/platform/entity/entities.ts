@@ -106,10 +106,9 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
 
   /** The organization's entities that match all of the filter, newest first. */
   page(organizationId: EntityId, filter: FilterOf<F>, page: ListPage): Promise<DocumentPage> {
-    const { category, isTenant, list } = this.type;
+    const { category, isTenant } = this.type;
     const facets = facetsOfFilter(filter);
-    const owner = isTenant ? null : organizationId;
-    return this.#reader.page({ category, organizationId: owner, list: list(organizationId), facets }, page);
+    return this.#reader.page({ category, organizationId: isTenant ? null : organizationId, facets }, page);
   }
 
   /** The events of an organization belong to the organization itself, whoever causes them. */

@@ -6,7 +6,7 @@ import type { EntityState } from '#libs/kernel/entity.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 import { conflict } from '#libs/platform/http/index.ts';
-import { entityKeys, listKeys } from '#libs/platform/readmodel/index.ts';
+import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
 import { entity, facetsOfFilter } from './entity.ts';
@@ -41,7 +41,7 @@ const declaration: Parameters<typeof entity<TaskState, TaskEvent, TaskFacets>>[0
 const created: TaskEvent = { type: 'TaskCreated.v1', data: { id: 'task-1', tags: ['a', 'b'] } };
 const ended: TaskEvent = { type: 'TaskEnded.v1', data: {} };
 const forbidden: TaskEvent = { type: 'TaskForbidden.v1', data: {} };
-const keys = entityKeys('task', 'organization-1', 'task-1');
+const keys = entityKeys(declaration, 'organization-1', 'task-1');
 
 function writesAfter(events: readonly TaskEvent[], options: { readonly isTenant?: boolean } = {}) {
   const { projection } = entity({ ...declaration, ...options });
@@ -52,10 +52,9 @@ function writesAfter(events: readonly TaskEvent[], options: { readonly isTenant?
 describe('an entity', () => {
   it('has a document, and an entry with its facets in the list of its organization', () => {
     const member = '2026-01-31T12:00:00.000Z_task-1';
-    const list = listKeys('task', 'organization-1');
     expect(writesAfter([created, ended])).toEqual({
       operations: [{ command: 'SET', key: keys.document, args: ['1\n{"id":"task-1","is_open":false}'] }],
-      lists: [{ list, member, facets: ['all', 'is_open=false', 'tag=a', 'tag=b'] }],
+      lists: [{ owner: 'organization-1', member, facets: ['all', 'is_open=false', 'tag=a', 'tag=b'] }],
     });
   });
 
@@ -67,7 +66,7 @@ describe('an entity', () => {
 
   it('that is an organization is in the one list of all of them', () => {
     const { lists } = writesAfter([created], { isTenant: true });
-    expect(lists).toMatchObject([{ list: listKeys('task', 'all') }]);
+    expect(lists).toMatchObject([{ owner: 'all' }]);
   });
 
   it('is found by the facets of a filter, or without a filter by the one that all have', () => {

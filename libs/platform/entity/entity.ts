@@ -1,10 +1,9 @@
 import type { Fold } from '#libs/kernel/decider.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-import { encodeDocument, listKeys, listMember } from '#libs/platform/readmodel/index.ts';
-import type { ListKeys, Projection } from '#libs/platform/readmodel/index.ts';
+import { ALL_ORGANIZATIONS, encodeDocument, listMember } from '#libs/platform/readmodel/index.ts';
+import type { Projection } from '#libs/platform/readmodel/index.ts';
 
 /** Folded states that are objects are entities; `null` and texts stand for an entity that does not exist. */
 export type AnyState = EntityState | string | null;
@@ -40,8 +39,6 @@ export interface EntityType<State extends AnyState, E extends DomainEvent, F ext
 > {
   readonly isTenant: boolean;
   readonly projection: Projection<State, E>;
-  /** The list of an organization's entities. */
-  readonly list: (organizationId: EntityId) => ListKeys;
 }
 
 const ALL = 'all';
@@ -60,14 +57,13 @@ const ALL = 'all';
 export function entity<State extends AnyState, E extends DomainEvent, F extends Facets>(
   declaration: EntityDeclaration<State, E, F>,
 ): EntityType<State, E, F> {
-  const { category, codec, fold, resource, facets, isTenant = false } = declaration;
-  const list = (organizationId: EntityId) => listKeys(category, isTenant ? ALL : organizationId);
+  const { category, version, codec, fold, resource, facets, isTenant = false } = declaration;
   return {
     ...declaration,
     isTenant,
-    list,
     projection: {
       category,
+      version,
       codec,
       fold,
       project({ organizationId, id, after }, keys) {
@@ -77,7 +73,13 @@ export function entity<State extends AnyState, E extends DomainEvent, F extends 
         const member = listMember(entity.createdAt, id);
         return {
           operations: [{ command: 'SET', key: keys.document, args: [document] }],
-          lists: [{ list: list(organizationId), member, facets: [ALL, ...facetNames(facets(entity))] }],
+          lists: [
+            {
+              owner: isTenant ? ALL_ORGANIZATIONS : organizationId,
+              member,
+              facets: [ALL, ...facetNames(facets(entity))],
+            },
+          ],
         };
       },
     },

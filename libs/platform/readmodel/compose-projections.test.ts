@@ -11,6 +11,7 @@ import { composeProjections } from './compose-projections.ts';
 import type { Projection } from './projection.ts';
 import { entityKeys } from './read-model.keys.ts';
 
+const THING = { category: 'thing', version: 1 };
 const nameCodec = defineEvents({ 'Renamed.v1': z.object({ name: z.string() }) });
 const countCodec = defineEvents({ 'Counted.v1': z.object({ by: z.int() }) });
 type Renamed = EventOf<typeof nameCodec>;
@@ -35,20 +36,20 @@ function* framesOf<E extends DomainEvent>({ events }: { readonly events: readonl
 }
 
 const names: Projection<string, Renamed> = {
-  category: 'thing',
+  ...THING,
   codec: nameCodec,
   fold: { initialState: '', evolve: (_state, { data }) => data.name },
   project: seen('names'),
   frames: framesOf,
 };
 const counts: Projection<number, Counted> = {
-  category: 'thing',
+  ...THING,
   codec: countCodec,
   fold: { initialState: 0, evolve: (state, { data }) => state + data.by },
   project: seen('counts'),
   frames: framesOf,
 };
-const composed = composeProjections('thing', { names, counts });
+const composed = composeProjections(THING, { names, counts });
 
 const metadata = {
   at: '2026-01-31T12:00:00.000Z',
@@ -90,7 +91,7 @@ describe('a projection of several features', () => {
   });
 
   it('shows each feature its own states and its own events, and writes what all of them write', () => {
-    const keys = entityKeys('thing', 'organization-1', 'thing-1');
+    const keys = entityKeys(THING, 'organization-1', 'thing-1');
     const { operations, lists } = composed.project(runOf(1), keys);
     expect(operations.map(({ args }) => args)).toEqual([
       ['names', JSON.stringify(['', 'b', [1, 4]])],
@@ -111,15 +112,15 @@ describe('a projection of several features', () => {
 
   it('tells of none where one of the features does not, and fails where one leaves one out', () => {
     const { frames: _frames, ...silent } = counts;
-    expect(composeProjections('thing', { names, silent }).frames).toBeUndefined();
+    expect(composeProjections(THING, { names, silent }).frames).toBeUndefined();
     const forgetful = { ...counts, frames: () => [] };
-    const frames = composeProjections('thing', { names, forgetful }).frames;
+    const frames = composeProjections(THING, { names, forgetful }).frames;
     expect(() => [
       ...(frames?.({ ...runOf(1), before: { names: '', forgetful: 2 }, after: { names: 'b', forgetful: 5 } }) ?? []),
     ]).toThrow('Counted.v1 at 2 has no frame');
   });
 
   it('is refused where two features declare the same event', () => {
-    expect(() => composeProjections('thing', { names, others: names })).toThrow('declare Renamed.v1');
+    expect(() => composeProjections(THING, { names, others: names })).toThrow('declare Renamed.v1');
   });
 });

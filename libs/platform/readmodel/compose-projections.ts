@@ -4,6 +4,7 @@ import type { EventFrame } from '#libs/platform/live/index.ts';
 
 import type { ProjectedRun, Projection } from './projection.ts';
 import type { AnyProjection } from './projector.ts';
+import type { ReadModelName } from './read-model.keys.ts';
 
 type StateOf<P> = P extends Projection<infer State, infer _E> ? State : never;
 type EventOf<P> = P extends Projection<infer _State, infer E> ? E : never;
@@ -25,7 +26,7 @@ export type ComposedEvent<Parts extends Readonly<Record<string, AnyProjection>>>
  * its events if every part tells of its own.
  */
 export function composeProjections<const Parts extends Readonly<Record<string, AnyProjection>>>(
-  category: string,
+  name: ReadModelName,
   parts: Parts,
 ): Projection<ComposedState<Parts>, ComposedEvent<Parts>> {
   const entries = Object.entries(parts);
@@ -35,7 +36,8 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
   const initialState = Object.fromEntries(entries.map(([name, part]) => [name, part.fold.initialState as unknown]));
 
   return {
-    category,
+    category: name.category,
+    version: name.version,
     codec: composeCodecs<ComposedEvent<Parts>>(entries.map(([, part]) => part.codec)),
     fold: {
       // Built from exactly the names of `parts`, which is what the type says.

@@ -6,9 +6,10 @@ import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { decodeDocument } from './document.ts';
 import type { Document } from './document.ts';
 import { MarkedReads } from './marked-reads.ts';
-import { PROJECTION_KEYS } from './read-model.keys.ts';
+import { projectionKeys } from './read-model.keys.ts';
+import type { ReadModelName } from './read-model.keys.ts';
 
-/** What is stored of an entity, and whether the read models held the whole log at that very moment. */
+/** A stored document, and whether the read models of its category held the whole log at the same moment. */
 export interface FoundDocument {
   readonly document: Document | null;
   readonly isComplete: boolean;
@@ -35,23 +36,26 @@ interface Turn {
 const MAX_KEYS = 512;
 
 /**
- * Reads stored documents as bytes. Reads that are asked for in one turn of the event loop go to Redis
- * as one `MGET` (in a cluster, together to each node), which is what makes many small reads cheap.
+ * Reads stored documents of one category as bytes. Reads of one turn of the event loop go to Redis as one `MGET` (in a
+ * cluster, one for each node), which makes many small reads cheap.
  *
  * @throws `Fault` `store_unavailable`
  */
 export class DocumentReader {
   readonly #redis: RedisClient;
   readonly #marked: MarkedReads;
-  /** By node: one that is slow holds up nobody else. On one server there is one, which need not be looked for. */
+  readonly #completeKey: string;
+  /** By node, so that a slow node delays only its own reads; null on one server. */
   readonly #turns = new Map<Redis | null, Turn>();
 
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, name: ReadModelName) {
+    const keys = projectionKeys(name);
     this.#redis = redis;
-    this.#marked = new MarkedReads(redis);
+    this.#marked = new MarkedReads(redis, keys);
+    this.#completeKey = keys.complete;
   }
 
-  // Written without intermediate promises and arrays: this is what every read of an entity runs through.
+  // Without intermediate promises and arrays: every read of an entity passes through here.
   one(key: string): Promise<FoundDocument> {
     return new Promise((resolve, reject) => {
       const { keys, waiting } = this.#turnFor(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
@@ -63,11 +67,11 @@ export class DocumentReader {
   }
 
   /**
-   * Whether the read models hold the whole log, asked once for all who ask in one turn of the event loop, and before
-   * anything else that is sent in it by `atEndOfTurn`.
+   * Whether the read models hold the whole log. One read for all callers of a turn of the event loop, sent before
+   * everything else that `atEndOfTurn` sends in it.
    */
   isComplete(): Promise<boolean> {
-    // Apart from all values: in a cluster, looking at them again is no help to who reads other things meanwhile.
+    // Apart from all values: in a cluster, reading them twice does not help callers that read other keys meanwhile.
     const turn = this.#turnFor(null, 0);
     turn.isComplete ??= new Promise((resolve, reject) => {
       turn.waiting.push({ settle: ([complete]) => resolve(Boolean(complete)), reject });
@@ -95,7 +99,7 @@ export class DocumentReader {
       turn = undefined;
     }
     if (turn === undefined) {
-      const begun: Turn = { node, keys: [PROJECTION_KEYS.complete], waiting: [] };
+      const begun: Turn = { node, keys: [this.#completeKey], waiting: [] };
       this.#turns.set(node, begun);
       atEndOfTurn(this.#redis, () => this.#flush(begun), { first: true });
       return begun;
@@ -104,7 +108,7 @@ export class DocumentReader {
   }
 
   #flush(turn: Turn): void {
-    // A full one has gone before the end of its turn.
+    // A full one was sent before the end of its turn.
     if (this.#turns.get(turn.node) !== turn) return;
     this.#turns.delete(turn.node);
     this.#marked.read(turn.keys).then(
@@ -118,7 +122,7 @@ export class DocumentReader {
   }
 }
 
-/** A document that cannot be decoded is the fault of its reader alone, not of those in the same turn. */
+/** A document that cannot be decoded fails its own read only, not the others of the turn. */
 function settle(one: Waiting, values: Values): void {
   try {
     one.settle(values);

@@ -3,14 +3,14 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
+import { CategoryState } from './category-state.ts';
 import type { Document } from './document.ts';
 import { DocumentReader } from './document-reader.ts';
 import { idOfMember, readList } from './entity-list.ts';
 import type { ListPage } from './entity-list.ts';
-import { ProjectionState } from './projection-state.ts';
 import type { Projector } from './projector.ts';
-import { entityKeys } from './read-model.keys.ts';
-import type { ListKeys } from './read-model.keys.ts';
+import { ALL_ORGANIZATIONS, entityKeys, listKeys } from './read-model.keys.ts';
+import type { ReadModelName } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
 
 /** One page of ready documents; `last` is the sort key that the next page starts after. */
@@ -21,33 +21,39 @@ export interface DocumentPage {
   readonly last: string | null;
 }
 
-/** A list, and what it is narrowed by. */
+/** A list of one organization's entities, and the facets to filter it by. */
 export interface ListFilter {
   readonly category: string;
-  /** Null for a list of organizations: each of them belongs to itself. */
+  /** Null for the list of organizations: each of them belongs to itself. */
   readonly organizationId: EntityId | null;
-  readonly list: ListKeys;
   readonly facets: readonly [string, ...string[]];
 }
 
-/** An entity, and whose it is. */
+/** An entity and its organization. */
 export interface EntityPlace {
   readonly category: string;
   readonly organizationId: EntityId;
   readonly id: EntityId;
 }
 
+/** Reads of one category. */
+interface CategoryReads {
+  readonly name: ReadModelName;
+  readonly documents: DocumentReader;
+  readonly state: CategoryState;
+}
+
 /**
- * Reads of entities by id and of lists, which stay right while read models are being built, and while they lack what
- * this process has written: a single entity is then folded to its end on the spot, because Redis may hold only its
- * beginning; a list answers 503 rather than lack entries.
+ * Reads of entities by id and of lists, which stay correct while the read models of a category are being built, and
+ * while they lack events that this process has appended: a single entity is then folded to the end of its stream on the
+ * spot, because Redis may hold only its beginning; a list answers 503 rather than lack entries.
  */
 export class EntityReader {
   readonly #redis: RedisClient;
   readonly #readModel: ReadModel;
   readonly #projector: Projector;
-  readonly #documents: DocumentReader;
-  readonly #state: ProjectionState;
+  /** By category. */
+  readonly #reads = new Map<string, CategoryReads>();
   /** Entities that are being brought up to date, by their revision keys. */
   readonly #catchingUp = new Map<string, Promise<boolean>>();
 
@@ -55,8 +61,16 @@ export class EntityReader {
     this.#redis = redis;
     this.#readModel = readModel;
     this.#projector = projector;
-    this.#documents = new DocumentReader(redis);
-    this.#state = new ProjectionState(redis);
+    for (const name of projector.readModels) {
+      const reads = { name, documents: new DocumentReader(redis, name), state: new CategoryState(redis, name) };
+      this.#reads.set(name.category, reads);
+    }
+  }
+
+  #of(category: string): CategoryReads {
+    const reads = this.#reads.get(category);
+    if (reads === undefined) throw new TypeError(`no projection of the category ${category}`);
+    return reads;
   }
 
   /**
@@ -65,11 +79,12 @@ export class EntityReader {
    * @throws `Fault` `store_unavailable`
    */
   async document(category: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
-    const keys = entityKeys(category, organizationId, id);
-    const { document, isComplete } = await this.#documents.one(keys.document);
+    const { documents } = this.#of(category);
+    const keys = this.#projector.keysOf(category, organizationId, id);
+    const { document, isComplete } = await documents.one(keys.document);
     if (isComplete && !this.#projector.unapplied.has(keys.revision)) return document;
     await this.#catchUp({ category, organizationId, id });
-    return (await this.#documents.one(keys.document)).document;
+    return (await documents.one(keys.document)).document;
   }
 
   /**
@@ -79,8 +94,8 @@ export class EntityReader {
    * @throws `Fault` `store_unavailable`
    */
   async state(category: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
-    const keys = entityKeys(category, organizationId, id);
-    const { value, isComplete } = await this.#state.valueOf(keys.state);
+    const keys = this.#projector.keysOf(category, organizationId, id);
+    const { value, isComplete } = await this.#of(category).state.valueOf(keys.state);
     const isCurrent = isComplete && !this.#projector.unapplied.has(keys.revision);
     if (isCurrent && value !== null) return JSON.parse(value.toString());
     await this.#catchUp({ category, organizationId, id });
@@ -89,50 +104,51 @@ export class EntityReader {
   }
 
   /**
-   * Whether the read models hold the whole log, and of the entity all that this process has written. To be asked
-   * before, or with, a read of parts of the entity: what is read by a `CollectionReader` in the same turn of the event
-   * loop is read after it.
+   * Whether the read models hold the whole log, and all events of the entity that this process has appended. To be
+   * called before, or in the same turn of the event loop as, a read of parts of the entity by a `CollectionReader`,
+   * which is then sent after it.
    */
   async isCurrent(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const isBehind = this.#projector.unapplied.has(entityKeys(category, organizationId, id).revision);
-    return (await this.#documents.isComplete()) && !isBehind;
+    const isBehind = this.#projector.unapplied.has(this.#projector.keysOf(category, organizationId, id).revision);
+    return (await this.#of(category).documents.isComplete()) && !isBehind;
   }
 
   /**
-   * To be asked when a part of an entity is not there, or was not current: whether the read models lacked something of
-   * it. The part is there, and of now, after that, if it exists.
+   * To be called when a part of an entity is missing, or was not current: whether the read models lacked events of it.
+   * If so, they are up to date afterwards.
    */
   async isBehind(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const { revision } = entityKeys(category, organizationId, id);
-    if ((await this.#state.isComplete()) && !this.#projector.unapplied.has(revision)) return false;
+    const { revision } = this.#projector.keysOf(category, organizationId, id);
+    if ((await this.#of(category).state.isComplete()) && !this.#projector.unapplied.has(revision)) return false;
     await this.#catchUp({ category, organizationId, id });
     return true;
   }
 
   /**
-   * Runs a read of many parts of an entity, of which nobody can tell whether some are missing.
+   * Runs a read of many parts of an entity, which cannot show by themselves whether some are missing.
    *
    * @returns null if the organization has no such entity
-   * @throws `Fault` `not_caught_up` (503) if the entity was thrown away meanwhile
+   * @throws `Fault` `not_caught_up` (503) if the entity was deleted meanwhile
    */
   async whole<T>(entity: EntityPlace, read: () => Promise<T>): Promise<T | null> {
-    const key = entityKeys(entity.category, entity.organizationId, entity.id).revision;
-    let { value, isComplete } = await this.#state.valueOf(key);
+    const { state } = this.#of(entity.category);
+    const key = this.#projector.keysOf(entity.category, entity.organizationId, entity.id).revision;
+    let { value, isComplete } = await state.valueOf(key);
     if (!isComplete || this.#projector.unapplied.has(key)) {
       await this.#catchUp(entity);
-      ({ value, isComplete } = await this.#state.valueOf(key));
+      ({ value, isComplete } = await state.valueOf(key));
     }
     if (value === null) return null;
     const result = await read();
-    // Whoever writes it again begins at its beginning: it is thrown away with its revision.
+    // An entity is deleted with its revision, and the next write starts from its first event.
     const [revision = NO_EVENTS] = await this.#readModel.revisions([key]);
     if (revision >= Number(value)) return result;
     throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
   }
 
-  /** Once for all who want the same entity. */
+  /** One run for all concurrent callers of the same entity. */
   #catchUp({ category, organizationId, id }: EntityPlace): Promise<boolean> {
-    const { revision } = entityKeys(category, organizationId, id);
+    const { revision } = this.#projector.keysOf(category, organizationId, id);
     let catchingUp = this.#catchingUp.get(revision);
     if (catchingUp === undefined) {
       catchingUp = this.#projector.catchUp(category, organizationId, id);
@@ -144,13 +160,15 @@ export class EntityReader {
   }
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
-  async page({ category, organizationId, list, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
+  async page({ category, organizationId, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
+    const { name, documents: reader, state } = this.#of(category);
     await this.#projector.unapplied.apply({ category, organizationId });
-    return this.#state.whileComplete(async () => {
+    const list = listKeys(name, organizationId ?? ALL_ORGANIZATIONS);
+    return state.whileComplete(async () => {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
       const ids = members.map(idOfMember);
-      const keys = ids.map((id) => entityKeys(category, organizationId ?? id, id).document);
-      const documents = (await this.#documents.many(keys)).filter((document) => document !== null);
+      const keys = ids.map((id) => entityKeys(name, organizationId ?? id, id).document);
+      const documents = (await reader.many(keys)).filter((document) => document !== null);
       return { documents, total, hasNext, last: members.at(-1) ?? null };
     });
   }

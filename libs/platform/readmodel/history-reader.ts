@@ -9,7 +9,6 @@ import { BLOCK, blockOf, blockStart, historyKeys } from './history.ts';
 import type { HistoryKeys } from './history.ts';
 import { streamName } from './projection.ts';
 import type { Projector } from './projector.ts';
-import { entityKeys } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
 
 /** An entity whose projection was made by `withHistory`. */
@@ -135,7 +134,9 @@ export class HistoryReader {
   }
 
   async #stored({ category, organizationId, id }: HistoricEntity): Promise<StreamRevision> {
-    const [stored] = await this.#stores.readModel.revisions([entityKeys(category, organizationId, id).revision]);
+    const [stored] = await this.#stores.readModel.revisions([
+      this.#projector.keysOf(category, organizationId, id).revision,
+    ]);
     return stored ?? NO_EVENTS;
   }
 
@@ -144,7 +145,7 @@ export class HistoryReader {
   }
 
   #keys({ category, organizationId, id }: HistoricEntity): HistoryKeys {
-    return historyKeys(entityKeys(category, organizationId, id));
+    return historyKeys(this.#projector.keysOf(category, organizationId, id));
   }
 }
 

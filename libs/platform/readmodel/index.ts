@@ -22,22 +22,21 @@ export { LogWitness } from './log-witness.ts';
 export type { Witness } from './log-witness.ts';
 export { ReadModelPositions } from './position-waiter.ts';
 export { parseStreamName, streamName, withFrames } from './projection.ts';
-export type { ProjectedEvent, ProjectedRun, ProjectedWrites, Projection } from './projection.ts';
-export { ProjectionShares } from './projection-shares.ts';
-export type { SavedShares } from './projection-shares.ts';
-export { ProjectionState } from './projection-state.ts';
+export type { ListEntry, ProjectedEvent, ProjectedRun, ProjectedWrites, Projection } from './projection.ts';
+export { PartitionCheckpoints } from './partition-checkpoints.ts';
+export type { SavedPartitions } from './partition-checkpoints.ts';
+export { earlier, ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
 export { organizationOf, Projector } from './projector.ts';
 export type { AnyProjection } from './projector.ts';
-export { PROJECTION_KEYS, READ_MODEL_PREFIX, READ_MODEL_VERSION, entityKeys, listKeys } from './read-model.keys.ts';
-export type { EntityKeys, ListKeys } from './read-model.keys.ts';
+export {
+  ALL_ORGANIZATIONS,
+  entityKeys,
+  listKeys,
+  projectionKeys,
+  READ_MODELS_PREFIX,
+  readModelPrefix,
+} from './read-model.keys.ts';
+export type { EntityKeys, ListKeys, ReadModelName } from './read-model.keys.ts';
 export { ReadModel } from './read-model.ts';
-export type {
-  ApplyOutcome,
-  CountLookup,
-  EntityWrite,
-  FieldLookup,
-  ListEntry,
-  Lookup,
-  WriteOperation,
-} from './read-model.ts';
+export type { ApplyOutcome, CountLookup, EntityWrite, FieldLookup, Lookup, WriteOperation } from './read-model.ts';

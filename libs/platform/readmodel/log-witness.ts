@@ -6,13 +6,15 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { textsOf } from '#libs/platform/redis/index.ts';
 
-import { PROJECTION_KEYS } from './read-model.keys.ts';
+import { parseStreamName } from './projection.ts';
+import { projectionKeys } from './read-model.keys.ts';
+import type { ReadModelName } from './read-model.keys.ts';
 
 const witnessSchema = z.object({
   stream: z.string().min(1),
   revision: z.int().nonnegative(),
   id: z.string().min(1),
-  /** `commit/prepare`; for people. */
+  /** `commit/prepare`, for messages. */
   position: z.string(),
 });
 
@@ -20,45 +22,60 @@ const witnessSchema = z.object({
 export type Witness = z.infer<typeof witnessSchema>;
 
 /**
- * Remembers, beside the read models, an event that they were built from: the last one that a projector applied. A log
- * acknowledges events only when they are durable, so it always holds this event, unless it was lost, set back, or
- * replaced by another log. Positions alone do not show that: another log can be longer, and a checkpoint of
+ * Keeps, beside the read models of each category, an event that they were built from: the last one that a projector
+ * applied. A log acknowledges events only when they are durable, so it always holds these events, unless it was lost,
+ * set back, or replaced by another log. Positions alone do not show that: another log can be longer, and a checkpoint of
  * EventStoreDB may lie behind the last event.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
 export class LogWitness {
   readonly #redis: RedisClient;
-  #unsaved: StoredEvent | null = null;
+  /** Key of the witness, by category. */
+  readonly #keys: ReadonlyMap<string, string>;
+  /** By key, the last event that was applied and is not saved. */
+  readonly #unsaved = new Map<string, StoredEvent>();
 
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, names: readonly ReadModelName[]) {
     this.#redis = redis;
+    this.#keys = new Map(names.map((name) => [name.category, projectionKeys(name).witness]));
   }
 
-  /** `event` was applied. */
-  note(event: StoredEvent): void {
-    this.#unsaved = event;
-  }
-
-  /** Saves the event that was noted last. To be called only while the read models are still those it was applied to. */
-  async save(): Promise<void> {
-    const event = this.#unsaved;
-    if (event === null) return;
-    const { stream, revision, id, position } = event;
-    const text = JSON.stringify({ stream, revision, id, position: position ? encodePosition(position) : '' });
-    await this.#redis.send(PROJECTION_KEYS.witness, (node) => node.set(PROJECTION_KEYS.witness, text));
-    if (this.#unsaved === event) this.#unsaved = null;
-  }
-
-  /** @returns the event that the read models hold and `store` does not; null if there is none, or none was saved */
-  async missingIn(store: EventStore): Promise<Witness | null> {
-    const [text] = textsOf(await this.#redis.values([PROJECTION_KEYS.witness]));
-    if (typeof text !== 'string') return null;
-    const witness = witnessSchema.parse(JSON.parse(text));
-    const from = streamRevision(witness.revision);
-    for await (const event of store.readStream(witness.stream, { from, limit: 1 })) {
-      if (event.revision === from && event.id === witness.id) return null;
+  /** `events` were applied, in this order. */
+  note(events: readonly StoredEvent[]): void {
+    for (const event of events) {
+      const key = this.#keys.get(parseStreamName(event.stream).category);
+      if (key !== undefined) this.#unsaved.set(key, event);
     }
-    return witness;
   }
+
+  /** Saves the last events. To be called only while the read models are still those that they were applied to. */
+  async save(): Promise<void> {
+    await Promise.all(
+      [...this.#unsaved].map(async ([key, event]) => {
+        const { stream, revision, id, position } = event;
+        const text = JSON.stringify({ stream, revision, id, position: position ? encodePosition(position) : '' });
+        await this.#redis.send(key, (node) => node.set(key, text));
+        if (this.#unsaved.get(key) === event) this.#unsaved.delete(key);
+      }),
+    );
+  }
+
+  /** @returns an event that the read models hold and `store` does not; null if there is none, or none was saved */
+  async missingIn(store: EventStore): Promise<Witness | null> {
+    for (const text of textsOf(await this.#redis.values([...this.#keys.values()]))) {
+      if (text === null) continue;
+      const witness = witnessSchema.parse(JSON.parse(text));
+      if (!(await isIn(store, witness))) return witness;
+    }
+    return null;
+  }
+}
+
+async function isIn(store: EventStore, { stream, revision, id }: Witness): Promise<boolean> {
+  const from = streamRevision(revision);
+  for await (const event of store.readStream(stream, { from, limit: 1 })) {
+    if (event.revision === from && event.id === id) return true;
+  }
+  return false;
 }

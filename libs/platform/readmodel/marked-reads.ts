@@ -1,34 +1,36 @@
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { textsOf } from '#libs/platform/redis/index.ts';
 
-import { PROJECTION_KEYS } from './read-model.keys.ts';
+import type { ProjectionKeys } from './read-model.keys.ts';
 
 type Values = readonly (Buffer | null | Error)[];
 
 const MARK = Buffer.from('1');
 
 /**
- * Reads keys together with the mark that the read models hold the whole log. Who finds the mark may take what is not
- * there for what does not exist.
+ * Reads keys together with the mark that the read models of a category hold the whole log. With the mark, a missing
+ * value proves that the entity does not exist.
  *
- * On one server that is one `MGET`, one moment. In a cluster the mark lives on a node of its own, so there is no such
- * moment, but a span: the mark of this very building was seen before the values were read, and is seen after it again.
- * It goes first when read models are thrown away, and a new building has a new name; so it was there all the time.
+ * One server answers one `MGET` at one moment. In a cluster the mark may be on another node, so there is no such
+ * moment, but an interval: the mark of the same build is read before the values and again after them. Deleting read
+ * models removes the mark first, and a new build has a new name, so the mark existed during the whole interval.
  */
 export class MarkedReads {
   readonly #redis: RedisClient;
-  /** The building that was last seen to be complete. */
+  readonly #keys: ProjectionKeys;
+  /** The build that was complete when it was last read. */
   #seen: string | null = null;
 
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, keys: ProjectionKeys) {
     this.#redis = redis;
+    this.#keys = keys;
   }
 
   /**
-   * @param keys begin with `PROJECTION_KEYS.complete`
+   * @param keys begin with the key of the mark
    * @returns the values in their order; in place of the mark, null unless all others are of complete read models. A
-   *   value on a node that is away is a fault. The mark alone: whether they were complete before, and still are, so
-   *   that what is read meanwhile is of complete ones; in a cluster, the first look finds that nobody knows.
+   *   value on an unavailable node is a fault. With the mark alone: whether the read models were complete before and
+   *   still are; in a cluster, the first read answers null.
    * @throws `Fault` `store_unavailable` if nothing could be read, or not the mark
    */
   async read(keys: readonly [string, ...string[]]): Promise<Values> {
@@ -40,16 +42,14 @@ export class MarkedReads {
       const after = await this.#completeBuild();
       if (after === null) return [null, ...values];
       if (after === before) return [MARK, ...values];
-      // The first look at this building: what was read may be from before it was complete.
+      // The first read of this build: the values may be older than its completion.
       if (attempt === 2 || others.length === 0) return [null, ...values];
       before = after;
     }
   }
 
   async #completeBuild(): Promise<string | null> {
-    const [build = null, complete = null] = textsOf(
-      await this.#redis.values([PROJECTION_KEYS.build, PROJECTION_KEYS.complete]),
-    );
+    const [build = null, complete = null] = textsOf(await this.#redis.values([this.#keys.build, this.#keys.complete]));
     this.#seen = complete === null ? null : build;
     return this.#seen;
   }

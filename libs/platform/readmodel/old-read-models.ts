@@ -1,10 +1,24 @@
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { textsOf } from '#libs/platform/redis/index.ts';
 
-import { projectionKeys, PROJECTION_KEYS, READ_MODEL_VERSION, readModelPrefix } from './read-model.keys.ts';
+import {
+  commonPrefix,
+  LAST_COMMON_VERSION,
+  projectionKeys,
+  projectionKeysUnder,
+  readModelPrefix,
+} from './read-model.keys.ts';
+import type { ProjectionKeys, ReadModelName } from './read-model.keys.ts';
 
-/** How far an old version and ours had come when they were looked at. */
-interface Sighting {
+/** Read models of an older version, and the checkpoint of the ones that have replaced them. */
+interface Old {
+  readonly prefix: string;
+  readonly keys: ProjectionKeys;
+  readonly successor: string;
+}
+
+/** How far an old version and ours had come when they were last compared. */
+interface Comparison {
   readonly theirs: string;
   readonly ours: string;
 }
@@ -12,53 +26,67 @@ interface Sighting {
 const STEP = 1_000;
 
 /**
- * Removes the read models of versions of Parley that are gone: each version has keys of its own, and nothing else
- * would ever remove those. While processes are replaced, two versions are at work side by side; so a version is taken
- * for gone only when its checkpoint has stood still between two looks, and ours has not.
+ * Removes read models of older versions: each version of a category has its own keys. While processes are replaced, two
+ * versions are in use side by side, so a version is removed only when its checkpoint has not moved between two
+ * comparisons and the checkpoint of our version has.
  *
- * Omissions: read models of newer versions are left alone, for whoever goes back to an older one.
+ * Omissions: read models of newer versions are kept, for a return to an older Parley; so are those of categories that
+ * this Parley does not know.
  */
 export class OldReadModels {
   readonly #redis: RedisClient;
-  readonly #sightings = new Map<number, Sighting>();
+  readonly #old: readonly Old[];
+  readonly #comparisons = new Map<string, Comparison>();
 
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, names: readonly ReadModelName[]) {
     this.#redis = redis;
+    this.#old = names.flatMap((name, index) => [
+      ...versionsUpTo(name.version - 1).map((version) => oldOf(readModelPrefix({ ...name, version }), name)),
+      // Replaced by all categories together: one that follows the log represents them.
+      ...(index === 0 ? versionsUpTo(LAST_COMMON_VERSION).map((version) => oldOf(commonPrefix(version), name)) : []),
+    ]);
   }
 
   /**
-   * To be called now and then, while our own read models hold the whole log.
+   * To be called at intervals, while our own read models hold the whole log.
    *
-   * @returns the versions that were removed
+   * @returns the prefixes of the keys that were removed
    * @throws `Fault` `store_unavailable`
    */
-  async look(): Promise<number[]> {
-    const older = Array.from({ length: READ_MODEL_VERSION - 1 }, (_, index) => index + 1);
-    const keys = older.flatMap((version) => [projectionKeys(version).build, projectionKeys(version).checkpoint]);
-    const [ours, ...found] = textsOf(await this.#redis.values([PROJECTION_KEYS.checkpoint, ...keys]));
-    const removed: number[] = [];
-    for (const [index, version] of older.entries()) {
-      const [build = null, checkpoint = null] = found.slice(2 * index, 2 * index + 2);
-      if (build === null || typeof ours !== 'string') continue;
-      const before = this.#sightings.get(version);
+  async removeUnused(): Promise<string[]> {
+    const found = textsOf(
+      await this.#redis.values(this.#old.flatMap(({ keys, successor }) => [keys.build, keys.checkpoint, successor])),
+    );
+    const removed: string[] = [];
+    for (const [index, old] of this.#old.entries()) {
+      const [build = null, checkpoint = null, ours = null] = found.slice(3 * index, 3 * index + 3);
+      if (build === null || ours === null) continue;
+      const before = this.#comparisons.get(old.prefix);
       const theirs = `${build} ${checkpoint}`;
-      if (before?.theirs !== theirs) this.#sightings.set(version, { theirs, ours });
+      if (before?.theirs !== theirs) this.#comparisons.set(old.prefix, { theirs, ours });
       else if (before.ours !== ours) {
-        await this.#remove(version);
-        removed.push(version);
+        await this.#remove(old);
+        removed.push(old.prefix);
       }
     }
     return removed;
   }
 
-  /** What names the version goes last: an end that was cut short is seen, and made up for, at a later look. */
-  async #remove(version: number): Promise<void> {
-    const { build, checkpoint, complete, shares } = projectionKeys(version);
-    await this.#redis.remove([complete, shares]);
-    for await (const keys of this.#redis.scan(`${readModelPrefix(version)}*`, STEP)) {
+  /** The keys that identify the version go last: an interrupted removal is continued by a later one. */
+  async #remove({ prefix, keys: { build, checkpoint, complete } }: Old): Promise<void> {
+    await this.#redis.remove([complete]);
+    for await (const keys of this.#redis.scan(`${prefix}*`, STEP)) {
       await this.#redis.remove(keys.filter((key) => key !== build && key !== checkpoint));
     }
     await this.#redis.remove([build, checkpoint]);
-    this.#sightings.delete(version);
+    this.#comparisons.delete(prefix);
   }
+}
+
+function oldOf(prefix: string, successor: ReadModelName): Old {
+  return { prefix, keys: projectionKeysUnder(prefix), successor: projectionKeys(successor).checkpoint };
+}
+
+function versionsUpTo(last: number): number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
 }

@@ -5,7 +5,6 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 import { parseStreamName } from './projection.ts';
 import type { Projector } from './projector.ts';
-import { entityKeys } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
 
 const FIRST_PAUSE_MS = 5;
@@ -30,7 +29,7 @@ export class ReadModelPositions {
     timeoutMs: number,
   ): Promise<boolean> {
     const { category, id } = parseStreamName(position.stream);
-    const key = entityKeys(category, position.organizationId, id).revision;
+    const key = this.#projector.keysOf(category, position.organizationId, id).revision;
     const wanted = streamRevision(position.revision);
     const deadline = Date.now() + timeoutMs;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {

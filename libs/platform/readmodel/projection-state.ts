@@ -1,122 +1,134 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import { bytesOf, FunctionLibrary, textsOf } from '#libs/platform/redis/index.ts';
+import { comparePositions, decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
+import { FunctionLibrary, textsOf } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LogWitness } from './log-witness.ts';
-import { MarkedReads } from './marked-reads.ts';
-import { ownerOf, PROJECTION_KEYS, READ_MODEL_PREFIX } from './read-model.keys.ts';
+import { ownerOf, partitionsKey, projectionKeys, readModelPrefix, READ_MODELS_PREFIX } from './read-model.keys.ts';
+import type { ProjectionKeys, ReadModelName } from './read-model.keys.ts';
 import { READ_MODEL_FUNCTIONS } from './read-model.ts';
 
-/** Where a projector starts: which building of the read models it joins, and how far that has come. */
+/** Where a projector starts: the builds of the read models that it joins, and how far these have come. */
 export interface ProjectionStart {
+  /** Names the builds of all categories together; changes when one of them does. */
   readonly build: string;
+  /** By category. */
+  readonly builds: ReadonlyMap<string, string>;
+  /** By category, its checkpoint. */
+  readonly checkpoints: ReadonlyMap<string, GlobalPosition | 'start'>;
+  /** The least checkpoint. */
   readonly from: GlobalPosition | 'start';
 }
+
+/** The Lua library of the functions that save progress. */
+export const PROJECTION_FUNCTIONS = new URL('./lua/projection.lua', import.meta.url);
 
 const CLEAR_STEP = 1_000;
 
 /**
- * What is known of the read models as a whole. Several projectors may share it: a checkpoint is only a
- * hint, and one that is set back costs duplicates, which the guard drops.
+ * How far the read models of several categories have come. Each category has its own build, checkpoint and completeness
+ * mark. Several projectors may share them: a checkpoint is only a hint, and an older one costs duplicates, which the
+ * revision guard drops.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
 export class ProjectionState {
   readonly #redis: RedisClient;
-  readonly #marked: MarkedReads;
+  readonly #names: readonly ReadModelName[];
+  readonly #keys: readonly ProjectionKeys[];
+  readonly #readModelFunctions: FunctionLibrary;
   readonly #functions: FunctionLibrary;
   readonly witness: LogWitness;
 
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, names: readonly ReadModelName[]) {
     this.#redis = redis;
-    this.witness = new LogWitness(redis);
-    this.#marked = new MarkedReads(redis);
-    this.#functions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
+    this.#names = names;
+    this.#keys = names.map(projectionKeys);
+    this.witness = new LogWitness(redis, names);
+    this.#readModelFunctions = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
+    this.#functions = new FunctionLibrary(redis, PROJECTION_FUNCTIONS);
   }
 
-  /** Joins the current building of the read models, or begins one if they were emptied. */
-  async begin(): Promise<ProjectionStart> {
-    await this.#redis.send(PROJECTION_KEYS.build, (node) => node.set(PROJECTION_KEYS.build, randomUUID(), 'NX'));
-    const [build, checkpoint] = textsOf(await this.#redis.values([PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint]));
-    if (typeof build !== 'string') throw new Fault('not_caught_up', 'The read models were emptied just now');
-    return { build, from: typeof checkpoint === 'string' ? decodePosition(checkpoint) : 'start' };
-  }
-
-  /** @returns false if the read models are no longer those of `build`: begin again */
-  async save(build: string, position: GlobalPosition | null, complete: boolean): Promise<boolean> {
-    const [saved] = await this.#functions.callAll([
-      {
-        name: 'parley_checkpoint_v4',
-        keys: [PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint, PROJECTION_KEYS.complete],
-        args: [build, position === null ? '' : encodePosition(position), complete ? '1' : '0'],
-      },
-    ]);
-    return saved === 1;
-  }
-
-  /** Whether the read models are still those of `build`. */
-  async isCurrent(build: string): Promise<boolean> {
-    return (await this.#redis.send(PROJECTION_KEYS.build, (node) => node.get(PROJECTION_KEYS.build))) === build;
-  }
-
-  /**
-   * Whether the read models hold the whole log. While they do not (a first start on an old log, an emptied
-   * Redis, a rebuild), "not there" may mean "not yet", and a list may lack entries.
-   */
-  async isComplete(): Promise<boolean> {
-    const [complete] = await this.#marked.read([PROJECTION_KEYS.complete]);
-    return Boolean(complete);
-  }
-
-  /**
-   * Reads a key and completeness at one and the same moment: with two reads, what is written between them,
-   * completeness last, would seem not to exist.
-   */
-  async valueOf(key: string): Promise<{ readonly value: Buffer | null; readonly isComplete: boolean }> {
-    const [complete = null, value = null] = bytesOf(await this.#marked.read([PROJECTION_KEYS.complete, key]));
-    return { value, isComplete: complete !== null };
-  }
-
-  /**
-   * Runs a read of lists, of which nobody can tell whether they lack entries.
-   *
-   * @throws `Fault` `not_caught_up` (503) when the read models were not complete from its beginning to its end
-   */
-  async whileComplete<T>(read: () => Promise<T>): Promise<T> {
-    const build = await this.#completeBuild();
-    const result = await read();
-    if ((await this.#completeBuild()) !== build) throw beingBuilt();
-    return result;
-  }
-
-  async #completeBuild(): Promise<string | null> {
-    const [build = null, complete] = textsOf(
-      await this.#redis.values([PROJECTION_KEYS.build, PROJECTION_KEYS.complete]),
+  /** The same state for some of the categories only. */
+  only(categories: readonly string[]): ProjectionState {
+    return new ProjectionState(
+      this.#redis,
+      this.#names.filter(({ category }) => categories.includes(category)),
     );
-    if (typeof complete !== 'string') throw beingBuilt();
-    return build;
+  }
+
+  /** Joins the current build of each category, or begins one where the read models were deleted. */
+  async begin(): Promise<ProjectionStart> {
+    await Promise.all(
+      this.#keys.map(({ build }) => this.#redis.send(build, (node) => node.set(build, randomUUID(), 'NX'))),
+    );
+    const found = textsOf(await this.#redis.values(this.#keys.flatMap(({ build, checkpoint }) => [build, checkpoint])));
+    const builds = new Map<string, string>();
+    const checkpoints = new Map<string, GlobalPosition | 'start'>();
+    for (const [index, { category }] of this.#names.entries()) {
+      const [build = null, checkpoint = null] = found.slice(2 * index, 2 * index + 2);
+      if (build === null) throw new Fault('not_caught_up', 'The read models were deleted just now');
+      builds.set(category, build);
+      checkpoints.set(category, checkpoint === null ? 'start' : decodePosition(checkpoint));
+    }
+    return { build: digestOf(builds), builds, checkpoints, from: leastOf([...checkpoints.values()]) };
   }
 
   /**
-   * Throws the read models away. Their completeness goes first, so that from then on nobody takes a
-   * missing entity for one that does not exist. Others write meanwhile: what they leave must not be half of
-   * what was there before. So a list goes as a whole, and no key of an entity without the entity's revision,
-   * which makes whoever writes it next fold it from its beginning.
+   * Saves how far all categories have come; the checkpoint of a category that is further ahead stays.
+   *
+   * @returns false if the read models are no longer those of `start`: begin again
+   */
+  async save({ builds }: ProjectionStart, position: GlobalPosition | null, complete: boolean): Promise<boolean> {
+    const args = [position === null ? '' : encodePosition(position), complete ? '1' : '0', ...builds.values()];
+    return (await this.#call('parley_projection_save_v1', args)) === 1;
+  }
+
+  /** Moves checkpoints back to `position`, where they are later. @returns as for {@link save} */
+  async setBack({ builds }: ProjectionStart, position: GlobalPosition | 'start'): Promise<boolean> {
+    const args = [position === 'start' ? '' : encodePosition(position), ...builds.values()];
+    return (await this.#call('parley_projection_set_back_v1', args)) === 1;
+  }
+
+  async #call(name: string, args: readonly string[]): Promise<unknown> {
+    const [reply] = await this.#functions.callAll([{ name, keys: groupsOf(this.#names), args }]);
+    return reply;
+  }
+
+  /** Whether the read models are still those of `start`. */
+  async isCurrent({ builds }: ProjectionStart): Promise<boolean> {
+    const found = textsOf(await this.#redis.values(this.#keys.map(({ build }) => build)));
+    return found.every((build, index) => build === builds.get(this.#names[index]?.category ?? ''));
+  }
+
+  /** Whether the read models of all categories hold the whole log. */
+  async isComplete(): Promise<boolean> {
+    const marks = textsOf(await this.#redis.values(this.#keys.map(({ complete }) => complete)));
+    return marks.every((mark) => mark !== null);
+  }
+
+  /**
+   * Deletes the read models. Their completeness marks go first, so that from then on a missing entity no longer means
+   * that it does not exist. Other processes write meanwhile, and must not leave a mixture with what was there before:
+   * so a list is removed as a whole, and no key of an entity without the entity's revision, which makes the next writer
+   * fold it from its first event.
    *
    * @returns how many keys were removed
    */
   async clear(): Promise<number> {
-    await this.#redis.remove(Object.values(PROJECTION_KEYS));
+    const own = [partitionsKey(this.#names), ...this.#keys.flatMap((keys) => Object.values(keys))];
+    const prefixes = this.#names.map(readModelPrefix);
+    await this.#redis.remove(own);
     let removed = 0;
-    for await (const keys of this.#redis.scan(`${READ_MODEL_PREFIX}*`, CLEAR_STEP)) {
-      removed += await this.#remove(keys);
+    const match = prefixes.length === 1 ? `${prefixes[0]}*` : `${READ_MODELS_PREFIX}*`;
+    for await (const keys of this.#redis.scan(match, CLEAR_STEP)) {
+      removed += await this.#remove(keys.filter((key) => prefixes.some((prefix) => key.startsWith(prefix))));
     }
-    // Once more: a projector may have begun a building of its own while keys were still being removed.
-    await this.#redis.remove(Object.values(PROJECTION_KEYS));
+    // Again: a projector may have begun a build of its own while keys were still being removed.
+    await this.#redis.remove(own);
     return removed;
   }
 
@@ -134,15 +146,31 @@ export class ProjectionState {
     }
     const removed = await this.#redis.remove([...entityKeys]);
     const removals = [...lists].map(([members, { indexPrefix, found }]) => ({
-      name: 'parley_remove_list_v4',
+      name: 'parley_remove_list_v5',
       keys: [members],
       args: [indexPrefix, ...found],
     }));
-    const replies = await this.#functions.callAll(removals);
+    const replies = await this.#readModelFunctions.callAll(removals);
     return replies.reduce<number>((sum, reply) => sum + Number(reply), removed);
   }
 }
 
-function beingBuilt(): Fault {
-  return new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+/** The groups of keys that the functions in `projection.lua` take. */
+export function groupsOf(names: readonly ReadModelName[]): string[] {
+  return names.map(projectionKeys).flatMap(({ build, checkpoint, complete }) => [build, checkpoint, complete]);
+}
+
+function digestOf(builds: ReadonlyMap<string, string>): string {
+  return createHash('sha256')
+    .update(JSON.stringify([...builds].sort()))
+    .digest('base64url');
+}
+
+function leastOf(positions: readonly (GlobalPosition | 'start')[]): GlobalPosition | 'start' {
+  return positions.reduce(earlier);
+}
+
+export function earlier(one: GlobalPosition | 'start', other: GlobalPosition | 'start'): GlobalPosition | 'start' {
+  if (one === 'start' || other === 'start') return 'start';
+  return comparePositions(one, other) <= 0 ? one : other;
 }

@@ -4,10 +4,19 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
 
-import type { EntityKeys } from './read-model.keys.ts';
-import type { ListEntry, WriteOperation } from './read-model.ts';
+import { listKeys } from './read-model.keys.ts';
+import type { EntityKeys, ReadModelName } from './read-model.keys.ts';
+import type { IndexedEntry, WriteOperation } from './read-model.ts';
 
-/** What a run of events makes of an entity; absolute as of the last of them. */
+/** Where a list of the category contains an entity; no facets remove it. */
+export interface ListEntry {
+  /** The organization that the list belongs to, or `ALL_ORGANIZATIONS`. */
+  readonly owner: EntityId;
+  readonly member: EntityId;
+  readonly facets: readonly string[];
+}
+
+/** What a run of events writes for an entity; absolute as of the last of them. */
 export interface ProjectedWrites {
   readonly operations: readonly WriteOperation[];
   readonly lists: readonly ListEntry[];
@@ -26,9 +35,7 @@ export interface ProjectedRun<State, E extends DomainEvent> {
  * How the streams of one category become read models. The state must survive JSON: its snapshot in Redis is
  * where a cold command and a cold projector start.
  */
-export interface Projection<State, E extends DomainEvent> {
-  /** Category of the streams: `channel` for `channel-<id>`. */
-  readonly category: string;
+export interface Projection<State, E extends DomainEvent> extends ReadModelName {
   readonly codec: EventCodec<E>;
   readonly fold: Fold<State, E>;
   /** What the run makes of the entity. The state itself is written by the projector. */
@@ -63,13 +70,14 @@ export function withFrames<State, E extends DomainEvent>(
   };
 }
 
-/** All that a run writes: what the projection says, and the state where it has changed. */
+/** All writes of a run: those of the projection, and the state if it has changed. */
 export function projectRun<State, E extends DomainEvent>(
   projection: Projection<State, E>,
   run: ProjectedRun<State, E>,
   keys: EntityKeys,
-): ProjectedWrites {
-  const { operations, lists } = projection.project(run, keys);
+): { readonly operations: readonly WriteOperation[]; readonly lists: readonly IndexedEntry[] } {
+  const { operations, lists: entries } = projection.project(run, keys);
+  const lists = entries.map(({ owner, ...entry }) => ({ ...entry, list: listKeys(projection, owner) }));
   // A fold gives the very same state back when an event does not concern it, so identity is enough.
   if (run.after === run.before) return { operations, lists };
   const state: WriteOperation = { command: 'SET', key: keys.state, args: [JSON.stringify(run.after)] };

@@ -7,11 +7,11 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
-import { newsOfAppended, newsOfStored } from './news.ts';
 import { parseStreamName, projectRun, streamName } from './projection.ts';
 import type { Projection } from './projection.ts';
+import { publicationOfAppended, publicationOfStored } from './publication.ts';
 import { entityKeys } from './read-model.keys.ts';
-import type { EntityKeys } from './read-model.keys.ts';
+import type { EntityKeys, ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
 
@@ -70,6 +70,22 @@ export class Projector {
     });
   }
 
+  /** The read models that this projector writes. */
+  get readModels(): readonly ReadModelName[] {
+    return [...this.#projections.values()];
+  }
+
+  /** The same projector for some of the categories only. */
+  only(categories: readonly string[]): Projector {
+    const projections = [...this.#projections.values()].filter(({ category }) => categories.includes(category));
+    return new Projector(this.#store, this.#readModel, projections);
+  }
+
+  /** Keys of an entity's read model. An unknown category has none in Redis. */
+  keysOf(category: string, organizationId: EntityId, id: EntityId): EntityKeys {
+    return entityKeys(this.#projections.get(category) ?? { category, version: 0 }, organizationId, id);
+  }
+
   /** Prefixes of the streams that have a projection, for a feed's filter. */
   get streamPrefixes(): string[] {
     return [...this.#projections.keys()].map((category) => `${category}-`);
@@ -85,7 +101,7 @@ export class Projector {
   ): Promise<void> {
     const { category } = projection;
     const { organizationId, id } = run;
-    const revisionKey = entityKeys(category, organizationId, id).revision;
+    const revisionKey = entityKeys(projection, organizationId, id).revision;
     const revision = streamRevision(run.events[0].revision + run.events.length - 1);
     try {
       await this.#applyAppended(projection, run);
@@ -100,16 +116,16 @@ export class Projector {
     projection: Projection<State, E>,
     run: AppendedRun<State, E>,
   ): Promise<void> {
-    const keys = entityKeys(projection.category, run.organizationId, run.id);
+    const keys = entityKeys(projection, run.organizationId, run.id);
     const first = run.events[0].revision;
     const last = streamRevision(first + run.events.length - 1);
-    const news = newsOfAppended(projection, run, last);
-    const write = { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys), news };
+    const publication = publicationOfAppended(projection, run, last);
+    const write = { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys), publication };
     const [outcome] = await this.#readModel.apply([write]);
     if (outcome?.kind !== 'gap') return;
     await this.catchUp(projection.category, run.organizationId, run.id);
-    // Known by now, and so only told.
-    if (news !== null) await this.#readModel.apply([write]);
+    // Already applied: only publishes the frames.
+    if (publication !== null) await this.#readModel.apply([write]);
   }
 
   /**
@@ -166,7 +182,7 @@ export class Projector {
   async catchUp(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
     const projection = this.#projections.get(category);
     if (projection === undefined) return false;
-    const keys = entityKeys(category, organizationId, id);
+    const keys = entityKeys(projection, organizationId, id);
     // What is appended while the stream is read may not be in what was read.
     const unapplied = this.unapplied.get(keys.revision)?.revision;
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
@@ -224,7 +240,7 @@ export class Projector {
       const projection = this.#projections.get(category);
       if (projection === undefined) continue;
       const organizationId = organizationOf(event);
-      const keys = entityKeys(category, organizationId, id);
+      const keys = entityKeys(projection, organizationId, id);
       runs.set(event.stream, { projection, organizationId, id, keys, events: [event] });
     }
     return [...runs.values()];
@@ -255,8 +271,8 @@ function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
   const first = oldest?.revision ?? last;
   const kind = oldest === undefined ? 'known' : 'new';
-  const news = kind === 'new' ? newsOfStored(projection, run, last) : null;
-  return { kind, write: { revisionKey: keys.revision, first, last, ...writes, news }, after };
+  const publication = kind === 'new' ? publicationOfStored(projection, run, last) : null;
+  return { kind, write: { revisionKey: keys.revision, first, last, ...writes, publication }, after };
 }
 
 /** The organization that an event belongs to: part of every key of its read model. */

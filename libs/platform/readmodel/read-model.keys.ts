@@ -1,41 +1,63 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-/** Goes up with every change of what is stored: versions live beside each other while processes are replaced. */
-export const READ_MODEL_VERSION = 10;
-
-export function readModelPrefix(version: number): string {
-  return `parley:rm:v${version}:`;
+/**
+ * Names the read models of one stream category in one shape. The version goes up with every change of what is stored;
+ * read models of several versions exist side by side while processes are replaced.
+ */
+export interface ReadModelName {
+  /** Category of the streams: `channel` for `channel-<id>`. */
+  readonly category: string;
+  readonly version: number;
 }
 
-/** Everything below can be thrown away and rebuilt from the log. */
-export const READ_MODEL_PREFIX = readModelPrefix(READ_MODEL_VERSION);
+/** Everything below it can be deleted and rebuilt from the log. */
+export const READ_MODELS_PREFIX = 'parley:rm:';
 
-/** State of the projection as a whole; one slot. */
+export function readModelPrefix({ category, version }: ReadModelName): string {
+  return `${READ_MODELS_PREFIX}${category}:v${version}:`;
+}
+
+/** Until now one version counted for all categories; this is the last of these versions. */
+export const LAST_COMMON_VERSION = 10;
+
+export function commonPrefix(version: number): string {
+  return `${READ_MODELS_PREFIX}v${version}:`;
+}
+
+/** Hash tag of everything that describes the progress of projectors: all of it lies in one slot. */
+const PROJECTION = '{projection}:';
+
+/** The projection state of one category. */
 export interface ProjectionKeys {
-  /** Names this building of the read models; gone or changed when they were emptied or are rebuilt. */
+  /** Names this build of the read models; gone or changed when they were deleted or are rebuilt. */
   readonly build: string;
-  /** The log position up to which a projector has applied everything: a hint where to start. */
+  /** The log position up to which a projector has applied all events of the category: a hint where to start. */
   readonly checkpoint: string;
-  /** Set once the read models hold the whole log; until then "not there" means "not yet". */
+  /** Set once the read models hold the whole log; until then "missing" means "not yet". */
   readonly complete: string;
-  /** Hash: how far each share of a shared feed has come, see `ProjectionShares`. */
-  readonly shares: string;
   /** JSON: an event that the read models hold, see `LogWitness`. */
   readonly witness: string;
 }
 
-export function projectionKeys(version: number): ProjectionKeys {
-  const prefix = `${readModelPrefix(version)}{projection}:`;
+export function projectionKeys(name: ReadModelName): ProjectionKeys {
+  return projectionKeysUnder(readModelPrefix(name));
+}
+
+/** @param prefix `readModelPrefix` of a category, or `commonPrefix` */
+export function projectionKeysUnder(prefix: string): ProjectionKeys {
   return {
-    build: `${prefix}build`,
-    checkpoint: `${prefix}checkpoint`,
-    complete: `${prefix}complete`,
-    shares: `${prefix}shares`,
-    witness: `${prefix}witness`,
+    build: `${prefix}${PROJECTION}build`,
+    checkpoint: `${prefix}${PROJECTION}checkpoint`,
+    complete: `${prefix}${PROJECTION}complete`,
+    witness: `${prefix}${PROJECTION}witness`,
   };
 }
 
-export const PROJECTION_KEYS = projectionKeys(READ_MODEL_VERSION);
+/** Hash: checkpoints of the partitions of a Kafka topic, by projectors of exactly these read models. */
+export function partitionsKey(names: readonly ReadModelName[]): string {
+  const list = names.map(({ category, version }) => `${category}.v${version}`).toSorted();
+  return `${READ_MODELS_PREFIX}${PROJECTION}partitions:${list.join(',')}`;
+}
 
 /** Keys of one entity, all in one slot: the hash tag names the entity and its organization. */
 export interface EntityKeys {
@@ -47,37 +69,36 @@ export interface EntityKeys {
   readonly document: string;
 }
 
-/** @param category the stream's category, such as `channel` */
-export function entityKeys(category: string, organizationId: EntityId, id: EntityId): EntityKeys {
-  return entityKeysUnder(`${READ_MODEL_PREFIX}${category}:{${organizationId}:${id}}:`);
+export function entityKeys(name: ReadModelName, organizationId: EntityId, id: EntityId): EntityKeys {
+  return entityKeysUnder(`${readModelPrefix(name)}{${organizationId}:${id}}:`);
 }
 
-/** Keys of one list: the facets known of each member, and the prefix of its sorted indexes. */
+/** Keys of one list: the known facets of each member, and the prefix of its sorted indexes. */
 export interface ListKeys {
   readonly members: string;
   readonly indexPrefix: string;
 }
 
-/** @param owner the organization that the list belongs to, or `all` for lists across organizations */
-export function listKeys(category: string, owner: EntityId): ListKeys {
-  return listKeysUnder(`${READ_MODEL_PREFIX}${category}-list:{${owner}}:`);
+/** Owner of the lists across organizations. */
+export const ALL_ORGANIZATIONS = 'all';
+
+/** @param owner the organization that the list belongs to, or {@link ALL_ORGANIZATIONS} */
+export function listKeys(name: ReadModelName, owner: EntityId): ListKeys {
+  return listKeysUnder(`${readModelPrefix(name)}list:{${owner}}:`);
 }
 
 /** What a key of the read models is part of. */
 export type KeyOwner =
   { readonly kind: 'entity'; readonly keys: EntityKeys } | { readonly kind: 'list'; readonly keys: ListKeys };
 
-const LIST = /^(.*?-list:\{[^}]*\}:)/;
-const ENTITY = /^(.*?:\{[^}]*\}:)/;
-const PROJECTION = new Set<string>(Object.values(PROJECTION_KEYS));
+const OWNER = /^[^:]+:rm:[^:]+:v\d+:(list:)?\{([^}]*)\}:/;
 
-/** The entity or the list that a key is part of; null for the keys of the projection as a whole. */
+/** The entity or the list that a key is part of; null for projection state. */
 export function ownerOf(key: string): KeyOwner | null {
-  if (PROJECTION.has(key)) return null;
-  const list = LIST.exec(key)?.[1];
-  if (list !== undefined) return { kind: 'list', keys: listKeysUnder(list) };
-  const entity = ENTITY.exec(key)?.[1];
-  return entity === undefined ? null : { kind: 'entity', keys: entityKeysUnder(entity) };
+  const [prefix, list, tag] = OWNER.exec(key) ?? [];
+  if (prefix === undefined || tag === 'projection') return null;
+  if (list !== undefined) return { kind: 'list', keys: listKeysUnder(prefix) };
+  return { kind: 'entity', keys: entityKeysUnder(prefix) };
 }
 
 function entityKeysUnder(prefix: string): EntityKeys {

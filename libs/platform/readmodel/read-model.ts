@@ -8,13 +8,6 @@ import type { FunctionCall, RedisClient } from '#libs/platform/redis/index.ts';
 
 import type { EntityKeys, ListKeys } from './read-model.keys.ts';
 
-export interface News {
-  readonly topic: string;
-  readonly message: string;
-  /** Whether it is published also when all of the run had been applied before. Never after a gap. */
-  readonly alsoOfDuplicates: boolean;
-}
-
 /**
  * An absolute write: what it leaves behind depends on nothing that was there before. (`ZADD … LT` keeps the lowest
  * score of all that events have given a member, which again comes out the same however often they are applied.)
@@ -25,22 +18,30 @@ export interface WriteOperation {
   readonly args: readonly (string | Buffer | number)[];
 }
 
-/** Where an entity is to be found in a list; no facets take it out. */
-export interface ListEntry {
+/** The indexes of a list that contain an entity; no facets remove it from the list. */
+export interface IndexedEntry {
   readonly list: ListKeys;
   readonly member: EntityId;
   readonly facets: readonly string[];
 }
 
-/** What the run of events `first..last` of one stream makes of one entity. */
+/** A message that is published when a run is applied. */
+export interface Publication {
+  readonly topic: string;
+  readonly message: string;
+  /** Whether it is published also when all of the run had been applied before. Never after a gap. */
+  readonly alsoOfDuplicates: boolean;
+}
+
+/** What the run of events `first..last` of one stream writes for one entity. */
 export interface EntityWrite {
   readonly revisionKey: string;
   readonly first: StreamRevision;
   readonly last: StreamRevision;
   readonly operations: readonly WriteOperation[];
-  readonly lists: readonly ListEntry[];
-  /** Told in the same step as the run is applied. */
-  readonly news?: News | null;
+  readonly lists: readonly IndexedEntry[];
+  /** Published in the same step as the run is applied. */
+  readonly publication?: Publication | null;
 }
 
 export type ApplyOutcome =
@@ -84,7 +85,7 @@ const OUTCOMES = new Map([
  * events at any time, again or late, without a lease.
  *
  * Guarantees: all writes of one entity and its revision happen at once or, if Redis fails between, are
- * repeated as a whole by the next application; an older view never replaces a newer one. News are published
+ * repeated as a whole by the next application; an older view never replaces a newer one. Publications happen
  * in the same step, in the order of the revisions that a process applies; never of a run that was not.
  *
  * Omissions: does not read the log; a gap is reported, not filled.
@@ -143,7 +144,7 @@ export class ReadModel {
       keys.indexOf(lookup.key) + 1,
       'score' in lookup ? lookup.score : lookup.field,
     ]);
-    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v4', keys, args }]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v5', keys, args }]);
     const [revision, ...values] = lookupReply.parse(reply);
     return { revision: revision === null ? NO_EVENTS : streamRevision(Number(revision)), values };
   }
@@ -180,11 +181,11 @@ function applyCall(write: EntityWrite): FunctionCall {
     }
     args.push(command, place, operands.length, ...operands);
   }
-  const { news } = write;
-  if (!news) return { name: 'parley_apply_v4', keys, args };
-  keys.push(news.topic);
-  args.push(news.alsoOfDuplicates ? 1 : 0, news.message);
-  return { name: 'parley_apply_and_publish_v4', keys, args };
+  const { publication } = write;
+  if (!publication) return { name: 'parley_apply_v5', keys, args };
+  keys.push(publication.topic);
+  args.push(publication.alsoOfDuplicates ? 1 : 0, publication.message);
+  return { name: 'parley_apply_and_publish_v5', keys, args };
 }
 
 /** Arguments of one operation in Lua, whose stack is small. */
@@ -214,17 +215,17 @@ function joined(operations: readonly WriteOperation[]): readonly WriteOperation[
   return result;
 }
 
-function indexCall(entry: ListEntry, revision: StreamRevision): FunctionCall {
+function indexCall(entry: IndexedEntry, revision: StreamRevision): FunctionCall {
   return {
-    name: 'parley_index_v4',
+    name: 'parley_index_v5',
     keys: [entry.list.members],
     args: [entry.list.indexPrefix, entry.member, revision, ...entry.facets],
   };
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v4 answered without an outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v5 answered without an outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v4 answered ${String(reply[0])}`);
+  if (kind === undefined) throw new TypeError(`parley_apply_v5 answered ${String(reply[0])}`);
   return { kind, stored: streamRevision(Number(reply[1])) };
 }

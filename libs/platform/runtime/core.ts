@@ -31,7 +31,8 @@ export function openReadModels(
   projections: readonly AnyProjection[],
 ): ReadModels {
   const projector = new Projector(store, readModel, projections);
-  return { projector, reader: new EntityReader(redis, readModel, projector), state: new ProjectionState(redis) };
+  const state = new ProjectionState(redis, projections);
+  return { projector, reader: new EntityReader(redis, readModel, projector), state };
 }
 
 /** @param projections one for each category that becomes a read model */

@@ -15,7 +15,7 @@ const BATCH = 500;
 answerTasks<FillChannelsTask, EntityId[]>(async ({ sizes, ...urls }) => {
   const { platform } = await openBenchPlatform(urls);
   const { projector, state } = composeReadModels(platform);
-  const { build } = await state.begin();
+  const start = await state.begin();
   const ids: EntityId[] = [];
   let applied: Promise<void> = Promise.resolve();
   for (const size of sizes) {
@@ -48,7 +48,7 @@ answerTasks<FillChannelsTask, EntityId[]>(async ({ sizes, ...urls }) => {
     }
   }
   await applied;
-  await state.save(build, null, true);
+  await state.save(start, null, true);
   await platform.close();
   return ids;
 });

@@ -51,7 +51,7 @@ async function applyDocuments(redisUrl: string, events: number): Promise<ApplyAn
 
 function documentBatch(channel: number, batch: number): EntityWrite {
   const id = derivedId(ORGANIZATION, String(channel));
-  const { revision, document } = entityKeys('bench', ORGANIZATION, id);
+  const { revision, document } = entityKeys({ category: 'bench', version: 1 }, ORGANIZATION, id);
   const first = batch * BATCH;
   return {
     revisionKey: revision,

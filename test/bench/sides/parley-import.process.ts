@@ -15,8 +15,8 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   const { platform, check } = await openBenchPlatform(urls);
   const { channels, interactions, users, state } = composeFeatures(platform);
   // Nothing is in the log yet, so the read models hold all of it.
-  const { build } = await state.begin();
-  await state.save(build, null, true);
+  const start = await state.begin();
+  await state.save(start, null, true);
   const user = (organization: EntityId, id: EntityId) => users.user(organization, id);
   const target = new ImportTarget(
     {

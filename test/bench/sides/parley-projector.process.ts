@@ -1,8 +1,8 @@
 /** A projector as `npx parley projector` runs it, that waits for a word before the first event. */
 import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
-import { ProjectionShares } from '#libs/platform/readmodel/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { PartitionCheckpoints } from '#libs/platform/readmodel/index.ts';
+import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import type { SharedSource } from '#services/projector/shares-following.ts';
 
@@ -75,7 +75,7 @@ class Pass {
     const { log: topic, projectorGroup: groupId } = logTopics('parley');
     const feed = new KafkaSharedFeed({ kafka, messages: new LogMessages(tokenSecret), topic, groupId });
     return {
-      shares: new ProjectionShares(redis),
+      shares: new PartitionCheckpoints(redis, PROJECTIONS),
       feed: {
         ends: () => feed.ends(),
         subscribe: (options) =>

@@ -102,6 +102,11 @@ describe('parley beside a running system', () => {
       ],
       [['users', 'list', '-o', 'nobody'], /^parley: there is no organization nobody$/],
       [['organizations', 'fly'], /^error: /],
+      [
+        ['rebuild', '--only', 'users', 'wizards'],
+        /^parley: there are no read models of "wizards"; choose from channels, organizations, users, keys$/,
+      ],
+      [['rebuild', '--only', 'users', '--accept-lost-events'], /^parley: --accept-lost-events needs a rebuild of all/],
     ];
     const [[first, why] = [[], /^$/]] = wrong;
     const refusals: [CommandRun, RegExp][] = [[await runParleyProcess({ DATA_DIR: dataDir }, ...first), why]];
@@ -129,7 +134,8 @@ describe('parley beside a running system', () => {
   it('rebuilds the read models under the running system', async () => {
     const { redis } = api.stores.platform;
     await redis.remove(await keysIn(redis, 'parley:rm:*user*'));
-    expect((await json('rebuild')).events).toBeGreaterThan(0);
+    const { events } = await json('rebuild');
+    expect(events).toBeGreaterThan((await json('rebuild', '--only', 'users')).events);
     const users = await api.call({ method: 'GET', url: '/api/v1/users', key: api.rootKey });
     expect(users.json.items).toContainEqual(expect.objectContaining({ id: api.userId }));
   });

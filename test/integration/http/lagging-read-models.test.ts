@@ -40,8 +40,8 @@ beforeAll(async () => {
   });
   ({ organizationId } = first);
   key = first.apiKey ?? '';
-  const { build } = await state.begin();
-  await state.save(build, null, true);
+  const start = await state.begin();
+  await state.save(start, null, true);
   elsewhere = composeUnapplied(platform);
   gateway = await buildGateway(
     roleContext(platform),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { MAX_TOOL_CALLS, UPDATE_TTL_MS } from '#libs/features/interactions/tool-call-updates.ts';
 import { ephemeralKeys } from '#libs/platform/live/live.keys.ts';
-import { READ_MODEL_PREFIX } from '#libs/platform/readmodel/index.ts';
+import { READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startTestApi } from '#test/support/test-api.ts';
@@ -57,7 +57,7 @@ describe('an update of a tool call', () => {
     const keys = (await keysIn(redis, '*tool-call-updates*')).filter((key) => key.includes(at));
     expect(keys).toHaveLength(2);
     for (const key of keys) {
-      expect(key.startsWith(READ_MODEL_PREFIX)).toBe(false);
+      expect(key.startsWith(READ_MODELS_PREFIX)).toBe(false);
       expect(await nodeWith(redis, key).pttl(key)).toBeGreaterThan(0);
       expect(await nodeWith(redis, key).pttl(key)).toBeLessThanOrEqual(300_000);
     }

@@ -4,7 +4,9 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decodePosition } from '#libs/platform/eventstore/index.ts';
 import type { ShareMark } from '#libs/platform/eventstore/index.ts';
-import { PROJECTION_KEYS, ProjectionShares, ProjectionState } from '#libs/platform/readmodel/index.ts';
+import { PartitionCheckpoints, projectionKeys, ProjectionState } from '#libs/platform/readmodel/index.ts';
+import type { ProjectionStart } from '#libs/platform/readmodel/index.ts';
+import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { SharesBookmark } from '#services/projector/bookmarks.ts';
@@ -15,7 +17,15 @@ import type { EmptyRedis } from '#test/support/redis.ts';
 let server: EmptyRedis;
 let redis: Redis;
 let client: RedisClient;
-let shares: ProjectionShares;
+/** One that is shared, and one that only newer projectors have in its second version. */
+const NAMES = [
+  { category: 'one', version: 1 },
+  { category: 'two', version: 1 },
+];
+const KEYS = projectionKeys(NAMES[0]!);
+const PARTITIONS = partitionsKey(NAMES);
+
+let shares: PartitionCheckpoints;
 let state: ProjectionState;
 
 beforeAll(async () => {
@@ -23,9 +33,9 @@ beforeAll(async () => {
   client = connectRedis(server.url, { onError: () => undefined });
   await waitForRedis(client, 60_000);
   // All that is saved is on one node of a cluster.
-  redis = nodeWith(client, PROJECTION_KEYS.build);
-  shares = new ProjectionShares(client);
-  state = new ProjectionState(client);
+  redis = nodeWith(client, KEYS.build);
+  shares = new PartitionCheckpoints(client, NAMES);
+  state = new ProjectionState(client, NAMES);
 }, 120_000);
 afterAll(async () => {
   client.close();
@@ -83,60 +93,65 @@ describe('the checkpoint of projectors that share the log', { timeout: 120_000 }
   });
 
   it('does not go back, and is the least of all shares', async () => {
-    const { build, handover } = await handedOver(10);
+    const { start, handover } = await handedOver(10);
     const known = new Map([['0', '0']]);
-    const save = (marks: ShareMark[]) => shares.save(build, handover, { marks, known });
+    const save = (marks: ShareMark[]) => shares.save(start, handover, { marks, known });
     expect(await save([{ share: '0', mark: '9:', position: at(90) }])).toEqual(at(10));
     await save([{ share: '1', mark: '9:', position: at(100) }]);
     expect(await save([{ share: '2', mark: '100:', position: at(1_000) }])).toEqual(at(90));
     // What was said before is said again by somebody who was paused.
     expect(await save([{ share: '0', mark: '8:', position: at(80) }])).toEqual(at(90));
-    const saved = await shares.read(build);
+    const saved = await shares.read(start);
     expect(saved?.marks.find(({ share }) => share === '0')).toEqual({ share: '0', mark: '9:', position: at(90) });
   });
 
   it('is not saved for another build, another handover, or onto less than was saved before', async () => {
-    const { build, handover } = await handedOver(10);
+    const { start, handover } = await handedOver(10);
     const marks = [{ share: '0', mark: '9:', position: at(90) }];
-    expect(await shares.save('another build', handover, { marks, known: new Map() })).toBeNull();
-    expect(await shares.save(build, `${build}/another`, { marks, known: new Map() })).toBeNull();
-    expect(await shares.save(build, handover, { marks, known: new Map([['0', '5:']]) })).toBeNull();
-    expect(await shares.save(build, handover, { marks, known: new Map([['0', '4:']]) })).toEqual(at(10));
+    expect(
+      await shares.save({ ...start, builds: new Map([...start.builds, ['two', 'another']]) }, handover, {
+        marks,
+        known: new Map(),
+      }),
+    ).toBeNull();
+    expect(await shares.save(start, `${start.build}/another`, { marks, known: new Map() })).toBeNull();
+    expect(await shares.save(start, handover, { marks, known: new Map([['0', '5:']]) })).toBeNull();
+    expect(await shares.save(start, handover, { marks, known: new Map([['0', '4:']]) })).toEqual(at(10));
   });
 
   it('is handed over by one of several only, and by nobody once the read models were emptied', async () => {
-    const { build, handover } = await handedOver(10);
-    expect(await handOver(build, null)).toBe(false);
-    expect(await handOver(build, handover)).toBe(true);
-    expect(await handOver(build, handover)).toBe(false);
+    const { start, handover } = await handedOver(10);
+    expect(await handOver(start, null)).toBe(false);
+    expect(await handOver(start, handover)).toBe(true);
+    expect(await handOver(start, handover)).toBe(false);
     await state.clear();
-    expect(await handOver(build, null)).toBe(false);
+    expect(await handOver(start, null)).toBe(false);
     const next = await state.begin();
-    expect(await shares.read(next.build)).toBeNull();
-    expect(await handOver(next.build, null)).toBe(true);
+    expect(await shares.read(next)).toBeNull();
+    expect(await handOver(next, null)).toBe(true);
   });
 
-  it('survives read models that an older version has emptied, which does not know of shares', async () => {
+  it('survives read models that a projector with other categories has deleted', async () => {
     await handedOver(10);
-    await redis.del(PROJECTION_KEYS.build, PROJECTION_KEYS.checkpoint, PROJECTION_KEYS.complete);
-    const { build } = await state.begin();
-    expect(await shares.read(build)).toBeNull();
-    expect(await handOver(build, null)).toBe(true);
+    await redis.del(KEYS.build, KEYS.checkpoint, KEYS.complete);
+    const start = await state.begin();
+    expect(await shares.read(start)).toBeNull();
+    expect(await handOver(start, null)).toBe(true);
   });
 });
 
-function handOver(build: string, seen: string | null): Promise<boolean> {
+function handOver(start: ProjectionStart, seen: string | null): Promise<boolean> {
   const ends = Array.from({ length: SHARES }, (_, share) => ({ share: `${share}`, mark: '4:' }));
-  return shares.handOver(build, seen, { position: at(10), ends });
+  return shares.handOver(start, seen, { position: at(10), ends });
 }
 
 /** With shares that begin at offset 4, everything up to `position` being applied. */
-async function handedOver(position: number): Promise<{ readonly build: string; readonly handover: string }> {
-  const { build } = await state.begin();
+async function handedOver(position: number): Promise<{ readonly start: ProjectionStart; readonly handover: string }> {
+  const start = await state.begin();
   const ends = Array.from({ length: SHARES }, (_, share) => ({ share: `${share}`, mark: '4:' }));
-  expect(await shares.handOver(build, null, { position: at(position), ends })).toBe(true);
-  const saved = await shares.read(build);
-  return { build, handover: saved!.handover };
+  expect(await shares.handOver(start, null, { position: at(position), ends })).toBe(true);
+  const saved = await shares.read(start);
+  return { start, handover: saved!.handover };
 }
 
 interface Member {
@@ -148,7 +163,7 @@ interface Member {
 /** Members apply what they hold, also what they held and do not know to have lost; all of that may be lost by Redis. */
 async function play(script: readonly Step[]): Promise<void> {
   await redis.flushall();
-  const { build, handover } = await handedOver(4 * SHARES);
+  const { start, handover } = await handedOver(4 * SHARES);
   // What is applied is in the same Redis: here it is only remembered, and set back with it.
   let applied = new Set<number>(Array.from({ length: 4 * SHARES }, (_, n) => n + 1));
   let copy: {
@@ -157,21 +172,21 @@ async function play(script: readonly Step[]): Promise<void> {
     readonly checkpoint: string;
   } | null = null;
   const join = async (share: number | null): Promise<Member> => {
-    const bookmark = new SharesBookmark(shares, build, handover, () => undefined);
-    const marks = (await shares.read(build))!.marks.filter((mark) => share !== null && mark.share === `${share}`);
+    const bookmark = new SharesBookmark(shares, start, handover, () => undefined);
+    const marks = (await shares.read(start))!.marks.filter((mark) => share !== null && mark.share === `${share}`);
     bookmark.begin(marks);
     return { bookmark, next: new Map(marks.map((mark) => [Number(mark.share), Number.parseInt(mark.mark, 10)])) };
   };
   const all = await Promise.all(Array.from({ length: MEMBERS }, (_, n) => join(n)));
   for (const step of script) {
     if (step.kind === 'copy') {
-      const checkpoint = (await redis.get(PROJECTION_KEYS.checkpoint))!;
-      copy = { applied: new Set(applied), hash: await redis.hgetall(PROJECTION_KEYS.shares), checkpoint };
+      const checkpoint = (await redis.get(KEYS.checkpoint))!;
+      copy = { applied: new Set(applied), hash: await redis.hgetall(PARTITIONS), checkpoint };
     } else if (step.kind === 'set back') {
       if (copy === null) continue;
       applied = new Set(copy.applied);
-      await redis.hset(PROJECTION_KEYS.shares, copy.hash);
-      await redis.set(PROJECTION_KEYS.checkpoint, copy.checkpoint);
+      await redis.hset(PARTITIONS, copy.hash);
+      await redis.set(KEYS.checkpoint, copy.checkpoint);
       // Every connection breaks: whoever hears of it begins again.
       for (const [n, member] of all.entries()) all[n] = await join([...member.next.keys()][0] ?? null);
     } else {
@@ -191,15 +206,15 @@ async function play(script: readonly Step[]): Promise<void> {
         all[step.member] = await join([...member.next.keys()][0] ?? null);
       }
     }
-    await expectTrue(applied, build);
+    await expectTrue(applied, start);
   }
 }
 
-async function expectTrue(applied: ReadonlySet<number>, build: string): Promise<void> {
-  const { commit } = decodePosition((await redis.get(PROJECTION_KEYS.checkpoint))!);
+async function expectTrue(applied: ReadonlySet<number>, start: ProjectionStart): Promise<void> {
+  const { commit } = decodePosition((await redis.get(KEYS.checkpoint))!);
   const upTo = Array.from({ length: Number(commit) }, (_, n) => n + 1);
   expect(upTo.filter((event) => !applied.has(event))).toEqual([]);
-  for (const { share, mark } of (await shares.read(build))!.marks) {
+  for (const { share, mark } of (await shares.read(start))!.marks) {
     const before = Array.from({ length: Number.parseInt(mark, 10) }, (_, offset) => eventAt(Number(share), offset));
     expect(before.filter((event) => !applied.has(event))).toEqual([]);
   }

@@ -5,7 +5,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
-import { channelProjection } from '#libs/features/channels/index.ts';
+import { channelProjection, CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { entityKeys, Projector } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
@@ -68,7 +68,7 @@ async function plant(
 }
 
 async function reflected(organizationId: string, channelId: string): Promise<number> {
-  const { revision } = entityKeys('channel', organizationId, channelId);
+  const { revision } = entityKeys(CHANNEL_READ_MODEL, organizationId, channelId);
   const stored = await nodeWith(test.platform.redis, revision).get(revision);
   return stored === null ? -1 : Number(stored);
 }

@@ -6,7 +6,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { ProjectionState } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
-import { composeFeatures, composeReadModels } from '#services/features.ts';
+import { composeFeatures, composeReadModels, PROJECTIONS } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
@@ -55,7 +55,7 @@ it('what is written between two steps of the removal is whole afterwards', async
     }
   };
   await rebuild(
-    { feed: test.platform.feed, ...models, state: new ProjectionState(redis) },
+    { feed: test.platform.feed, ...models, state: new ProjectionState(redis, PROJECTIONS) },
     { signal: AbortSignal.timeout(60_000) },
   );
   redis.close();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EventFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { PROJECTION_KEYS } from '#libs/platform/readmodel/index.ts';
+import { ALL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import type { Projector } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
@@ -90,9 +90,9 @@ describe('a rebuild of the read models', () => {
   });
 
   it('repairs list entries that were lost while their channels survived', async () => {
-    const lists = Object.keys(live).filter((key) => key.includes('-list:'));
+    const lists = Object.keys(live).filter((key) => key.includes(':list:'));
     expect(lists.length).toBeGreaterThan(2);
-    await test.platform.redis.remove([...lists, ...Object.values(PROJECTION_KEYS)]);
+    await test.platform.redis.remove([...lists, ...ALL_PROJECTION_KEYS]);
     const { loop, stop } = runLoop();
     await eventually(() => loop.progress.phase === 'live');
     await stop();
@@ -113,9 +113,9 @@ describe('a projector', () => {
   it('does not save how far it had come once Redis is back with less than that', async () => {
     const { feed, redis } = test.platform;
     await flush(redis);
-    const { build } = await models.state.begin();
+    const start = await models.state.begin();
     const half = await applyHalf();
-    await models.state.save(build, half, false);
+    await models.state.save(start, half, false);
     let hasFailedOver = false;
     const projector: Projector = Object.create(models.projector);
     Object.defineProperty(projector, 'streamPrefixes', { value: models.projector.streamPrefixes });
@@ -123,7 +123,7 @@ describe('a projector', () => {
       if (!hasFailedOver) {
         // The connection breaks while a batch is being applied, and the new Redis lacks the newest writes.
         hasFailedOver = true;
-        const kept = new Set<string>([PROJECTION_KEYS.build]);
+        const kept = new Set(ALL_PROJECTION_KEYS.filter((key) => key.endsWith(':build')));
         await redis.remove((await keysIn(redis, 'parley:rm:*')).filter((key) => !kept.has(key)));
         loop.restart();
       }

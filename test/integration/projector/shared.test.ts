@@ -1,14 +1,16 @@
 /** Projectors that share the log over Kafka, as processes that are killed and paused, with stores that fail. */
+import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
 import type { SharedFeedItem } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { pause, silentLog } from '#libs/platform/lifecycle/index.ts';
-import { ProjectionShares, PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
+import { PartitionCheckpoints, ReadModel } from '#libs/platform/readmodel/index.ts';
+import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import { channelTurns } from '#test/bench/channel-log.ts';
@@ -28,6 +30,7 @@ const SECRET = 'a secret of this test only';
 const WAIT = { timeoutMs: 120_000, everyMs: 100 };
 const messages = new LogMessages(SECRET);
 const PREFIX = 'shared';
+const PARTITIONS = partitionsKey(PROJECTIONS);
 const TOPICS = logTopics(PREFIX);
 
 let broker: TestKafkaProcess;
@@ -135,7 +138,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     const loop = new ProjectionLoop({
       ...composeReadModels(platform),
       feed: platform.feed,
-      shared: { feed, shares: new ProjectionShares(platform.redis) },
+      shared: { feed, shares: new PartitionCheckpoints(platform.redis, PROJECTIONS) },
       onProblem: () => undefined,
     });
     const abort = new AbortController();
@@ -265,12 +268,13 @@ async function progress(): Promise<void> {
 }
 
 async function checkpoint() {
-  const saved = await nodeWith(test.platform.redis, PROJECTION_KEYS.checkpoint).get(PROJECTION_KEYS.checkpoint);
+  const saved = await nodeWith(test.platform.redis, CHANNEL_PROJECTION_KEYS.checkpoint).get(
+    CHANNEL_PROJECTION_KEYS.checkpoint,
+  );
   return decodePosition(saved ?? '0/0');
 }
 
-const handover = (): Promise<string | null> =>
-  nodeWith(test.platform.redis, PROJECTION_KEYS.shares).hget(PROJECTION_KEYS.shares, 'handover');
+const handover = (): Promise<string | null> => nodeWith(test.platform.redis, PARTITIONS).hget(PARTITIONS, 'handover');
 
 async function expectFoldOfLog(): Promise<void> {
   await progress();

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { READ_MODEL_PREFIX, ReadModel } from '#libs/platform/readmodel/index.ts';
+import { READ_MODELS_PREFIX, ReadModel } from '#libs/platform/readmodel/index.ts';
 import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-model.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { channelStream, composeFeatures, composeReadModels } from '#services/features.ts';
@@ -228,7 +228,7 @@ type Kept = ReadonlyMap<string, Buffer>;
 
 async function keep(): Promise<Kept> {
   const { redis } = test.platform;
-  const keys = await keysIn(redis, `${READ_MODEL_PREFIX}*`);
+  const keys = await keysIn(redis, `${READ_MODELS_PREFIX}*`);
   const dumps = await Promise.all(keys.map((key) => nodeWith(redis, key).dumpBuffer(key)));
   return new Map(keys.map((key, index) => [key, dumps[index] ?? Buffer.alloc(0)]));
 }

@@ -1,7 +1,8 @@
 /* What is missing from read models is told from what is missing from the log, whatever happens between two reads. */
+import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { ChannelQueries } from '#libs/features/channels/index.ts';
+import { ChannelQueries, CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -10,7 +11,6 @@ import {
   entityKeys,
   EntityReader,
   HistoryReader,
-  PROJECTION_KEYS,
   ReadModel,
 } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
@@ -60,10 +60,10 @@ afterAll(async () => {
 const emptied = async (): Promise<void> => void (await models.state.clear());
 const built = async (): Promise<void> => {
   await models.projector.catchUp('channel', organizationId, id);
-  const { build } = await models.state.begin();
-  await models.state.save(build, null, true);
+  const start = await models.state.begin();
+  await models.state.save(start, null, true);
 };
-const lookAtCompleteness = (words: readonly unknown[]): boolean => words.includes(PROJECTION_KEYS.complete);
+const lookAtCompleteness = (words: readonly unknown[]): boolean => words.includes(CHANNEL_PROJECTION_KEYS.complete);
 
 it('a channel that is built right after it was not found is found all the same', async () => {
   await emptied();
@@ -98,7 +98,7 @@ it('an unapplied channel beyond those that a process remembers is found, and lis
   await built();
   const { unapplied } = models.projector;
   const remember = (owner: string, channel: string, revision: StreamRevision): void =>
-    unapplied.add(entityKeys('channel', owner, channel).revision, {
+    unapplied.add(entityKeys(CHANNEL_READ_MODEL, owner, channel).revision, {
       category: 'channel',
       organizationId: owner,
       id: channel,
@@ -120,5 +120,5 @@ it('an unapplied channel beyond those that a process remembers is found, and lis
 
   await models.projector.catchUp('channel', owner, remembered);
   expect((await list()).total).toBe(2);
-  expect(unapplied.has(entityKeys('channel', owner, newId()).revision)).toBe(false);
+  expect(unapplied.has(entityKeys(CHANNEL_READ_MODEL, owner, newId()).revision)).toBe(false);
 });

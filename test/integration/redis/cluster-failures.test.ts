@@ -1,7 +1,9 @@
 /* A whole Parley on a Redis Cluster of which masters die: what is read and heard afterwards is what the log says. */
+import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
+import { PROJECTIONS } from '#services/features.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { PROJECTION_KEYS, ProjectionState } from '#libs/platform/readmodel/index.ts';
+import { ProjectionState } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
@@ -43,7 +45,7 @@ beforeAll(async () => {
     waitForRedis(redis, LONG_MS),
   ]);
   await parley.ready();
-  const state = cluster.masterOf(PROJECTION_KEYS.build);
+  const state = cluster.masterOf(CHANNEL_PROJECTION_KEYS.build);
   victim = cluster.masters.find((node) => node !== state) ?? cluster.masters[0];
   channels = [await channelOn((node) => node === victim), await channelOn((node) => node !== victim)];
   sockets = channels.map((channelId, n) =>
@@ -105,8 +107,7 @@ async function expectAsTheLog(): Promise<void> {
   const kept = await dumpReadModels(redis);
   // A node that has just come back may still be taken for the master that it was, and refuses.
   await eventually(() => flush(redis), { timeoutMs: LONG_MS });
-  // It has to have seen the mark once before.
-  const state = new ProjectionState(redis);
+  const state = new ProjectionState(redis, PROJECTIONS);
   await eventually(() => state.isComplete(), { timeoutMs: LONG_MS });
   await caughtUp();
   expect(kept).toEqual(await dumpReadModels(redis));

@@ -1,3 +1,4 @@
+import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/r
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
 import { MarkedReads } from '#libs/platform/readmodel/marked-reads.ts';
-import { PROJECTION_KEYS, ReadModel } from '#libs/platform/readmodel/index.ts';
+import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { READ_MODEL_FUNCTIONS } from '#libs/platform/readmodel/read-model.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -98,24 +99,24 @@ describe('a Redis Cluster', () => {
   });
 
   it('knows read models to be complete only if they were before it looked', async () => {
-    const marked = new MarkedReads(redis);
+    const marked = new MarkedReads(redis, CHANNEL_PROJECTION_KEYS);
     const key = 'test:{value}';
-    const read = async () => (await marked.read([PROJECTION_KEYS.complete, key])).map(String);
+    const read = async () => (await marked.read([CHANNEL_PROJECTION_KEYS.complete, key])).map(String);
     expect(await read()).toEqual(['null', 'null']);
-    await set(PROJECTION_KEYS.build, 'one');
-    await set(PROJECTION_KEYS.complete, '1');
+    await set(CHANNEL_PROJECTION_KEYS.build, 'one');
+    await set(CHANNEL_PROJECTION_KEYS.complete, '1');
     await set(key, 'value');
     expect(await read()).toEqual(['1', 'value']);
     // Another building was emptied and completed between the two looks.
     const values = redis.values.bind(redis);
     redis.values = async (keys) => {
       const found = await values(keys);
-      if (keys.includes(key)) await set(PROJECTION_KEYS.build, `of ${keys.length} at ${++made}`);
+      if (keys.includes(key)) await set(CHANNEL_PROJECTION_KEYS.build, `of ${keys.length} at ${++made}`);
       return found;
     };
     expect((await read())[0]).toBe('null');
     redis.values = values;
-    await redis.remove([...Object.values(PROJECTION_KEYS), key]);
+    await redis.remove([...Object.values(CHANNEL_PROJECTION_KEYS), key]);
   });
 
   it('misses what lives on a node that is away, and nothing else, until it is back', async () => {
@@ -124,7 +125,7 @@ describe('a Redis Cluster', () => {
     await set(lost, 'lost');
     await set(kept, 'kept');
     const library = new FunctionLibrary(redis, READ_MODEL_FUNCTIONS);
-    const lookUp = (key: string) => library.callAll([{ name: 'parley_lookup_v4', keys: [key], args: [] }]);
+    const lookUp = (key: string) => library.callAll([{ name: 'parley_lookup_v5', keys: [key], args: [] }]);
     await lookUp(kept);
     await away.kill9();
     await eventually(async () => expect(await texts([lost, kept])).toEqual(['Fault', 'kept']));

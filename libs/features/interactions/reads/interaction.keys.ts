@@ -1,4 +1,4 @@
-import { CHANNEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { EntityKeys } from '#libs/platform/readmodel/index.ts';
@@ -10,7 +10,7 @@ export type InteractionFacet = 'all' | 'incomplete' | `role=${string}` | `turn=$
 export type InteractionKeys = ReturnType<typeof interactionKeysOf>;
 
 export function interactionKeys(organizationId: EntityId, channelId: EntityId): InteractionKeys {
-  return interactionKeysOf(entityKeys(CHANNEL, organizationId, channelId));
+  return interactionKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
 }
 
 /** @param channel the keys of the channel that the interactions are in */

@@ -1,3 +1,4 @@
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { expect, test } from 'vitest';
 
 import { foldEvents } from '#libs/kernel/decider.ts';
@@ -52,7 +53,7 @@ test.each([
 ])(
   'an interaction that was completed is taken from the incomplete ones, also of an earlier building: %s',
   (_how, runs) => {
-    const keys = entityKeys('channel', owner.organizationId, owner.id);
+    const keys = entityKeys(CHANNEL_READ_MODEL, owner.organizationId, owner.id);
     const incomplete = interactionKeys(owner.organizationId, owner.id).index('incomplete');
     // What another process left there before.
     const members = new Set([2]);

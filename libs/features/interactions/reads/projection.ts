@@ -1,4 +1,4 @@
-import { CHANNEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import { revisionMember } from '#libs/platform/readmodel/index.ts';
 import type { Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
@@ -11,7 +11,7 @@ import { interactionJson, postedJson } from './resource.ts';
 
 /** The interactions' part of a channel's projection. */
 export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
-  category: CHANNEL,
+  ...CHANNEL_READ_MODEL,
   codec: interactionCodec,
   fold: interactionFold,
   project({ organizationId, id, before, events }, channelKeys) {

@@ -1,7 +1,7 @@
-#!lua name=parley_read_model_v4
+#!lua name=parley_read_model_v5
 
 --[[
-parley_apply_v4: writes what a run of events of one stream makes of one entity, guarded by revision.
+parley_apply_v5: writes what a run of events of one stream makes of one entity, guarded by revision.
 
 KEYS[1]     the entity's revision key: the stream revision that its other keys reflect
 KEYS[2..]   the entity's other keys, all in the slot of KEYS[1]
@@ -46,11 +46,11 @@ local function apply(keys, args)
 end
 
 --[[
-parley_apply_and_publish_v4: the same, and tells it, in the same step.
+parley_apply_and_publish_v5: the same, and tells it, in the same step.
 
-KEYS        those of parley_apply_v4; then the topic (sharded publish and subscribe), in the slot of the others
-ARGV        those of parley_apply_v4; then '1' if a DUPLICATE is told of, too, else '0'; then the message
-Returns     as parley_apply_v4; nothing is told of a GAP
+KEYS        those of parley_apply_v5; then the topic (sharded publish and subscribe), in the slot of the others
+ARGV        those of parley_apply_v5; then '1' if a DUPLICATE is told of, too, else '0'; then the message
+Returns     as parley_apply_v5; nothing is told of a GAP
 Why here: who hears of an event finds it in the read model, and what is written is not left untold because the
 process that wrote it died in between.
 --]]
@@ -66,7 +66,7 @@ local function apply_and_publish(keys, args)
 end
 
 --[[
-parley_index_v4: places one entity in the sorted indexes of a list, guarded by revision.
+parley_index_v5: places one entity in the sorted indexes of a list, guarded by revision.
 
 KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", what is known of each listed entity
 ARGV[1]     prefix of the index keys: an index is the sorted set <prefix><facet>. These keys carry the
@@ -107,10 +107,10 @@ local function index(keys, args)
 end
 
 --[[
-parley_remove_list_v4: removes a list as a whole: what is known of its entities, and the indexes made of it.
+parley_remove_list_v5: removes a list as a whole: what is known of its entities, and the indexes made of it.
 
-KEYS[1]     hash, as for parley_index_v4
-ARGV[1]     prefix of the index keys, as for parley_index_v4
+KEYS[1]     hash, as for parley_index_v5
+ARGV[1]     prefix of the index keys, as for parley_index_v5
 ARGV[2..]   index keys that were found, in case the hash does not know of them
 Returns     how many keys were removed
 Why at once: whoever places an entity skips the indexes that the hash says it is in. A hash that outlived an
@@ -136,29 +136,7 @@ local function remove_list(keys, args)
 end
 
 --[[
-parley_checkpoint_v4: saves how far the read models have come, if they are still the ones that were built.
-
-KEYS[1..3]  build, checkpoint, complete
-ARGV[1]     the build that the caller works on
-ARGV[2]     the position to save
-ARGV[3]     '1' once the whole log is in the read models
-Returns     1 saved; 0 the read models were emptied or are being rebuilt: start over from their checkpoint
---]]
-local function checkpoint(keys, args)
-  if redis.call('GET', keys[1]) ~= args[1] then
-    return 0
-  end
-  if args[2] ~= '' then
-    redis.call('SET', keys[2], args[2])
-  end
-  if args[3] == '1' then
-    redis.call('SET', keys[3], '1')
-  end
-  return 1
-end
-
---[[
-parley_lookup_v4: reads parts of one entity together with the revision that they reflect.
+parley_lookup_v5: reads parts of one entity together with the revision that they reflect.
 
 KEYS[1]     the entity's revision key
 KEYS[2..]   hashes and sorted sets of the same entity
@@ -179,9 +157,8 @@ local function lookup(keys, args)
   return found
 end
 
-redis.register_function({ function_name = 'parley_lookup_v4', callback = lookup, flags = { 'no-writes' } })
-redis.register_function('parley_checkpoint_v4', checkpoint)
-redis.register_function('parley_apply_v4', apply)
-redis.register_function('parley_apply_and_publish_v4', apply_and_publish)
-redis.register_function('parley_index_v4', index)
-redis.register_function('parley_remove_list_v4', remove_list)
+redis.register_function({ function_name = 'parley_lookup_v5', callback = lookup, flags = { 'no-writes' } })
+redis.register_function('parley_apply_v5', apply)
+redis.register_function('parley_apply_and_publish_v5', apply_and_publish)
+redis.register_function('parley_index_v5', index)
+redis.register_function('parley_remove_list_v5', remove_list)

@@ -1,6 +1,6 @@
 /**
- * The folder that holds all of a Parley's state. A marker file says that it is one, in which format, and
- * whose; a lock says that somebody is at work in it.
+ * The folder that holds all data of a standalone Parley. A marker file identifies the folder, its format and its
+ * installation; a lock prevents concurrent use.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -12,14 +12,14 @@ import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import { tryLock, type FolderLock } from './folder-lock.ts';
 import { readRunFile, removeRunFile, writeRunFile, type RunFile } from './run-file.ts';
 
-/** Raised when older versions of Parley could not work with the folder any more. */
+/** Raised by changes that older versions of Parley cannot work with. */
 export const DATA_FORMAT = 1;
 
 const MARKER = 'parley.json';
 const LOCK = 'parley.lock';
-/** What the first start writes takes a tenth of it. */
+/** The first start writes a tenth of it. */
 const ROOM_BYTES = 1024 * 1024;
-/** What file managers, volumes and git put into a folder that counts as empty nevertheless. */
+/** Files of file managers, volumes and git: a folder with only these counts as empty. */
 const NOBODYS = new Set(['.DS_Store', '.gitkeep', '.gitignore', 'lost+found']);
 
 const marker = z.object({
@@ -32,17 +32,17 @@ type Marker = z.infer<typeof marker>;
 export interface DataFolder {
   /** Absolute. */
   readonly path: string;
-  /** Stays the same for as long as the folder exists. */
+  /** Constant for the lifetime of the folder. */
   readonly instanceId: string;
-  /** Says in `run.json` how to reach this process; removed by {@link release}. */
+  /** Writes `run.json`, which says how to reach this process. {@link release} removes it. */
   publish(addresses: Pick<RunFile, 'baseUrl' | 'eventstoreUrl' | 'redisUrl'>): Promise<void>;
   release(): Promise<void>;
 }
 
 /**
- * Takes the folder for this process, and makes it one of ours if it is absent or empty.
+ * Locks the folder for this process. An absent or empty folder becomes a data folder.
  *
- * @throws StartRefusal when it is somebody else's, of a newer Parley, in use, or not writable
+ * @throws StartRefusal if the folder holds other files, or is of a newer Parley, in use, or not writable
  */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const path = resolve(dataDir);
@@ -70,8 +70,8 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
 }
 
 /**
- * The Parley that runs on the folder now, for commands that talk to it; undefined when none does, even
- * if one that was killed left its `run.json`.
+ * The Parley that runs on the folder, for commands that talk to it. Undefined if none runs, even if a killed one left
+ * its `run.json`.
  */
 export async function findRunning(dataDir: string): Promise<RunFile | undefined> {
   const path = resolve(dataDir);
@@ -83,15 +83,15 @@ export async function findRunning(dataDir: string): Promise<RunFile | undefined>
 }
 
 /**
- * Makes a folder the same installation as another one, which may be in use: the copy of its log is put there first.
+ * Makes a folder the same installation as another one, which may be in use. The copy of the log must be there already.
  *
- * @throws StartRefusal when `from` is no data folder of Parley's
+ * @throws StartRefusal if `from` is not a data folder
  */
 export async function copyIdentity(from: string, to: string): Promise<void> {
   await writeMarker(resolve(to), await requireDataFolder(from));
 }
 
-/** @throws StartRefusal when `path` is no data folder of Parley's */
+/** @throws StartRefusal if `path` is not a data folder */
 export async function requireDataFolder(path: string): Promise<Marker> {
   const found = await readMarker(resolve(path));
   if (found !== undefined) return found;
@@ -110,8 +110,8 @@ async function makeWritable(path: string): Promise<void> {
 }
 
 /**
- * On a full disk, each part would fail in its own way, and some of them late. Written, not computed from free blocks,
- * because quotas and limits on the size of files have the same effect.
+ * Refuses a full disk, on which the components would fail one by one, some of them late. Writes a file instead of
+ * reading the free space, because quotas and limits on the size of files have the same effect.
  */
 async function requireRoom(path: string): Promise<void> {
   const file = join(path, `${LOCK}.room`);
@@ -130,7 +130,7 @@ async function requireRoom(path: string): Promise<void> {
 async function refuseForeign(path: string): Promise<void> {
   const entries = await readdir(path);
   if (entries.includes(MARKER)) return;
-  // A lock without a marker: the first start was cut short between the two.
+  // A lock without a marker: the first start was interrupted between the two.
   const foreign = entries.filter(
     (entry) => !NOBODYS.has(entry) && !entry.startsWith(LOCK) && !isEventStore(join(path, entry)),
   );
@@ -141,13 +141,13 @@ async function refuseForeign(path: string): Promise<void> {
   }
 }
 
-/** An embedded event store that ran alone (`npm run eventstore`) before the first start: its log is taken over. */
+/** Whether an embedded event store ran alone (`npm run eventstore`) before the first start: its log is kept. */
 function isEventStore(path: string): boolean {
   return basename(path) === 'eventstore' && existsSync(join(path, 'events.mdb'));
 }
 
 async function lockFolder(path: string): Promise<FolderLock> {
-  // A Parley that was told to stop may be about to let go, and `findRunning` holds it for a moment.
+  // A stopping Parley may be about to release the lock, and `findRunning` holds it for a moment.
   const lock = tryLock(join(path, LOCK), 500);
   if (lock !== undefined) return lock;
   const run = await readRunFile(path);
@@ -177,7 +177,7 @@ async function createMarker(path: string): Promise<Marker> {
   return created;
 }
 
-/** Whole or not at all, and on the disk before anything else is written into the folder. */
+/** Atomic, and on disk before anything else is written into the folder. */
 async function writeMarker(path: string, content: Marker): Promise<void> {
   const next = join(path, `${LOCK}.marker`);
   const handle = await open(next, 'w', 0o600);

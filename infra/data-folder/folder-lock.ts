@@ -1,7 +1,6 @@
 /**
- * A lock that the operating system lets go when its holder dies, by `kill -9` too: no stale lock files,
- * no process ids to compare. Node has no such call, but its SQLite takes exactly this lock on a database
- * that a transaction holds exclusively. The database stays empty.
+ * A lock that the operating system releases when its holder dies, also by `kill -9`, so it is never stale. Node has no
+ * API for it, but its SQLite takes such a lock for an exclusive transaction. The database stays empty.
  */
 import { DatabaseSync } from 'node:sqlite';
 
@@ -12,9 +11,9 @@ export interface FolderLock {
 const SQLITE_BUSY = 5;
 
 /**
- * @param waitMs how long to wait for a holder to let go; blocks the thread. Default: not at all
- * @param file created if absent; never removed, for a removed file could be locked twice
- * @returns undefined when another process, or this one, holds the lock
+ * @param waitMs how long to wait for the lock; blocks the thread. Default 0
+ * @param file created if absent; never removed, because a removed file could be locked twice
+ * @returns undefined if another process, or this one, holds the lock
  */
 export function tryLock(file: string, waitMs = 0): FolderLock | undefined {
   const database = new DatabaseSync(file, { timeout: waitMs });

@@ -1,5 +1,5 @@
 /**
- * `run.json` tells the `parley` command how to reach the Parley that runs on a data folder. It holds the
+ * `run.json` holds the addresses of the Parley that runs on a data folder, for the command `parley`. It contains the
  * passwords of the private Redis and of the embedded event store, so only its owner can read it.
  */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const runFile = z.object({
 
 export type RunFile = z.infer<typeof runFile>;
 
-/** What the folder's file says; undefined when there is none or it makes no sense. It may be a left-over: see {@link findRunning}. */
+/** The content of the file; undefined if it is missing or invalid. A killed process leaves its file: see {@link findRunning}. */
 export async function readRunFile(dataDir: string): Promise<RunFile | undefined> {
   try {
     return runFile.parse(JSON.parse(await readFile(pathOf(dataDir), 'utf8')));
@@ -26,10 +26,10 @@ export async function readRunFile(dataDir: string): Promise<RunFile | undefined>
   }
 }
 
-/** Replaces the file in one step: a reader sees the old one or the new one, whole. */
+/** Replaces the file atomically. */
 export async function writeRunFile(dataDir: string, content: RunFile): Promise<void> {
   const next = `${pathOf(dataDir)}.next`;
-  // Removed first: the mode applies only to a file that is created.
+  // Removed first, because the mode only applies to a new file.
   await rm(next, { force: true });
   await writeFile(next, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   await rename(next, pathOf(dataDir));

@@ -3,30 +3,30 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder that goes with its process, however that ends. */
+/** A temporary folder that is removed when its process ends, however that happens. */
 export interface TemporaryFolder {
   readonly path: string;
   remove(): Promise<void>;
 }
 
-/** Whoever works in there may write for a moment longer than its parent lives: up to ten seconds. */
+/** Child processes may write for up to ten seconds after their parent has died. */
 const REMOVE = 'read -r _; n=0; while [ -e "$1" ] && [ $n -lt 100 ]; do rm -rf "$1"; sleep 0.1; n=$((n+1)); done';
 
 /**
- * Makes an empty folder where the system keeps such things. It is removed by `remove`, or by a small watcher
- * after this process: the watcher's stdin is a pipe from us, which the kernel closes when we are gone.
+ * Creates a temporary folder. It is removed by `remove`, or by a watcher process after this process has died: the
+ * watcher's stdin is a pipe from this process, which the kernel then closes.
  *
- * @param name the beginning of its name, `parley-test-`
+ * @param name prefix of the folder's name, such as `parley-test-`
  */
 export async function makeTemporaryFolder(name: string): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(tmpdir(), name));
   const watcher = spawn('/bin/sh', ['-c', REMOVE, 'parley-folder-watcher', path], {
     cwd: '/',
     stdio: ['pipe', 'ignore', 'ignore'],
-    // A group of its own: Ctrl-C in a terminal must not reach it.
+    // A separate process group, so that Ctrl-C in a terminal does not end the watcher.
     detached: true,
   });
-  // Without a shell, nobody looks after it: the system cleans up in its own time.
+  // Without a shell there is no watcher; the system removes temporary folders eventually.
   watcher.on('error', () => undefined);
   watcher.stdin.on('error', () => undefined);
   watcher.unref();

@@ -1,6 +1,6 @@
 /**
- * Node runs TypeScript as it is, except below node_modules: who installs Parley gets JavaScript, with declarations.
- * The source is copied, its specifiers made such that they also hold outside of the repository, and compiled.
+ * Builds the npm package. Node does not run TypeScript below node_modules, so the package contains JavaScript and
+ * declarations: the source is copied, its import specifiers are made relative, and it is compiled.
  */
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -9,12 +9,12 @@ import { portableSpecifiers, referencedFiles } from './specifiers.ts';
 import { run } from './run.ts';
 
 const FOLDERS = ['libs', 'services', 'infra'];
-/** What programs run; the package builds itself nowhere else. */
+/** Programs that the build runs. */
 const LEFT_OUT = /\.test\.ts$|\/(dist|node_modules)$|^infra\/(package|set-up)$/;
-/** What is read at run time besides code. */
+/** Files besides code that are read at run time. */
 const ASSETS = new Set(['.lua']);
 
-/** As in the repository, with something written. */
+/** Copied unchanged. */
 const COMPILATION = {
   extends: './tsconfig.base.json',
   compilerOptions: {
@@ -36,15 +36,15 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-/** What may be imported, by the name of its module. */
+/** Entry points by module name. */
 const ENTRIES = { './testing': 'services/testing/index', './testing/container': 'services/testing/parley-container' };
-/** Only who imports the entry that needs it has to install it. */
+/** Needed by one entry point only, so users of the others need not install it. */
 const OPTIONAL = 'testcontainers';
 
 /**
  * @param workshop an empty folder
  * @returns the folder of the package, below `workshop`, ready to be packed
- * @throws Error with what the compiler says, or the name of a file that the package would miss
+ * @throws Error with the output of the compiler, or the name of a file that the package would lack
  */
 export async function buildPackage(root: string, workshop: string): Promise<string> {
   const [source, folder] = [join(workshop, 'source'), join(workshop, 'package')];
@@ -62,7 +62,7 @@ export async function buildPackage(root: string, workshop: string): Promise<stri
   return folder;
 }
 
-/** Code to be compiled goes to `source`, what is read at run time straight to the package. */
+/** Copies code to `source`, to be compiled, and other files to the package. */
 async function copy(root: string, source: string, folder: string, path: string): Promise<void> {
   if (LEFT_OUT.test(path)) return;
   for (const entry of await readdir(join(root, path), { withFileTypes: true })) {
@@ -96,7 +96,7 @@ async function writeManifest(root: string, folder: string): Promise<void> {
     description,
     license,
     type: 'module',
-    // As `startParley` says it.
+    // The same as for `startParley`.
     engines: { node: '>=22.13' },
     bin: { parley: 'services/cli/main.js' },
     exports: { ...Object.fromEntries(entries), './package.json': './package.json' },
@@ -108,7 +108,7 @@ async function writeManifest(root: string, folder: string): Promise<void> {
   await cp(join(root, 'docs/testing.md'), join(folder, 'README.md'));
 }
 
-/** A thread's script or a Lua file is found at run time only: look for each of them now. */
+/** Scripts of threads and Lua files are resolved at run time: checks that the package has them. */
 async function refuseMissing(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !entry.name.endsWith('.js')) continue;

@@ -1,4 +1,4 @@
-// `npm run package [folder]`: Parley as an npm package, parley-<version>.tgz, for projects that have no clone of it.
+// `npm run package [folder]`: builds Parley as an npm package, parley-<version>.tgz.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

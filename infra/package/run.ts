@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 
 /**
- * Runs a program to its end.
+ * Runs a program.
  *
- * @returns what it wrote to standard output
- * @throws Error with everything that it wrote when it fails
+ * @returns its standard output
+ * @throws Error with its output if it fails
  */
 export function run(program: string, args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -7,10 +7,10 @@ const URL_OF_CODE = /(?<=\bnew URL\(\s*['"]\.{1,2}\/[^'"]+)\.ts(?=['"]\s*,\s*imp
 const URL_OF_FILE = /\bnew URL\(\s*['"](\.{1,2}\/[^'"]+)['"]\s*,\s*import\.meta\.url/g;
 
 /**
- * The source of a file with specifiers that hold wherever the tree of files stands: `#libs/…` becomes relative,
- * which the compiler can follow and rewrite; addresses of code are those of the JavaScript made of it.
+ * The source of a file with specifiers that do not depend on the repository: `#libs/…` becomes relative, and URLs of
+ * `.ts` files become those of the compiled `.js` files.
  *
- * @param path from the project's root, `services/testing/index.ts`
+ * @param path relative to the project's root, such as `services/testing/index.ts`
  */
 export function portableSpecifiers(path: string, text: string): string {
   return text
@@ -21,7 +21,7 @@ export function portableSpecifiers(path: string, text: string): string {
     .replace(URL_OF_CODE, '.js');
 }
 
-/** The files that code looks for beside itself at run time. */
+/** Files that the code resolves relative to itself at run time. */
 export function referencedFiles(code: string): readonly string[] {
   return [...code.matchAll(URL_OF_FILE)].map(([, name = '']) => name);
 }

@@ -10,7 +10,7 @@ const ASIDE = '.aside';
 export interface StartWithoutData {
   readonly dataDir: string;
   readonly log: LifecycleLog;
-  /** With the data, Redis ended with this. */
+  /** The error of the start with the data. */
   readonly error: RedisStartError;
   start(): Promise<RedisProcess>;
 }
@@ -26,7 +26,7 @@ export async function startWithoutData({ dataDir, log, error, start }: StartWith
   const found = (await readdir(dataDir)).filter((name) => DATA.has(name));
   if (found.length === 0) throw error;
   for (const name of found) {
-    // Left by a process that was killed between the two starts.
+    // A process was killed between the two starts.
     await rm(join(dataDir, `${name}${ASIDE}`), { recursive: true, force: true });
     await rename(join(dataDir, name), join(dataDir, `${name}${ASIDE}`));
   }

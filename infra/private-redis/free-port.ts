@@ -2,16 +2,16 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Below those that systems give to outgoing connections (from 32,768 on Linux, from 49,152 elsewhere): one of them may
- * be taken at any moment, also while a server that listened there is started again.
+ * Below the ports of outgoing connections (from 32,768 on Linux, from 49,152 elsewhere), which may be taken at any
+ * moment, for example while a server that listened there restarts.
  */
 const [FIRST, END] = [20_000, 32_000];
 const MOST_TRIES = 100;
 
 /**
- * A loopback port that was free a moment ago. Somebody else may take it before it is used.
+ * A loopback port that was free when it was checked; another process may take it before it is used.
  *
- * @throws Error when none is found
+ * @throws Error if none is found
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {

@@ -1,7 +1,6 @@
 /**
- * Redis puts no lock on its folder: two servers that append to the same files destroy them. A server
- * that outlived its Parley (both it and its watcher were killed apart) is found here by what no other
- * process can have: it is a Redis, and its working folder is ours.
+ * Redis does not lock its folder: two servers that append to the same files destroy them. This finds a server that
+ * outlived its Parley and its watcher: a Redis process whose working folder is in the data folder.
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
@@ -9,10 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 /**
- * Ends every Redis that works in `dataDir`, and returns when they are gone. Only for the owner of the
- * data folder's lock: whoever else starts a Redis in there is none of ours.
+ * Ends every Redis whose working folder is `dataDir`. The caller must hold the lock of the data folder.
  *
- * @returns the process ids that were ended
+ * @returns the ids of the ended processes
  */
 export async function endOrphans(dataDir: string, graceMs = 5_000): Promise<readonly number[]> {
   const folder = await realpath(dataDir);
@@ -29,7 +27,7 @@ export async function endOrphans(dataDir: string, graceMs = 5_000): Promise<read
   return orphans;
 }
 
-/** Process ids of the Redis servers, and their children that rewrite files, whose working folder is `folder`. */
+/** Process ids of the Redis servers, and of their children that rewrite files, with the working folder `folder`. */
 export async function redisProcessesIn(folder: string): Promise<readonly number[]> {
   return process.platform === 'linux' ? fromProc(folder) : fromLsof(folder);
 }
@@ -38,7 +36,7 @@ async function fromProc(folder: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // Processes come and go, and those of other users show neither: no concern of ours.
+      // The process has ended, or belongs to another user.
       const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
       if (!/redis|valkey/.test(name)) return [];
       const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '');
@@ -48,7 +46,7 @@ async function fromProc(folder: string): Promise<readonly number[]> {
   return found.flat();
 }
 
-/** Where there is no /proc (macOS). Without `lsof` nothing is found: then only the watcher guards us. */
+/** For systems without /proc (macOS). Without `lsof` nothing is found, and only the watcher protects the folder. */
 async function fromLsof(folder: string): Promise<readonly number[]> {
   const run = promisify(execFile);
   const { stdout } = await run('lsof', ['-a', '-c', 'redis', '-d', 'cwd', '-Fpn']).catch(() => ({ stdout: '' }));
@@ -65,6 +63,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has just ended by itself.
+    // The process has just ended.
   }
 }

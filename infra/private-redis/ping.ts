@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 
 /**
- * One PING over a fresh connection, without a client library: this folder needs nothing else of Redis.
+ * Sends one PING over a new connection, without a client library.
  *
- * @returns true when Redis on that loopback port answered PONG (loaded, and the password is right)
+ * @returns true if Redis on that loopback port answers PONG: it has loaded its data, and the password is right
  */
 export function pingRedis({
   port,

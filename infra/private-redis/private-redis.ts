@@ -1,7 +1,7 @@
 /**
- * The Redis of one running Parley: found on the PATH, started on a free loopback port with a random
- * password, its data beside the other data, brought back when it dies, ended with us. A Redis that the
- * system runs is never used or touched.
+ * The private Redis of a standalone Parley: the `redis-server` of the PATH on a free loopback port, with a random password
+ * and its data in the data folder. It is restarted when it dies, and ends with this process. A Redis of the system is
+ * never used.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
@@ -19,17 +19,17 @@ import { startWithoutData } from './discarded-data.ts';
 import { RedisStartError, startRedisProcess, type RedisProcess } from './redis-process.ts';
 
 export interface PrivateRedisOptions {
-  /** Created if absent. The caller holds the lock of the data folder that it is in. */
+  /** Created if absent. The caller holds the lock of the data folder. */
   readonly dataDir: string;
   readonly log: LifecycleLog;
-  /** Gives up the start. */
+  /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
 
 export interface PrivateRedis {
-  /** `redis://:PASSWORD@127.0.0.1:PORT`, the same for as long as this process runs. */
+  /** `redis://:PASSWORD@127.0.0.1:PORT`, constant for the lifetime of this process. */
   readonly url: string;
-  /** Process id of the server that runs now. */
+  /** Process id of the current server. */
   readonly pid: number;
   stop(): Promise<void>;
 }
@@ -40,7 +40,7 @@ const LOG_FILE_LIMIT_BYTES = 4 * 1024 * 1024;
 /**
  * Starts Redis and resolves once it answers.
  *
- * @throws StartRefusal when there is no Redis on the PATH, or it ends at once; the reason of the signal
+ * @throws StartRefusal if the PATH has no Redis, or Redis exits at once; the reason of the signal
  */
 export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOptions): Promise<PrivateRedis> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -72,7 +72,7 @@ export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOp
         deaths = performance.now() - startedAt > 30_000 ? 1 : deaths + 1;
         log.error({ pid: redis.pid }, 'the private Redis has died; starting it again');
         await pause(deaths === 1 ? 0 : backoffMs(deaths), signal);
-        // A failure goes to the job, which logs it, pauses, and gets here again: the old one has still exited.
+        // The job logs a failure, pauses and calls this again.
         redis = await start(redis.port);
       }
     },
@@ -115,7 +115,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Redis only ever appends to its log: one old file of it is kept. */
+/** Redis only appends to its log file: one previous file is kept. */
 async function makeRoomForLog(file: string): Promise<void> {
   const { size } = await stat(file).catch(() => ({ size: 0 }));
   if (size > LOG_FILE_LIMIT_BYTES) await rename(file, `${file}.1`);

@@ -1,16 +1,16 @@
 /**
- * One `redis-server` child process on a loopback port. The configuration goes in through stdin, so the
- * password stands neither in the process list nor in a file. A small watcher ends Redis when this
- * process dies without a word (`kill -9`): its stdin is a pipe from us, which the kernel then closes.
+ * One `redis-server` child process on a loopback port. It reads its configuration from stdin, so the password is neither
+ * in the process list nor in a file. A watcher process ends Redis when this process is killed (`kill -9`): the watcher's
+ * stdin is a pipe from this process, which the kernel then closes.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { pingRedis } from './ping.ts';
 
-/** Signals of a process that fails at what it does. */
+/** Signals of a crash. */
 const CRASHES = new Set<NodeJS.Signals | null>(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL']);
 
 export interface RedisProcessOptions {
-  /** An existing folder; becomes Redis' working folder, its data and its log live there. */
+  /** An existing folder for Redis' data and log. */
   readonly dataDir: string;
   readonly port: number;
   /** Default: no password. */
@@ -19,9 +19,9 @@ export interface RedisProcessOptions {
   readonly extraConfig?: readonly string[];
   /** Default: `redis-server` of the PATH. */
   readonly command?: string;
-  /** Redis loads its data before it answers; a big append-only file takes a while. Default 60,000. */
+  /** Limit of the start: Redis loads its data before it answers. Default 60,000. */
   readonly readyTimeoutMs?: number;
-  /** Gives up the start: the process is ended. */
+  /** Aborts the start and ends the process. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -29,24 +29,24 @@ export interface RedisProcess {
   readonly pid: number;
   readonly port: number;
   readonly url: string;
-  /** Resolves, never rejects, when the process is gone, however it ended. */
+  /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<void>;
   kill(signal: NodeJS.Signals): void;
-  /** Ends Redis with a last save (SIGTERM), after `graceMs` without it (SIGKILL). Default 5,000. */
+  /** Ends Redis with SIGTERM, which saves its data, and after `graceMs` with SIGKILL. Default 5,000. */
   stop(graceMs?: number): Promise<void>;
 }
 
 /**
  * Starts Redis and resolves once it answers PING.
  *
- * @throws RedisStartError when it ends or stays silent, with the reason as Redis gave it; the reason of the signal
+ * @throws RedisStartError with the output of Redis if it exits or does not answer; the reason of the signal
  */
 export async function startRedisProcess(options: RedisProcessOptions): Promise<RedisProcess> {
   const { dataDir, port, password, command = 'redis-server', readyTimeoutMs = 60_000, signal } = options;
   const child = spawn(command, ['-'], {
     cwd: dataDir,
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A group of its own: Ctrl-C in a terminal must reach us, not Redis, which we stop last.
+    // A separate process group: Ctrl-C in a terminal must not end Redis, which is stopped last.
     detached: true,
   });
   const output = collectOutput(child);
@@ -69,7 +69,7 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   while (!(await pingRedis({ port, ...(password === undefined ? {} : { password }) }))) {
     if (gone) {
       const how = child.exitCode === null ? `by ${child.signalCode}` : 'at once';
-      // A SIGKILL, such as the kernel's for want of memory, says nothing about the data. A crash does.
+      // SIGKILL, for example when memory is exhausted, says nothing about the data. A crash does.
       const ended = child.exitCode !== null || CRASHES.has(child.signalCode);
       throw new RedisStartError(`${command} ended ${how}: ${output()}`, { ended });
     }
@@ -92,7 +92,7 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
     kill: (signal) => void child.kill(signal),
     async stop(graceMs = 5_000) {
       child.kill('SIGTERM');
-      // A stopped process (SIGSTOP) takes no SIGTERM before it goes on.
+      // A paused process (SIGSTOP) handles SIGTERM only after it continues.
       child.kill('SIGCONT');
       const force = setTimeout(() => child.kill('SIGKILL'), graceMs);
       await exited;
@@ -103,9 +103,9 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
 
 export class RedisStartError extends Error {
   override readonly name = 'RedisStartError';
-  /** There is no such command on the PATH. */
+  /** The PATH has no such command. */
   readonly notFound: boolean;
-  /** The server ran, and ended by itself before it answered: it exited or crashed. */
+  /** The server exited or crashed before it answered. */
   readonly ended: boolean;
 
   constructor(message: string, { notFound = false, ended = false }: { notFound?: boolean; ended?: boolean } = {}) {
@@ -121,11 +121,11 @@ function redisConfig({ dataDir, port, password, extraConfig = [] }: RedisProcess
     `port ${port}`,
     `dir ${JSON.stringify(dataDir)}`,
     'daemonize no',
-    // Everything in it can be folded again from the log: losing a second is cheap, an fsync per write is not.
+    // The data can be rebuilt from the log: losing a second of it is cheap, an fsync per write is not.
     'appendonly yes',
     'appendfsync everysec',
     'save ""',
-    // A read model that silently loses keys would be wrong; one that refuses writes makes the projector wait.
+    // With eviction the read models would silently lose keys; when writes are refused the projector waits.
     'maxmemory-policy noeviction',
     'loglevel notice',
     ...(password === undefined ? ['protected-mode yes'] : [`requirepass ${password}`]),
@@ -134,7 +134,7 @@ function redisConfig({ dataDir, port, password, extraConfig = [] }: RedisProcess
   ].join('\n');
 }
 
-/** Keeps the last lines that Redis printed, for the message when it does not come up. */
+/** Keeps the last lines of Redis' output, for the error if the start fails. */
 function collectOutput(child: ChildProcess): () => string {
   let tail = '';
   const keep = (chunk: Buffer | string): void => {
@@ -146,7 +146,7 @@ function collectOutput(child: ChildProcess): () => string {
   return () => tail.trim().split('\n').slice(-3).join(' | ') || 'it printed nothing';
 }
 
-/** Ends process `pid` when our own process ends in a way that leaves us no time to do it. */
+/** Ends the process `pid` when this process is killed. */
 function endWithUs(pid: number, exited: Promise<void>): void {
   const watcher = spawn(
     '/bin/sh',
@@ -159,6 +159,6 @@ function endWithUs(pid: number, exited: Promise<void>): void {
   watcher.on('error', () => undefined);
   watcher.stdin.on('error', () => undefined);
   watcher.unref();
-  // Gone before its Redis is reaped: it must never signal a process that got the same pid later.
+  // Ends before its Redis is reaped, so that it never signals another process with the same id.
   void exited.then(() => watcher.kill('SIGKILL'));
 }

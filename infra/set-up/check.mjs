@@ -1,4 +1,4 @@
-// `npm run check`: everything about the source that needs no running store. All checks run, also after one failed.
+// `npm run check`: the checks of the source that need no stores. All of them run, even after one has failed.
 import { spawnSync } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 import { root, setUp } from './run.mjs';

@@ -1,4 +1,4 @@
-// Brings node_modules to what package-lock.json says, and does nothing when it is there already.
+// Installs the packages of package-lock.json, unless they are installed already.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -11,7 +11,7 @@ const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 export async function ensureDependencies(root) {
   if (!upToDate(root)) {
     await withSetUpLock(root, async () => {
-      // Whoever had the lock before may have done it.
+      // The previous holder of the lock may have installed them.
       if (!upToDate(root)) await install(root);
     });
   }
@@ -25,11 +25,11 @@ function upToDate(root) {
 }
 
 function installedPackages(root) {
-  // npm writes this file as the last step of an installation: an interrupted one has none.
+  // npm writes this file last: after an interrupted installation it is missing.
   return readJson(join(root, 'node_modules/.package-lock.json'));
 }
 
-/** Whether every package of the lock is installed in that version; optional ones may be absent (other platforms). */
+/** Whether every package of the lock file is installed in its version. Optional ones (of other platforms) may be absent. */
 export function installedIsLocked(lock, installed) {
   if (lock?.packages === undefined)
     throw new SetUpError('package-lock.json is missing or damaged: restore it (git checkout package-lock.json)');
@@ -47,7 +47,7 @@ async function install(root) {
   say('installing dependencies (npm ci); the first time this takes about a minute …');
   let code = await runNpm(root, ['ci', ...QUIET]);
   if (code !== 0) {
-    // A registry that lacks a package of another platform makes `ci` refuse a lock that is fine for this one.
+    // If the registry lacks an optional package of another platform, `ci` fails although this platform needs none.
     say('npm ci failed; trying npm install, which takes the same versions …');
     code = await runNpm(root, ['install', '--no-save', ...QUIET]);
   }
@@ -59,7 +59,7 @@ async function install(root) {
   if (!existsSync(nodeIn(root))) fetchNode(root);
 }
 
-/** Where install scripts are switched off, the pinned Node's own has not run: it fetches the binary. */
+/** Where install scripts are disabled, that of the pinned Node, which fetches its binary, has not run. */
 function fetchNode(root) {
   say('fetching the pinned Node, whose install script did not run …');
   const folder = join(root, 'node_modules/node');
@@ -78,14 +78,14 @@ function runNpm(root, args) {
   });
 }
 
-/** npm must not run on the Node in node_modules, which it is about to replace. */
+/** npm must not run on the Node in node_modules, which it replaces. */
 function npmEnvironment(root) {
   const own = join(root, 'node_modules');
   const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.startsWith(own));
   return { ...process.env, PATH: path.join(delimiter) };
 }
 
-/** The pinned Node, or the one that runs this if that is new enough and the pinned one does not run here (musl). */
+/** The pinned Node; if it does not run on this system (musl), the current one, provided that it is new enough. */
 function pinnedNode(root) {
   const wanted = readJson(join(root, 'node_modules/node/package.json'))?.version ?? '24.0.0';
   const pinned = nodeIn(root);

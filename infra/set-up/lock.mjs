@@ -1,9 +1,9 @@
-// `npm start` and `npm test` at the same moment on a fresh clone: one installs, the others wait for it.
+// A lock between set-ups of one clone: of `npm start` and `npm test` at the same time, one installs and the other waits.
 //
-// The turns are numbered: `.set-up/<n>` is a symbolic link that names the process whose turn it is, or nobody.
-// Only the last one counts, and the next one is made, by whoever is first, when that is over: its process has
-// said so, or is gone. No file is ever removed to free the lock, since two processes that both find it stale
-// could not do that: the slower one would remove what the faster one has just taken.
+// The holders are numbered: `.set-up/<n>` is a symbolic link whose target is the process id of the holder, or `nobody`
+// once it has released the lock. Only the highest number counts. When its process has released the lock or has died,
+// the first process that creates the next number holds the lock. No link is removed to free the lock: of two processes
+// that both find it stale, the slower one would remove the link that the faster one has just created.
 import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,7 +15,7 @@ export async function withSetUpLock(root, work, { everyMs = 200 } = {}) {
   const folder = join(root, '.set-up');
   mkdirSync(folder, { recursive: true });
   let turn = take(folder);
-  if (turn === undefined) say('another set-up is at work in this folder; waiting for it … (none is? remove .set-up)');
+  if (turn === undefined) say('another set-up runs in this folder; waiting for it … (if none does: remove .set-up)');
   while (turn === undefined) {
     await delay(everyMs);
     turn = take(folder);
@@ -28,13 +28,13 @@ export async function withSetUpLock(root, work, { everyMs = 200 } = {}) {
   }
 }
 
-/** @returns the number of the turn that is now this process', or undefined while it is somebody else's */
+/** @returns the number under which this process holds the lock, or undefined while another process holds it */
 function take(folder) {
   const last = lastTurn(folder);
   if (isAlive(holder(folder, last))) return undefined;
   const turn = last + 1;
   if (!create(folder, turn, String(process.pid))) return undefined;
-  // The last turn is never removed, earlier ones are: this number may have been used up long ago.
+  // Earlier numbers are removed, so this one may have been used and removed already.
   if (lastTurn(folder) > turn) {
     rmSync(join(folder, String(turn)), { force: true });
     return undefined;
@@ -51,7 +51,7 @@ function lastTurn(folder) {
   return Math.max(0, ...turns(folder));
 }
 
-/** With its content in one step, unlike a file; only one process can make the same one. */
+/** Atomic, unlike the creation and the writing of a file. */
 function create(folder, turn, content) {
   try {
     symlinkSync(content, join(folder, String(turn)));
@@ -71,7 +71,7 @@ function holder(folder, turn) {
   try {
     return Number(readlinkSync(join(folder, String(turn))));
   } catch {
-    // There was no turn yet, or there are later ones by now: then the next one cannot be made.
+    // No link yet, or later ones exist: then creating the next one fails.
     return Number.NaN;
   }
 }

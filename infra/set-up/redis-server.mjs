@@ -1,11 +1,11 @@
-// Makes sure that there is a `redis-server` of version 7 or newer. Some packages start a Redis of the
-// system's when they are installed; Parley never uses that one, it only needs the program.
+// Ensures that `redis-server` 7 or newer is installed. Some packages also start a Redis of the system; Parley never uses
+// that server, only the program.
 import { SetUpError } from './say.mjs';
 import { installCommand, installProgram, run } from './system-packages.mjs';
 
 const OLDEST = 7;
 
-/** What brings `redis-server`, by package manager. */
+/** Packages that contain `redis-server`, by package manager. */
 const PACKAGES = {
   'apt-get': ['redis-server'],
   dnf: ['redis', 'valkey-compat-redis'],
@@ -22,7 +22,7 @@ export function ensureRedisServer() {
   if (!installed) throw new SetUpError(howTo(redisServerVersion(), manager));
 }
 
-/** Major version of the `redis-server` on the PATH, undefined when there is none. */
+/** Major version of the `redis-server` on the PATH, undefined without one. */
 export function redisServerVersion() {
   const { stdout } = run('redis-server', ['--version']);
   const major = /\bv=(\d+)\./.exec(stdout ?? '')?.[1];
@@ -38,5 +38,5 @@ function howTo(found, manager) {
     manager === undefined || found !== undefined
       ? 'Install it (https://redis.io/docs/latest/operate/oss_and_stack/install/) and put it on the PATH,'
       : `Install it: ${installCommand(manager, PACKAGES[manager.command][0])}`;
-  return `${missing}\n${install}\nor start with REDIS_URL=redis://… to use one that runs already.`;
+  return `${missing}\n${install}\nor start with REDIS_URL=redis://… to use a running one.`;
 }

@@ -1,5 +1,5 @@
-// Runs a program on the pinned Node as if this process had become it: same terminal, same signals, same
-// exit code. (Node 20 has no exec.) If this process is killed, the program notices and stops by itself.
+// Runs a program on the pinned Node in place of this process: same terminal, same signals, same exit code. (Node 20
+// has no exec.) If this process is killed, the program notices and stops by itself.
 //
 // As a command: node infra/set-up/run.mjs [--redis] program [arguments]
 import { spawn } from 'node:child_process';
@@ -13,9 +13,9 @@ import { say, tellErrors } from './say.mjs';
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /**
- * Installs what is missing; quick when nothing is.
+ * Installs missing dependencies; quick if there are none.
  *
- * @returns the path of the Node to run Parley on
+ * @returns the path of the Node that runs Parley
  */
 export async function setUp({ redis }) {
   const node = await ensureDependencies(root);
@@ -23,13 +23,13 @@ export async function setUp({ redis }) {
   return node;
 }
 
-/** Never returns to the caller's next line: this process ends when the program does. */
+/** Starts the program; this process ends when the program ends. */
 export function become(node, args) {
   const program = spawn(node, args, {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: {
       ...process.env,
-      // Whatever the program starts by the name `node` is the pinned one.
+      // `node` on the program's PATH is the pinned one.
       PATH: [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter),
       PARLEY_SUPERVISED: '1',
     },
@@ -40,18 +40,18 @@ export function become(node, args) {
   program.once('exit', (code, signal) => {
     clearInterval(watch);
     if (signal === null) process.exit(code ?? 1);
-    // The start checks the structure of the log, but not each of its pages.
+    // The start checks the structure of the log, but not every page.
     if (signal === 'SIGBUS' || signal === 'SIGSEGV') {
-      say(`ended by ${signal}. A damaged log can cause that: see "Backup and restore" in docs/operations.md`);
+      say(`ended by ${signal}. A damaged log can cause this: see "Backup and restore" in docs/operations.md`);
     }
     for (const name of signals) process.removeAllListeners(name);
     process.kill(process.pid, signal);
-    // For signals that do not end this process, or not before this line.
+    // In case the signal does not end this process.
     setTimeout(() => process.exit(1), 1_000);
   });
 }
 
-/** A `kill` of npm, or of the shell between npm and us, does not reach us: then an ancestor changes. */
+/** Stops the program when npm, or the shell between npm and this process, is killed: then an ancestor changes. */
 function stopWithNpm(stop) {
   if (process.env.npm_lifecycle_event === undefined) return undefined;
   const ancestors = () => `${process.ppid} ${parentOf(process.ppid)}`;
@@ -59,7 +59,7 @@ function stopWithNpm(stop) {
   return setInterval(() => ancestors() !== before && stop(), 500);
 }
 
-/** Known on Linux only; elsewhere only the shell is watched. */
+/** Only on Linux; elsewhere only the parent is watched. */
 function parentOf(pid) {
   try {
     return /^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

@@ -1,15 +1,15 @@
-// Everything in this folder is plain JavaScript without dependencies: it runs on the system's Node (20 or
-// newer), before anything is installed.
+// The files of this folder are plain JavaScript without dependencies: they run on the system's Node (20 or newer),
+// before anything is installed.
 
-/** One line of progress for whoever waits in front of the terminal. */
+/** Prints one line of progress. */
 export function say(line) {
   process.stderr.write(`parley: ${line}\n`);
 }
 
-/** Something is missing that the set-up cannot provide; its message says what to do. */
+/** A prerequisite is missing that the set-up cannot install; the message says what to do. */
 export class SetUpError extends Error {}
 
-/** Runs `main`; a `SetUpError` is told in its own words, exit code 1. */
+/** Runs `main`; prints the message of a `SetUpError`, with exit code 1. */
 export async function tellErrors(main) {
   try {
     await main();

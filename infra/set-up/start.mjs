@@ -1,11 +1,11 @@
-// `npm start`: sets up what is missing, then runs the whole of Parley in one process.
+// `npm start`: installs what is missing, then runs all of Parley in one process.
 import { join } from 'node:path';
 import { become, root, setUp } from './run.mjs';
 import { tellErrors } from './say.mjs';
 
 /**
- * Measured on two cores under load: a larger young generation and a collector without helper threads,
- * which compete with the event loop for the cores, cut the slowest answers. docs/performance.md has the figures.
+ * A larger young generation, and a collector without helper threads, which compete with the event loop for the cores,
+ * reduce the p99 latency. docs/performance.md has the measurements.
  */
 const DEFAULT_NODE_FLAGS = '--max-semi-space-size=64 --single-threaded-gc';
 

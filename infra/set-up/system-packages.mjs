@@ -1,8 +1,8 @@
-// Installs programs with the system's package manager, where there is one and we may use it.
+// Installs programs with the system's package manager, if there is one and the user may use it.
 import { spawnSync } from 'node:child_process';
 import { say } from './say.mjs';
 
-/** Package managers in the order in which they are looked for. */
+/** Package managers, in the order of preference. */
 export const packageManagers = [
   { command: 'apt-get', install: ['install', '-y', '--no-install-recommends'], refresh: ['update'] },
   { command: 'dnf', install: ['install', '-y'] },
@@ -14,12 +14,12 @@ export const packageManagers = [
 ];
 
 /**
- * Tries one package after the other until the program is there.
+ * Tries one package after the other until the program is installed.
  *
- * @param what name of the program, for whoever waits
- * @param packages of each manager, by its command, those that bring the program
- * @param isThere whether it can be used now
- * @returns whether it is there, and the manager that was found, if any
+ * @param what name of the program, for the progress line
+ * @param packages packages that contain the program, by the command of the manager
+ * @param isThere whether the program can be used
+ * @returns whether it is installed, and the manager that was found, if any
  */
 export function installProgram(what, packages, isThere) {
   const manager = packageManagers.find(({ command }) => run(command, ['--version']).status !== null);
@@ -35,7 +35,7 @@ export function installProgram(what, packages, isThere) {
   return { installed: false, manager };
 }
 
-/** The command that somebody with more rights than we have may type. */
+/** The command for a user who may install packages. */
 export function installCommand({ command, install, asUser }, name) {
   return `${asUser ? '' : 'sudo '}${command} ${install.filter((word) => !/^-(y|-no)/.test(word)).join(' ')} ${name}`;
 }
@@ -53,12 +53,12 @@ function installPackage(manager, privileges, name) {
   const attempt = () => run(command, [...prefix, ...manager.install, name]);
   const first = attempt();
   if (first.status === 0 || manager.refresh === undefined) return first;
-  // The list of packages of a fresh machine is empty or old.
+  // On a fresh machine the package lists are empty or outdated.
   run(command, [...prefix, ...manager.refresh]);
   return attempt();
 }
 
-/** What to put in front of the package manager's command; undefined when we may not install anything. */
+/** Prefix of the package manager's command; undefined if this user may not install packages. */
 function privilegesFor(manager) {
   if (manager.asUser || process.getuid?.() === 0) return [];
   return run('sudo', ['-n', 'true']).status === 0 ? ['sudo', '-n', 'DEBIAN_FRONTEND=noninteractive'] : undefined;

@@ -1,4 +1,4 @@
-// `npm test`: sets up what is missing, then runs the tests, or those that the arguments choose.
+// `npm test`: installs what is missing, then runs all tests, or those that the arguments select.
 import { join } from 'node:path';
 import { become, root, setUp } from './run.mjs';
 import { tellErrors } from './say.mjs';

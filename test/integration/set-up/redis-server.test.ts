@@ -42,7 +42,7 @@ describe('set-up of redis-server', () => {
       said: [
         'parley: redis-server 7 or newer is needed and was not found.',
         'parley: Install it (https://redis.io/docs/latest/operate/oss_and_stack/install/) and put it on the PATH,',
-        'parley: or start with REDIS_URL=redis://… to use one that runs already.',
+        'parley: or start with REDIS_URL=redis://… to use a running one.',
       ].join('\n'),
     });
   });

@@ -1,4 +1,4 @@
-import { atEndOfTurn } from '#libs/platform/redis/index.ts';
+import { TurnBatches } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LargeReplies } from './large-replies.ts';
@@ -14,13 +14,13 @@ export interface NumberRange {
   readonly limit: number;
 }
 
-/** Fields of one hash that are read together, in the order of asking. */
-interface Turn {
+/** Fields of one hash that are read together. */
+interface Batch {
   readonly fields: string[];
-  readonly values: Promise<readonly (Buffer | null)[]>;
+  readonly values: PromiseWithResolvers<readonly (Buffer | null)[]>;
 }
 
-/** Fields in one `HMGET`: beyond this, one reply would hold up the others for long. */
+/** Fields in one `HMGET`: a longer reply would delay the others. */
 const MAX_FIELDS = 512;
 
 /**
@@ -32,40 +32,30 @@ const MAX_FIELDS = 512;
 export class CollectionReader {
   readonly #redis: RedisClient;
   readonly #large = new LargeReplies();
-  /** By hash, what is asked for in this turn of the event loop. */
-  readonly #turns = new Map<string, Turn>();
+  /** By hash. */
+  readonly #batches: TurnBatches<string, Batch>;
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
+    this.#batches = new TurnBatches(redis, {
+      create: () => ({ fields: [], values: Promise.withResolvers() }),
+      isFull: ({ fields }, more) => fields.length + more > MAX_FIELDS,
+      send: ({ fields, values }, hash) =>
+        values.resolve(this.#large.read(hash, fields, (some) => this.#read(hash, some))),
+    });
   }
 
   /** Fields of a hash as bytes, null for those that are not there. Those of one turn go as one `HMGET` a hash. */
   async fields(hash: string, fields: readonly (string | number)[]): Promise<(Buffer | null)[]> {
     if (fields.length === 0) return [];
-    const turn = this.#turnOf(hash, fields.length);
-    const from = turn.fields.length;
-    for (const field of fields) turn.fields.push(String(field));
-    return (await turn.values).slice(from, from + fields.length);
+    const batch = this.#batches.of(hash, fields.length);
+    const from = batch.fields.length;
+    for (const field of fields) batch.fields.push(String(field));
+    return (await batch.values.promise).slice(from, from + fields.length);
   }
 
-  #turnOf(hash: string, count: number): Turn {
-    let turn = this.#turns.get(hash);
-    if (turn !== undefined && turn.fields.length + count <= MAX_FIELDS) return turn;
-    turn = this.#newTurn(hash);
-    this.#turns.set(hash, turn);
-    return turn;
-  }
-
-  #newTurn(hash: string): Turn {
-    const fields: string[] = [];
-    const read = (some: readonly string[]) => this.#redis.send(hash, (node) => node.hmgetBuffer(hash, ...some));
-    const values = new Promise<readonly (Buffer | null)[]>((resolve, reject) => {
-      atEndOfTurn(this.#redis, () => {
-        if (this.#turns.get(hash)?.fields === fields) this.#turns.delete(hash);
-        this.#large.read(hash, fields, read).then(resolve, reject);
-      });
-    });
-    return { fields, values };
+  #read(hash: string, fields: readonly string[]): Promise<(Buffer | null)[]> {
+    return this.#redis.send(hash, (node) => node.hmgetBuffer(hash, ...fields));
   }
 
   /** Numbers of a sorted set, in the order that is asked for. */

@@ -4,18 +4,18 @@ export const SLOTS = 16_384;
 /** `host:port` of a node. */
 export type NodeAddress = string;
 
-/** Which node has which slot. */
+/** The assignment of slots to nodes. */
 export interface ClusterMap {
-  /** All masters, also those without slots; but none that has failed and was relieved of its slots. */
+  /** All masters, with and without slots, except failed ones without slots. */
   readonly masters: ReadonlySet<NodeAddress>;
-  /** By slot; undefined where no node claims it. */
+  /** By slot; undefined if no node claims it. */
   readonly owners: readonly (NodeAddress | undefined)[];
 }
 
-/** A master, as one node of the cluster sees it. */
+/** A master in the view of one node. */
 interface Claim {
   readonly address: NodeAddress;
-  /** Goes up with every promotion: of two nodes that claim a slot, Redis itself believes the higher. */
+  /** Increases with every promotion: of two nodes that claim a slot, the one with the higher epoch owns it. */
   readonly epoch: number;
   readonly ranges: readonly (readonly [number, number])[];
 }
@@ -23,15 +23,15 @@ interface Claim {
 export interface NodeView {
   /** The answer to `CLUSTER NODES`. */
   readonly text: string;
-  /** The host by which the node that answered was reached: it may not know its own address. */
+  /** The host by which the node was reached: it may not know its own address. */
   readonly host: string;
 }
 
 /**
- * Puts together what several nodes say of the cluster. A node that was away may still take itself for the master
- * that it was: it is outvoted by a higher epoch.
+ * Combines the views of several nodes. A node that was away may still claim slots of its successor, which has the
+ * higher epoch.
  *
- * @param options.preferHostnames names nodes by the host names that they announce, which is what certificates are for
+ * @param options.preferHostnames uses the announced host names of nodes, which certificates contain
  */
 export function mapOfCluster(
   views: readonly NodeView[],
@@ -55,7 +55,7 @@ export function mapOfCluster(
 
 const ADDRESS = /^(.*):(\d+)(?:@\d+)?(?:,([^,]*))?/;
 const RANGE = /^(\d+)(?:-(\d+))?$/;
-/** A node that is being met, or that nobody has an address of, is none that can be asked. */
+/** Flags of nodes that cannot be connected to: the handshake has not ended, or the address is unknown. */
 const UNUSABLE = new Set(['noaddr', 'handshake']);
 
 /** Lines of `<id> <ip:port@cport,hostname> <flags> <master> <ping> <pong> <epoch> <link> <slot or range>…`. */
@@ -68,14 +68,14 @@ function claimsOf({ text, host }: NodeView, preferHostnames: boolean): Claim[] {
     if (!flags.includes('master') || flags.some((flag) => UNUSABLE.has(flag)) || port === '0') continue;
     const name = preferHostnames && hostname !== '' ? hostname : ip === '' ? host : ip;
     const ranges = slots.flatMap(rangeOf);
-    // Listed until somebody makes the cluster forget it, and nobody misses it.
+    // Listed until an operator makes the cluster forget it.
     if (ranges.length === 0 && flags.includes('fail')) continue;
     claims.push({ address: `${name}:${port}`, epoch: Number(epoch), ranges });
   }
   return claims;
 }
 
-/** Slots on their way (`[93-<-…]`) still belong to whom they are listed under. */
+/** Ignores migrating slots (`[93-<-…]`), which also are in a range of their owner. */
 function rangeOf(word: string): (readonly [number, number])[] {
   const [range, first, last] = RANGE.exec(word) ?? [];
   return range === undefined ? [] : [[Number(first), Number(last ?? first)]];

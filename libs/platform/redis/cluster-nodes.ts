@@ -6,29 +6,29 @@ import { hostAndPort, mapOfCluster } from './cluster-map.ts';
 import type { ClusterMap, NodeAddress, NodeView } from './cluster-map.ts';
 
 export interface ClusterNodesOptions {
-  /** Where to begin; any nodes of the cluster. */
+  /** Any nodes of the cluster, asked first. */
   readonly seeds: readonly NodeAddress[];
   readonly preferHostnames: boolean;
-  /** Opens a connection that reconnects by itself. */
+  /** Opens a connection that reconnects. */
   open(host: string, port: number): Redis;
 }
 
-/** Nodes that are asked for their view at a time: two that agree would do, and any of them may be behind. */
-const ASKED = 5;
-/** Looks in a row are so far apart, whoever asks for them. */
+/** Nodes that are asked for their view at a time, because any of them may be outdated. */
+const MAX_VIEWS = 5;
+/** Shortest pause between two refreshes. */
 const SHORTEST_PAUSE_MS = 100;
-/** While a node is away, who takes its place has to be found. */
+/** While a node is away, its successor has to be found. */
 const PAUSE_WHILE_AWAY_MS = 500;
-/** What moves while nobody sends anything has listeners all the same. */
+/** Finds slots that moved while no command was redirected: subscriptions have to follow them. */
 const PAUSE_MS = 5_000;
 
 const NOTHING_KNOWN: ClusterMap = { masters: new Set(), owners: [] };
 
 /**
- * Which nodes there are, which slots they have, and a connection to each master.
+ * The nodes of the cluster, their slots, and a connection to each master.
  *
- * Looks again and again: now and then, soon while a connection is down, and at once when told that something moved.
- * Where no master answers, the seeds are asked again, under the names that they were given by.
+ * Refreshes the map periodically, more often while a connection is down, and at once on request. If no master answers,
+ * asks the seeds again, by their configured names.
  */
 export class ClusterNodes {
   readonly #options: ClusterNodesOptions;
@@ -36,18 +36,18 @@ export class ClusterNodes {
   #map = NOTHING_KNOWN;
   readonly #connections = new Map<NodeAddress, Redis>();
   #timer: NodeJS.Timeout | undefined;
-  #looking = false;
-  #lookedAt = 0;
+  #isRefreshing = false;
+  #refreshedAtMs = 0;
   #closed = false;
 
   constructor(options: ClusterNodesOptions) {
     this.#options = options;
     this.#events.setMaxListeners(0);
     this.#openSeeds();
-    this.#lookIn(PAUSE_WHILE_AWAY_MS);
+    this.#refreshIn(PAUSE_WHILE_AWAY_MS);
   }
 
-  /** Whether it is known who has which slot, and all of them are connected. */
+  /** Whether the map is known and all masters are connected. */
   get isReady(): boolean {
     return this.#map.masters.size > 0 && this.masters().every(({ status }) => status === 'ready');
   }
@@ -70,12 +70,12 @@ export class ClusterNodes {
     return [...this.#map.masters];
   }
 
-  /** Null where nobody is known to have the slot. */
+  /** Null if no node is known to own the slot. */
   ownerOf(slot: number): NodeAddress | null {
     return this.#map.owners[slot] ?? null;
   }
 
-  /** Opens one if there is none, which then is not ready yet. */
+  /** Opens a connection if there is none; it is not ready then. */
   connectionTo(address: NodeAddress): Redis {
     const known = this.#connections.get(address);
     if (known !== undefined) return known;
@@ -90,9 +90,9 @@ export class ClusterNodes {
     return connection;
   }
 
-  /** Looks at once, or as soon as the last look is not too fresh. */
+  /** Refreshes the map now, or after the shortest pause. */
   refresh(): void {
-    this.#lookIn(Math.max(0, this.#lookedAt + SHORTEST_PAUSE_MS - Date.now()));
+    this.#refreshIn(Math.max(0, this.#refreshedAtMs + SHORTEST_PAUSE_MS - Date.now()));
   }
 
   close(): void {
@@ -102,31 +102,31 @@ export class ClusterNodes {
     for (const connection of this.#connections.values()) connection.disconnect();
   }
 
-  #lookIn(ms: number): void {
+  #refreshIn(ms: number): void {
     clearTimeout(this.#timer);
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#look(), ms);
+    this.#timer = setTimeout(() => void this.#run(), ms);
     this.#timer.unref();
   }
 
-  async #look(): Promise<void> {
-    // The one that is under way schedules the next.
-    if (this.#looking) return;
-    this.#looking = true;
-    this.#lookedAt = Date.now();
+  async #run(): Promise<void> {
+    // The running refresh schedules the next one.
+    if (this.#isRefreshing) return;
+    this.#isRefreshing = true;
+    this.#refreshedAtMs = Date.now();
     try {
       const map = mapOfCluster(await this.#views(), this.#options);
       if (map.masters.size > 0 && !this.#closed) this.#adopt(map);
     } finally {
-      this.#looking = false;
-      this.#lookIn(this.isReady ? PAUSE_MS : PAUSE_WHILE_AWAY_MS);
+      this.#isRefreshing = false;
+      this.#refreshIn(this.isReady ? PAUSE_MS : PAUSE_WHILE_AWAY_MS);
     }
   }
 
   async #views(): Promise<NodeView[]> {
     const ready = [...this.#connections].filter(([, { status }]) => status === 'ready');
     if (ready.length === 0) this.#openSeeds();
-    const asked = ready.sort(() => Math.random() - 0.5).slice(0, ASKED);
+    const asked = ready.sort(() => Math.random() - 0.5).slice(0, MAX_VIEWS);
     const views = await Promise.allSettled(
       asked.map(async ([address, node]) => ({
         text: String(await node.cluster('NODES')),
@@ -151,9 +151,9 @@ export class ClusterNodes {
     for (const address of map.masters) this.connectionTo(address);
     const moved = map.owners.some((owner, slot) => owner !== before.owners[slot]);
     if (moved || before === NOTHING_KNOWN) this.#events.emit('moved');
-    // Who was connected before it was known to be a master: a seed, or whom an answer had named.
-    const came = [...map.masters].filter((address) => !before.masters.has(address));
-    const isHeard = came.some((address) => this.connectionTo(address).status === 'ready');
-    if (isHeard && (before !== NOTHING_KNOWN || this.isReady)) this.#events.emit('ready');
+    // Nodes that were connected before they were known as masters: seeds, and targets of redirections.
+    const added = [...map.masters].filter((address) => !before.masters.has(address));
+    const isAnyReady = added.some((address) => this.connectionTo(address).status === 'ready');
+    if (isAnyReady && (before !== NOTHING_KNOWN || this.isReady)) this.#events.emit('ready');
   }
 }

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 
 import type { Redis } from 'ioredis';
 
-import { atEndOfTurn } from './end-of-turn.ts';
 import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 import { isReplyError } from './redis-faults.ts';
+import { TurnBatches } from './turn-batches.ts';
 
-/** Arguments of a call that is worth a write of its own. */
+/** Arguments of a call that gets a write of its own. */
 const LARGE_CALL = 100;
 const NOT_LOADED = /^ERR Function not found/;
 
-/** Calls of one caller that wait for the end of the turn. */
+/** Calls of one caller that are sent at the end of the turn. */
 interface Sending {
   readonly calls: readonly FunctionCall[];
   resolve(replies: readonly Reply<unknown>[]): void;
@@ -18,26 +18,27 @@ interface Sending {
 }
 
 /**
- * A library of Redis functions from one `.lua` file. It is loaded on first use, and again when a Redis
- * turns out not to have it (a new or emptied one): the version is part of the library's and of its
- * functions' names, so that two versions of Parley on one Redis do not replace each other's.
+ * A library of Redis functions from one `.lua` file. It is loaded on first use, and again when a Redis does not have it
+ * (a new or emptied one). The names of the library and its functions contain a version, so two versions of Parley can
+ * share a Redis.
  */
 export class FunctionLibrary {
   readonly #redis: RedisClient;
   readonly #source: string;
-  /** By the node that they go to: one that is slow holds up nobody else. */
-  readonly #turns = new Map<Redis | null, Sending[]>();
+  /** By node, so that a slow node delays only its own calls; null on one server. */
+  readonly #batches: TurnBatches<Redis | null, Sending[]>;
 
   constructor(redis: RedisClient, file: URL) {
     this.#redis = redis;
     this.#source = readFileSync(file, 'utf8');
+    this.#batches = new TurnBatches(redis, { create: () => [], send: (batch) => this.#sendBatch(batch) });
   }
 
   /**
-   * Sends the calls, those of one slot in order; replies come in the order of the calls.
+   * Sends the calls, those of one slot in order; replies are in the order of the calls.
    *
-   * @throws `Fault` `store_unavailable`; a script error as it is. Of several failures the first is thrown,
-   * and calls behind it may have been executed: calls must be repeatable.
+   * @throws `Fault` `store_unavailable`; a script error unchanged. Throws the first of several failures, and later
+   * calls may have been executed: calls must be repeatable.
    */
   async callAll(calls: readonly FunctionCall[]): Promise<unknown[]> {
     if (calls.length === 0) return [];
@@ -74,33 +75,23 @@ export class FunctionLibrary {
     return replies;
   }
 
-  /** What is sent in one turn of the event loop, by however many callers, goes together: one write for all. */
   #sendTo(node: Redis | null, calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
     return new Promise((resolve, reject) => {
-      let turn = this.#turns.get(node);
-      if (turn === undefined) {
-        turn = [];
-        this.#turns.set(node, turn);
-        atEndOfTurn(this.#redis, () => this.#flush(node));
-      }
-      turn.push({ calls, resolve, reject });
-      // A large one goes at once: callers with two in flight would otherwise end up sending both together,
-      // and Redis would be idle while they are prepared.
-      if (calls.some(({ args }) => args.length > LARGE_CALL)) this.#flush(node);
+      this.#batches.of(node).push({ calls, resolve, reject });
+      // Sends a large call at once: callers with two in flight would otherwise send both together, and Redis would be
+      // idle while they are prepared.
+      if (calls.some(({ args }) => args.length > LARGE_CALL)) this.#batches.flush(node);
     });
   }
 
-  #flush(node: Redis | null): void {
-    const turn = this.#turns.get(node);
-    if (turn === undefined) return;
-    this.#turns.delete(node);
-    this.#redis.call(turn.flatMap(({ calls }) => calls)).then(
+  #sendBatch(batch: readonly Sending[]): void {
+    this.#redis.call(batch.flatMap(({ calls }) => calls)).then(
       (replies) => {
         let at = 0;
-        for (const { calls, resolve } of turn) resolve(replies.slice(at, (at += calls.length)));
+        for (const { calls, resolve } of batch) resolve(replies.slice(at, (at += calls.length)));
       },
       (error: unknown) => {
-        for (const { reject } of turn) reject(error);
+        for (const { reject } of batch) reject(error);
       },
     );
   }

@@ -1,5 +1,5 @@
-/** Redis: a connection that fails fast and never sends a command twice, and what is kept beside read models. */
-export { atEndOfTurn } from './end-of-turn.ts';
+/** Redis: connections that fail fast and never send a command twice, functions, batches and pub/sub. */
+export { atEndOfTurn, TurnBatches } from './turn-batches.ts';
 export { FunctionLibrary } from './function-library.ts';
 export { connectRedis, redisAddresses, waitForRedis } from './redis.ts';
 export type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
@@ -9,4 +9,4 @@ export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription, SubscriptionHandlers } from './subscription.ts';
 export { TopicSubscriptions } from './topics.ts';
 export type { TopicHandlers, TopicSubscription } from './node-topics.ts';
-export { bytesOf, textsOf } from './values.ts';
+export { bytesOf, textsOf } from './redis-faults.ts';

@@ -3,24 +3,23 @@ import type { Redis } from 'ioredis';
 
 export interface TopicHandlers {
   /**
-   * The memory of a message is that of all that came in with it: copy what is to be kept for long.
-   * None of the handlers may throw.
+   * A message shares the memory of all data received with it: copy what is kept for long. Handlers must not throw.
    */
   onMessage(message: Buffer): void;
-  /** From now on everything is heard. What came before, or between `onDeaf` and now, may have been missed. */
+  /** No message is missed from now on. Earlier ones, or ones since `onDeaf`, may have been missed. */
   onListening(): void;
-  /** Messages may be missed from now on, until `onListening`. */
+  /** Messages may be missed until `onListening`. */
   onDeaf(): void;
 }
 
 export interface TopicSubscription {
-  /** Whether messages are heard now, as far as is known. */
+  /** Whether messages are received now, as far as is known. */
   readonly listening: boolean;
-  /** No handler is called any more. */
+  /** Ends the subscription; no handler is called afterwards. */
   stop(): void;
 }
 
-/** A topic that somebody listens to, or did a moment ago. */
+/** A topic with subscribers, or whose last subscriber has just left. */
 interface Topic {
   readonly name: string;
   readonly subscribers: Set<Subscriber>;
@@ -32,36 +31,36 @@ interface Subscriber {
   listening: boolean;
 }
 
-/** A connection over which nothing comes may be dead, or its Redis may hang: asked every so often. */
+/** Pings find dead connections and a Redis that hangs. */
 const PING_EVERY_MS = 3_000;
-/** Topics in one command: so many that they cost little, so few that the others of Redis hardly wait. */
+/** Topics in one command: few enough not to delay other clients of Redis. */
 const MAX_TOPICS = 500;
 
 export interface NodeTopicsOptions {
-  /** A node of a cluster takes the topics of one slot in a command, and may tell that it has them no longer. */
+  /** A node of a cluster accepts topics of one slot per command, and reports slots that it loses. */
   readonly isOfCluster: boolean;
-  /** The node has refused a topic, or given it up: another has it. All are deaf until they are heard again. */
+  /** Another node owns a topic now. All topics of this node miss messages until `onListening`. */
   onMoved(): void;
 }
 
 /**
- * Subscriptions to topics of one node, over one connection, which is opened with the first of them. What is begun and
- * ended in one turn of the event loop is sent together. Guarantees and omissions: those of `TopicSubscriptions`.
+ * Subscriptions to topics of one node over one connection, which the first of them opens. Changes of one turn of the
+ * event loop are sent together. For guarantees and omissions see `TopicSubscriptions`.
  */
 export class NodeTopics {
   readonly #redis: Redis;
   readonly #options: NodeTopicsOptions;
   readonly #topics = new Map<string, Topic>();
-  /** Names that the present connection has subscribed to, or is about to. */
+  /** Names that the current connection has subscribed to, or is subscribing to. */
   readonly #asked = new Set<string>();
-  /** Names whose subscription has begun or ended in this turn. */
+  /** Names whose subscriptions have changed in this turn. */
   readonly #changed = new Set<string>();
   #connection: Redis | null = null;
-  /** Counts the connections that were lost: what belongs to an earlier one says nothing of this one. */
+  /** Number of lost connections, to ignore replies of an earlier one. */
   #lost = 0;
   #pings: NodeJS.Timeout | undefined;
 
-  /** @param redis whose Redis it is; the connection for subscriptions is made like it */
+  /** @param redis the command connection; the connection for subscriptions is a duplicate */
   constructor(redis: Redis, options: NodeTopicsOptions) {
     this.#redis = redis;
     this.#options = options;
@@ -79,7 +78,7 @@ export class NodeTopics {
     const subscriber: Subscriber = { handlers, listening: false };
     subscribers.add(subscriber);
     const known = topic;
-    // Others listen to it already, so nothing of Redis will tell.
+    // The topic has subscribers already, so Redis sends no confirmation.
     if (known.listening) queueMicrotask(() => known.listening && heard(known, subscriber));
     return {
       get listening() {
@@ -91,7 +90,7 @@ export class NodeTopics {
     };
   }
 
-  /** Ends all subscriptions; no handler is called any more. */
+  /** Ends all subscriptions; no handler is called afterwards. */
   close(): void {
     clearInterval(this.#pings);
     for (const { subscribers } of this.#topics.values()) subscribers.clear();
@@ -104,7 +103,7 @@ export class NodeTopics {
     this.#changed.add(name);
   }
 
-  /** Only now does it matter who listens: one who has stopped may be back, and nothing is to be sent. */
+  /** Sends the changes of the turn. A topic that was left and joined again needs no command. */
   #flush(): void {
     const begun: Topic[] = [];
     const ended: string[] = [];
@@ -123,7 +122,7 @@ export class NodeTopics {
     this.#listenTo(this.#connection, begun);
   }
 
-  /** What can go in one command. */
+  /** Groups of topics that fit in one command. */
   #together<T>(all: readonly T[], nameOf: (one: T) => string): T[][] {
     if (!this.#options.isOfCluster) return chunks(all);
     return [...Map.groupBy(all, (one) => calculateSlot(nameOf(one))).values()].flatMap((some) => chunks(some));
@@ -141,7 +140,7 @@ export class NodeTopics {
   }
 
   #heard(topic: Topic): void {
-    // One that ended meanwhile is another's now, with a subscription of its own behind this one.
+    // The topic was left meanwhile; a new one of the same name has its own subscription.
     if (this.#topics.get(topic.name) !== topic) return;
     topic.listening = true;
     for (const subscriber of topic.subscribers) heard(topic, subscriber);
@@ -149,11 +148,11 @@ export class NodeTopics {
 
   #connect(): Redis {
     const connection = this.#redis.duplicate({ autoResubscribe: false });
-    // The loss of the connection is the message; who needs to know why looks at the other connection's errors.
+    // `close` handles the loss; the command connection reports errors.
     connection.on('error', () => undefined);
     connection.on('ready', () => this.#listenTo(connection, [...this.#topics.values()]));
     connection.on('close', () => this.#deaf());
-    // Also what nobody has asked for: that the node has the topics of some slot no longer.
+    // Also sent without a request, when the node loses a slot.
     connection.on('moved', () => {
       this.#options.onMoved();
       this.#reconnectOf(this.#lost)();
@@ -183,7 +182,7 @@ export class NodeTopics {
     }
   }
 
-  /** What to do when a command fails on the connection that there was after `lost` others. */
+  /** Reconnects after a failed command, unless the connection was lost since. */
   #reconnectOf(lost: number): () => void {
     return () => {
       if (lost === this.#lost) this.#connection?.disconnect(true);

@@ -7,83 +7,81 @@ export interface FunctionCall {
   readonly args: readonly (string | Buffer | number)[];
 }
 
-/** What a command came to. Errors are mapped by `redisFault`. */
+/** The outcome of a command. Errors are mapped by `redisFault`. */
 export type Reply<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Redis as all of Parley sees it: one server, or the masters of a cluster. The two differ in what may be asked for in
- * one command, so this names what may.
+ * Port: one Redis server, or the masters of a cluster. It only offers what both support.
  *
- * Guarantees: a command whose answer is lost is never sent again; one that a node has refused because the key is
- * another node's is sent to that one. A node that is away is `store_unavailable` for what lives there, at once, and
- * for nothing else; it is found again by itself, as is who takes its place.
+ * Guarantees: a command is never sent again after its reply was lost; one that a node refuses because another node owns
+ * the key is sent to that node. A node that is away is `store_unavailable`, at once, for its keys only; the client finds
+ * it or its successor again.
  *
- * Omissions: no order between commands on different slots, and no moment at which keys of several slots are read
- * together.
+ * Omissions: no order between commands on different slots, and no atomic read of keys of several slots.
  */
 export interface RedisClient {
-  /** Whether all lives on one server, which executes what it is sent in one order. */
+  /** Whether there is one server, which executes all commands in the order of sending. */
   readonly isOneServer: boolean;
 
   /**
    * Sends one command, whose keys are all in the slot of `key`.
    *
-   * @param command is called with the connection to use, and may be called again with another one
-   * @throws `Fault` `store_unavailable`; a script or usage error as it is
+   * @param command called with the connection to use, and again with another one after a redirection
+   * @throws `Fault` `store_unavailable`; a script or usage error unchanged
    */
   send<T>(key: string, command: (node: Redis) => Promise<T>): Promise<T>;
 
   /**
-   * The bytes of strings, null where there is none, in the order of `keys`. What lives on a node that does not answer
-   * is a fault in its place. On one server, all are read at one moment.
+   * The bytes of strings in the order of `keys`: null for a missing one, a fault for one on a node that does not answer.
+   * Atomic on one server.
    *
    * @throws `Fault` `store_unavailable` if nothing could be read
    */
   values(keys: readonly string[]): Promise<readonly (Buffer | null | Error)[]>;
 
-  /** Calls functions: those of one slot in their order, what goes to one node in one write. Never rejects. */
+  /** Calls functions: those of one slot in order, those of one node in one write. Never rejects. */
   call(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]>;
 
-  /** Loads a library of functions into every node that answers. @throws as `send`, if none does */
+  /** Loads a library of functions into every node that answers. @throws as `send`, if no node answers */
   loadFunctions(source: string): Promise<void>;
 
-  /** Removes keys of any slots. @returns how many there were @throws as `send`; some may be removed */
+  /** Removes keys of any slots. @returns the number of removed keys @throws as `send`; some may be removed */
   remove(keys: readonly string[]): Promise<number>;
 
   /**
-   * All keys that match a pattern, in portions of about `step`; some may come twice. What moves between nodes
-   * meanwhile may be missed.
+   * All keys that match a pattern, in portions of about `step`; a key may occur twice. Misses keys that move between
+   * nodes meanwhile.
    *
    * @throws as `send`
    */
   scan(match: string, step: number): AsyncIterable<readonly string[]>;
 
   /**
-   * Asks every node that is to be there whether it answers.
+   * Pings every known node.
    *
-   * @throws `Fault` `store_unavailable` if none does
+   * @throws `Fault` `store_unavailable` if no node answers
    */
   ping(): Promise<readonly { readonly node: string; readonly answers: boolean }[]>;
 
-  /** The connections to all nodes that are to be there, for what concerns a node as a whole. */
+  /** The connections to all known nodes, for commands on a node as a whole. */
   nodes(): readonly Redis[];
 
-  /** Whether there is a connection to every node that is to be there. */
+  /** Whether every known node is connected. */
   readonly isReady: boolean;
 
-  /** Calls `listener` whenever a connection to a node is there (again). @returns stops that */
+  /** Calls `listener` whenever a node is connected (again). @returns a function that removes the listener */
   onReady(listener: () => void): () => void;
 
   /**
-   * The connection for commands to the node that has a key, as far as is known; null if nothing is. To be duplicated
-   * by whoever listens to what is published there.
+   * The command connection of the node that owns a key; null if it is unknown. Subscribers use a duplicate of the
+   * connection.
    */
   nodeOf(key: string): Redis | null;
 
-  /** Calls `listener` after {@link nodeOf} may have changed. @returns stops that */
+  /** Calls `listener` after {@link nodeOf} may have changed. @returns a function that removes the listener */
   onMoved(listener: () => void): () => void;
 
-  /** Looks at once where things are now: somebody has been told that something has moved. */
+  /** Refreshes the map of the cluster, after a sign that slots have moved. */
   refresh(): void;
 
   /** Ends all connections. */

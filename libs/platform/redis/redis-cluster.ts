@@ -16,7 +16,7 @@ interface SlotCommand {
   addTo(pipeline: ChainableCommander): void;
 }
 
-/** Where to send what a node has refused. `ask`: this once only, the slot is on its way there. */
+/** The target of a refused command. `ask`: for this command only, because the slot is migrating. */
 interface Redirection {
   readonly kind: 'moved' | 'ask';
   readonly to: NodeAddress;
@@ -29,18 +29,18 @@ interface Target {
 
 type RawReply = readonly [Error | null, unknown];
 
-/** A slot may move on while it is followed. */
+/** A slot may move again meanwhile. */
 const MAX_REDIRECTIONS = 5;
-/** A node that one is sent to may be one that is not connected yet. */
+/** The target of a redirection may not be connected yet. */
 const CONNECT_WAIT_MS = 1_500;
 
 const REDIRECTION = /^(MOVED|ASK) \d+ (\S+)$/;
 
 /**
- * The masters of a Redis Cluster, a connection each; replicas are not read, for they are behind.
+ * The masters of a Redis Cluster, with a connection to each. Replicas are not read, because they lag.
  *
- * See docs/decisions/0018 for why this routes by itself. What a node refuses with MOVED or ASK had no effect, so it
- * is sent to whom the answer names; nothing else is sent twice.
+ * See docs/decisions/0018 for the reasons to do this without ioredis' Cluster. A command that a node refuses with MOVED
+ * or ASK had no effect, so it is sent to the node in the reply; no other command is sent twice.
  */
 export class RedisCluster implements RedisClient {
   readonly isOneServer = false;
@@ -59,7 +59,7 @@ export class RedisCluster implements RedisClient {
     for (let redirections = 0; ; redirections++) {
       if (target === null) throw storeUnavailable('redis');
       try {
-        // In one turn, so that nobody else's command comes between.
+        // In one turn, so that no other command comes in between.
         if (target.asking) target.node.asking().catch(() => undefined);
         return await command(target.node);
       } catch (error) {
@@ -82,7 +82,7 @@ export class RedisCluster implements RedisClient {
     for (const [index, [, places]] of groups.entries()) {
       const [error, found] = replies[index] ?? [null, null];
       for (const [at, place] of places.entries()) {
-        // What `MGET` of the commands above answers.
+        // The reply to `MGET` of the commands above.
         values[place] = error ?? (found as (Buffer | null)[])[at] ?? null;
       }
     }
@@ -169,7 +169,7 @@ export class RedisCluster implements RedisClient {
     this.#nodes.close();
   }
 
-  /** What goes to one node goes as one pipeline. Errors are mapped by `redisFault`. */
+  /** Sends one pipeline to each node. Errors are mapped by `redisFault`. */
   async #run(commands: readonly SlotCommand[]): Promise<RawReply[]> {
     const replies: RawReply[] = Array.from({ length: commands.length }, () => [storeUnavailable('redis'), null]);
     const targets = commands.map(({ slot }) => this.#targetOf(slot));
@@ -240,7 +240,7 @@ export class RedisCluster implements RedisClient {
   }
 
   #fault(error: unknown): Error {
-    // A cluster that is being mended says so through whoever is asked: who has what now is soon to be seen.
+    // Signs of a failover: the map is about to change.
     if (isReplyError(error) && /^(CLUSTERDOWN|MOVED|READONLY)\b/.test(error.message)) this.#nodes.refresh();
     const fault = redisFault(error);
     return fault instanceof Error ? fault : new Error(String(fault));
@@ -263,7 +263,7 @@ function redirectionOf(error: unknown): Redirection | null {
   return to === undefined ? null : { kind: kind === 'ASK' ? 'ask' : 'moved', to };
 }
 
-/** Resolves when the node is connected, or it is time to find out that it is not. */
+/** Resolves when the node is connected, its connection fails, or the time limit is over. */
 async function connected(node: Redis): Promise<void> {
   if (node.status === 'ready') return;
   await new Promise<void>((resolve) => {

@@ -1,12 +1,12 @@
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 
-/** Replies by which Redis says "not now": the command had no effect and a later one may succeed. */
+/** Replies that refuse a command for now: it had no effect, and a later one may succeed. */
 const UNAVAILABLE =
   /^(LOADING|READONLY|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|NOREPLICAS|NOAUTH|WRONGPASS)\b/;
 
 /**
- * Turns what ioredis throws into what it means: Redis is away, slow or refuses writes (a
- * `store_unavailable` fault), or the command itself was wrong (the error as it is, a bug of ours).
+ * Maps errors of ioredis: `store_unavailable` if Redis is away, slow or refuses writes; unchanged if the command is
+ * wrong, which is a bug.
  */
 export function redisFault(error: unknown): unknown {
   if (error instanceof Fault) return error;
@@ -14,16 +14,35 @@ export function redisFault(error: unknown): unknown {
   return storeUnavailable('redis', error);
 }
 
-/** Whether Redis itself answered with an error, as opposed to not answering. */
+/** Whether Redis answered with an error, as opposed to not answering. */
 export function isReplyError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
 }
 
-/** Awaits a Redis reply, with its errors mapped by {@link redisFault}. */
+/** Awaits a reply and maps its errors by {@link redisFault}. */
 export async function guarded<T>(reply: Promise<T>): Promise<T> {
   try {
     return await reply;
   } catch (error) {
     throw redisFault(error);
   }
+}
+
+/** Values of `RedisClient.values`, for readers that need all of them. */
+type Values = readonly (Buffer | null | Error)[];
+
+/** @throws the first fault among the values */
+export function bytesOf(values: Values): (Buffer | null)[] {
+  return values.map((value) => {
+    if (value instanceof Error) throw value;
+    return value;
+  });
+}
+
+/** Decodes UTF-8. @throws the first fault among the values */
+export function textsOf(values: Values): (string | null)[] {
+  return values.map((value) => {
+    if (value instanceof Error) throw value;
+    return value === null ? null : value.toString();
+  });
 }

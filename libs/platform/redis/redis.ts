@@ -10,9 +10,9 @@ import { SingleRedis } from './single-redis.ts';
 export interface RedisConnectionOptions {
   /** Milliseconds until a command without an answer fails. Default 1,500. */
   readonly commandTimeoutMs?: number;
-  /** Called on every connection error; reconnection goes on by itself. */
+  /** Called on every connection error; the client reconnects. */
   readonly onError?: (error: Error) => void;
-  /** Called when a server is not what the addresses say: no repetition mends that. Default: it is left at that. */
+  /** Called if a server does not match the addresses, which no retry can fix. Default: ignored. */
   readonly onMisfit?: (why: string) => void;
 }
 
@@ -25,9 +25,9 @@ export interface RedisConnectionOptions {
 export function connectRedis(url: string, options: RedisConnectionOptions = {}): RedisClient {
   const [first = '', ...others] = redisAddresses(url);
   const connection = safeOptions(options.commandTimeoutMs ?? 1_500);
-  const heard = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
+  const withErrors = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
   if (others.length === 0) {
-    const redis = heard(new Redis(first, connection));
+    const redis = withErrors(new Redis(first, connection));
     redis.on('ready', async () => {
       if ((await modeOf(redis)) === 'cluster') options.onMisfit?.(IS_OF_CLUSTER);
     });
@@ -38,7 +38,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
     seeds: [first, ...others].map(addressOf),
     preferHostnames: protocol === 'rediss:',
     open(host, port) {
-      const redis = heard(
+      const redis = withErrors(
         new Redis({
           ...connection,
           host,
@@ -49,7 +49,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
         }),
       );
       redis.on('ready', async () => {
-        // Of a cluster that is known, an address that is somebody else's by now is one node that is away.
+        // Once the cluster is known, another server at the address of a node counts as a node that is away.
         const isOther = (await modeOf(redis)) === 'standalone' && cluster.nodes().length === 0;
         if (isOther) options.onMisfit?.(IS_OF_NO_CLUSTER);
       });
@@ -64,13 +64,13 @@ const IS_OF_CLUSTER =
 const IS_OF_NO_CLUSTER =
   'several addresses are nodes of a Redis Cluster, and there is a server that is in none; give the address of one server alone';
 
-/** `standalone`, `cluster` or `sentinel`, as a server says itself; undefined where it does not. */
+/** `standalone`, `cluster` or `sentinel`; undefined if the server does not say. */
 async function modeOf(redis: Redis): Promise<string | undefined> {
   const info = await redis.info('server').catch(() => '');
   return /^redis_mode:(\w+)/m.exec(info)?.[1];
 }
 
-/** The addresses that a `REDIS_URL` names. More than one of them is a cluster. */
+/** The addresses in a `REDIS_URL`. Several addresses are nodes of a cluster. */
 export function redisAddresses(url: string): string[] {
   return url
     .split(',')
@@ -84,9 +84,9 @@ function addressOf(url: string): string {
 }
 
 /**
- * The first three options belong together (measured with ioredis 6.0.0): by default a reply that is lost at a
- * reconnection makes ioredis send the command again, and a time-out alone rejects but still executes.
- * Writes must be absolute and guarded all the same: a time-out means "maybe".
+ * The first three options belong together (measured with ioredis 6.0.0): by default, ioredis sends a command again if a
+ * reconnection loses its reply, and a command that timed out is still executed. Writes must be absolute and guarded
+ * anyway, because a command that timed out may have been executed.
  */
 function safeOptions(commandTimeout: number) {
   return {
@@ -100,7 +100,7 @@ function safeOptions(commandTimeout: number) {
   };
 }
 
-/** Resolves once there is a connection to all nodes, or rejects with a fault after `timeoutMs`. */
+/** Resolves when all nodes are connected, or rejects with a fault after `timeoutMs`. */
 export async function waitForRedis(redis: RedisClient, timeoutMs: number): Promise<void> {
   if (redis.isReady) return;
   await new Promise<void>((resolve, reject) => {

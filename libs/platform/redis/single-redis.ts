@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { guarded, redisFault } from './redis-faults.ts';
 import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 
-/** One server, over one connection. */
+/** One server with one connection. */
 export class SingleRedis implements RedisClient {
   readonly isOneServer = true;
   readonly #connection: Redis;
@@ -62,7 +62,7 @@ export class SingleRedis implements RedisClient {
     return this.#connection;
   }
 
-  /** Nothing moves. */
+  /** Keys cannot move on one server. */
   onMoved(): () => void {
     return () => undefined;
   }

@@ -4,7 +4,7 @@ import type { RedisClient } from './redis-client.ts';
 
 export interface SubscriptionHandlers {
   onMessage(text: string): void;
-  /** The subscription has begun, or has begun again: messages before this call may have been missed. */
+  /** The subscription has begun (again): messages before this call may have been missed. */
   onListening(): void;
 }
 
@@ -12,27 +12,27 @@ export interface SubscriptionHandlers {
 export interface Received {
   /** When the subscription began. */
   readonly since: number;
-  /** When the newest ping that Redis has answered was sent. */
+  /** When the last answered ping was sent. */
   readonly until: number;
 }
 
 export interface Subscription {
-  /** Every message published between these two times has been delivered. Null while none are received. */
+  /** Every message published between these times has been delivered. Null while not subscribed. */
   readonly received: Received | null;
   stop(): void;
 }
 
-/** Pings prove how far messages have been received, and find a connection that is dead. */
+/** Pings prove up to when messages have been received, and find dead connections. */
 const PING_EVERY_MS = 200;
 
 /**
- * Subscribes to a pub/sub channel on a connection of its own, and again whenever that was lost. In a cluster it listens
- * on the node that has the channel's slot, where {@link publishToRedis} publishes: nothing depends on what nodes tell
- * each other, except while the slot moves.
+ * Subscribes to a pub/sub channel on a connection of its own, and again after a lost connection. In a cluster it
+ * subscribes on the node that owns the channel's slot, where {@link publishToRedis} publishes, so it does not depend on
+ * the cluster bus except while the slot moves.
  *
- * Guarantees: Redis answers a ping behind all messages that were published before it, so `received` says up to which
- * time no message is missing, also while a connection is silent.
- * Omits: what was published while nobody listened. Pub/sub keeps nothing: on `onListening`, catch up.
+ * Guarantees: Redis answers a ping after all earlier messages, so `received` tells up to when no message is missing,
+ * also while a connection is silent.
+ * Omissions: messages that were published while not subscribed. Pub/sub stores nothing: catch up on `onListening`.
  */
 export function subscribeToRedis(redis: RedisClient, channel: string, handlers: SubscriptionHandlers): Subscription {
   let node = redis.nodeOf(channel);
@@ -79,7 +79,7 @@ function subscribeToNode(node: Redis, channel: string, handlers: SubscriptionHan
     const until = performance.now();
     try {
       await connection.ping();
-      // Otherwise the connection was lost meanwhile, and this answer belongs to the one before.
+      // Otherwise the connection was lost meanwhile, and the answer belongs to the earlier one.
       if (received === before) received = { since: before.since, until };
     } catch {
       reconnect();
@@ -88,7 +88,7 @@ function subscribeToNode(node: Redis, channel: string, handlers: SubscriptionHan
     }
   };
 
-  // The loss of the connection is the message; the errors of the other connection say why.
+  // `close` handles the loss; the command connection reports errors.
   connection.on('error', () => undefined);
   connection.on('ready', () => void listen());
   connection.on('close', () => {

@@ -4,7 +4,7 @@ import { NodeTopics } from './node-topics.ts';
 import type { TopicHandlers, TopicSubscription } from './node-topics.ts';
 import type { RedisClient } from './redis-client.ts';
 
-/** A subscription, and the node that it is on at present. */
+/** A subscription and its current node. */
 interface Placed {
   readonly name: string;
   readonly handlers: TopicHandlers;
@@ -13,16 +13,16 @@ interface Placed {
 }
 
 /**
- * Subscriptions to any number of topics (sharded publish and subscribe), over one connection to each node of Redis
- * that has some of them. What is begun and ended in one turn of the event loop is sent together.
+ * Subscriptions to any number of topics (sharded pub/sub), over one connection to each node that owns some of them.
+ * Changes of one turn of the event loop are sent together.
  *
- * Guarantees: between `onListening` and `onDeaf` no message of the topic is lost, and they come in the order
- * of publication, except those of the last seconds of a connection that died silently, or of a topic that moved to
- * another node (`onDeaf` then comes within about 5 s). A lost connection is opened again by itself, a topic is
- * followed to where it is now; `onListening` is then called again. Subscriptions to one topic share it in Redis.
+ * Guarantees: between `onListening` and `onDeaf` no message of the topic is lost, and messages arrive in the order of
+ * publication, except in the last seconds of a connection that died silently, or of a topic that moved to another node
+ * (`onDeaf` is then called within about 5 s). Lost connections are opened again, and topics are followed to their
+ * current node; `onListening` is then called again. Subscriptions to one topic share one subscription in Redis.
  *
- * Omits: what was published while nobody listened. Publish and subscribe keeps nothing: on `onListening`,
- * catch up. Errors are not told: whoever cannot listen stays deaf.
+ * Omissions: messages that were published while not subscribed. Pub/sub stores nothing: catch up on `onListening`.
+ * Errors are not reported: the subscription then does not listen.
  */
 export class TopicSubscriptions {
   readonly #redis: RedisClient;
@@ -30,15 +30,15 @@ export class TopicSubscriptions {
   readonly #placed = new Set<Placed>();
   readonly #stopFollowing: () => void;
 
-  /** @param redis whose Redis it is; the connections for subscriptions are made like it */
+  /** @param redis the connections for subscriptions are duplicates of its connections */
   constructor(redis: RedisClient) {
     this.#redis = redis;
     this.#stopFollowing = redis.onMoved(() => this.#follow());
   }
 
-  /** `onListening` is never called before this returns. */
+  /** Never calls `onListening` before it returns. */
   subscribe(name: string, handlers: TopicHandlers): TopicSubscription {
-    // Nothing moves on one server, so there is nothing to remember.
+    // Topics cannot move on one server.
     if (this.#redis.isOneServer) return this.#subscribeAt(this.#redis.nodeOf(name), name, handlers);
     const placed: Placed = { name, handlers, node: null, subscription: null };
     this.#placed.add(placed);
@@ -79,7 +79,7 @@ export class TopicSubscriptions {
     return topics.subscribe(name, handlers);
   }
 
-  /** Those whose node is another now are deaf until they are heard there. */
+  /** Moves subscriptions to the current nodes of their topics. */
   #follow(): void {
     for (const placed of this.#placed) {
       if (this.#redis.nodeOf(placed.name) === placed.node) continue;

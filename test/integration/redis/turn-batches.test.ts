@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { atEndOfTurn } from '#libs/platform/redis/end-of-turn.ts';
+import { atEndOfTurn } from '#libs/platform/redis/turn-batches.ts';
 import type { RedisClient } from '#libs/platform/redis/redis-client.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/redis.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';

@@ -1,32 +1,25 @@
 import { unreachable } from '#libs/kernel/decider.ts';
-import { sequenceOf } from '#libs/kernel/event.ts';
-import { eventFrame, FRAME_FLAG } from '#libs/platform/live/index.ts';
-import type { EventFrame } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG } from '#libs/platform/live/index.ts';
+import type { EventContent } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
 import type { ChannelState } from './channel.decider.ts';
 import type { ChannelEvent, Participant } from './channel.events.ts';
 import { channelResource, participantResource } from './channels.projection.ts';
 
-interface Told {
+interface Content {
   readonly type: string;
   readonly data: object | null;
   readonly flags?: number;
 }
 
-/** What listeners are told of a channel's own events. */
-export function channelFrame({ before, after, event }: ProjectedEvent<ChannelState, ChannelEvent>): EventFrame {
-  const { type, data, flags = 0 } = told(before, after, event);
-  return eventFrame({
-    sequence: sequenceOf(event.revision),
-    type,
-    at: event.metadata.at,
-    data: data && { json: JSON.stringify(data) },
-    flags,
-  });
+/** The frame of an event: the channel, or the participant, after it. */
+export function channelFrame({ before, after, event }: ProjectedEvent<ChannelState, ChannelEvent>): EventContent {
+  const { data, ...content } = contentOf(before, after, event);
+  return { ...content, json: JSON.stringify(data) };
 }
 
-function told(before: ChannelState, after: ChannelState, event: ChannelEvent): Told {
+function contentOf(before: ChannelState, after: ChannelState, event: ChannelEvent): Content {
   switch (event.type) {
     case 'ChannelCreated.v1':
       return { type: 'channel.created', data: resource(after) };

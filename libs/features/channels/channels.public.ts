@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamEvent } from '#libs/kernel/event.ts';
 import { publicEvents } from '#libs/platform/live/index.ts';
-import type { EventDescription, PublicEvent } from '#libs/platform/live/index.ts';
+import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
 
 import { channelFold } from './channel.decider.ts';
 import { channelCodec } from './channel.events.ts';
@@ -37,7 +37,7 @@ const described: readonly EventDescription[] = [
 /** What other teams are told of a channel's own events: of what each says alone, without what came before it. */
 export const publicChannelEvents = publicEvents({ codec: channelCodec, described, publish });
 
-function publish(event: StreamEvent<ChannelEvent>, id: string): PublicEvent {
+function publish(event: StreamEvent<ChannelEvent>, id: string): EventContent {
   const { type, data } = told(event, id);
   return { type, json: JSON.stringify(data) };
 }

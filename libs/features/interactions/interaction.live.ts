@@ -2,13 +2,12 @@
 import { z } from 'zod';
 
 import { unreachable } from '#libs/kernel/decider.ts';
-import { sequenceOf } from '#libs/kernel/event.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { liveCommand } from '#libs/platform/http/index.ts';
 import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import { eventFrame, FRAME_FLAG, publicEvents } from '#libs/platform/live/index.ts';
-import type { EventDescription, EventFrame, PublicEvent } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG, publicEvents } from '#libs/platform/live/index.ts';
+import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
 import { changed, interactionCodec, posted } from './interaction.ts';
@@ -29,18 +28,18 @@ const TYPES = {
 } as const satisfies Record<InteractionEvent['type'], string>;
 
 /** The frame of an event: the interaction as it is stored after it, for a reader without annotations. */
-export function interactionFrame(one: ProjectedEvent<InteractionsState, InteractionEvent>): EventFrame {
+export function interactionFrame(one: ProjectedEvent<InteractionsState, InteractionEvent>): EventContent {
   const { organizationId, id: channelId, before, event } = one;
   const owner = { organizationId, channelId };
-  const frame = { sequence: sequenceOf(event.revision), type: TYPES[event.type], at: event.metadata.at };
+  const type = TYPES[event.type];
   if (event.type === 'InteractionPosted.v1') {
-    return eventFrame({ ...frame, data: { json: postedJson(event, owner) }, flags: flagsOf(posted(event)) });
+    return { type, json: postedJson(event, owner), flags: flagsOf(posted(event)) };
   }
   const open = before.open[event.data.sequence];
   // As in the fold: an event about a complete interaction changes nothing.
-  if (open === undefined) return eventFrame({ ...frame, data: null, flags: 0 });
+  if (open === undefined) return { type, json: 'null' };
   const after = changed(open, event);
-  return eventFrame({ ...frame, data: { json: interactionJson(after, owner) }, flags: flagsOf(after) });
+  return { type, json: interactionJson(after, owner), flags: flagsOf(after) };
 }
 
 function flagsOf({ parentSpanId, complete }: Interaction): number {
@@ -107,7 +106,7 @@ const described: readonly EventDescription[] = [
 /** Messages hold what an event alone says, without the state before it. */
 export const publicInteractionEvents = publicEvents({ codec: interactionCodec, described, publish });
 
-function publish(event: StreamEvent<InteractionEvent>, channelId: EntityId): PublicEvent {
+function publish(event: StreamEvent<InteractionEvent>, channelId: EntityId): EventContent {
   const type = TYPES[event.type];
   if (event.type === 'InteractionPosted.v1') {
     const { organizationId } = event.metadata;

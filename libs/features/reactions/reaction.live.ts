@@ -5,12 +5,11 @@ import { interactionId, placeOfInteraction, readReceiptSchema } from '#libs/feat
 import type { InteractionPlace } from '#libs/features/interactions/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { sequenceOf } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { idReference, liveCommand, notFound, singleEmoji } from '#libs/platform/http/index.ts';
 import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import { eventFrame, publicEvents } from '#libs/platform/live/index.ts';
-import type { EventDescription, EventFrame } from '#libs/platform/live/index.ts';
+import { publicEvents } from '#libs/platform/live/index.ts';
+import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
 import { reactionCodec } from './reaction.ts';
@@ -21,18 +20,16 @@ import { agentName } from './reaction.http.ts';
 import { receiptResource } from './reaction.read.ts';
 
 /** The frame of an event. */
-export function reactionFrame({ id: channelId, event }: ProjectedEvent<null, ReactionEvent>): EventFrame {
-  const { type, data } = messageOf(event, channelId);
-  return eventFrame({
-    sequence: sequenceOf(event.revision),
-    type,
-    at: event.metadata.at,
-    data: { json: JSON.stringify(data) },
-    flags: 0,
-  });
+export function reactionFrame({ id: channelId, event }: ProjectedEvent<null, ReactionEvent>): EventContent {
+  return publish(event, channelId);
 }
 
-/** The type and data of an event, the same in frames and in Kafka. */
+/** The same content in frames and in Kafka. */
+function publish(event: StreamEvent<ReactionEvent>, channelId: EntityId): EventContent {
+  const { type, data } = messageOf(event, channelId);
+  return { type, json: JSON.stringify(data) };
+}
+
 function messageOf(
   event: StreamEvent<ReactionEvent>,
   channelId: EntityId,
@@ -149,8 +146,5 @@ export const reactionEventTypes: readonly EventDescription[] = [
 export const publicReactionEvents = publicEvents({
   codec: reactionCodec,
   described: reactionEventTypes,
-  publish(event, channelId) {
-    const { type, data } = messageOf(event, channelId);
-    return { type, json: JSON.stringify(data) };
-  },
+  publish,
 });

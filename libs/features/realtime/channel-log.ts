@@ -153,11 +153,6 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
 /** The frame of an event of a newer version, whose type this one does not know. */
 function unknownFrame({ revision, metadata, createdMs }: StoredEvent): EventFrame {
   const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
-  return eventFrame({
-    sequence: sequenceOf(revision),
-    type: UNKNOWN_EVENT,
-    at: typeof at === 'string' ? at : new Date(createdMs).toISOString(),
-    data: null,
-    flags: 0,
-  });
+  const time = typeof at === 'string' ? at : new Date(createdMs).toISOString();
+  return eventFrame(sequenceOf(revision), time, { type: UNKNOWN_EVENT, json: 'null' });
 }

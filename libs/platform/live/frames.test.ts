@@ -4,46 +4,47 @@ import { describe, expect, it } from 'vitest';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 
 import { eventFrame, FRAME_FLAG, withoutData } from './frames.ts';
+import type { EventContent } from './frames.ts';
 
-const parts = {
-  sequence: sequenceOf(streamRevision(6)),
+const AT = '2026-01-31T12:00:00.000Z';
+const sequence = sequenceOf(streamRevision(6));
+const content: EventContent = {
   type: 'interaction.posted',
-  at: '2026-01-31T12:00:00.000Z',
-  data: { json: '{"id":"a","content":[]}' },
+  json: '{"id":"a","content":[]}',
   flags: FRAME_FLAG.nested | FRAME_FLAG.incomplete,
 };
 
 describe('the frame of an event', () => {
-  it('has its members in a fixed order, and the data as they were given', () => {
-    expect(eventFrame(parts)).toEqual({
+  it('has its members in a fixed order, and its data unchanged', () => {
+    expect(eventFrame(sequence, AT, content)).toEqual({
       sequence: 7,
       flags: 3,
       json: '{"frame":"event","seq":7,"type":"interaction.posted","at":"2026-01-31T12:00:00.000Z","data":{"id":"a","content":[]}}',
     });
   });
 
-  it('says null where there is no data', () => {
-    expect(JSON.parse(eventFrame({ ...parts, data: null }).json)).toHaveProperty('data', null);
+  it('has no flags by default', () => {
+    expect(eventFrame(sequence, AT, { type: 'unknown', json: 'null' }).flags).toBe(0);
   });
 
-  it('is the frame of an event without data once its data are taken from it, whatever they are', () => {
+  it('without data is the frame of an event whose data is null, whatever its data are', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), fc.string(), (data, type, at) => {
-        const { json } = eventFrame({ ...parts, type, at, data: { json: JSON.stringify(data) } });
-        expect(withoutData(json)).toBe(eventFrame({ ...parts, type, at, data: null }).json);
+        const { json } = eventFrame(sequence, at, { type, json: JSON.stringify(data) });
+        expect(withoutData(json)).toBe(eventFrame(sequence, at, { type, json: 'null' }).json);
         expect(JSON.parse(json)).toEqual({ frame: 'event', seq: 7, type, at, data: JSON.parse(JSON.stringify(data)) });
       }),
     );
   });
 
-  it('is not misled by data or texts that look like its own members', () => {
-    const data = { json: JSON.stringify({ text: ',"data":null}', data: { data: 1 } }) };
-    const { json } = eventFrame({ ...parts, type: 'x","data":1', data });
+  it('is not confused by data or texts that look like its own members', () => {
+    const data = JSON.stringify({ text: ',"data":null}', data: { data: 1 } });
+    const { json } = eventFrame(sequence, AT, { type: 'x","data":1', json: data });
     expect(JSON.parse(withoutData(json))).toEqual({
       frame: 'event',
       seq: 7,
       type: 'x","data":1',
-      at: parts.at,
+      at: AT,
       data: null,
     });
   });

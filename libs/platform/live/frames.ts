@@ -37,27 +37,25 @@ export interface EventFrame {
   readonly json: string;
 }
 
-/** JSON text on one line, which is used as it is. */
-export interface ReadyJson {
-  readonly json: string;
-}
-
-export interface EventFrameParts {
-  readonly sequence: ChannelSequence;
+/** What a feature publishes about one of its events, in a frame or in a message for other teams. */
+export interface EventContent {
   readonly type: string;
-  /** RFC 3339: when the command was decided that led to the event. */
-  readonly at: string;
-  /** The changed resource, as it is after the event. */
-  readonly data: ReadyJson | null;
-  readonly flags: number;
+  /** JSON text of the data, on one line; in a frame: the changed resource, as it is after the event. */
+  readonly json: string;
+  /** A mask of `FRAME_FLAG`, for a frame. Default: none. */
+  readonly flags?: number;
 }
 
 const DATA = ',"data":';
 
-/** The same parts result in the same bytes: what is published and what is read from the log must not differ. */
-export function eventFrame({ sequence, type, at, data, flags }: EventFrameParts): EventFrame {
+/**
+ * The same arguments result in the same bytes: what is published and what is read from the log must not differ.
+ *
+ * @param at RFC 3339: when the command was decided that led to the event
+ */
+export function eventFrame(sequence: ChannelSequence, at: string, { type, json, flags = 0 }: EventContent): EventFrame {
   const head = `{"frame":"event","seq":${sequence},"type":${JSON.stringify(type)},"at":${JSON.stringify(at)}`;
-  return { sequence, flags, json: `${head}${DATA}${data === null ? 'null' : data.json}}` };
+  return { sequence, flags, json: `${head}${DATA}${json}}` };
 }
 
 /** The frame with `"data":null`, for subscribers that do not include it: keeps the sequence contiguous. */

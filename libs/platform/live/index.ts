@@ -2,9 +2,9 @@
 export { EphemeralValues } from './ephemeral-values.ts';
 export type { EphemeralKind, EphemeralValue } from './ephemeral-values.ts';
 export { deltaJson, draftKey, eventFrame, FRAME_FLAG, snapshotJson, UNKNOWN_EVENT, withoutData } from './frames.ts';
-export type { EventDescription, EventFrame, EventFrameParts, LiveValue, LiveValues, ReadyJson } from './frames.ts';
+export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues } from './frames.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export type { LiveItem } from './live-message.ts';
 export { liveTopic } from './live.keys.ts';
 export { PUBLIC_TYPE_PREFIX, publicEvents, publicMessageHeaders, PublicMessages } from './public-events.ts';
-export type { PublicEvent, PublicEvents, PublicMessage, PublicMessagesParts } from './public-events.ts';
+export type { PublicEvents, PublicMessage, PublicMessagesParts } from './public-events.ts';

@@ -11,7 +11,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventCodec, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import { UNKNOWN_EVENT } from './frames.ts';
-import type { EventDescription } from './frames.ts';
+import type { EventContent, EventDescription } from './frames.ts';
 
 /** Prefix of an event's type in `ce_type`. */
 export const PUBLIC_TYPE_PREFIX = 'parley.';
@@ -34,13 +34,6 @@ export const publicMessageHeaders = z.object({
   'content-type': z.literal('application/json'),
 });
 
-/** The content of a message about one event. */
-export interface PublicEvent {
-  readonly type: string;
-  /** JSON text of the data. */
-  readonly json: string;
-}
-
 /** The events of a feature that are published for other teams. */
 export interface PublicEvents {
   readonly described: readonly EventDescription[];
@@ -50,14 +43,14 @@ export interface PublicEvents {
    * @returns null for an event whose type is not known
    * @throws CorruptEventError
    */
-  publish(stored: StoredEvent, id: EntityId): { readonly metadata: EventMetadata; readonly event: PublicEvent } | null;
+  publish(stored: StoredEvent, id: EntityId): { readonly metadata: EventMetadata; readonly event: EventContent } | null;
 }
 
 /** Declares the published events of a feature. */
 export function publicEvents<E extends DomainEvent>(of: {
   readonly codec: EventCodec<E>;
   readonly described: readonly EventDescription[];
-  readonly publish: (event: StreamEvent<E>, id: EntityId) => PublicEvent;
+  readonly publish: (event: StreamEvent<E>, id: EntityId) => EventContent;
 }): PublicEvents {
   const { codec, described, publish } = of;
   return {

@@ -1,8 +1,10 @@
 import type { Fold } from '#libs/kernel/decider.ts';
+import { sequenceOf } from '#libs/kernel/event.ts';
 import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-import type { EventFrame } from '#libs/platform/live/index.ts';
+import { eventFrame } from '#libs/platform/live/index.ts';
+import type { EventContent, EventFrame } from '#libs/platform/live/index.ts';
 
 import { listKeys } from './read-model.keys.ts';
 import type { EntityKeys, ReadModelName } from './read-model.keys.ts';
@@ -52,10 +54,10 @@ export interface ProjectedEvent<State, E extends DomainEvent> extends Omit<Proje
   readonly event: StreamEvent<E>;
 }
 
-/** The same projection, that tells live what `frame` says of each event. */
+/** The same projection, with a frame for each event, whose content is `contentOf(event)`. */
 export function withFrames<State, E extends DomainEvent>(
   projection: Projection<State, E>,
-  frame: (one: ProjectedEvent<State, E>) => EventFrame,
+  contentOf: (one: ProjectedEvent<State, E>) => EventContent,
 ): Projection<State, E> {
   return {
     ...projection,
@@ -63,7 +65,8 @@ export function withFrames<State, E extends DomainEvent>(
       let state = before;
       for (const event of events) {
         const after = projection.fold.evolve(state, event);
-        yield frame({ organizationId, id, before: state, after, event });
+        const content = contentOf({ organizationId, id, before: state, after, event });
+        yield eventFrame(sequenceOf(event.revision), event.metadata.at, content);
         state = after;
       }
     },

@@ -288,11 +288,9 @@ describe('what a listener has not asked for', () => {
   const { nested, incomplete, ephemeral } = FRAME_FLAG;
   const tell = (sequence: number, flags: number) =>
     encodeEvent(
-      eventFrame({
-        sequence: sequenceOf(streamRevision(sequence - 1)),
+      eventFrame(sequenceOf(streamRevision(sequence - 1)), '2026-01-01T00:00:00.000Z', {
         type: 'interaction.posted',
-        at: '2026-01-01T00:00:00.000Z',
-        data: { json: '{"text":"said"}' },
+        json: '{"text":"said"}',
         flags,
       }),
     );

@@ -14,7 +14,7 @@ export async function buildApiServer(
   own: Pick<HttpServerOptions, 'routes' | 'idempotency' | 'positions'>,
 ): Promise<{ readonly server: HttpServer; stop(): Promise<void> }> {
   const perMinute = (max: number) => (max === 0 ? (false as const) : { max, windowMs: MINUTE_MS });
-  const { authenticator, stop } = features.keys.startAuthenticator();
+  const { authenticator, stop } = features.startAuthenticator();
   const server = await buildHttpServer({
     ...own,
     authenticator,

@@ -1,5 +1,3 @@
-import { bootstrap } from '#libs/features/keys/index.ts';
-import type { Bootstrapped, BootstrapParts } from '#libs/features/keys/index.ts';
 import {
   pause,
   startBackgroundJob,
@@ -9,6 +7,8 @@ import {
 } from '#libs/platform/lifecycle/index.ts';
 import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
 
+import { bootstrap } from './first-organization.ts';
+import type { Bootstrapped, BootstrapParts } from './first-organization.ts';
 import type { RoleContext } from './role.ts';
 
 /** With both stores there, a gateway serves nothing before the log is checked; while one is away, it starts anyway. */
@@ -17,17 +17,10 @@ const CHECK_WAIT_MS = 1_000;
 /** The first organization, its owner and its key, on the stores of a process: see `bootstrap`. */
 export function bootstrapOn(
   { platform, features }: Pick<RoleContext, 'platform' | 'features'>,
-  { bootstrapKey, dataDir }: Pick<BootstrapParts, 'bootstrapKey' | 'dataDir'>,
+  options: Pick<BootstrapParts, 'bootstrapKey' | 'dataDir'>,
 ): Promise<Bootstrapped> {
   const { organizations, users, keys } = features;
-  return bootstrap({
-    store: platform.store,
-    organizations,
-    users,
-    keys: keys.commands,
-    dataDir,
-    bootstrapKey,
-  });
+  return bootstrap({ store: platform.store, organizations, users, keys, ...options });
 }
 
 /**

@@ -11,13 +11,14 @@ import { ReactionAnnotations, reactionsModule } from '#libs/features/reactions/i
 import { realtimeModule } from '#libs/features/realtime/index.ts';
 import { usersModule } from '#libs/features/users/index.ts';
 import type { Users } from '#libs/features/users/index.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CorruptEventError } from '#libs/kernel/faults.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart, withPreconditions } from '#libs/platform/commands/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { PublicMessages } from '#libs/platform/live/index.ts';
 import { composeProjections, withHistory } from '#libs/platform/readmodel/index.ts';
-import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
+import type { AnyProjection, HistoricEntity } from '#libs/platform/readmodel/index.ts';
 import { openCore, openReadModels } from '#libs/platform/runtime/index.ts';
 import type { Core, Module, Platform, ReadModels } from '#libs/platform/runtime/index.ts';
 
@@ -103,14 +104,7 @@ export function composeFeatures(platform: Platform) {
   });
 
   const realtime = realtimeModule.create(core, {
-    channelEvents: {
-      projection: channelEvents,
-      stateBefore: async (channel, revision) => ({
-        channel: await channelBefore(core.history, channel, revision),
-        interactions: await openBefore({ ...core, channel }, revision),
-        reactions: null,
-      }),
-    },
+    channelEvents: { projection: channelEvents, stateBefore: stateOfChannelBefore(core) },
     channels: channels.queries,
     keys,
     modules: [interactions, reactions, channels, organizations, users, keys],
@@ -123,7 +117,9 @@ export function composeFeatures(platform: Platform) {
     state: core.state,
     organizations: organizations.organizations,
     users: users.users,
-    keys,
+    keys: keys.keys,
+    keyChanges: keys.changes,
+    startAuthenticator: keys.startAuthenticator,
     interactions,
     reactions,
     channels,
@@ -133,6 +129,15 @@ export function composeFeatures(platform: Platform) {
       for (const { routes } of [interactions, reactions, realtime, channels, organizations, users, keys]) routes(app);
     },
   };
+}
+
+/** Where a replay of a channel's events starts. */
+function stateOfChannelBefore(core: Core) {
+  return async (channel: HistoricEntity, revision: StreamRevision) => ({
+    channel: await channelBefore(core.history, channel, revision),
+    interactions: await openBefore({ ...core, channel }, revision),
+    reactions: null,
+  });
 }
 
 /** Runs every command in a channel. The channel's ETag, which `If-Match` names, does not change with posts. */

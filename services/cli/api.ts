@@ -3,11 +3,12 @@
  * Otherwise the same routes run in this process, on the stores of the installation: the operator of the machine needs
  * no key, and Parley need not run.
  */
-import { FIRST_ORGANIZATION, keyScope } from '#libs/features/keys/index.ts';
+import { keyScope } from '#libs/features/keys/index.ts';
 import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
 import type { RestClient } from '#libs/client/src/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
+import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { VERSION } from '#services/version.ts';
 
 import { withSession } from './command-context.ts';
@@ -44,7 +45,7 @@ export async function withApi(
   await withSession(parts, async (session) => {
     if (needsOrganization) await organizationOf(session, {});
     const server = await buildHttpServer({
-      routes: (app) => session.features.routes(app),
+      routes: session.features.routes,
       authenticator: { authenticate: () => OPERATOR },
       tokenSecret: 'cursors last for one command',
       metrics: session.platform.metrics,

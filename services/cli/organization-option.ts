@@ -1,5 +1,5 @@
-import { FIRST_ORGANIZATION } from '#libs/features/keys/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { CliError } from './errors.ts';
 import type { OutputOptions } from './command-context.ts';
 import type { Session } from './session.ts';

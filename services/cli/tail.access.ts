@@ -69,19 +69,17 @@ interface OwnKey {
 async function makeKey(session: Session, options: AccessOptions): Promise<OwnKey> {
   const organizationId = await organizationOf(session, options);
   const expiresAt = new Date(Date.parse(systemClock.now()) + KEY_LASTS_MS).toISOString();
-  const issued = await session.features.keys.commands.issue(
+  const issued = await session.features.keys.issue(
     operatorContext(organizationId),
     { name: 'parley tail', scopes: ['read'], principal: { type: 'service', id: 'parley-tail' }, expiresAt },
     'operator',
   );
   if (!issued.ok) throw new CliError(`no key could be made: ${issued.rejection.reason}`);
-  return { organizationId, id: issued.key.id, secret: issued.secret };
+  return { organizationId, id: issued.entity.id, secret: issued.secret };
 }
 
 /** Where Parley is gone the key stays, and expires. */
 async function revoke(parts: CliParts, { organizationId, id }: OwnKey): Promise<void> {
   if (!(await storesAreThere(parts))) return;
-  await withSession(parts, ({ features }) =>
-    features.keys.commands.revoke(operatorContext(organizationId), id, 'operator'),
-  );
+  await withSession(parts, ({ features }) => features.keys.revoke(operatorContext(organizationId), id, 'operator'));
 }

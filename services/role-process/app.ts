@@ -1,5 +1,4 @@
 /** One role in a process of its own, on stores that it shares with others. It keeps nothing on the disk of its machine. */
-import { refuseUnusableKey } from '#libs/features/keys/index.ts';
 import { parseConfig, type Config, type Variables } from '#libs/platform/config/index.ts';
 import {
   createStopSequence,
@@ -10,6 +9,7 @@ import {
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { startBootstrap } from '#services/bootstrap.ts';
+import { refuseUnusableKey } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
 import { ensureListenable, listenRefusal } from '#services/listen-address.ts';
 import { startLogCheck } from '#services/log-check.ts';

@@ -1,7 +1,7 @@
 /** All of Parley in one process. `main.ts` runs it; integration tests start whole ones in temporary folders. */
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { Bootstrapped } from '#libs/features/keys/index.ts';
+import type { Bootstrapped } from '#services/first-organization.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import {
   backoffMs,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FIRST_ORGANIZATION } from '#libs/features/keys/index.ts';
+import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
 import { startTestEventStore, type TestEventStoreProcess } from '#test/support/event-store.ts';

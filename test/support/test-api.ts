@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { bootstrap } from '#libs/features/keys/index.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { Features } from '#services/features.ts';
+import { bootstrap } from '#services/first-organization.ts';
 import { buildGateway } from '#services/gateway/role.ts';
 import { start as startProjector } from '#services/projector/role.ts';
 import type { RoleContext } from '#services/role.ts';
@@ -71,7 +71,7 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
     store: platform.store,
     organizations: features.organizations,
     users: features.users,
-    keys: features.keys.commands,
+    keys: features.keys,
     dataDir,
   });
   let projector = await startProjector(context, config);

@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { storeUnavailable } from '#libs/kernel/faults.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
 import { newKey } from './key-form.ts';
-import type { KnownKey } from './known-key.ts';
+import { KeyDirectory } from './key-directory.ts';
+import type { KnownKey } from './key-directory.ts';
 
 const { secret, id, digest } = newKey();
 const principal = {
@@ -136,4 +138,21 @@ it('a key that was unknown is read again once it is announced', async () => {
   expect(await authenticate()).toBe(false);
   authenticator.onChange({ kind: 'changed', keyId: id });
   expect(await authenticate()).toBe(true);
+});
+
+it('says that a key cannot be read when others have waited for a silent log for long', async () => {
+  const silence = Promise.withResolvers<never>();
+  let reads = 0;
+  const store: Pick<EventStore, 'readStream'> = {
+    readStream() {
+      reads += 1;
+      return { [Symbol.asyncIterator]: () => ({ next: () => silence.promise }) };
+    },
+  };
+  const directory = new KeyDirectory({ store: store as EventStore });
+  const waiting = Array.from({ length: 32 }, (_, n) => directory.byId(`key-${n}`));
+  await expect(directory.byId('one-more')).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(reads).toBe(32);
+  silence.reject(new Error('the end of the test'));
+  await Promise.allSettled(waiting);
 });

@@ -5,9 +5,8 @@ import { digestOf } from '#libs/platform/http/index.ts';
 import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
 
 import type { KeyChange, KeyChangeListener, KeyChanges } from './key-changes.ts';
-import type { KeyDirectory } from './key-directory.ts';
+import type { KeyDirectory, KnownKey } from './key-directory.ts';
 import { canBeKey, isSameDigest, keyIdOf } from './key-form.ts';
-import type { KnownKey } from './known-key.ts';
 
 /** A decision about a key may be this much older than the log, unless announcements show that nothing changed since. */
 export const MAX_STALENESS_MS = 800;

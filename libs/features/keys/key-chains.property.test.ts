@@ -7,11 +7,10 @@ import type { Decision } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 
 import { KeyAuthenticator } from './key-authenticator.ts';
+import { knownKey } from './key-directory.ts';
 import { newKey } from './key-form.ts';
-import { decideIssue, decideRevoke, decideRotate, decideWithdraw, isActive, keyFold } from './key.decider.ts';
-import type { KeyRejection, KeyState } from './key.decider.ts';
-import type { KeyEvent } from './key.events.ts';
-import { knownKey } from './known-key.ts';
+import { decideIssue, decideRevoke, decideRotate, decideWithdraw, isActive, keyFold } from './key.ts';
+import type { Key, KeyEvent, KeyRejection, KeyState } from './key.ts';
 import { rounds } from '#test/support/rounds.ts';
 
 const organizationId = 'organization-1';
@@ -73,15 +72,20 @@ class Keys {
     if (diesAfter === 1) return;
     const successor = this.makeSecret();
     const graceEndsAt = graceMs === null ? null : new Date(this.nowMs + graceMs).toISOString();
-    const rotation = { target: { organizationId }, to: successor.id, graceEndsAt, at: this.at, inactive };
-    if (!this.#decide(id, (state) => decideRotate(state, { ...rotation, grantor: 'operator' }))) return;
+    const rotation = { to: successor.id, graceEndsAt, at: this.at, inactive };
+    if (!this.#update(id, (one) => decideRotate(one, { ...rotation, grantor: 'operator' }))) return;
     if (graceMs !== null) this.#endsBy(id, this.nowMs + graceMs);
     if (diesAfter === 2) return;
     this.issue(id, key.expiresAt === null ? null : Date.parse(key.expiresAt) - this.nowMs, successor);
   }
 
   revoke(id: string): void {
-    if (this.#decide(id, (state) => decideRevoke(state, { organizationId }, 'operator'))) this.revoked.add(id);
+    if (this.#update(id, (key) => decideRevoke(key, 'operator'))) this.revoked.add(id);
+  }
+
+  #update(id: string, decide: (key: Key) => Decision<KeyEvent, KeyRejection>): boolean {
+    const key = this.states.get(id) ?? null;
+    return key !== null && key !== 'withdrawn' && this.#decide(id, () => decide(key));
   }
 
   #decide(id: string, decide: (state: KeyState) => Decision<KeyEvent, KeyRejection>): boolean {

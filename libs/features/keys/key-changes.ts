@@ -6,7 +6,7 @@ import { publishToRedis, subscribeToRedis } from '#libs/platform/redis/index.ts'
 import type { Subscription } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import { KEY_CHANGES_CHANNEL } from './keys.keys.ts';
+import { KEY_CHANGES_CHANNEL } from './key-changes.keys.ts';
 
 const keyChange = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('changed'), keyId: z.string() }),

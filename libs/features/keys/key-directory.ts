@@ -1,22 +1,30 @@
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { userEntity } from '#libs/features/users/index.ts';
+import { isActiveUser, userEntity } from '#libs/features/users/index.ts';
+import type { User } from '#libs/features/users/index.ts';
+import type { Principal } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import { keyProjection } from './keys.projection.ts';
-import { knownKey } from './known-key.ts';
-import type { KnownKey } from './known-key.ts';
+import { keyEntity } from './key.read.ts';
+import { endOf } from './key.ts';
+import type { KeyState } from './key.ts';
 
 const READS_AT_ONCE = 32;
 /** With the wait for a turn, the reads of a key and then of its user end within the 5 s that a request may take. */
 const READ = { deadlineMs: 2_000 };
 const MAX_WAIT_MS = 1_000;
 
+/** A key that is not revoked and whose user, if it belongs to one, is active. Whether it has expired, the clock says. */
+export interface KnownKey {
+  readonly digest: string;
+  readonly principal: Principal;
+}
+
 /**
  * Keys as the log has them. Their streams and those of users are short, so both are read whole, from the leader: no
- * read model takes part in the decision who may come in, because any of them may lag, be rebuilt or be lost.
+ * read model takes part in authentication, because a read model may lag, be rebuilt or be lost.
  */
 export class KeyDirectory {
   readonly #store: Platform['store'];
@@ -40,8 +48,29 @@ export class KeyDirectory {
   }
 
   async #read(id: EntityId): Promise<KnownKey | null> {
-    const key = await foldStream(this.#store, keyProjection, id, READ);
+    const key = await foldStream(this.#store, keyEntity.projection, id, READ);
     if (key === null || key === 'withdrawn' || key.principal.type !== 'user') return knownKey(key, null);
     return knownKey(key, await foldStream(this.#store, userEntity.projection, key.principal.id, READ));
   }
+}
+
+/**
+ * @param user of a key whose principal is a user
+ * @returns null for a key that does not work, whatever the reason
+ */
+export function knownKey(key: KeyState, user: User | null): KnownKey | null {
+  if (key === null || key === 'withdrawn' || key.revokedAt !== null) return null;
+  if (key.principal.type === 'user' && !isActiveUser(user, key.organizationId)) return null;
+  const end = endOf(key);
+  return {
+    digest: key.digest,
+    principal: {
+      organizationId: key.organizationId,
+      principalType: key.principal.type,
+      principalId: key.principal.id,
+      keyId: key.id,
+      scopes: new Set(key.scopes),
+      expiresAtMs: end === null ? null : Date.parse(end),
+    },
+  };
 }

@@ -6,11 +6,9 @@ import { organizationRoutes } from './organization.http.ts';
 import type { SummarizeUser } from './organization.http.ts';
 import { organizationEntity, Organizations } from './organization.read.ts';
 
-export { createOrganizationBody, organizationRoutes, updateOrganizationBody } from './organization.http.ts';
-export { organizationEntity, organizationReference, organizationResource, Organizations } from './organization.read.ts';
-export type { OrganizationResource, UserSummary } from './organization.read.ts';
-export { decideUpdate, ORGANIZATION } from './organization.ts';
-export type { Organization } from './organization.ts';
+export { organizationEntity, organizationReference, Organizations } from './organization.read.ts';
+export type { UserSummary } from './organization.read.ts';
+export { ORGANIZATION } from './organization.ts';
 
 export const organizationsModule = {
   name: 'organizations',

@@ -40,12 +40,12 @@ const organizationPageSchema = z
   .object({ items: z.array(organizationSchema), meta: pageMetaSchema })
   .meta({ id: 'OrganizationPage' });
 
-export const createOrganizationBody = z
+const createOrganizationBody = z
   .object({ name, application: organizationApplication.nullish() })
   .meta({ id: 'OrganizationCreate' });
 
 /** Absent fields stay as they are, null clears. */
-export const updateOrganizationBody = z
+const updateOrganizationBody = z
   .object({
     name: name.optional(),
     application: organizationApplication.nullish(),

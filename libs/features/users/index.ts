@@ -7,11 +7,9 @@ import { userRoutes } from './user.http.ts';
 import { userEntity, Users } from './user.read.ts';
 import type { OnDeactivated } from './user.read.ts';
 
-export { createUserBody, updateUserBody, userRoutes } from './user.http.ts';
 export { userEntity, Users } from './user.read.ts';
-export type { KnownUser } from './user.read.ts';
-export { decideUpdate, USER } from './user.ts';
-export type { User, UserChanges, UserRejection } from './user.ts';
+export { isActiveUser } from './user.ts';
+export type { User } from './user.ts';
 
 interface UsersDeps {
   readonly organizations: Organizations;

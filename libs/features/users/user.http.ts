@@ -39,7 +39,7 @@ const userSchema = z
 
 const userPageSchema = z.object({ items: z.array(userSchema), meta: pageMetaSchema }).meta({ id: 'UserPage' });
 
-export const createUserBody = z
+const createUserBody = z
   .object({
     display_name: displayName.default(''),
     email: email.nullish(),
@@ -49,7 +49,7 @@ export const createUserBody = z
   .meta({ id: 'UserCreate' });
 
 /** Absent fields stay as they are, null clears. */
-export const updateUserBody = z
+const updateUserBody = z
   .object({ display_name: displayName.optional(), email: email.nullish(), image_url: httpUrl().nullish() })
   .meta({ id: 'UserUpdate' });
 
@@ -72,6 +72,7 @@ export interface UserRouteParts {
 }
 
 const tags = ['users'];
+const ofOne = { tags, params, querystring: ofOrganization };
 const read = { scope: 'read' };
 const admin = { scope: 'admin' };
 const response = { 200: userSchema };
@@ -105,10 +106,7 @@ function readRoutes(app: HttpApp, { users, organizations }: UserRouteParts): voi
 
   app.get(
     '/api/v1/users/:id',
-    {
-      config: read,
-      schema: { operationId: 'getUser', summary: 'Read a user', tags, params, querystring: ofOrganization, response },
-    },
+    { config: read, schema: { ...ofOne, operationId: 'getUser', summary: 'Read a user', response } },
     async (request, reply) => {
       const organizationId = await organizations.target(request.principal, request.query.organization_id);
       return replies.sendOne(request, reply, organizationId, request.params.id);
@@ -138,15 +136,7 @@ function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): 
     '/api/v1/users/:id',
     {
       config: admin,
-      schema: {
-        operationId: 'updateUser',
-        summary: 'Update a user',
-        tags,
-        params,
-        querystring: ofOrganization,
-        body: updateUserBody,
-        response,
-      },
+      schema: { ...ofOne, operationId: 'updateUser', summary: 'Update a user', body: updateUserBody, response },
     },
     async (request, reply) => {
       const { display_name: displayName, email, image_url: imageUrl } = request.body;
@@ -162,11 +152,9 @@ function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): 
     {
       config: admin,
       schema: {
+        ...ofOne,
         operationId: 'deactivateUser',
         summary: 'Deactivate a user for good: its API keys stop working at once',
-        tags,
-        params,
-        querystring: ofOrganization,
         response,
       },
     },

@@ -9,6 +9,7 @@ import { accept, refuse } from '#libs/kernel/decider.ts';
 import type { Decision, Fold } from '#libs/kernel/decider.ts';
 import { changedBy, createdBy } from '#libs/kernel/entity.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
@@ -49,6 +50,11 @@ export const userFold: Fold<UserState, UserEvent> = {
     return { ...changed, ...event.data };
   },
 };
+
+/** Whether the user belongs to the organization and can act: only then do its keys work. */
+export function isActiveUser(user: UserState, organizationId: EntityId): boolean {
+  return user !== null && user.organizationId === organizationId && user.deactivatedAt === null;
+}
 
 export type UserRejection = { readonly reason: 'deactivated' };
 

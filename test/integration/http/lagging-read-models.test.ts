@@ -5,9 +5,9 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { bootstrap } from '#libs/features/keys/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
+import { bootstrap } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 import { roleContext } from '#test/support/role-context.ts';
@@ -35,7 +35,7 @@ beforeAll(async () => {
     store: platform.store,
     organizations,
     users,
-    keys: keys.commands,
+    keys,
     dataDir,
   });
   ({ organizationId } = first);

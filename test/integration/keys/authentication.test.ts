@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { KeyCommands } from '#libs/features/keys/index.ts';
+import { Keys } from '#libs/features/keys/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeReadModels } from '#services/features.ts';
@@ -132,7 +132,6 @@ describe('a rotated key', () => {
   it('can be rotated again when its successor was announced and never issued', async () => {
     const old = await createKey();
     const { platform } = api.stores;
-    const { projector } = composeReadModels(platform);
     // The process dies between the two appends of a rotation: the second one never comes.
     const store: EventStore = {
       append: (stream, ...rest) =>
@@ -141,10 +140,7 @@ describe('a rotated key', () => {
       ping: () => platform.store.ping(),
       close: () => platform.store.close(),
     };
-    const dying = new KeyCommands(
-      { store, readModel: platform.readModel, projector },
-      { announce: async () => undefined },
-    );
+    const dying = new Keys({ ...platform, ...composeReadModels(platform), store }, { announce: async () => undefined });
     await expect(dying.rotate(operatorContext(), old.id, { grantor: 'operator' })).rejects.toThrow('killed');
 
     // A caller that may not rotate it leaves the announced successor as it is.
@@ -179,7 +175,7 @@ describe('a revoked key', () => {
     expect(await statusWith(other, key)).toBe(200);
     const { platform } = api.stores;
     const silent = { announce: async () => undefined };
-    const commands = new KeyCommands({ ...platform, projector: composeReadModels(platform).projector }, silent);
+    const commands = new Keys({ ...platform, ...composeReadModels(platform) }, silent);
     await commands.revoke(operatorContext(), id, 'operator');
     for (const node of api.stores.platform.redis.nodes()) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await eventually(async () => (await statusWith(other, key)) === 401);
@@ -193,7 +189,7 @@ describe('a revoked key', () => {
     expect((await api.call({ method: 'GET', url: `/api/v1/keys/${ofUser.id}`, key: api.rootKey })).status).toBe(200);
     const release = await api.stopProjector();
     const { keys, users } = composeUnapplied(api.stores.platform);
-    await keys.commands.revoke(operatorContext(), id, 'operator');
+    await keys.revoke(operatorContext(), id, 'operator');
     await users.deactivate(operatorContext(), user);
     const started = await api.startInstance();
     try {

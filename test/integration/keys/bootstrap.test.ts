@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { FIRST_ORGANIZATION, KeyAuthenticator, KeyDirectory } from '#libs/features/keys/index.ts';
-import type { Bootstrapped } from '#libs/features/keys/index.ts';
+import { KeyAuthenticator, KeyDirectory } from '#libs/features/keys/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { bootstrapOn } from '#services/bootstrap.ts';
+import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
+import type { Bootstrapped } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
@@ -148,7 +149,7 @@ describe('a bootstrap key', () => {
       actor: { type: 'system' as const, id: 'test' },
       at: new Date().toISOString(),
     };
-    await keys.commands.revoke(context, principal?.keyId ?? '', 'operator');
+    await keys.revoke(context, principal?.keyId ?? '', 'operator');
     await start(OWN_KEY);
     expect(await authenticate(OWN_KEY)).toBeNull();
   });

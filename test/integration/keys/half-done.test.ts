@@ -1,7 +1,7 @@
 /* A command of which one part was written and another failed must not say that nothing was written. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { KeyCommands } from '#libs/features/keys/index.ts';
+import { Keys } from '#libs/features/keys/index.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
@@ -55,15 +55,15 @@ it('a rotation whose second half failed is not said to have left everything as i
     ping: () => platform.store.ping(),
     close: () => platform.store.close(),
   };
-  const commands = new KeyCommands(
-    { ...platform, store, projector: composeReadModels(platform).projector },
+  const commands = new Keys(
+    { ...platform, store, ...composeReadModels(platform) },
     { announce: async () => undefined },
   );
   const description = { name: 'old', principal: { type: 'service' as const, id: 'robot' }, expiresAt: null };
   const issued = await commands.issue(context(), { ...description, scopes: ['read'] }, 'operator');
   if (!issued.ok) throw new Error(issued.rejection.reason);
   mayIssue = false;
-  const rotation = commands.rotate(context(), issued.key.id, { graceSeconds: 60, grantor: 'operator' });
+  const rotation = commands.rotate(context(), issued.entity.id, { graceSeconds: 60, grantor: 'operator' });
   await expect(rotation).rejects.toMatchObject({ code: 'outcome_unknown' });
-  expect(await typesIn(`key-${issued.key.id}`)).toContain('KeyRotated.v1');
+  expect(await typesIn(`key-${issued.entity.id}`)).toContain('KeyRotated.v1');
 });

@@ -1,7 +1,7 @@
 /* What a key may do with its scopes: under whose name it acts, and which keys it may create, rotate and revoke. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { FIRST_ORGANIZATION } from '#libs/features/keys/index.ts';
+import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { composeFeatures } from '#services/features.ts';
 import { startTestApi } from '#test/support/test-api.ts';

@@ -48,7 +48,7 @@ describe('authentication while a store is away', () => {
 
   it('serves keys that it read lately while the log is away, and does not know others: 503, never 401', async () => {
     const keys = [await newKey(), await newKey()] as const;
-    await eventually(() => api.features.keys.changes.areReceivedSince(performance.now(), 1_000));
+    await eventually(() => api.features.keyChanges.areReceivedSince(performance.now(), 1_000));
     const read = (): Promise<Answer> => api.call({ method: 'GET', url: '/api/v1/users', key: keys[0] });
     expect((await read()).status).toBe(200);
     await api.stores.platform.store.close();

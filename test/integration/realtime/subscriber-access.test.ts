@@ -22,7 +22,7 @@ const stops: (() => void)[] = [];
 beforeAll(async () => {
   api = await startTestApi({ redis: 'own' });
   features = composeFeatures(api.stores.platform);
-  const { authenticator, stop } = features.keys.startAuthenticator();
+  const { authenticator, stop } = features.startAuthenticator();
   stops.push(
     stop,
     features.realtime.access.onChange((change) => void heard.push(change)),

@@ -1,10 +1,12 @@
-/** The first organization, its owner and a key: made once per log, however often the first start is cut short. */
+/** The first organization, its owner and a key: created once per log, however often the first start is interrupted. */
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { systemClock } from '#libs/kernel/clock.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { canBeKey, keyScope, newKey, OWN_KEY_FORM } from '#libs/features/keys/index.ts';
+import type { KeyDescription, Keys } from '#libs/features/keys/index.ts';
 import { ORGANIZATION } from '#libs/features/organizations/index.ts';
 import type { Organizations } from '#libs/features/organizations/index.ts';
 import type { Users } from '#libs/features/users/index.ts';
@@ -13,18 +15,14 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { canBeKey, newKey, OWN_KEY_FORM } from './key-form.ts';
-import { keyScope } from './key.events.ts';
-import type { KeyCommands, KeyDescription } from './keys.commands.ts';
-
 export interface BootstrapParts {
   readonly store: EventStore;
   readonly organizations: Organizations;
   readonly users: Users;
-  readonly keys: KeyCommands;
+  readonly keys: Keys;
   /**
-   * A folder of ours that survives a crash. Holds the first key until it was shown. Null where there is none: then
-   * no random key is made, for nobody could be sure to see it.
+   * A durable folder, which holds the first key until it was shown. Null where there is none: then no random key is
+   * created, because it could be lost before it is shown.
    */
   readonly dataDir: string | null;
   /** `PARLEY_BOOTSTRAP_KEY`: a key to install instead of a random one. */
@@ -36,19 +34,18 @@ export interface Bootstrapped {
   readonly userId: EntityId;
   /** The random key, until `shown` was called; null if there is none to show. */
   readonly apiKey: string | null;
-  /** To be called once `apiKey` was shown: then, and only then, its secret is forgotten. */
+  /** Deletes the stored secret; to be called once `apiKey` was shown. */
   shown(): Promise<void>;
 }
 
-/** Their ids are the same in every log: that is what makes them unique in each. */
+/** Their ids are the same in every log, so that each log has them once. */
 const NAMESPACE: EntityId = '0d4f6f0a-6a4e-5d0c-8a45-3f0f2a3c7f11';
 export const FIRST_ORGANIZATION: EntityId = derivedId(NAMESPACE, 'organization');
 const OWNER: EntityId = derivedId(NAMESPACE, 'owner');
 
 /**
  * Safe to call at every start, by any number of processes at once, and to be killed at any moment. A `bootstrapKey` is
- * installed at each start; once revoked, it stays revoked. What it does not ask for: whether the read models are
- * complete.
+ * installed at each start; once revoked, it stays revoked. Works while the read models are incomplete.
  *
  * @throws StartRefusal for a `bootstrapKey` that cannot be a key; `Fault` while the event store is away
  */
@@ -56,7 +53,7 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
   const { bootstrapKey, dataDir, organizations, users } = parts;
   refuseUnusableKey(bootstrapKey);
 
-  // 1. A random key is on the disk before it is in the log: from here on, no crash can lose it.
+  // 1. Writes a random key to disk before it is in the log: from here on, no crash can lose it.
   const file = dataDir === null ? null : join(dataDir, 'first-key');
   let apiKey = file === null ? null : await savedSecret(file);
   if (file !== null && apiKey === null && bootstrapKey === undefined && !(await isBootstrapped(parts.store))) {
@@ -64,7 +61,7 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
     await saveSecret(file, apiKey);
   }
 
-  // 2. The owner before the keys that belong to it, the organization last: once it exists, all of this has been done.
+  // 2. Creates the owner before its keys, and the organization last: its existence shows that all steps were done.
   const owner = { id: OWNER, displayName: 'Owner', email: null, imageUrl: null };
   await users.create(step(), OWNER, { type: 'UserCreated.v1', data: owner });
   for (const secret of [bootstrapKey, apiKey]) if (typeof secret === 'string') await install(parts, secret);
@@ -81,7 +78,7 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
   };
 }
 
-/** @throws StartRefusal for a `PARLEY_BOOTSTRAP_KEY` that cannot be a key: known before any store is asked */
+/** @throws StartRefusal for a `PARLEY_BOOTSTRAP_KEY` that cannot be a key; needs no store */
 export function refuseUnusableKey(bootstrapKey: string | undefined): void {
   if (bootstrapKey === undefined || canBeKey(bootstrapKey)) return;
   throw new StartRefusal(
@@ -98,9 +95,9 @@ async function install({ keys }: BootstrapParts, secret: string): Promise<void> 
   };
   const key = newKey(secret);
   const result = await keys.issue(step(), description, 'operator', key);
-  // The owner was deactivated, and the key does not work any more: no reason not to start.
+  // The owner was deactivated, so the key does not work: Parley starts all the same.
   if (!result.ok && result.rejection.reason === 'user_not_active') return;
-  if (!result.ok || result.key.organizationId !== FIRST_ORGANIZATION) {
+  if (!result.ok || result.entity.organizationId !== FIRST_ORGANIZATION) {
     throw new StartRefusal('PARLEY_BOOTSTRAP_KEY is a key of another organization; choose another one');
   }
 }
@@ -111,8 +108,8 @@ async function isBootstrapped(store: EventStore): Promise<boolean> {
 }
 
 /**
- * A command of its own in each process. Under one id for all of them the log would take what the slower ones append
- * for a repetition, and they would believe in events of their own, with times of their own, that are in no log.
+ * Each process runs commands of its own. With shared ids, the event store would take the events that slower processes
+ * append for repetitions, and these processes would project events with other times than those in the log.
  */
 function step(): CommandContext {
   return {
@@ -129,7 +126,7 @@ async function savedSecret(file: string): Promise<string | null> {
   return canBeKey(secret) ? secret : null;
 }
 
-/** Whole or not at all, for the owner's eyes only, and on the disk when this resolves. */
+/** Atomic, readable by the process's user only, and durable when this resolves. */
 async function saveSecret(file: string, secret: string): Promise<void> {
   const next = `${file}.next`;
   await rm(next, { force: true });

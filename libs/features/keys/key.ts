@@ -1,27 +1,81 @@
-import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+/*
+ * Event names and shapes are the storage format: what was written with them stays in the log for ever.
+ * Never change one in place. A new version is a new type, and the old one gets an upcaster.
+ */
+import { z } from 'zod';
 
-import type { KeyEvent, KeyIssued, KeyScope } from './key.events.ts';
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import { accept, refuse } from '#libs/kernel/decider.ts';
+import type { Decision, Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy } from '#libs/kernel/entity.ts';
+import type { EntityState } from '#libs/kernel/entity.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { defineEvents, upcast } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+
+/** Category of the streams, `key-<id>`. The id follows from the secret: see `key-form.ts`. */
+export const KEY = 'key';
+
+/**
+ * What a key may do. `read` and `write`: the API; `impersonate`: act as others than its own principal; `admin`: users
+ * and keys of the own organization; `platform`: all organizations. None includes another one.
+ */
+export const keyScope = z.enum(['read', 'write', 'impersonate', 'admin', 'platform']);
+export type KeyScope = z.infer<typeof keyScope>;
+
+export const keyPrincipal = z.object({ type: z.enum(['user', 'service']), id: z.string() });
+
+/** Frozen: from before the scope `impersonate`. */
+export const keyIssuedV1 = z.object({
+  id: z.string(),
+  digest: z.string(),
+  lastFour: z.string(),
+  name: z.string(),
+  principal: z.object({ type: z.enum(['user', 'service']), id: z.string() }),
+  scopes: z.array(z.enum(['read', 'write', 'admin', 'platform'])),
+  expiresAt: z.string().nullable(),
+  rotatedFrom: z.string().nullable(),
+});
+
+export const keyCodec = defineEvents(
+  {
+    'KeyIssued.v2': z.object({
+      id: z.string(),
+      /** SHA-256 of the secret in hex: nothing else of it is stored. */
+      digest: z.string(),
+      /** Last characters of the secret, by which its owner recognises it. */
+      lastFour: z.string(),
+      name: z.string(),
+      principal: keyPrincipal,
+      scopes: z.array(keyScope),
+      expiresAt: z.string().nullable(),
+      rotatedFrom: z.string().nullable(),
+    }),
+    /** The key got a successor, and still works until it is revoked or until `graceEndsAt`. */
+    'KeyRotated.v1': z.object({ to: z.string(), graceEndsAt: z.string().nullable() }),
+    'KeyRevoked.v1': z.object({}),
+    /** First and last of a stream: a rotation announced this key and never issued it. It never will be. */
+    'KeyWithdrawn.v1': z.object({}),
+  },
+  { upcasters: { 'KeyIssued.v1': upcast(keyIssuedV1, (data) => ({ type: 'KeyIssued.v2', data })) } },
+);
+
+export type KeyEvent = EventOf<typeof keyCodec>;
+export type KeyIssued = Extract<KeyEvent, { type: 'KeyIssued.v2' }>['data'];
 
 /** An API key. */
-export interface Key extends KeyIssued {
-  readonly organizationId: EntityId;
-  readonly createdAt: Timestamp;
-  readonly revokedAt: Timestamp | null;
-  /** The latest successor. */
-  readonly rotatedTo: EntityId | null;
-  readonly graceEndsAt: Timestamp | null;
-  readonly changedRevision: StreamRevision;
-}
+export type Key = KeyIssued &
+  EntityState & {
+    readonly revokedAt: Timestamp | null;
+    /** The latest successor. */
+    readonly rotatedTo: EntityId | null;
+    readonly graceEndsAt: Timestamp | null;
+  };
 
 /** `null` until something happens; `withdrawn` if the key was announced and is never to be issued. */
 export type KeyState = Key | 'withdrawn' | null;
 
 export type KeyRejection =
-  | { readonly reason: 'not_found' }
   | { readonly reason: 'scope_not_held'; readonly scope: KeyScope }
   /** The new key would work longer than the key that creates it, which ends at `latest`. */
   | { readonly reason: 'outlives_caller'; readonly latest: Timestamp }
@@ -36,42 +90,24 @@ export type KeyRejection =
 
 type KeyDecision = Decision<KeyEvent, KeyRejection>;
 
-/** Whose key a command expects to find. */
-export interface KeyTarget {
-  readonly organizationId: EntityId;
-}
-
 /** The calling key, which manages only keys that are not stronger; or the operator of the installation. */
 export type Grantor = { readonly scopes: ReadonlySet<string>; readonly expiresAtMs: number | null } | 'operator';
 
 export const keyFold: Fold<KeyState, KeyEvent> = {
   initialState: null,
   evolve(state, event) {
-    const { at, organizationId } = event.metadata;
     if (state === null) {
       if (event.type === 'KeyWithdrawn.v1') return 'withdrawn';
       if (event.type !== 'KeyIssued.v2') return state;
-      return {
-        ...event.data,
-        organizationId,
-        createdAt: at,
-        revokedAt: null,
-        rotatedTo: null,
-        graceEndsAt: null,
-        changedRevision: event.revision,
-      };
+      return { ...event.data, ...createdBy(event), revokedAt: null, rotatedTo: null, graceEndsAt: null };
     }
     if (state === 'withdrawn') return state;
+    const changed = { ...state, ...changedBy(event) };
     switch (event.type) {
       case 'KeyRotated.v1':
-        return {
-          ...state,
-          rotatedTo: event.data.to,
-          graceEndsAt: event.data.graceEndsAt,
-          changedRevision: event.revision,
-        };
+        return { ...changed, rotatedTo: event.data.to, graceEndsAt: event.data.graceEndsAt };
       case 'KeyRevoked.v1':
-        return { ...state, revokedAt: at, changedRevision: event.revision };
+        return { ...changed, revokedAt: changed.modified };
       default:
         return state;
     }
@@ -101,7 +137,6 @@ export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): 
 }
 
 export interface Rotation {
-  readonly target: KeyTarget;
   readonly to: EntityId;
   readonly graceEndsAt: Timestamp | null;
   /** Expiry of the successor; undefined for that of the key. */
@@ -116,15 +151,12 @@ export interface Rotation {
 }
 
 /** Names the key's successor, which is issued next. At most two of a chain may work at a time. */
-export function decideRotate(state: KeyState, rotation: Rotation): KeyDecision {
-  const found = find(state, rotation.target);
-  if (!found.ok) return found;
-  const { key } = found;
+export function decideRotate(key: Key, rotation: Rotation): KeyDecision {
   const { at, to, inactive, grantor } = rotation;
   if (!isActive(key, at)) return refuse({ reason: 'not_active' });
   if (key.rotatedTo !== null && !inactive.has(key.rotatedTo)) return refuse({ reason: 'rotated_already' });
   if (key.rotatedFrom !== null && !inactive.has(key.rotatedFrom)) return refuse({ reason: 'two_active' });
-  // A grace that was announced is never prolonged: what has been told to end, ends.
+  // A grace that was announced is never prolonged.
   const graceEndsAt = earlier(rotation.graceEndsAt, key.graceEndsAt);
   return (
     mayManage(grantor, key) ??
@@ -138,16 +170,13 @@ export function expiryOfSuccessor(key: Key, { expiresAt }: Pick<Rotation, 'expir
   return expiresAt === undefined ? key.expiresAt : expiresAt;
 }
 
-export function decideRevoke(state: KeyState, target: KeyTarget, by: Grantor): KeyDecision {
-  const found = find(state, target);
-  if (!found.ok) return found;
-  const { key } = found;
+export function decideRevoke(key: Key, by: Grantor): KeyDecision {
   if (key.revokedAt !== null) return accept();
   return mayManage(by, key) ?? accept({ type: 'KeyRevoked.v1', data: {} });
 }
 
 /** Makes sure that a key that was announced by a rotation and not issued yet never is. */
-export function decideWithdraw(state: KeyState): KeyDecision {
+export function decideWithdraw(state: KeyState): Decision<KeyEvent, never> {
   return state === null ? accept({ type: 'KeyWithdrawn.v1', data: {} }) : accept();
 }
 
@@ -170,14 +199,4 @@ function mayGrantUntil(grantor: Grantor, expiresAt: Timestamp | null): Refusal |
 function earlier(one: Timestamp | null, other: Timestamp | null): Timestamp | null {
   if (one === null || other === null) return one ?? other;
   return one < other ? one : other;
-}
-
-type Found = { readonly ok: true; readonly key: Key } | Refusal;
-
-/** Another organization's key is refused just as one that does not exist. */
-function find(state: KeyState, target: KeyTarget): Found {
-  if (state === null || state === 'withdrawn' || state.organizationId !== target.organizationId) {
-    return refuse({ reason: 'not_found' });
-  }
-  return { ok: true, key: state };
 }

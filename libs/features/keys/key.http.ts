@@ -1,0 +1,296 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import { organizationReference } from '#libs/features/organizations/index.ts';
+import type { Organizations } from '#libs/features/organizations/index.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import {
+  conflict,
+  forbidden,
+  idParam,
+  idReference,
+  invalid,
+  pageMetaSchema,
+  pageQuery,
+  queryBoolean,
+  refuseIfMatch,
+  sendJson,
+  text,
+  timestamp,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
+
+import { keyEntity } from './key.read.ts';
+import type { KeyFacets, Keys, NewKeyResult } from './key.read.ts';
+import { keyScope } from './key.ts';
+import type { KeyEvent, KeyIssued, KeyRejection, KeyState } from './key.ts';
+
+const principal = z.object({ type: z.enum(['user', 'service']), id: idReference() });
+
+const expiresAt = timestamp({ description: 'When the key stops working; in the future' });
+
+const keySchema = z
+  .object({
+    id: z.string(),
+    organization_id: z.string(),
+    name: z.string(),
+    principal: z.object({ type: z.enum(['user', 'service']), id: z.string() }),
+    scopes: z.array(keyScope),
+    last_four: z.string().describe('Last four characters of the secret'),
+    created_at: z.string(),
+    expires_at: z.string().nullable().describe('When it stops working: its expiry, or the end of its grace'),
+    revoked_at: z.string().nullable(),
+    rotated_from: z.string().nullable(),
+    rotated_to: z.string().nullable(),
+  })
+  .meta({ id: 'ApiKey' });
+
+const newKeySchema = keySchema
+  .extend({
+    key: z
+      .string()
+      .nullable()
+      .describe('The secret, shown this once. Null when an `Idempotency-Key` replays the answer: it is not stored'),
+  })
+  .meta({ id: 'NewApiKey' });
+
+const keyPageSchema = z.object({ items: z.array(keySchema), meta: pageMetaSchema }).meta({ id: 'ApiKeyPage' });
+
+const createKeyBody = z
+  .object({
+    name: text({ min: 1, max: 256, description: 'What the key is for' }),
+    scopes: z
+      .array(keyScope)
+      .min(1)
+      .max(16)
+      .describe('What the key may do: at most what the calling key may do. `impersonate`: act as others'),
+    principal: principal
+      .optional()
+      .describe('Who acts with the key: a user of the organization, or a service. Without it, the caller'),
+    expires_at: expiresAt
+      .nullish()
+      .describe(
+        'When the key stops working; in the future, and no later than the calling key. Without it, that of the calling key. Null: never',
+      ),
+    organization_id: organizationReference,
+  })
+  .meta({ id: 'ApiKeyCreate' });
+type CreateKeyBody = z.infer<typeof createKeyBody>;
+
+const MAX_GRACE_SECONDS = 90 * 24 * 60 * 60;
+
+const rotateKeyBody = z
+  .object({
+    grace_seconds: z
+      .int()
+      .min(0)
+      .max(MAX_GRACE_SECONDS)
+      .nullish()
+      .describe('How long the old key works on; without it, until it is revoked'),
+    expires_at: expiresAt.nullish().describe('Expiry of the new key; without it, that of the old one. Null: none'),
+  })
+  .nullish()
+  .meta({ id: 'ApiKeyRotate' });
+
+const params = z.object({ id: idParam('Id of the key') });
+const ofOrganization = z.object({ organization_id: organizationReference });
+
+const listKeysQuery = z.object({
+  ...pageQuery,
+  principal_id: idReference({ description: 'Only keys of this user or service' }).optional(),
+  is_revoked: queryBoolean({ description: 'Only keys that were revoked, or that were not' }).optional(),
+  organization_id: organizationReference,
+});
+
+const errors: RejectionErrors<KeyRejection> = {
+  scope_not_held: ({ scope }) =>
+    forbidden(
+      `The API key lacks the scope ${scope}, so it cannot create, rotate or revoke a key that has it`,
+      'missing_scope',
+    ),
+  outlives_caller: ({ latest }) =>
+    forbidden(`The calling API key ends at ${latest}: no key that it creates ends later`, 'outlives_caller'),
+  user_not_active: () => conflict('The user that the key belongs to was deactivated', 'user_not_active'),
+  not_active: () => conflict('The key has expired or was revoked', 'key_not_active'),
+  rotated_already: () =>
+    conflict('The key has a successor that works: rotate that one, or revoke it first', 'key_rotated'),
+  two_active: () => conflict('The key and the one before it both work: revoke the older one first', 'two_keys_active'),
+  withdrawn: () => conflict('Another rotation of the same key came first', 'conflict'),
+};
+
+export interface KeyRouteParts {
+  readonly keys: Keys;
+  readonly organizations: Organizations;
+}
+
+type Replies = EntityReplies<KeyState, KeyEvent, KeyFacets, KeyRejection>;
+type Route = KeyRouteParts & { readonly replies: Replies };
+
+const tags = ['keys'];
+const ofOne = { tags, params, querystring: ofOrganization };
+const config = { scope: 'admin' };
+const response = { 200: keySchema };
+
+export function keyRoutes(app: HttpApp, parts: KeyRouteParts): void {
+  const route = { ...parts, replies: new EntityReplies(parts.keys, errors) };
+  readRoutes(app, route);
+  createRoute(app, route);
+  rotateRoute(app, route);
+  revokeRoute(app, route);
+}
+
+function readRoutes(app: HttpApp, { organizations, replies }: Route): void {
+  app.get(
+    '/api/v1/keys',
+    {
+      config,
+      schema: {
+        operationId: 'listKeys',
+        summary: 'List API keys, newest first',
+        tags,
+        querystring: listKeysQuery,
+        response: { 200: keyPageSchema },
+      },
+    },
+    async (request, reply) => {
+      const { principal_id, is_revoked, organization_id } = request.query;
+      const organizationId = await organizations.target(request.principal, organization_id);
+      return replies.sendPage(request, reply, organizationId, { principal_id, is_revoked });
+    },
+  );
+
+  app.get(
+    '/api/v1/keys/:id',
+    {
+      config,
+      schema: { ...ofOne, operationId: 'getKey', summary: 'Read an API key, without its secret', response },
+    },
+    async (request, reply) => {
+      const organizationId = await organizations.target(request.principal, request.query.organization_id);
+      return replies.sendOne(request, reply, organizationId, request.params.id);
+    },
+  );
+}
+
+function createRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
+  app.post(
+    '/api/v1/keys',
+    {
+      config,
+      preHandler: refuseIfMatch,
+      schema: {
+        operationId: 'createKey',
+        summary: 'Create an API key',
+        description:
+          'The secret is in the answer and nowhere else, ever. A request that is repeated with its `Idempotency-Key` is answered with the same key and `"key": null`.',
+        tags,
+        body: createKeyBody,
+        response: { 200: newKeySchema },
+      },
+    },
+    async (request, reply) => {
+      const { name, scopes, expires_at: expiresAt = expiryOf(request.principal) } = request.body;
+      const context = await organizations.contextFor(request, request.body.organization_id);
+      requireFuture(expiresAt);
+      const principal = principalOf(request, context.organizationId, request.body);
+      const description = { name, scopes: [...new Set(scopes)], principal, expiresAt };
+      const result = await keys.issue(context, description, request.principal);
+      if (!result.ok && result.rejection.reason === 'user_not_active') {
+        throw invalid(['body', 'principal', 'id'], 'the organization has no such active user', principal.id);
+      }
+      return sendNewKey(replies, request, reply, result);
+    },
+  );
+}
+
+function rotateRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
+  app.post(
+    '/api/v1/keys/:id/rotate',
+    {
+      config,
+      schema: {
+        ...ofOne,
+        operationId: 'rotateKey',
+        summary: 'Replace an API key by a new one of the same name, principal and scopes',
+        description:
+          'Takes a key that has all scopes of the old one and works at least as long as the new one. The old key works on until it is revoked, or for `grace_seconds`; at most two keys of a chain work at a time. Answers as the creation of a key does.',
+        body: rotateKeyBody,
+        response: { 200: newKeySchema },
+      },
+    },
+    async (request, reply) => {
+      const { grace_seconds: graceSeconds, expires_at: expiresAt } = request.body ?? {};
+      const context = await organizations.contextFor(request, request.query.organization_id);
+      requireFuture(expiresAt);
+      const result = await keys.rotate(context, request.params.id, {
+        graceSeconds: graceSeconds ?? undefined,
+        expiresAt,
+        grantor: request.principal,
+      });
+      return sendNewKey(replies, request, reply, result);
+    },
+  );
+}
+
+function revokeRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
+  app.post(
+    '/api/v1/keys/:id/revoke',
+    {
+      config,
+      schema: {
+        ...ofOne,
+        operationId: 'revokeKey',
+        summary: 'Revoke an API key: it stops working at once, for good',
+        description: 'Takes a key that has all scopes of the revoked one.',
+        response,
+      },
+    },
+    async (request, reply) => {
+      const context = await organizations.contextFor(request, request.query.organization_id);
+      return replies.sendResult(request, reply, await keys.revoke(context, request.params.id, request.principal));
+    },
+  );
+}
+
+/**
+ * Answers with a new key and its secret. The reply that is stored under an `Idempotency-Key` lacks the secret: a
+ * repeated request is answered with the same key and `"key": null`, and creates no second one.
+ */
+function sendNewKey(
+  replies: Replies,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: NewKeyResult,
+): FastifyReply {
+  const resource = keyEntity.resource(replies.accepted(request, reply, result));
+  void reply.header('cache-control', 'no-store');
+  if (request.idempotentRun !== null) request.idempotentRun.storedBody = JSON.stringify({ ...resource, key: null });
+  return sendJson(reply, JSON.stringify({ ...resource, key: result.ok ? result.secret : null }));
+}
+
+/** @throws ValidationFailure 422 */
+function principalOf(
+  request: FastifyRequest,
+  organizationId: EntityId,
+  { principal }: CreateKeyBody,
+): KeyIssued['principal'] {
+  if (principal !== undefined) return principal;
+  const { principalType, principalId, organizationId: own } = request.principal;
+  if (organizationId === own) return { type: principalType, id: principalId };
+  throw invalid(['body', 'principal'], 'Field required', request.body, 'missing');
+}
+
+/** @throws ValidationFailure 422 */
+function requireFuture(expiresAt: string | null | undefined): void {
+  if (typeof expiresAt === 'string' && expiresAt <= systemClock.now()) {
+    throw invalid(['body', 'expires_at'], 'the time has passed already', expiresAt);
+  }
+}
+
+function expiryOf({ expiresAtMs }: Principal): Timestamp | null {
+  return expiresAtMs === null ? null : new Date(expiresAtMs).toISOString();
+}

@@ -226,20 +226,29 @@ const cases: readonly Case[] = [
     },
   },
   {
-    rule: rules.featuresHaveNoCycles,
-    says: 'imports between features have no cycles',
+    rule: rules.partsHaveNoCycles,
+    says: 'imports between features, and between services, have no cycles',
     planted: [
       {
         files: {
           'libs/features/channels/a.ts': `import { x } from '../users/index.ts';`,
           'libs/features/users/b.ts': `import type { x } from '#libs/features/channels/index.ts';`,
         },
-        found: ['channels: channels -> users -> channels'],
+        found: ['libs/features/channels: libs/features/channels -> libs/features/users -> libs/features/channels'],
+      },
+      {
+        files: {
+          'services/gateway/a.ts': `import { x } from '../realtime/b.ts';`,
+          'services/realtime/c.ts': `import { x } from '../gateway/d.ts';`,
+        },
+        found: ['services/gateway: services/gateway -> services/realtime -> services/gateway'],
       },
     ],
     allowed: {
       'libs/features/channels/a.ts': `import { x } from '../users/index.ts';`,
       'libs/features/users/b.test.ts': `import { x } from '#libs/features/channels/index.ts';`,
+      'services/features.ts': `import { x } from './gateway/app.ts';`,
+      'services/gateway/c.ts': `import { x } from '../features.ts';`,
     },
   },
   {

@@ -1,19 +1,19 @@
 import type { DomainEvent, StreamEvent } from './event.ts';
 
 /**
- * How an entity folds its events. Pure: `evolve` never throws, never reads a clock, and gives the
- * same state for the same events in every process and at every replay.
+ * Folds the events of an entity. Pure: `evolve` never throws, reads no clock, and returns the same state for the same
+ * events in every process and at every replay.
  */
 export interface Fold<State, E extends DomainEvent> {
   readonly initialState: State;
   evolve(state: State, event: StreamEvent<E>): State;
 }
 
-/** What a decider answers: the events that happened, or the reason why the command is refused. */
+/** The result of a decider: events, or the reason to reject the command. */
 export type Decision<E extends DomainEvent, R extends Rejection> =
   { readonly ok: true; readonly events: readonly E[] } | { readonly ok: false; readonly rejection: R };
 
-/** A refusal by the domain; `reason` discriminates, the routes map each reason to a status. */
+/** A rejection by the domain, discriminated by `reason`; routes map each reason to a status. */
 export interface Rejection {
   readonly reason: string;
 }

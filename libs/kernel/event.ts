@@ -5,17 +5,17 @@ declare const revision: unique symbol;
 declare const position: unique symbol;
 declare const sequence: unique symbol;
 
-/** Number of an event in its stream, from 0; `-1` stands for a stream without events. */
+/** Number of an event in its stream, from 0; `-1` for a stream without events. */
 export type StreamRevision = number & { readonly [revision]: true };
 
-/** Place of an event in the whole log (`$all`), as EventStoreDB's pair of 64-bit offsets. */
+/** Position of an event in the whole log (`$all`): EventStoreDB's pair of 64-bit offsets. */
 export interface GlobalPosition {
   readonly [position]?: true;
   readonly commit: bigint;
   readonly prepare: bigint;
 }
 
-/** A channel's public counter: the stream revision plus one, so that 0 means "seen nothing". */
+/** Public number of an event in a channel: the stream revision plus one; 0 is before all events. */
 export type ChannelSequence = number & { readonly [sequence]: true };
 
 export const NO_EVENTS = -1 as StreamRevision;
@@ -29,13 +29,13 @@ export function sequenceOf(atRevision: StreamRevision): ChannelSequence {
   return (Number(atRevision) + 1) as ChannelSequence;
 }
 
-/** Who caused an event: a principal of the caller's organization, or Parley itself. */
+/** The cause of an event: a principal of the organization, or Parley itself. */
 export interface Actor {
   readonly type: 'user' | 'service' | 'system';
   readonly id: string;
 }
 
-/** What is known of every event besides its data. `at` is the time that the command was decided with. */
+/** Metadata of every event. `at` is the time of the decision. */
 export interface EventMetadata {
   readonly at: Timestamp;
   readonly organizationId: EntityId;
@@ -53,7 +53,7 @@ export interface DomainEvent {
   readonly data: object;
 }
 
-/** An event with its place in its stream: decided (about to be appended) or read back, alike. */
+/** An event with its revision, whether it was read or is about to be appended. */
 export type StreamEvent<E extends DomainEvent = DomainEvent> = E & {
   readonly id: string;
   readonly revision: StreamRevision;

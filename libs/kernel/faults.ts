@@ -1,6 +1,6 @@
 /**
- * The catalogue of faults: what goes wrong outside the domain. A refusal by the domain is no fault,
- * it is a `Rejection`. Each fault knows the HTTP status that it becomes at the edge.
+ * A failure outside the domain, with its HTTP status. A refusal by the domain is a `Rejection` instead. This file lists
+ * all faults.
  */
 export class Fault extends Error {
   readonly code: FaultCode;
@@ -17,19 +17,19 @@ export class Fault extends Error {
 }
 
 const FAULT_STATUS = {
-  /** A store does not answer, refuses, or is still catching up. A retry is safe. */
+  /** A store does not answer, refuses, or catches up. A retry is safe. */
   store_unavailable: 503,
-  /** Something may have been written, or a part of it; the same command may be sent again. */
+  /** The command may have been written, or a part of it; it may be repeated. */
   outcome_unknown: 503,
-  /** This process has more to do than it may queue. */
+  /** The queues of this process are full. */
   overloaded: 503,
-  /** The stop of this process has begun. */
+  /** This process is stopping. */
   stopping: 503,
-  /** The read model has not reached the position that the caller asked for in time. */
+  /** The read model did not reach the requested position in time. */
   not_caught_up: 503,
-  /** Bounded retries did not get the command through against other writers. */
+  /** Other writers caused more conflicts than the command may be retried. */
   conflict: 409,
-  /** The entity is not at a revision that the caller allows (`If-Match`). */
+  /** `If-Match` does not allow the revision of the entity. */
   precondition_failed: 412,
 } as const;
 
@@ -41,12 +41,12 @@ export function storeUnavailable(store: StoreName, cause?: unknown): Fault {
   return new Fault('store_unavailable', `The ${store} is unavailable`, { cause, retryAfterSeconds: 2 });
 }
 
-/** @param what what the event store did, as the start of a sentence */
+/** @param what the behavior of the event store, as the start of a sentence */
 export function outcomeUnknown(cause?: unknown, what = 'The event store did not answer in time'): Fault {
   return new Fault('outcome_unknown', `${what}; the command may be repeated`, { cause, retryAfterSeconds: 2 });
 }
 
-/** What a fault means that comes after a first write of the same command: never "nothing was written". */
+/** Maps a fault after the first write of a command: it must not claim that nothing was written. */
 export function faultAfterWrite(error: unknown): unknown {
   if (!(error instanceof Fault)) return error;
   return new Fault('outcome_unknown', 'A part was written before the rest failed; the command may be repeated', {
@@ -55,7 +55,7 @@ export function faultAfterWrite(error: unknown): unknown {
   });
 }
 
-/** A stored event that this version of Parley cannot accept: processing halts at it, loudly. */
+/** A stored event is invalid for this version of Parley: processing halts at it. */
 export class CorruptEventError extends Error {
   override readonly name = 'CorruptEventError';
 }

@@ -1,12 +1,12 @@
 import { v5, v7 } from 'uuid';
 
 /**
- * Identifier of an entity: a UUIDv7, so that ids sort by time of creation. Ids that callers bring
- * (agents of another registry, say) may be any string of {@link ENTITY_ID}.
+ * Id of an entity: a UUIDv7, so ids sort by creation time. Ids from callers (such as agents of another registry) may be
+ * any string that matches {@link ENTITY_ID}.
  */
 export type EntityId = string;
 
-/** What an id in a path may look like; anything else cannot exist and is 404 without a look-up. */
+/** The form of ids in paths; any other id is 404 without a look-up. */
 export const ENTITY_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** A new time-ordered id (UUIDv7, monotonic within this process). */
@@ -15,8 +15,8 @@ export function newId(): EntityId {
 }
 
 /**
- * Id of the `index`-th event of a command, or of one request for it (UUIDv5 of its id and the index): an append
- * that is sent again has events with the same ids, by which the event store recognises them.
+ * Id of the `index`-th event of a command, or of a request for it (UUIDv5 of its id and the index). The event store
+ * recognizes a repeated append by these ids.
  */
 export function eventIdOf(source: EntityId, index: number): string {
   return v5(String(index), source);

@@ -1,6 +1,6 @@
 /**
- * Everything that can be configured, in one schema over environment variables. It is parsed once, by
- * the process' `main.ts`, before anything starts; nobody else reads `process.env`.
+ * The schema of all environment variables. `main.ts` parses it once, before anything starts; no other file reads
+ * `process.env`.
  */
 import { z } from 'zod';
 import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
@@ -10,7 +10,7 @@ import { integer, listOf, network, oneOf, origin, redisUrls, text, url } from '.
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** In the order in which the variables are listed. `prefault` holds the default as one would write it. */
+/** In the order of the documentation. `prefault` is the default as an operator would write it. */
 export const environment = z.object({
   PORT: integer(0, 65_535).prefault('8080').describe('Port of the HTTP API; 0 takes a free one.'),
   HOST: text().prefault('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all interfaces.'),
@@ -66,7 +66,7 @@ export const environment = z.object({
   STOP_DELAY_MS: integer(0, 120_000)
     .prefault('0')
     .describe('Milliseconds to go on serving after being told to stop, while `/health/ready` says 503 already.'),
-  // Read by the set-up before this schema exists; it stands here to be listed with the others.
+  // The set-up reads it before this schema exists; it is here for the documentation.
   PARLEY_NODE_FLAGS: z
     .string()
     .prefault(DEFAULT_NODE_FLAGS)
@@ -75,7 +75,7 @@ export const environment = z.object({
 
 export type VariableName = keyof typeof environment.shape;
 
-/** What the process was told, under the names that the code uses. Times in milliseconds. */
+/** The parsed configuration. Times are in milliseconds. */
 export interface Config extends KafkaConfig {
   readonly port: number;
   readonly host: string;
@@ -104,14 +104,14 @@ export interface Config extends KafkaConfig {
   readonly stopDelayMs: number;
 }
 
-/** What somebody cannot do without. */
+/** Variables that a role requires. */
 export interface Needs {
   /** For the message: `the role relay`. */
   readonly by: string;
   readonly variables: readonly VariableName[];
 }
 
-/** All that is wrong with the environment, one line per problem, each naming its variable. */
+/** All problems of the environment: one line each, with the variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];

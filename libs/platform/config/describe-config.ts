@@ -3,10 +3,10 @@ import { environment, setVariables, type VariableName, type Variables } from './
 
 export interface DescribedVariable {
   readonly name: VariableName;
-  /** As it was written or as its default is; null when it is unset and has no default. Secrets are `********`. */
+  /** The given value or the default; null if there is neither. Secrets are `********`. */
   readonly value: string | null;
   readonly source: 'environment' | 'default';
-  /** The default as one would write it, null where there is none. */
+  /** The default as an operator would write it, or null. */
   readonly default: string | null;
   readonly description: string;
 }
@@ -14,8 +14,8 @@ export interface DescribedVariable {
 const HIDDEN = '********';
 
 /**
- * Every variable with its value and where it comes from, for `parley config` and for the table in the
- * README (call it with `{}` for the defaults alone). Never throws: it also shows what is wrong.
+ * Every variable with its value and source, for `parley config` and the table in the README (call it with `{}` for the
+ * defaults). Never throws, because it also shows invalid values.
  */
 export function describeConfig(variables: Variables): readonly DescribedVariable[] {
   const given = setVariables(variables);
@@ -39,7 +39,7 @@ function defaultOf(schema: z.ZodType): string | null {
   return definition.type === 'prefault' ? String(definition.defaultValue) : null;
 }
 
-/** Hides the password in `redis://user:password@host`, also where the rest is no valid URL. */
+/** Hides the password in `redis://user:password@host`, also in an invalid URL. */
 function withoutPassword(value: string): string {
   return value.replace(/(:\/\/[^\s/:@]*):[^\s/]*@/g, `$1:${HIDDEN}@`);
 }

@@ -1,11 +1,11 @@
-/** What is said of Kafka: the variables, how they belong together, and what they come to. */
+/** The variables for Kafka, their dependencies, and the configuration that results. */
 import { createSecureContext } from 'node:tls';
 import type { z } from 'zod';
 import { address, boolean, listOf, oneOf, pemFile, text } from './variables.ts';
 
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 
-/** Longer names of topics are refused by Kafka; what follows the prefix has its place as well. */
+/** Kafka limits the length of topic names; the limit leaves room for the rest of the name. */
 const PREFIX = /^[a-zA-Z0-9._-]{1,200}$/;
 
 export const kafkaVariables = {
@@ -34,7 +34,7 @@ export const kafkaVariables = {
   KAFKA_SASL_PASSWORD: text().optional().meta({ description: 'With `KAFKA_SASL_MECHANISM`.', secret: true }),
 };
 
-/** How brokers are trusted, and what is shown to them; PEM texts. Null: what comes with Node; nothing. */
+/** PEM texts: certificates to trust (null: those of Node), and the client's certificate and key (null: none). */
 export interface KafkaTls {
   readonly ca: string | null;
   readonly cert: string | null;
@@ -52,21 +52,21 @@ export interface KafkaConfig {
   readonly kafkaBrokers: readonly string[];
   readonly kafkaTopicPrefix: string;
   readonly kafkaPublicEvents: boolean;
-  /** Null: in clear. */
+  /** Null: no TLS. */
   readonly kafkaTls: KafkaTls | null;
-  /** Null: brokers do not ask who it is. */
+  /** Null: no authentication. */
   readonly kafkaSasl: KafkaSasl | null;
 }
 
 const TLS_FILES = ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE', 'KAFKA_TLS_KEY_FILE'] as const;
 const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
-/** What is missing beside what is there. @param given the variables that are set, right or wrong */
+/** Variables that other variables require. @param given the variables that are set, valid or not */
 export function kafkaProblems(given: Readonly<Record<string, string>>): string[] {
   const problems: string[] = [];
   const isSet = (name: string): boolean => given[name] !== undefined;
   if (isSet('KAFKA_BROKERS') && !isSet('PARLEY_TOKEN_SECRET')) {
-    // Whoever reads the messages is another process, with a data folder of its own.
+    // The readers of the messages are other processes, with data folders of their own.
     problems.push('KAFKA_BROKERS needs PARLEY_TOKEN_SECRET as well, which signs what is sent to them');
   }
   const files = TLS_FILES.filter(isSet);
@@ -88,7 +88,7 @@ export function kafkaProblems(given: Readonly<Record<string, string>>): string[]
 
 type KafkaValues = z.infer<z.ZodObject<typeof kafkaVariables>>;
 
-/** The variables as the code uses them, once there are no problems. @throws Error for TLS files that do not fit each other */
+/** Converts valid variables. @throws Error for TLS files that do not match each other */
 export function kafkaConfigOf(values: KafkaValues): KafkaConfig {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = values;
   return {
@@ -110,7 +110,7 @@ function tlsOf(values: KafkaValues): KafkaTls {
     key: values.KAFKA_TLS_KEY_FILE ?? null,
   };
   try {
-    // Now, and not at the first connection: a key of another certificate is a mistake of whoever configures.
+    // Checks at the start that the key belongs to the certificate.
     createSecureContext({
       ...(tls.ca !== null && { ca: tls.ca }),
       ...(tls.cert !== null && { cert: tls.cert }),

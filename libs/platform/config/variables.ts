@@ -1,6 +1,6 @@
 /**
- * The kinds of values that an environment variable may hold. Every message is the second half of a
- * sentence that starts with the variable's name, and repeats the value unless that may be a secret.
+ * Schemas of the values of environment variables. A message is the end of a sentence that starts with the variable's
+ * name. It contains the value unless that may be secret.
  */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -27,12 +27,12 @@ export function oneOf<const Options extends readonly [string, ...string[]]>(opti
   });
 }
 
-/** `true` or `false`, and nothing that looks like one. */
+/** `true` or `false` only. */
 export function boolean() {
   return oneOf(['true', 'false']).transform((value) => value === 'true');
 }
 
-/** The path of a PEM file; its text is read at once. @param holds what such a file holds: `CERTIFICATE` */
+/** The path of a PEM file, parsed to its text. @param holds the label in the file, such as `CERTIFICATE` */
 export function pemFile(holds: string) {
   return z.string().transform((path, context) => {
     try {
@@ -46,30 +46,27 @@ export function pemFile(holds: string) {
   });
 }
 
-/** A URL with one of `protocols` (`redis:`). It may hold a password, so the message does not repeat it. */
+/** A URL with one of `protocols` (`redis:`). It may contain a password, so the message omits it. */
 export function url(...protocols: readonly string[]) {
   const forms = protocols.map((protocol) => `${protocol}//…`).join(' or ');
   return z.string().refine((value) => hasProtocol(value, protocols), { error: () => `must be a URL like ${forms}` });
 }
 
-/**
- * A Redis, or several nodes of a cluster, separated by commas. They may hold passwords, so the message does not repeat
- * them.
- */
+/** A Redis, or nodes of a cluster, separated by commas. They may contain passwords, so the message omits them. */
 export function redisUrls() {
   return z.string().refine((value) => areRedisUrls(value), {
     error: () => 'must be a URL like redis://… or rediss://…, or several of one kind, separated by commas',
   });
 }
 
-/** A web origin: scheme, host and port, nothing behind them. */
+/** A web origin: scheme, host and port only. */
 export function origin() {
   return z.string().refine((value) => isOrigin(value), {
     error: ({ input }) => `must hold origins like https://app.example.com; ${JSON.stringify(input)} is none`,
   });
 }
 
-/** Items separated by commas; blanks around them and empty ones do not count. */
+/** Items separated by commas, without surrounding blanks and empty items. */
 export function listOf<Item extends z.ZodType<unknown, string>>(item: Item) {
   return z
     .string()
@@ -82,7 +79,7 @@ export function listOf<Item extends z.ZodType<unknown, string>>(item: Item) {
     .pipe(z.array(item));
 }
 
-/** Host and port of a server; an IPv6 address stands in brackets. */
+/** Host and port of a server; an IPv6 address is in brackets. */
 export function address() {
   return z.string().refine((value) => isAddress(value), {
     error: ({ input }) => `must hold addresses like broker-1:9092; ${JSON.stringify(input)} is none`,
@@ -90,14 +87,14 @@ export function address() {
 }
 
 function hasProtocol(value: string, protocols: readonly string[]): boolean {
-  // Cluster addresses of EventStoreDB name several hosts, which `URL` does not take: look at the scheme only.
+  // Cluster addresses of EventStoreDB contain several hosts, which `URL` refuses: this checks the scheme only.
   const scheme = /^([a-z+]+:)\/\/[^\s]+$/.exec(value)?.[1];
   return scheme !== undefined && protocols.includes(scheme);
 }
 
 function areRedisUrls(value: string): boolean {
   const urls = value.split(',').map((part) => part.trim());
-  // A path is the number of a database, of which a cluster has one.
+  // The path is the number of a database, and a cluster only has database 0.
   const canBeNodes = urls.every((url) => URL.canParse(url) && /^\/?0?$/.test(new URL(url).pathname));
   return (
     urls.every((url) => hasProtocol(url, ['redis:', 'rediss:'])) &&
@@ -114,7 +111,7 @@ function isAddress(value: string): boolean {
   return host !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
 }
 
-/** An IP address, or a network of them (`10.0.0.0/8`). */
+/** An IP address or a network (`10.0.0.0/8`). */
 export function network() {
   return z.string().refine(
     (value) => {

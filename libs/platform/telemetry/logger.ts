@@ -3,14 +3,13 @@ import type { DestinationStream, Logger, LoggerOptions } from 'pino';
 
 const SECRET_MEMBERS = /"(authorization|cookie|ticket|token|secret|password|api_?key)":"(?:[^"\\]|\\.)*"/gi;
 const API_KEYS = /parley_live_[0-9A-Za-z]+/g;
-/** As they are made; and whatever stands where a websocket client puts its ticket. */
+/** Tickets, and any text in the place of a ticket in a websocket protocol. */
 const TICKETS = /parley_ticket_[0-9A-Za-z_-]+|(?<=\bticket\.)[0-9A-Za-z_-]{16,}/g;
 const TICKETS_IN_URLS = /([?&]ticket=)[^&\s"#\\]+/gi;
 
 /**
- * Takes secrets out of a finished log line: API keys and tickets wherever they stand (messages,
- * URLs, stacks), and whole members whose name says that they are secret. On the line, because a
- * list of paths misses the one object that somebody logs tomorrow.
+ * Redacts a finished log line: API keys and tickets anywhere (messages, URLs, stacks), and members with a secret name.
+ * Works on the line, because a list of paths would miss objects that are logged in the future.
  */
 export function redact(line: string): string {
   return line

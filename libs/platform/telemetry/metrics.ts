@@ -14,26 +14,26 @@ export interface Level {
 }
 
 /**
- * The metrics of a process. Names are in snake_case with the unit last (`…_seconds`, `…_total`);
- * `parley_` is put in front; asking for a name again gives the same metric. Labels have few values: never an id of an entity or an organization.
+ * The metrics of a process. Names are in snake_case and end with the unit (`…_seconds`, `…_total`); they get the prefix
+ * `parley_`. A repeated name returns the same metric. Labels have few values: never an id.
  */
 export interface Metrics {
   counter(name: string, help: string, labelNames?: readonly string[]): Count;
   gauge(name: string, help: string, labelNames?: readonly string[]): Level;
   /**
-   * A gauge that is read when somebody scrapes: lag, queue length, connections. Must not block. Of a name that is
-   * there already, the first reader stays.
+   * A gauge that is read by each scrape: lag, queue length, connections. Must not block. A repeated name keeps the first
+   * reader.
    */
   observedGauge(name: string, help: string, read: () => number | Promise<number>): void;
   readonly http: RouteTimings;
-  /** Everything in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   scrape(): Promise<string>;
   readonly contentType: string;
 }
 
 const PREFIX = 'parley_';
 
-/** @param options.processMetrics CPU, memory, event loop and garbage collection of this process */
+/** @param options.processMetrics adds CPU, memory, event loop and garbage collection; default true */
 export function createMetrics(options: { processMetrics?: boolean } = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -65,7 +65,7 @@ export function createMetrics(options: { processMetrics?: boolean } = {}): Metri
         help,
         registers,
         async collect() {
-          // A gauge that cannot be read must not take the others with it.
+          // A failing reader must not fail the scrape.
           this.set(
             await Promise.resolve()
               .then(read)

@@ -1,15 +1,14 @@
 /**
- * Durations of HTTP requests by route and status. A histogram of prom-client hashes its labels at
- * each observation; here a route finds its row once, at start-up, and an observation is a few
- * additions.
+ * Durations of HTTP requests by route and status. prom-client's histogram hashes its labels at each observation; here a
+ * route looks up its row once, at the start, and an observation is a few additions.
  */
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const NAME = 'parley_http_request_duration_seconds';
-/** Position of the sum; the bucket without bound stands before it. */
+/** Index of the sum, after the bucket without a bound. */
 const SUM = BOUNDS.length + 1;
 
 export interface RouteTimings {
-  /** The row of a route (its pattern, never a URL: labels must not grow without bound). */
+  /** The row of a route's pattern. Never a URL: the number of labels must be bounded. */
   route(method: string, pattern: string): RouteTiming;
   /** Prometheus text exposition. */
   exposition(): string;
@@ -40,10 +39,7 @@ export function createRouteTimings(): RouteTimings {
   }
 
   function exposition(): string {
-    const lines = [
-      `# HELP ${NAME} Time from the head of a request to the end of its answer`,
-      `# TYPE ${NAME} histogram`,
-    ];
+    const lines = [`# HELP ${NAME} Time from the head of a request to its answer`, `# TYPE ${NAME} histogram`];
     for (const [labels, byStatus] of rows) {
       for (const [status, row] of byStatus) {
         const all = `${labels},status="${status}"`;

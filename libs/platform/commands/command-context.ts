@@ -1,23 +1,33 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { Actor, EventMetadata, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { Projector, ReadModel } from '#libs/platform/readmodel/index.ts';
 
-/** What every command brings along besides its own data. */
+/** The stores that commands run on. */
+export interface CommandStores {
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+  readonly projector: Projector;
+}
+
+/** The data that every command has besides its own. */
 export interface CommandContext {
-  /** By it a command that is sent again is known in the log. */
+  /** Identifies a repeated command in the log. */
   readonly commandId: EntityId;
   readonly organizationId: EntityId;
   readonly actor: Actor;
+  /** When the command arrived. Its events have this time, or that of the last event of the stream if that is later. */
   readonly at: Timestamp;
-  /** What this command belongs to; itself, if nothing else. */
+  /** Default: `commandId`. */
   readonly correlationId?: string | undefined;
-  /** The event or command that this one follows from; itself, if nothing else. */
+  /** The event or command that this one follows from. Default: `commandId`. */
   readonly causationId?: string | undefined;
   readonly traceparent?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** Since when (Unix milliseconds) this very command may have run already, and its events be in the log. */
+  /** Set if an earlier request may have run this command: the earliest time of its events, in Unix milliseconds. */
   readonly repeatedSinceMs?: number | undefined;
-  /** Called when the command was accepted or rejected on the state at the end of its stream, before it is answered. */
+  /** Called when the command was accepted or rejected on the state at the end of its stream, before the result returns. */
   readonly onDecided?: (() => void) | undefined;
   /** Revisions of the entity that the caller allows the command to be decided on; any by default. */
   readonly ifMatch?: { allows(revision: StreamRevision): boolean } | undefined;

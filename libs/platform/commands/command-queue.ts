@@ -1,16 +1,16 @@
 import { Fault } from '#libs/kernel/faults.ts';
 
 /**
- * Runs a batch: takes as many of `waiting` as it can at once and returns the others. It settles each one
- * that it took; if it throws, it has settled none.
+ * Runs as many of the waiting commands as fit into one batch, settles these, and returns the others. If it throws, it has
+ * settled none.
  */
 export type RunBatch<Waiting> = (id: string, waiting: readonly Waiting[]) => Promise<readonly Waiting[]>;
 
 /**
- * Lets the commands of one entity wait for each other, and hands those that wait together over as one
- * batch, so that a hot entity costs one append for many commands rather than a queue of conflicts.
+ * Queues the commands of each entity and runs them in batches, so that many concurrent commands on one entity cost one
+ * append, not a conflict each.
  *
- * Guarantees: one batch of an entity at a time, in order of arrival; bounded.
+ * Guarantees: one batch of an entity at a time, in order of arrival; bounded queues.
  */
 export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
   readonly #waiting = new Map<string, Waiting[]>();
@@ -35,7 +35,7 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
   }
 
   async #drain(id: string): Promise<void> {
-    // One turn of the event loop: what arrived together is decided together.
+    // Commands that arrive in one turn of the event loop form one batch.
     await new Promise((resolve) => setImmediate(resolve));
     const queue = this.#waiting.get(id) ?? [];
     while (queue.length > 0) {
@@ -43,7 +43,7 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
       try {
         queue.unshift(...(await this.#runBatch(id, batch)));
       } catch (error) {
-        // Whatever waits behind would run into the same fault, each after its own deadline: tell all now.
+        // The commands behind would meet the same fault, each after its own deadline.
         for (const command of [...batch, ...queue.splice(0)]) command.reject(error);
       }
     }

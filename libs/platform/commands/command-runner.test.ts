@@ -17,7 +17,7 @@ import { runnerOfEvents, runnerOfPart } from './command-runner.ts';
 import type { CommandRunner } from './command-runner.ts';
 import { decideBatch } from './decide-batch.ts';
 import type { CommandResult, Decide } from './decide-batch.ts';
-import type { Tip } from './entity-loader.ts';
+import type { Tip } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
 
 const nameCodec = defineEvents({ 'Renamed.v1': z.object({ name: z.string() }) });

@@ -12,19 +12,19 @@ import { entityKeys } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandContext } from './command-context.ts';
 import { metadataOf } from './command-context.ts';
-import type { Tip } from './entity-loader.ts';
+import type { Tip } from './entity-stream.ts';
 import { latestTime } from './event-times.ts';
 import type { Counted, Found, Lookups } from './lookups.ts';
 
-/** What became of a command: the state right after it, at the revision that it left the stream at. */
+/** The result of a command: the state after it, and the revision of the stream. */
 export type CommandResult<State, E extends DomainEvent, R extends Rejection> =
   | {
       readonly ok: true;
       readonly state: State;
       readonly revision: StreamRevision;
-      /** What the command itself has put into the log. */
+      /** The events of the command. */
       readonly events: readonly StreamEvent<E>[];
-      /** An earlier request has put them there: the state is that of now, not the one right after them. */
+      /** An earlier request appended the events: `state` is the current one, not the one after them. */
       readonly isRepeated?: boolean;
     }
   | { readonly ok: false; readonly rejection: R };
@@ -35,12 +35,12 @@ export type Decide<State, E extends DomainEvent, R extends Rejection> = (
   at: { readonly next: StreamRevision; readonly found: Found; readonly counted: Counted },
 ) => Decision<E, R>;
 
-/** A command that waits for its answer. */
+/** A command in a queue. */
 export interface Waiting<State, E extends DomainEvent> {
   readonly id: EntityId;
   readonly context: CommandContext;
   readonly decide: Decide<State, E, Rejection>;
-  /** What the decision needs to know besides the state. */
+  /** Values that the decision needs besides the state. */
   readonly lookups: readonly Lookup[];
   resolve(result: CommandResult<State, E, Rejection>): void;
   reject(error: unknown): void;
@@ -135,10 +135,10 @@ function asStreamEvents<E extends DomainEvent>(
 }
 
 /**
- * What the ids of a command's events are made of. The event store takes events that it has for appended, if the ids
- * are the same, whatever else is in them: where an earlier request of the caller may have been faster, that would be
- * told and projected which the log has not got. So each request has ids of its own there, runs into a conflict, and
- * finds the command by its id in what it missed.
+ * The namespace of the ids of a command's events. The event store acknowledges events whose ids it already has, even if
+ * their data differ: this request would then publish and project events that the log does not hold. So, where an earlier
+ * request for the command may have appended, each request has ids of its own. It meets a conflict, and finds the command
+ * by its id among the events that it missed.
  */
 function eventSourceOf({ commandId, idempotencyKey, at }: CommandContext): EntityId {
   return idempotencyKey === undefined ? commandId : derivedId(commandId, at);

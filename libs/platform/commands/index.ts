@@ -1,9 +1,8 @@
-/** Commands: load, decide, append at the exact revision, apply to the read model, answer. */
+/** Commands: load, decide, append at the exact revision, apply to the read model. */
 export { metadataOf } from './command-context.ts';
-export type { CommandContext } from './command-context.ts';
+export type { CommandContext, CommandStores } from './command-context.ts';
 export { CommandHandler } from './command-handler.ts';
-export type { CommandHandlerOptions, CommandStores } from './command-handler.ts';
+export type { CommandHandlerOptions } from './command-handler.ts';
 export type { CommandResult } from './decide-batch.ts';
-export { runnerOfEvents, runnerOfPart } from './command-runner.ts';
+export { runnerOfEvents, runnerOfPart, withPreconditions } from './command-runner.ts';
 export type { CommandRunner } from './command-runner.ts';
-export { withPreconditions } from './preconditions.ts';

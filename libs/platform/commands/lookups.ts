@@ -1,24 +1,18 @@
 import type { CountLookup, EntityWrite, FieldLookup, Lookup } from '#libs/platform/readmodel/index.ts';
 
-/** What a decider asks for what it declared to look up: the field's value, or null if there is none. */
+/** Gives a decider the value of a field that its command declared as a look-up; null if there is none. */
 export type Found = (lookup: FieldLookup) => string | null;
 
-/**
- * What a decider asks for what it declared to count. Exact, but where commands before it in the same batch have
- * removed members: those are still counted.
- */
+/** As {@link Found}, for counts. Members that earlier commands of the same batch have removed are still counted. */
 export type Counted = (lookup: CountLookup) => number;
 
-/**
- * What the commands of a batch have looked up, and what commands before them in the same batch have made of
- * it since. The second follows from the very writes that the projection would do.
- */
+/** The looked-up values of a batch. Each decided command updates them by the writes that its projection would do. */
 export class Lookups {
   readonly #fields = new Map<string, string | null>();
   readonly #counts = new Map<string, number>();
   readonly #failure: unknown;
 
-  /** @param failure why nothing could be looked up; whoever asks gets it */
+  /** @param failure why nothing could be looked up; thrown to deciders that need a value */
   constructor(lookups: readonly Lookup[] = [], values: readonly (string | number | null)[] = [], failure?: unknown) {
     this.#failure = failure;
     for (const [index, lookup] of lookups.entries()) {
@@ -32,7 +26,7 @@ export class Lookups {
 
   readonly counted: Counted = ({ key, score }) => this.#known(this.#counts, key, score);
 
-  /** Takes over what a decided command would write, for the commands behind it. */
+  /** Applies the writes of a decided command, for the commands behind it. */
   learn(operations: EntityWrite['operations']): void {
     for (const { command, key, args } of operations) {
       if (command === 'HSET') {
@@ -40,7 +34,7 @@ export class Lookups {
       } else if (command === 'HDEL') {
         for (const field of args) this.#learnField(key, field, null);
       } else if (command === 'ZADD') {
-        // What was decided on has found them missing, so they are new. What is removed does not say its score.
+        // The members are new, because the command was decided on their absence. ZREM has no scores, so it is not counted.
         for (let at = 0; at + 1 < args.length; at += 2) this.#learnMember(key, args[at]);
       }
     }

@@ -1,21 +1,20 @@
 /*
- * Commands that callers send again: those with an idempotency key. Redis remembers keys, but may lose the
- * newest of them when it dies; the log does not, so it is asked as well.
+ * Commands that callers repeat: those with an idempotency key. Redis remembers the keys, but may lose the newest of them
+ * in a failover, so the log is searched for the commands as well.
  */
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
-/** How far the clocks of those who write down times may be apart. */
+/** How far the clocks of this process, Redis and the event store may differ. */
 const CLOCK_SLACK_MS = 60_000;
-/** Who got no answer asks again within this time, usually; beyond it, only Redis' memory helps. */
+/** Clients usually repeat an unanswered command within this time; after that, only Redis recognizes it. */
 const RECENT_MS = 60_000;
 /** The newest events of a stream in which repeated commands are looked for without a hint. */
 const MAX_RECENT = 1_000;
 
 /**
- * Which commands have left events in the newest part of a stream, as far as this process has seen it. What
- * is in it is true for ever: events do not go away. Bounded; commands without an idempotency key are not
- * in it, for nobody can repeat them.
+ * The commands with idempotency keys whose events are among the newest of a stream, as far as this process has read it.
+ * Bounded. An entry never becomes wrong, because events are never deleted.
  */
 export class RecentCommands {
   readonly #ids = new Set<EntityId>();
@@ -28,7 +27,7 @@ export class RecentCommands {
     return this.#ids.has(commandId);
   }
 
-  /** Takes note of the metadata of an event that is in the log. */
+  /** Adds the command of a stored event, by the event's metadata. */
   note(metadata: unknown): void {
     if (textOf(metadata, 'idempotencyKey') === undefined) return;
     const commandId = textOf(metadata, 'commandId');
@@ -56,9 +55,8 @@ export async function readRecentCommands(store: EventStore, stream: string): Pro
 }
 
 /**
- * The events that a command has left in a stream, oldest first; none if it has not run. Reads backwards, and
- * no further than to when the command can first have run: the cost is that of what has happened since, not
- * of the stream.
+ * The events of a command in a stream, oldest first; none if it has not run. Reads backwards to the earliest time at which
+ * the command can have run, so the cost depends on the events since then, not on the length of the stream.
  *
  * @throws `Fault` `store_unavailable`
  */
@@ -70,7 +68,7 @@ export async function eventsOfCommand(
   const events: StoredEvent[] = [];
   for await (const event of store.readStream(stream, { direction: 'backwards' })) {
     if (textOf(event.metadata, 'commandId') === command.commandId) events.unshift(event);
-    // The events of one command were appended at once, and stand together.
+    // The events of one command are one append, so they are adjacent.
     else if (events.length > 0 || event.createdMs < command.repeatedSinceMs - CLOCK_SLACK_MS) break;
   }
   return events;

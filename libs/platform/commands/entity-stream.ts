@@ -1,0 +1,140 @@
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
+import type { Projection } from '#libs/platform/readmodel/index.ts';
+
+import type { CommandStores } from './command-context.ts';
+import { latestTime, StoreClock } from './event-times.ts';
+import { textOf } from './repeated-command.ts';
+import type { RecentCommands } from './repeated-command.ts';
+
+/** An entity's state, and the revision and time of the last event that was folded into it. */
+export interface Tip<State> {
+  readonly state: State;
+  readonly revision: StreamRevision;
+  /** Null before the first event, and where an event without metadata is the last one. */
+  readonly at: Timestamp | null;
+}
+
+export interface EntityStreamOptions {
+  /** Called when the read model could not be read or written. The log is complete without it. */
+  readonly onReadModelFailure: (error: unknown) => void;
+  readonly onClockAhead: (aheadMs: number) => void;
+}
+
+/**
+ * Loads the entities of one category, appends their events, and applies these to the read model. Entities are folded
+ * from the snapshots of the read model, so that a cold load costs only the events that came after.
+ *
+ * Errors: reads throw `Fault` `store_unavailable` when the event store is unavailable.
+ */
+export class EntityStream<State, E extends DomainEvent> {
+  readonly clock: StoreClock;
+  readonly #projection: Projection<State, E>;
+  readonly #stores: CommandStores;
+  readonly #onReadModelFailure: (error: unknown) => void;
+
+  constructor(
+    projection: Projection<State, E>,
+    stores: CommandStores,
+    { onReadModelFailure, onClockAhead }: EntityStreamOptions,
+  ) {
+    this.clock = new StoreClock(stores.store, onClockAhead);
+    this.#projection = projection;
+    this.#stores = stores;
+    this.#onReadModelFailure = onReadModelFailure;
+  }
+
+  /** The entity at the end of its stream. While Redis is unavailable, the whole stream is folded. */
+  async load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
+    const { fold } = this.#projection;
+    let start: Tip<State> = { state: fold.initialState, revision: NO_EVENTS, at: null };
+    try {
+      const [snapshot] = await this.#stores.readModel.snapshots([entityKeys(this.#projection, organizationId, id)]);
+      // This fold made the snapshot, under a key with the version of its shape.
+      if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision, at: null };
+    } catch (error) {
+      this.#onReadModelFailure(error);
+    }
+    return this.readTail(id, start);
+  }
+
+  /**
+   * Folds the events after `from`, and notes their commands in `recent`. Where `from` lacks its time, its last event is
+   * read as well: snapshots have no times.
+   */
+  async readTail(id: EntityId, from: Tip<State>, recent?: RecentCommands): Promise<Tip<State>> {
+    const { category, codec, fold } = this.#projection;
+    let { state, revision, at } = from;
+    const first = streamRevision(at === null ? Math.max(0, revision) : revision + 1);
+    for await (const stored of this.#stores.store.readStream(streamName(category, id), { from: first })) {
+      at = latestTime(at, textOf(stored.metadata, 'at') ?? null);
+      if (stored.revision <= revision) continue;
+      const event = codec.decode(stored);
+      if (event !== null) state = fold.evolve(state, event);
+      recent?.note(stored.metadata);
+      revision = stored.revision;
+    }
+    return { state, revision, at };
+  }
+
+  /**
+   * Appends at exactly the expected revision. An append without an answer is sent once more: the ids are the same at the
+   * same expected revision, so the store acknowledges it again if the first one was written.
+   *
+   * @returns false on a conflict
+   * @throws `Fault` of `EventStore.append`
+   */
+  async append(id: EntityId, expected: StreamRevision, events: readonly StreamEvent<E>[]): Promise<boolean> {
+    const [first] = events;
+    if (first === undefined) return true;
+    const stream = streamName(this.#projection.category, id);
+    const { store } = this.#stores;
+    const sentAtMs = Date.now();
+    const append = async () => (await store.append(stream, expected, events)).kind === 'appended';
+    try {
+      const isAppended = await append();
+      if (isAppended) void this.clock.measure(stream, first, sentAtMs);
+      return isAppended;
+    } catch (unknown) {
+      if (!(unknown instanceof Fault) || unknown.code !== 'outcome_unknown') throw unknown;
+      return await append().catch((error: unknown) => {
+        // A fault of the second append does not tell whether the first one was written.
+        throw error instanceof Fault ? unknown : error;
+      });
+    }
+  }
+
+  /** Applies appended events, so that callers can read what they wrote. Failures are only reported. */
+  async apply(
+    id: EntityId,
+    {
+      before,
+      after,
+      events,
+    }: { readonly before: State; readonly after: State; readonly events: readonly StreamEvent<E>[] },
+  ): Promise<void> {
+    const [first, ...later] = events;
+    if (first === undefined) return;
+    const { organizationId } = first.metadata;
+    const run = { organizationId, id, before, after, events: [first, ...later] as const };
+    try {
+      await this.#stores.projector.applyAppended(this.#projection, run);
+    } catch (error) {
+      // The projector will apply the events from the log, and a read can wait for their position.
+      this.#onReadModelFailure(error);
+    }
+  }
+
+  /** Applies what the read model lacks of the stream. Failures are only reported. */
+  async catchUp(id: EntityId, organizationId: EntityId): Promise<void> {
+    try {
+      await this.#stores.projector.catchUp(this.#projection.category, organizationId, id);
+    } catch (error) {
+      this.#onReadModelFailure(error);
+    }
+  }
+}

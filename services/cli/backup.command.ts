@@ -16,9 +16,7 @@ import { CliError } from './errors.ts';
 
 export function backupCommand(parts: CliParts): Command {
   return new Command('backup')
-    .description(
-      'Copy the log of the data folder, beside a running Parley or without one, into a data folder of its own',
-    )
+    .description('Copy the log of the data folder, also while Parley runs, into a new data folder')
     .argument('<folder>', 'absent or empty; start Parley on it with DATA_DIR=<folder>')
     .option('--json', 'print JSON')
     .action((folder: string, options: OutputOptions) => run(parts, folder, options));
@@ -27,7 +25,7 @@ export function backupCommand(parts: CliParts): Command {
 async function run(parts: CliParts, folder: string, options: OutputOptions): Promise<void> {
   const { dataDir, eventstoreUrl } = parseConfig(parts.environment);
   if (eventstoreUrl !== undefined) {
-    throw new CliError('EVENTSTORE_URL names an event store of its own: back that up with its own means');
+    throw new CliError('EVENTSTORE_URL names an external event store: use its own backup');
   }
   const target = resolve(folder);
   await requireDataFolder(dataDir);
@@ -37,7 +35,7 @@ async function run(parts: CliParts, folder: string, options: OutputOptions): Pro
   await copying(() => requireReadableLog(log));
   const logCheck = await checkLog(parts);
   const startedAt = performance.now();
-  // The log first: a folder without the rest is no data folder, so Parley does not start on half a copy.
+  // The log first: without the other files the folder is not a data folder, so Parley does not start on half a copy.
   const bytes = await copying(() => backUpEventStore(log, join(target, 'eventstore')));
   await copyIdentity(dataDir, target);
   printOne(parts, options, {
@@ -65,7 +63,7 @@ async function checkLog(parts: CliParts): Promise<string> {
 /** A backup below the data folder would be lost with it. */
 async function refuseInside(dataDir: string, target: string): Promise<void> {
   const source = await realpath(dataDir);
-  // The nearest folder that exists: links decide where the target really is.
+  // Resolves links of the nearest existing folder.
   let above = target;
   let found = await realPathOf(above);
   while (found === null) found = await realPathOf((above = dirname(above)));

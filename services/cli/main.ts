@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `parley` command: runs Parley, and administers an installation from the machine that holds it. */
+/** The command `parley`: runs and administers Parley. */
 import { join } from 'node:path';
 
 import { DEFAULT_NODE_FLAGS } from '#libs/platform/config/node-flags.ts';
@@ -8,7 +8,7 @@ import { ROLE_NAMES } from '#services/roles.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-// An older Node must be able to link this file, so everything that needs a newer one is imported below.
+// An older Node must be able to link this file, so modules that need a newer one are imported dynamically below.
 const refusal = oldNodeRefusal();
 if (refusal !== null) {
   process.stderr.write(`parley: ${refusal}\n`);
@@ -17,16 +17,16 @@ if (refusal !== null) {
 
 const serves = servesUntilStopped(process.argv[2]);
 if (serves) withFlags();
-// The first process of a container would not even be ended by a signal that nobody handles yet.
+// Without a handler, a signal does not end the first process of a container.
 const stopEarly = (): void => process.exit(0);
 if (serves) for (const signal of STOP_SIGNALS) process.on(signal, stopEarly);
-// Half of what a start costs is to compile the same files again. Where it cannot be written, what is there is read.
+// Half of the start is the compilation of unchanged files. If the folder is read-only, existing entries are used.
 const { enableCompileCache } = await import('node:module');
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compiled'));
-// Only now: to load all of it takes longer than to begin again.
+// After `withFlags`, because loading these modules takes longer than starting Node again.
 const { runCli } = await import('./run.ts');
 await runCli(process.argv, process.env);
-// By now, whoever serves has said what is to happen.
+// A process that serves has its own handlers by now.
 for (const signal of STOP_SIGNALS) process.off(signal, stopEarly);
 
 function servesUntilStopped(name: string | undefined): boolean {
@@ -34,13 +34,13 @@ function servesUntilStopped(name: string | undefined): boolean {
 }
 
 /**
- * A process that serves wants other flags of Node than a command: then this one begins again as a Node that has
- * them, with the same id, terminal and signals. Flags that somebody has given by hand are left as they are.
+ * Replaces this process by a Node with the flags for serving; id, terminal and signals stay the same. Does nothing if
+ * Node was started with flags.
  */
 function withFlags(): void {
   const [, main = ''] = process.argv;
   const flags = (process.env['PARLEY_NODE_FLAGS'] || DEFAULT_NODE_FLAGS).split(/\s+/).filter(Boolean);
   if (process.execArgv.length > 0 || flags.length === 0) return;
-  // Not known to every system that Node runs on.
+  // Not available on every system.
   process.execve?.(process.execPath, [process.execPath, ...flags, main, ...process.argv.slice(2)], process.env);
 }

@@ -1,8 +1,8 @@
-/** Tables for people, JSON for machines. */
+/** Tables, JSON and error lines. */
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Columns left-aligned under their names, two blanks between them. */
+/** Left-aligned columns, two spaces apart. */
 export function table(rows: readonly Row[], columns: readonly string[]): string {
   if (rows.length === 0) return '(none)\n';
   const cells = [
@@ -21,7 +21,7 @@ export function table(rows: readonly Row[], columns: readonly string[]): string 
     .join('');
 }
 
-/** One thing: a line for each of its members. */
+/** One line for each member of a row. */
 export function details(row: Row): string {
   const longest = Math.max(...Object.keys(row).map((name) => name.length));
   return Object.entries(row)
@@ -37,11 +37,11 @@ function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   if (Array.isArray(value)) return value.map(cell).join(',');
   if (typeof value === 'object') return Object.values(value).map(cell).join(' ');
-  // A name that somebody else chose must not drive the terminal.
+  // Names chosen by other users must not control the terminal.
   return String(value).replace(/\p{Cc}/gu, '\u{FFFD}');
 }
 
-/** Characters, as a terminal counts most of them. */
+/** Width in code points, as terminals show most of them. */
 function width(text: string): number {
   return [...text].length;
 }

@@ -12,11 +12,11 @@ import { runCommands } from './run.command.ts';
 import { tailCommand } from './tail.command.ts';
 import { usersCommand } from './users.command.ts';
 
-/** All commands. Nothing is opened before one of them runs. */
+/** All commands. Stores are opened only when a command runs. */
 export function parleyProgram(parts: CliParts): Command {
   const program = new Command('parley')
     .description(
-      'Runs Parley, and administers it: the one that runs on DATA_DIR, the stores that EVENTSTORE_URL and REDIS_URL name, or, when nothing runs, the data folder itself.',
+      'Runs and administers Parley: the Parley that runs on DATA_DIR, the stores of EVENTSTORE_URL and REDIS_URL, or, if nothing runs, the data folder itself.',
     )
     .version(VERSION)
     .commandsGroup('Administration:')
@@ -29,7 +29,7 @@ export function parleyProgram(parts: CliParts): Command {
     .addCommand(importCommand(parts))
     .addCommand(exportCommand(parts))
     .addCommand(tailCommand(parts))
-    .commandsGroup('Processes, until they are told to stop:');
+    .commandsGroup('Processes, which run until they are stopped:');
   for (const command of runCommands(parts)) program.addCommand(command);
   return program;
 }

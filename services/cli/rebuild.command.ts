@@ -12,7 +12,7 @@ export function rebuildCommand(parts: CliParts): Command {
   return new Command('rebuild')
     .description('Delete the read models and fold the log again; safe beside a running Parley')
     .option('--only <names...>', 'the read models of these only, such as users; all others keep answering')
-    .option(ACCEPT_OPTION, 'also where the log lacks events that the read models hold: they are lost then')
+    .option(ACCEPT_OPTION, 'also if the log lacks events that the read models hold; these are lost')
     .option('--json', 'print JSON')
     .action((options: RebuildOptions) => run(parts, options));
 }

@@ -5,7 +5,7 @@ import { errorLines } from './errors.ts';
 import { parleyProgram } from './program.ts';
 import { openSession } from './session.ts';
 
-/** Runs the command that the arguments name. A failure is told on standard error, and is exit code 1. */
+/** Runs the command that the arguments name. Prints a failure to standard error, with exit code 1. */
 export async function runCli(argv: readonly string[], environment: Variables): Promise<void> {
   const program = parleyProgram({
     environment,
@@ -15,27 +15,27 @@ export async function runCli(argv: readonly string[], environment: Variables): P
     terminal: process.stderr.isTTY === true ? process.stderr : undefined,
   });
 
-  // `parley list … | head`: whoever reads has enough.
+  // The reader of a pipe, such as `head`, may close it early.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
 
-  // What nobody waits for, such as a store that turns out not to be what its URL says.
+  // Errors that no caller awaits, such as a store of another kind than its URL says.
   const end = (error: unknown): void => {
-    tell(error);
+    printError(error);
     process.exit(1);
   };
   process.on('uncaughtException', end);
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    tell(error);
+    printError(error);
     process.exitCode = 1;
   } finally {
     process.off('uncaughtException', end);
   }
 }
 
-function tell(error: unknown): void {
+function printError(error: unknown): void {
   for (const line of errorLines(error)) process.stderr.write(`parley: ${line}\n`);
 }

@@ -1,4 +1,4 @@
-/** The stores of an installation, wherever they are: named, running, or to be started for this command. */
+/** The stores of an installation: named by the environment, running, or started for this command. */
 import { access } from 'node:fs/promises';
 import { findRunning, openDataFolder } from '#infra/data-folder/index.ts';
 import { backoffMs, createStopSequence, pause, silentLog } from '#libs/platform/lifecycle/index.ts';
@@ -16,7 +16,7 @@ import { startStores } from '#services/standalone/stores.ts';
 import type { Stores } from '#services/standalone/stores.ts';
 import { CliError } from './errors.ts';
 
-/** What a command works with; closed when it is done. */
+/** Clients of the stores, for one command. */
 export interface Session {
   readonly platform: Platform;
   readonly features: Features;
@@ -24,9 +24,9 @@ export interface Session {
 }
 
 export interface SessionOptions {
-  /** Also on a log that lacks events that the read models hold. Default: that is refused. */
+  /** Accepts a log that lacks events which the read models hold. Default: refuses it. */
   readonly acceptLostEvents?: boolean;
-  /** Brings read models up to date that no other process projects into. Default: true. */
+  /** Runs a projector until the read models are complete, if this session starts the stores. Default: true. */
   readonly catchUp?: boolean;
 }
 
@@ -34,10 +34,10 @@ const REDIS_WAIT_MS = 5_000;
 const PROJECTION_WAIT_MS = 60_000;
 
 /**
- * Connects to the stores that the environment names, else to those of the Parley that runs on the data
- * folder, else starts the embedded ones; then this process holds the folder until the session is closed.
+ * Connects to the stores that the environment names, else to those of the Parley that runs on the data folder, else
+ * starts the embedded ones; in the last case this process locks the folder until the session is closed.
  *
- * @throws StartRefusal or CliError with what the operator can do, `Fault` when a store does not answer
+ * @throws StartRefusal or CliError with a remedy; `Fault` if a store does not answer
  */
 export async function openSession(config: Config, options: SessionOptions = {}): Promise<Session> {
   const { acceptLostEvents = false, catchUp = true } = options;
@@ -54,7 +54,7 @@ export async function openSession(config: Config, options: SessionOptions = {}):
     await waitForRedis(platform.redis, REDIS_WAIT_MS);
     if (!acceptLostEvents) await refuseLostLog(platform);
     const features = composeFeatures(platform);
-    // A projector refuses a log that lacks events; the rebuild that accepts it reads the whole log itself.
+    // A projector would refuse a log that lacks events; the rebuild that accepts it reads the log itself.
     if (ours && catchUp && !acceptLostEvents) await project(platform, features, config, stops);
     return { platform, features, close: async () => void (await stops.stop()) };
   } catch (error) {
@@ -71,13 +71,13 @@ async function findStores(config: Config, stops: StopSequence): Promise<{ stores
   if (running !== undefined) {
     const found = { eventstoreUrl: eventstoreUrl ?? running.eventstoreUrl, redisUrl: redisUrl ?? running.redisUrl };
     if (found.eventstoreUrl === undefined || found.redisUrl === undefined) {
-      throw new CliError('Parley is just starting, or another command is at work; try again in a moment');
+      throw new CliError('Parley is starting, or another command uses the data folder; try again in a moment');
     }
     return { stores: { eventstoreUrl: found.eventstoreUrl, redisUrl: found.redisUrl }, ours: false };
   }
   await access(config.dataDir).catch(() => {
     throw new CliError(
-      `there is no data folder ${config.dataDir}; run npm start first, or name another with DATA_DIR=…`,
+      `there is no data folder ${config.dataDir}; run npm start first, or name another folder with DATA_DIR=…`,
     );
   });
   const folder = await openDataFolder(config.dataDir);
@@ -89,9 +89,9 @@ async function findStores(config: Config, stops: StopSequence): Promise<{ stores
 }
 
 /**
- * Nobody else projects into stores that only run for us; lists are not read before they are whole. From the log alone:
- * as a member of the group, this would hold partitions that belong to others, and could not tell true messages from
- * forged ones.
+ * Completes the read models, because no other process projects into stores that this session has started. Follows the
+ * log, never Kafka: as a member of the group it would hold partitions of other processes, and without their secret it
+ * could not verify messages.
  */
 async function project(platform: Platform, features: Features, config: Config, stops: StopSequence): Promise<void> {
   const projector = await startProjector(

@@ -1,4 +1,4 @@
-/** Where the Parley is that a command talks to, and with which key. */
+/** URL and API key of the Parley that `tail` follows. */
 import { findRunning } from '#infra/data-folder/index.ts';
 import { ParleyClient } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
@@ -19,32 +19,32 @@ export interface AccessOptions extends OrganizationOptions {
 export interface Access {
   readonly client: ParleyClient;
   readonly url: string;
-  /** Takes back what was made for this command only. */
+  /** Revokes the key that was created for this command. */
   end(): Promise<void>;
 }
 
-/** A key that was left behind by a command that was killed does not work for longer. */
+/** Expiry of the created key, in case the command is killed. */
 const KEY_LASTS_MS = 24 * 3_600_000;
 
 /**
- * With the key in `PARLEY_KEY`, Parley is called as by anybody. Without one, the operator of this machine gets a
- * key that can read, for as long as the command runs.
+ * Uses the key in `PARLEY_KEY`. Without it, creates a key with the scope `read`, which requires the stores of the
+ * installation.
  *
- * @throws CliError when no Parley runs here and none is named
+ * @throws CliError if no Parley runs here and no URL is given
  */
 export async function openAccess(parts: CliParts, options: AccessOptions): Promise<Access> {
   const { dataDir } = parseConfig(parts.environment);
   const url = options.url ?? given(parts, 'PARLEY_URL') ?? (await findRunning(dataDir))?.baseUrl;
   if (url === undefined) {
-    throw new CliError(`no Parley runs on the data folder ${dataDir}; run npm start first, or name one with --url`);
+    throw new CliError(`no Parley runs on the data folder ${dataDir}; run npm start first, or name a URL with --url`);
   }
-  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CliError(`${url} is not the address of a Parley`);
+  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CliError(`${url} is not an http or https URL`);
   const apiKey = given(parts, 'PARLEY_KEY');
   if (apiKey !== undefined) return { url, client: new ParleyClient({ url, apiKey }), end: async () => undefined };
   if (!(await storesAreThere(parts))) {
-    throw new CliError('a Parley elsewhere is called with an API key: put it into PARLEY_KEY');
+    throw new CliError('a remote Parley requires an API key: set PARLEY_KEY');
   }
-  // Not one session for as long as the command runs: Parley may start again, and its stores with it.
+  // Closes the session right away: Parley may restart while the command runs, and its stores with it.
   const key = await withSession(parts, (session) => makeKey(session, options));
   return { url, client: new ParleyClient({ url, apiKey: key.secret }), end: () => revoke(parts, key) };
 }
@@ -54,7 +54,7 @@ function given({ environment }: CliParts, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** Whether a session uses what runs, and would not have to start it. */
+/** Whether a session would use running stores, instead of starting them. */
 async function storesAreThere({ environment }: CliParts): Promise<boolean> {
   const { dataDir, eventstoreUrl, redisUrl } = parseConfig(environment);
   return (eventstoreUrl !== undefined && redisUrl !== undefined) || (await findRunning(dataDir)) !== undefined;
@@ -74,11 +74,11 @@ async function makeKey(session: Session, options: AccessOptions): Promise<OwnKey
     { name: 'parley tail', scopes: ['read'], principal: { type: 'service', id: 'parley-tail' }, expiresAt },
     'operator',
   );
-  if (!issued.ok) throw new CliError(`no key could be made: ${issued.rejection.reason}`);
+  if (!issued.ok) throw new CliError(`no key could be created: ${issued.rejection.reason}`);
   return { organizationId, id: issued.entity.id, secret: issued.secret };
 }
 
-/** Where Parley is gone the key stays, and expires. */
+/** If Parley has stopped, the key remains until it expires. */
 async function revoke(parts: CliParts, { organizationId, id }: OwnKey): Promise<void> {
   if (!(await storesAreThere(parts))) return;
   await withSession(parts, ({ features }) => features.keys.revoke(operatorContext(organizationId), id, 'operator'));

@@ -16,16 +16,13 @@ interface TailOptions extends AccessOptions {
 
 export function tailCommand(parts: CliParts): Command {
   return new Command('tail')
-    .description('Show what happens in a channel, as it happens. Ctrl-C ends it and says how to go on from there')
+    .description('Print the events of a channel as they happen. Ctrl-C ends it and prints how to resume')
     .argument('<channel id>')
-    .option('--after <sequence>', 'begin behind this event, however old; 0: from the beginning. Default: what is new')
+    .option('--after <sequence>', 'start after this event; 0: from the beginning. Default: only new events')
     .option('--json', 'print each event as one line of JSON')
-    .option('--url <url>', 'a Parley elsewhere; without it PARLEY_URL, else the one that runs on DATA_DIR')
+    .option('--url <url>', 'URL of Parley; default: PARLEY_URL, else the Parley that runs on DATA_DIR')
     .option(...ORGANIZATION_OPTION)
-    .addHelpText(
-      'after',
-      '\nThe API key is taken from PARLEY_KEY; without one, one is made that lasts while this runs.',
-    )
+    .addHelpText('after', '\nUses the API key of PARLEY_KEY; without it, creates a key and revokes it at the end.')
     .action((id: string, options: TailOptions) => run(parts, id, options));
 }
 
@@ -60,7 +57,7 @@ function sequenceOf(after: string | undefined): number | undefined {
   throw new CliError(`--after is a sequence, a whole number from 0; it is "${after}"`);
 }
 
-/** Shows at once what would otherwise be tried again and again. */
+/** Fails at once where the subscription would retry. */
 async function channelOf({ client, url }: Access, id: string) {
   const answer = await client.rest.GET('/api/v1/channels/{id}', { params: { path: { id } } }).catch(() => {
     throw new CliError(`no Parley answers at ${url}`);
@@ -84,7 +81,7 @@ async function follow({ parts, options, channelId, after, lines, client, signal 
   const screen = options.json === true ? undefined : parts.screen;
   const subscription = client.channel(channelId).subscribe({ after, signal });
   const status = new StatusLine(screen);
-  subscription.on('state', (state) => tellState(state));
+  subscription.on('state', (state) => sayState(state));
   if (screen !== undefined) {
     subscription.on('draft', ({ interactionId, text }) =>
       status.show(lines.draft(interactionId, text, screen.columns)),
@@ -100,10 +97,10 @@ async function follow({ parts, options, channelId, after, lines, client, signal 
   } finally {
     status.clear();
   }
-  if (signal.aborted) say(`stopped; go on with: ${resumption(subscription, channelId)}`);
+  if (signal.aborted) say(`stopped; resume with: ${resumption(subscription, channelId)}`);
 }
 
-/** An archived channel is read to its end: nothing is wrong with that. */
+/** The end of an archived channel is not an error. */
 function ended(error: unknown, { cursor }: ChannelSubscription): boolean {
   if (!(error instanceof SubscriptionError) || error.code !== 'channel_gone') return false;
   say(`the channel is archived; its last event is ${cursor ?? 0}`);
@@ -112,24 +109,24 @@ function ended(error: unknown, { cursor }: ChannelSubscription): boolean {
 
 function refused(error: unknown, subscription: ChannelSubscription, channelId: string): unknown {
   if (!(error instanceof SubscriptionError)) return error;
-  return new CliError(`${error.message}\nwhat was shown ends there: ${resumption(subscription, channelId)}`);
+  return new CliError(`${error.message}\nresume with: ${resumption(subscription, channelId)}`);
 }
 
 function resumption({ cursor }: ChannelSubscription, channelId: string): string {
   return `npx parley tail ${channelId}${cursor === null ? '' : ` --after ${cursor}`}`;
 }
 
-function tellState(state: SubscriptionState): void {
+function sayState(state: SubscriptionState): void {
   if (state.state !== 'waiting') return;
   say(`${state.reason}; trying again in ${(state.retryInMs / 1_000).toFixed(1)} s`);
 }
 
-/** To standard error: what stands on standard output are events. */
+/** To standard error, because standard output has the events. */
 function say(line: string): void {
   process.stderr.write(`parley: ${line}\n`);
 }
 
-/** A last line that changes in place, where there is a terminal. */
+/** A status line at the bottom of a terminal. */
 class StatusLine {
   readonly #screen: NodeJS.WriteStream | undefined;
   #shown = false;

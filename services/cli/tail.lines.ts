@@ -1,10 +1,10 @@
-/** What happens in a channel as lines for people. Who is named by what the channel says of its participants. */
+/** Events of a channel as lines of text, with the names of its participants. */
 import type { ChannelEvent, ChannelParticipant, Interaction } from '#libs/client/src/index.ts';
 
 type Participant = Interaction['participant'];
 type Content = Interaction['content'][number];
 
-/** Puts the codes of a terminal around a text, or nothing where nobody looks at it. */
+/** Adds terminal codes to a text, or nothing where the output is not a terminal. */
 export type Paint = (text: string, style: Style) => string;
 export type Style = 'dim' | 'bold' | 'red' | 'green' | 'cyan';
 
@@ -12,21 +12,21 @@ const CODES: Readonly<Record<Style, number>> = { dim: 2, bold: 1, red: 31, green
 export const plain: Paint = (text) => text;
 export const coloured: Paint = (text, style) => `\u{1b}[${CODES[style]}m${text}\u{1b}[0m`;
 
-/** Columns of the time, the sequence and the name; texts of several lines go on below their first one. */
+/** Width of time, sequence and name; the further lines of a text are indented by it. */
 const SEQUENCE_WIDTH = 6;
 const NAME_WIDTH = 16;
 
 export class TailLines {
   readonly #paint: Paint;
   readonly #names = new Map<string, string>();
-  /** Who writes the interactions that are not complete. */
+  /** Names of the senders of incomplete interactions. */
   readonly #writers = new Map<string, string>();
 
   constructor(paint: Paint) {
     this.#paint = paint;
   }
 
-  /** Remembers what participants are called. */
+  /** Remembers the names of participants. */
   learn(participants: readonly ChannelParticipant[]): void {
     for (const participant of participants) {
       if (participant.type === 'authenticated_user') this.#names.set(participant.user_id, participant.display_name);
@@ -46,7 +46,7 @@ export class TailLines {
     return [`${time}  ${sequence}  ${name}  ${text}`, ...others.map((line) => indent + line)].join('\n');
   }
 
-  /** Text that is being written, in one line: its end, for that is what is new. */
+  /** One line with the end of a text that is being written. */
   draft(interactionId: string, text: string, columns: number): string {
     const name = cut(oneLine(this.#writers.get(interactionId) ?? ''), NAME_WIDTH);
     const room = Math.max(10, columns - name.length - 4);
@@ -158,7 +158,7 @@ function contentText(item: Content): string {
   }
 }
 
-/** Local time: the date is of use only in what is kept, and that is JSON. */
+/** Local time without the date; the JSON output has the full time. */
 function timeOf(at: string): string {
   const date = new Date(at);
   const two = (value: number): string => String(value).padStart(2, '0');
@@ -174,7 +174,7 @@ function oneLine(text: string): string {
   return printable(text.replace(/\s+/g, ' '));
 }
 
-/** What others have written must not drive the terminal. */
+/** Texts of other users must not control the terminal. */
 function printable(text: string): string {
   return text.replace(/\p{Cc}/gu, '\u{FFFD}');
 }

@@ -1,9 +1,9 @@
 import { ApiError } from './errors.ts';
 
 /**
- * What an answer that is no success says.
+ * The error of a reply that is not a success.
  *
- * @param body as `openapi-fetch` gives it in `error`
+ * @param body `error` of `openapi-fetch`
  */
 export function refusalOf(response: Response, body: unknown): ApiError {
   const { detail, code, request_id: requestId } = membersOf(body);
@@ -21,7 +21,7 @@ function membersOf(body: unknown): { detail?: unknown; code?: unknown; request_i
   return typeof body === 'object' && body !== null ? body : {};
 }
 
-/** One sentence, or one of each validation error. */
+/** The detail as text: validation errors are joined. */
 function sentence(detail: unknown): string | null {
   if (typeof detail === 'string') return detail;
   if (!Array.isArray(detail)) return null;

@@ -6,10 +6,10 @@ export interface BackoffOptions {
 }
 
 /**
- * Pause before the `attempt`-th reconnection (from 1): anything between nothing and a bound that doubles.
- * A whole fleet that lost its server together does not come back together.
+ * Pause before the `attempt`-th reconnection (from 1): random, from 0 to a bound that doubles, so that clients which lost
+ * their server at the same time do not reconnect at the same time.
  *
- * @param random from 0 up to 1
+ * @param random returns values from 0 to 1
  */
 export function pauseMs(
   attempt: number,

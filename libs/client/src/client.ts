@@ -9,11 +9,11 @@ import type { Ticket, TicketSource } from './tickets.ts';
 import type { WebSocketConstructor } from './websocket.ts';
 
 export interface ClientOptions {
-  /** Where Parley is, such as `https://parley.example.org`. */
+  /** URL of Parley, such as `https://parley.example.org`. */
   readonly url: string;
-  /** For servers and command lines. A page does without: it passes `tickets`, or a `fetch` that goes through its backend. */
+  /** For servers and command lines. A web page passes `tickets` instead, or a `fetch` that calls its backend. */
   readonly apiKey?: string | undefined;
-  /** Where tickets of channels come from. Default: asked of Parley, with the API key. */
+  /** Source of tickets for channels. Default: requests them from Parley with the API key. */
   readonly tickets?: TicketSource | undefined;
   /** Default: that of the runtime. */
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -24,16 +24,16 @@ export interface ClientOptions {
 /** The REST API, typed: `rest.GET('/api/v1/channels/{id}', { params: { path: { id } } })` gives `{ data, error, response }`. */
 export type RestClient = Client<paths>;
 
-/** How long a ticket may take to come. */
+/** Time limit of a request for a ticket. */
 const TICKET_WITHIN_MS = 15_000;
 
-/** One Parley. It holds nothing open by itself. */
+/** Client of one Parley. Holds no connections by itself. */
 export class ParleyClient {
   readonly rest: RestClient;
   readonly #url: URL;
   readonly #options: ClientOptions;
 
-  /** @throws TypeError when `url` is none */
+  /** @throws TypeError if `url` is not an http or https URL */
   constructor(options: ClientOptions) {
     this.#url = new URL(options.url);
     if (!/^https?:$/.test(this.#url.protocol)) throw new TypeError(`url must be http or https; it is ${options.url}`);
@@ -75,7 +75,7 @@ interface ChannelParts {
   readonly WebSocket: WebSocketConstructor | undefined;
 }
 
-/** One channel of a Parley. */
+/** One channel. */
 export class ChannelHandle {
   readonly id: string;
   readonly #parts: ChannelParts;
@@ -85,7 +85,7 @@ export class ChannelHandle {
     this.#parts = parts;
   }
 
-  /** Follows the channel: see {@link ChannelSubscription}. */
+  /** Subscribes to the channel: see {@link ChannelSubscription}. */
   subscribe(options: SubscribeOptions = {}): ChannelSubscription {
     return new ChannelSubscription({ channelId: this.id, ...this.#parts }, options);
   }

@@ -1,9 +1,9 @@
-/** The close codes of `parley.v1` that the client tells apart, and the ones that it sends. */
+/** Close codes of `parley.v1` that the client distinguishes or sends. */
 export const CLOSE = {
   normal: 1000,
   /** The ticket was used or has expired, or the page's origin is not allowed. */
   ticketRefused: 1008,
-  /** Sent by us: something is missing, or out of order; we come back. */
+  /** Sent by the client: events are missing or out of order. It reconnects. */
   outOfStep: 4000,
   noPong: 4013,
   protocolError: 4500,
@@ -12,14 +12,14 @@ export const CLOSE = {
   channelGone: 4504,
 } as const;
 
-/** What the server says of frames that it cannot take: sending them again would not help. */
-const OUR_FAULT = new Set([1002, 1003, 1007, 1009]);
+/** The server refuses a frame: sending it again would not help. */
+const INVALID_FRAME = new Set([1002, 1003, 1007, 1009]);
 
 /**
- * What to do after a connection has ended: come back and resume, come back with another ticket, or give up.
- * Whatever is not known is a network's doing, and resumed from.
+ * What to do after a connection has closed: resume, resume with a new ticket, or give up. Unknown codes are treated as
+ * network failures: the client resumes.
  */
 export function meaningOf(code: number): 'resume' | 'new ticket' | 'give up' {
   if (code === CLOSE.ticketRefused) return 'new ticket';
-  return code >= 4500 || OUR_FAULT.has(code) ? 'give up' : 'resume';
+  return code >= 4500 || INVALID_FRAME.has(code) ? 'give up' : 'resume';
 }

@@ -84,7 +84,7 @@ describe('CommandOutbox', () => {
     outbox.connected();
     const unsent = outbox.add('typing', undefined, 'b');
     outbox.abandon('closed');
-    await expect(sent).rejects.toThrow('closed; command a was sent, and not answered');
+    await expect(sent).rejects.toThrow('closed; command a was sent but not answered');
     await expect(unsent).rejects.toThrow('closed; command b was not sent');
   });
 

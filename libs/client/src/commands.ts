@@ -1,4 +1,4 @@
-/** Commands on their way: each is sent until it is answered, over as many connections as that takes. */
+/** Commands without an answer yet: each is sent again on every new connection until it is answered. */
 import type { components } from './api.generated.ts';
 import { CommandError } from './errors.ts';
 import { sentenceOf } from './follower.ts';
@@ -13,7 +13,7 @@ export interface CommandData {
   readonly 'interaction.post': Schemas['InteractionPostInput'];
   readonly 'reaction.add': ReactionCommand;
   readonly 'reaction.remove': ReactionCommand;
-  /** Shown to the others for a few seconds; never stored. */
+  /** Shown to the other participants for a few seconds; never stored. */
   readonly typing: undefined;
 }
 export type CommandType = keyof CommandData;
@@ -21,13 +21,13 @@ export type CommandType = keyof CommandData;
 export interface ReactionCommand {
   readonly interaction_id: string;
   readonly emoji: string;
-  /** The agent that reacts; without it, the calling user. */
+  /** The agent that reacts. Default: the calling user. */
   readonly agent_id?: string;
 }
 
 export interface Acknowledgement {
   readonly id: string;
-  /** The channel after it; null for what leaves nothing in the channel. */
+  /** Sequence of the channel after the command; null if it appended no event. */
   readonly seq: number | null;
 }
 
@@ -35,30 +35,30 @@ interface Pending {
   readonly frame: CommandFrame;
   readonly resolve: (acknowledgement: Acknowledgement) => void;
   readonly reject: (error: CommandError) => void;
-  /** On this connection. */
+  /** Sent on the current connection. */
   sent: boolean;
-  /** On any. */
+  /** Sent on any connection. */
   attempted: boolean;
 }
 
-/** More than these cannot wait: whoever sends faster than the server takes is told so. */
+/** Limit of unanswered commands; further ones are rejected. */
 const MAX_PENDING = 1_000;
 
-/** The server closes a connection that sends more than 120 frames a minute; pongs and the like count, too. */
+/** Below the limit of the server, which closes a connection after 120 frames in a minute, pongs included. */
 const PER_MINUTE = 90;
 const MINUTE_MS = 60_000;
 
-/** Code of the error by which a server that stops refuses commands. */
+/** Error code of a stopping server. */
 const STOPPING = 'stopping';
 
 export class CommandOutbox {
   readonly #pending = new Map<string, Pending>();
-  /** When the last {@link PER_MINUTE} were sent. */
+  /** Times at which the last {@link PER_MINUTE} commands were sent. */
   #sentAt: number[] = [];
 
   /**
-   * @param id a UUID: the server does a command once, however often it comes with the same one
-   * @returns resolves when what the command wrote is durable
+   * @param id a UUID: the server runs commands with the same id once
+   * @returns resolves when the events of the command are durable
    */
   add(type: string, data: unknown, id: string = randomUuid()): Promise<Acknowledgement> {
     if (this.#pending.has(id)) return Promise.reject(new CommandError('duplicate_id', `command ${id} waits already`));
@@ -71,15 +71,15 @@ export class CommandOutbox {
     });
   }
 
-  /** A new connection: what was not answered is sent once more. */
+  /** On a new connection, unanswered commands are sent again. */
   connected(): void {
     for (const command of this.#pending.values()) command.sent = false;
   }
 
   /**
-   * Takes what may be sent now, in the order in which it came.
+   * Takes the commands that may be sent now, in their order.
    *
-   * @returns `againInMs`: when the rate allows the next one; null if there is none
+   * @returns `againInMs`: pause until the rate allows the next command; null if none waits
    */
   take(nowMs: number, maxFrameBytes: number): { frames: readonly CommandFrame[]; againInMs: number | null } {
     const frames: CommandFrame[] = [];
@@ -106,7 +106,7 @@ export class CommandOutbox {
   settle(answer: AckFrame | ErrorFrame): void {
     const command = answer.id === undefined ? undefined : this.#pending.get(answer.id);
     if (command === undefined || answer.id === undefined) return;
-    // The server goes away: the next connection is to another one.
+    // The server stops: the command is sent again on the next connection.
     if (answer.frame === 'error' && answer.code === STOPPING) return;
     this.#pending.delete(answer.id);
     if (answer.frame === 'ack') {
@@ -118,10 +118,10 @@ export class CommandOutbox {
     command.reject(new CommandError(answer.code, sentenceOf(answer.detail), more));
   }
 
-  /** Nobody answers them any more. What was sent may have been done all the same. */
+  /** Rejects all commands. Those that were sent may have been run. */
   abandon(reason: string): void {
     for (const { frame, attempted, reject } of this.#pending.values()) {
-      const fate = attempted ? 'sent, and not answered' : 'not sent';
+      const fate = attempted ? 'sent but not answered' : 'not sent';
       reject(new CommandError('not_acknowledged', `${reason}; command ${frame.id} was ${fate}`));
     }
     this.#pending.clear();

@@ -1,4 +1,4 @@
-/** One websocket, from its first byte to its end: reads frames, and notices when nothing comes any more. */
+/** One websocket: parses frames, and detects a dead connection. */
 import { CLOSE } from './close-codes.ts';
 import type { ClientFrame, ServerFrame } from './frames.ts';
 import type { WebSocketLike } from './websocket.ts';
@@ -8,69 +8,69 @@ export interface Ending {
   readonly reason: string;
 }
 
-/** From the beginning of the handshake to `hello`. */
+/** Time limit from the start of the handshake to `hello`. */
 const HELLO_WITHIN_MS = 15_000;
-/** After a silence as long as the server's own heartbeat, we ask; then it is given this long. */
+/** Without a frame for the server's heartbeat interval the client sends a ping; time limit of its answer. */
 const ANSWER_WITHIN_MS = 10_000;
 
-/** What a websocket that ended without a close frame reports, too. */
+/** Close code of a connection that ended without a close frame. */
 const LOST = 1006;
 
 export class Connection {
-  /** Resolves once, when the connection is over, however it came to that. */
+  /** Resolves when the connection has ended, for any reason. */
   readonly ended: Promise<Ending>;
   readonly #socket: WebSocketLike;
   #end: ((ending: Ending) => void) | null = null;
   #timer: ReturnType<typeof setTimeout>;
-  #heard = false;
+  #hasReceived = false;
 
-  /** @param onFrame is told each frame, with the length of its text */
+  /** @param onFrame receives each frame with the length of its text */
   constructor(socket: WebSocketLike, onFrame: (frame: ServerFrame, size: number) => void) {
     this.#socket = socket;
     this.ended = new Promise((resolve) => (this.#end = resolve));
     this.#timer = setTimeout(() => this.leave(CLOSE.noPong, 'no hello'), HELLO_WITHIN_MS);
     socket.addEventListener('message', ({ data }) => {
       if (this.#end === null) return;
-      this.#heard = true;
+      this.#hasReceived = true;
       const frame = frameOf(data);
-      if (frame === null) this.leave(CLOSE.outOfStep, 'a message is no frame');
+      if (frame === null) this.leave(CLOSE.outOfStep, 'a message is not a frame');
       else onFrame(frame, String(data).length);
     });
     socket.addEventListener('close', ({ code, reason }) => this.#over({ code, reason }));
-    // Says nothing that `close`, which follows, does not say; but `ws` throws what nobody listens to.
+    // `close` follows and carries the reason; but `ws` throws errors without a listener.
     socket.addEventListener('error', () => undefined);
   }
 
-  /** From `hello` on: the server is to be heard of at least this often. */
+  /** After `hello`: the server sends a frame at least this often. */
   expectHeartbeat(everyMs: number): void {
     clearTimeout(this.#timer);
-    this.#heard = false;
+    this.#hasReceived = false;
     this.#timer = setTimeout(() => {
-      if (this.#heard) this.expectHeartbeat(everyMs);
+      if (this.#hasReceived) this.expectHeartbeat(everyMs);
       else this.#ask(everyMs);
     }, everyMs);
   }
 
-  /** Nothing happens when the connection is over: its end is told by `ended`. */
+  /** Does nothing after the connection has ended. */
   send(frame: ClientFrame): void {
     if (this.#end !== null) this.#socket.send(JSON.stringify(frame));
   }
 
-  /** Ends the connection for us at once: a dead network would let the closing handshake wait. */
+  /** Ends the connection without waiting for the closing handshake, which a dead network would delay. */
   leave(code: number, reason: string): void {
     if (this.#end === null) return;
     this.#over({ code, reason });
     try {
       this.#socket.close(code, reason.slice(0, 100));
     } catch {
-      // It was still connecting, or is closed already.
+      // Still connecting, or closed already.
     }
   }
 
   #ask(everyMs: number): void {
     this.send({ frame: 'ping' });
     this.#timer = setTimeout(() => {
-      if (this.#heard) this.expectHeartbeat(everyMs);
+      if (this.#hasReceived) this.expectHeartbeat(everyMs);
       else this.leave(CLOSE.noPong, 'no pong');
     }, ANSWER_WITHIN_MS);
   }
@@ -90,7 +90,7 @@ function frameOf(data: unknown): ServerFrame | null {
   if (typeof data !== 'string') return null;
   try {
     const value: unknown = JSON.parse(data);
-    // The server is believed to send what it declares; that it is a frame at all is checked.
+    // Trusts the server to send the declared frames; only checks that the value is a frame.
     return typeof value === 'object' && value !== null && 'frame' in value ? (value as ServerFrame) : null;
   } catch {
     return null;

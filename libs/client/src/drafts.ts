@@ -1,17 +1,17 @@
 import type { DeltaFrame, SnapshotFrame } from './frames.ts';
 
-/** The text of an interaction that is being written, as far as it has come. */
+/** The text so far of an interaction that is being written. */
 export interface Draft {
   readonly interactionId: string;
-  /** All of it. */
+  /** The whole text so far. */
   readonly text: string;
-  /** What the last frame added at the end; null when it replaced everything. */
+  /** What the last frame appended; null if it replaced the whole text. */
   readonly added: string | null;
 }
 
 /**
- * Texts of answers while they are written. A delta applies only where it belongs; after a lost one the text
- * is unknown until the server sends it whole, and it is better to show nothing than something else.
+ * Texts of answers that are being written. A delta applies only at its offset. After a lost delta the text is unknown
+ * until the server sends it whole; until then nothing is shown.
  */
 export class Drafts {
   readonly #texts = new Map<string, string>();
@@ -20,10 +20,10 @@ export class Drafts {
     return this.#texts;
   }
 
-  /** @returns null when the delta belongs behind text that is not held */
+  /** @returns null if the text before the delta is not known */
   append({ interaction_id: interactionId, offset, text: added }: DeltaFrame): Draft | null {
     const held = offset === 0 ? '' : this.#texts.get(interactionId);
-    // From the beginning once more: what is held was of another try.
+    // Offset 0 starts a new attempt and replaces the known text.
     if (held === undefined || held.length !== offset) {
       this.#texts.delete(interactionId);
       return null;
@@ -38,7 +38,7 @@ export class Drafts {
     return { interactionId, text, added: null };
   }
 
-  /** The interaction is complete, or has failed: what counts is what the event says. */
+  /** The interaction has completed or failed: its event has the final text. */
   end(interactionId: string): void {
     this.#texts.delete(interactionId);
   }

@@ -1,33 +1,33 @@
 import type { EphemeralFrame } from './frames.ts';
 
-/** Something of the moment, such as that somebody is typing. */
+/** A value that is not stored, such as a typing indicator. */
 export interface Ephemeral {
-  /** What it is about: a newer one replaces an older one with the same key. */
+  /** A newer value replaces an older one with the same key. */
   readonly key: string;
   readonly data: unknown;
-  /** Milliseconds after which it no longer holds. */
+  /** Milliseconds after which the value expires. */
   readonly ttlMs: number;
 }
 
-/** More keys than this are not remembered, so that a busy channel costs a bounded amount. */
+/** Bounds the memory of a busy channel. */
 const MAX_KEYS = 1_000;
 
-/** Lets only what is newer pass. Numbers count for as long as the value holds, and within one connection. */
+/** Drops values that are older than the newest one of their key. Versions count until the value expires, and within one connection. */
 export class Ephemerals {
   readonly #newest = new Map<string, { readonly n: number; readonly until: number }>();
 
-  /** @returns null when something newer was there already */
+  /** @returns null if a newer value has been received */
   take({ key, n, data, ttl_ms: ttlMs }: EphemeralFrame, nowMs: number): Ephemeral | null {
     const held = this.#newest.get(key);
     if (held !== undefined && held.until > nowMs && n <= held.n) return null;
-    // Put at the end: the first key of the map is the one that was not heard of for longest.
+    // Moves the key to the end, so that the first key of the map is the oldest one.
     this.#newest.delete(key);
     this.#newest.set(key, { n, until: nowMs + ttlMs });
     if (this.#newest.size > MAX_KEYS) this.#forgetOldest();
     return { key, data, ttlMs };
   }
 
-  /** A new connection may be to a server that counts anew. */
+  /** The server of a new connection may count from the start. */
   clear(): void {
     this.#newest.clear();
   }

@@ -1,4 +1,4 @@
-/** Everything that the client throws on purpose; `code` is for programs. */
+/** Base of all errors that the client throws; `code` is for programs. */
 export class ParleyError extends Error {
   override readonly name: string = 'ParleyError';
   readonly code: string;
@@ -13,9 +13,9 @@ export class ParleyError extends Error {
 export class ApiError extends ParleyError {
   override readonly name = 'ApiError';
   readonly status: number;
-  /** Seconds after which the same may succeed; null if the server did not say. */
+  /** Seconds after which a retry may succeed; null if the server gave none. */
   readonly retryAfter: number | null;
-  /** To be told to whoever runs the server. */
+  /** Id of the request, for the operator of the server. */
   readonly requestId: string | null;
 
   constructor(answer: {
@@ -31,33 +31,33 @@ export class ApiError extends ParleyError {
     this.requestId = answer.requestId ?? null;
   }
 
-  /** Whether the same call may succeed later. */
+  /** Whether a retry may succeed. */
   get passing(): boolean {
     return this.status >= 500 || this.status === 408 || this.status === 425 || this.status === 429;
   }
 }
 
 export type SubscriptionErrorCode =
-  /** The key was revoked, the user was removed, or neither was ever good for this channel. */
+  /** The key was revoked, the user was removed, or access to the channel was never granted. */
   | 'access_lost'
-  /** The channel is archived: nothing will happen in it any more. */
+  /** The channel is archived: it gets no more events. */
   | 'channel_gone'
   /** The server does not speak `parley.v1`. */
   | 'unknown_version'
-  /** The server refused what this client sent, such as a cursor that the channel has not come to. */
+  /** The server refused what this client sent, such as a cursor beyond the end of the channel. */
   | 'protocol_error'
   /** Two fresh tickets in a row were refused: the page's origin is not allowed, or a proxy replays requests. */
   | 'ticket_refused'
-  /** No ticket was given out. `cause` is the `ApiError`. */
+  /** The request for a ticket was refused. `cause` is the `ApiError`. */
   | 'no_ticket'
   /** This runtime has no WebSocket, and none was passed. */
   | 'no_websocket';
 
-/** A subscription has ended and does not come back by itself. */
+/** A subscription has ended and does not reconnect. */
 export class SubscriptionError extends ParleyError {
   override readonly name = 'SubscriptionError';
   declare readonly code: SubscriptionErrorCode;
-  /** Of the websocket; null if there was none. */
+  /** Close code of the websocket; null without one. */
   readonly closeCode: number | null;
 
   constructor(code: SubscriptionErrorCode, message: string, closeCode: number | null = null, cause?: unknown) {
@@ -66,12 +66,12 @@ export class SubscriptionError extends ParleyError {
   }
 }
 
-/** A command was refused, or the subscription ended before its acknowledgement came. */
+/** A command was refused, or the subscription ended before the acknowledgement. */
 export class CommandError extends ParleyError {
   override readonly name = 'CommandError';
-  /** Seconds after which the same may succeed; null if the server did not say. */
+  /** Seconds after which a retry may succeed; null if the server gave none. */
   readonly retryAfter: number | null;
-  /** For input that does not fit: each fault, as REST lists them. */
+  /** Validation errors, as in replies of the REST API. */
   readonly faults: readonly unknown[];
 
   constructor(code: string, message: string, more: { retryAfter?: number | null; faults?: readonly unknown[] } = {}) {

@@ -7,7 +7,7 @@ export interface QueueLimits {
   readonly characters?: number;
 }
 
-/** Events that were received and not yet taken. A consumer that lags makes it full; the caller stops receiving then. */
+/** Received events that the consumer has not taken. While it is full, the caller stops receiving. */
 export class EventQueue {
   readonly #maxEvents: number;
   readonly #maxCharacters: number;
@@ -26,7 +26,7 @@ export class EventQueue {
   get full(): boolean {
     return this.length >= this.#maxEvents || this.#characters >= this.#maxCharacters;
   }
-  /** Enough was taken to receive again: not for every single one, for that costs a connection. */
+  /** Whether to receive again: at half of the limits, because each pause costs a new connection. */
   get hasRoom(): boolean {
     return this.length <= this.#maxEvents / 2 && this.#characters <= this.#maxCharacters / 2;
   }
@@ -42,7 +42,7 @@ export class EventQueue {
     if (item === undefined) return undefined;
     this.#first += 1;
     this.#characters -= item.size;
-    // In steps, so that taking one costs the same however many are left.
+    // In steps, so that the amortised cost is constant.
     if (this.#first * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#first);
       this.#first = 0;

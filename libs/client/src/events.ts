@@ -1,4 +1,4 @@
-/** What happens in a channel. Things are shown as REST shows them, in their state after the event. */
+/** Events of a channel. Entities have the form of the REST API, in their state after the event. */
 import type { components } from './api.generated.ts';
 import type { EventFrame } from './frames.ts';
 
@@ -12,7 +12,7 @@ export interface ReactionChange {
   readonly interaction_id: string;
   readonly emoji: string;
   readonly reactor: { readonly type: 'user' | 'agent'; readonly id: string; readonly name: string | null };
-  /** Of the message that was reacted to. */
+  /** Role of the sender of the message that the reaction is about. */
   readonly target_role: 'user' | 'assistant';
   readonly target_sender_id: string | null;
 }
@@ -25,7 +25,7 @@ export interface EventData {
   readonly 'participant.joined': ChannelParticipant & { readonly participant_id: string };
   readonly 'participant.left': ChannelParticipant & { readonly participant_id: string };
   readonly 'interaction.posted': Interaction;
-  /** Content was added to one that is not complete. */
+  /** Content was added to an incomplete interaction. */
   readonly 'interaction.updated': Interaction;
   readonly 'interaction.completed': Interaction;
   readonly 'interaction.failed': Interaction;
@@ -33,19 +33,19 @@ export interface EventData {
   readonly 'reaction.removed': ReactionChange;
   readonly 'receipt.added': Schemas['AgentReadReceipt'];
   readonly 'mention_invite_prompt.dismissed': { readonly interaction_id: string; readonly user_id: string };
-  /** Newer than the server: only that something happened is known. */
+  /** The server does not know the type of the event, which a newer version of Parley appended. */
   readonly unknown: never;
 }
 
 export type EventType = keyof EventData;
 
 /**
- * One durable event of a channel. `data` is null where the subscription has not included what it is about, so that
- * sequences are contiguous all the same. A newer server may send types that are not listed here.
+ * One durable event of a channel. `data` is null for events that `include` leaves out, so sequences are contiguous. A
+ * newer server may send types that are not listed here.
  */
 export type ChannelEvent = {
   readonly [Type in EventType]: {
-    /** One more than that of the event before it. */
+    /** One more than that of the previous event. */
     readonly seq: number;
     readonly type: Type;
     /** RFC 3339. */
@@ -55,6 +55,6 @@ export type ChannelEvent = {
 }[EventType];
 
 export function asEvent({ seq, type, at, data }: EventFrame): ChannelEvent {
-  // The server's types and these are the same ones; a newer server's further ones fall through every `switch`.
+  // These are the server's types; further types of a newer server match no `case`.
   return { seq, type, at, data } as ChannelEvent;
 }

@@ -1,6 +1,6 @@
 /*
- * What a subscription knows, without sockets and clocks: frames go in, and what to do about them comes out.
- * It outlives connections: whatever happens to them, each event of the channel comes out once, in order.
+ * The state of a subscription, without sockets and clocks: it turns frames into steps. It outlives connections: each
+ * event of the channel results in one step, in order.
  */
 import { CLOSE } from './close-codes.ts';
 import { Drafts } from './drafts.ts';
@@ -21,13 +21,13 @@ export type Step =
   /** Commands can be sent from now on. */
   | { readonly do: 'greeted'; readonly hello: HelloFrame }
   | { readonly do: 'settle'; readonly answer: AckFrame | ErrorFrame }
-  /** The server said why it is about to close. */
+  /** The server reports an error before it closes. */
   | { readonly do: 'note'; readonly complaint: string }
-  /** End the connection with this code, and come back. */
+  /** End the connection with this code, and reconnect. */
   | { readonly do: 'leave'; readonly code: number; readonly reason: string };
 
 export interface FollowerOptions {
-  /** Sequence of the last event seen; undefined for only what is new. */
+  /** Sequence of the last event seen; undefined for new events only. */
   readonly after: number | undefined;
   readonly include: readonly Include[];
 }
@@ -46,7 +46,7 @@ export class Follower {
     this.#include = include;
   }
 
-  /** Sequence of the last event that came out; null before the first connection of one that wants only what is new. */
+  /** Sequence of the last received event; null before the first connection of a subscription to new events only. */
   get received(): number | null {
     return this.#received;
   }
@@ -54,7 +54,7 @@ export class Follower {
     return this.#drafts.texts;
   }
 
-  /** A new connection: its first frame must be `hello`. */
+  /** On a new connection, whose first frame must be `hello`. */
   connected(): void {
     this.#greeted = false;
   }
@@ -67,7 +67,6 @@ export class Follower {
       case 'event':
         return this.#event(frame);
       case 'caught_up':
-        // What it has sent so far must be what it says it has sent.
         return frame.seq === this.#received
           ? [{ do: 'caught up', seq: frame.seq }]
           : [leave(`caught up at ${frame.seq}, with ${this.#received} received`)];
@@ -88,7 +87,7 @@ export class Follower {
       case 'ping':
         return [{ do: 'send', frame: { frame: 'pong' } }];
       default:
-        // `pong`, and what later versions may say besides.
+        // `pong`, and frames of later versions.
         return NOTHING;
     }
   }
@@ -97,7 +96,7 @@ export class Follower {
     if (hello.protocol !== PROTOCOL) return [leave(`the server speaks ${String(hello.protocol)}`)];
     this.#greeted = true;
     this.#ephemerals.clear();
-    // From the first hello on nothing is missed, even if the connection breaks before the first event.
+    // Resumes after the first `hello`, even if the connection breaks before the first event.
     this.#received ??= hello.head;
     return [
       { do: 'send', frame: { frame: 'resume', after: this.#received, include: [...this.#include] } },

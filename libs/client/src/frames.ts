@@ -29,5 +29,5 @@ export type ClientFrame = ResumeFrame | CommandFrame | Frames['PingFrame'] | Fra
 
 export const PROTOCOL: HelloFrame['protocol'] = 'parley.v1';
 
-/** What a subscription can have besides the finished interactions that stand at the top of their tree. */
+/** What a subscription can include besides complete root interactions. */
 export type Include = NonNullable<ResumeFrame['include']>[number];

@@ -1,4 +1,4 @@
-/** Keeps a channel connected: ticket, websocket, what happens on it, and how it goes on after its end. */
+/** Keeps a subscription connected: fetches tickets, opens websockets, and reconnects. */
 import { pauseMs } from './backoff.ts';
 import type { BackoffOptions } from './backoff.ts';
 import { CLOSE, meaningOf } from './close-codes.ts';
@@ -16,12 +16,12 @@ import type { WebSocketConstructor } from './websocket.ts';
 
 export type LinkState =
   | { readonly state: 'connecting' }
-  /** Events that are older than the connection are coming. */
+  /** Receiving events that are older than the connection. */
   | { readonly state: 'replaying'; readonly head: number }
   | { readonly state: 'live' }
-  /** The connection was lost, or there was none to be had. */
+  /** Not connected; retries after a pause. */
   | { readonly state: 'waiting'; readonly retryInMs: number; readonly reason: string }
-  /** The consumer lags: there is no connection until it has taken what waits. */
+  /** The consumer lags: disconnected until it has taken half of the queue. */
   | { readonly state: 'paused' };
 
 export interface LinkParts {
@@ -34,7 +34,7 @@ export interface LinkParts {
 }
 
 export interface LinkObserver {
-  /** Told each step that concerns the consumer; `size`: characters of the frame. */
+  /** Receives each step that concerns the consumer; `size`: characters of the frame. */
   onStep(step: Step, size: number): void;
   onState(state: LinkState): void;
 }
@@ -64,7 +64,7 @@ export class Link {
   /**
    * Runs until {@link close}.
    *
-   * @throws SubscriptionError when it makes no sense to go on
+   * @throws SubscriptionError if a retry cannot succeed
    */
   async run(): Promise<void> {
     const { signal } = this.#stop;
@@ -84,7 +84,7 @@ export class Link {
     }
   }
 
-  /** Sends what waits in the outbox, as far as there is a connection and the rate allows. */
+  /** Sends the commands of the outbox, if connected and as far as the rate allows. */
   flush(): void {
     clearTimeout(this.#flushTimer);
     if (this.#connection === null || this.#hello === null) return;
@@ -93,7 +93,7 @@ export class Link {
     if (againInMs !== null) this.#flushTimer = setTimeout(() => this.flush(), againInMs);
   }
 
-  /** Stops receiving until {@link receiveAgain}; the channel is resumed then. */
+  /** Disconnects until {@link receiveAgain}, which resumes. */
   holdBack(): void {
     if (this.#room !== null) return;
     let make = (): void => undefined;
@@ -113,7 +113,7 @@ export class Link {
     this.receiveAgain();
   }
 
-  /** @returns why to wait before the next time; null to try again at once */
+  /** @returns the reason to wait before the next attempt; null to reconnect at once */
   async #connectOnce(): Promise<Unready | null> {
     const { channelId, tickets, url } = this.#parts;
     const { signal } = this.#stop;
@@ -127,7 +127,7 @@ export class Link {
     if (WebSocket === null) {
       throw new SubscriptionError('no_websocket', 'there is no WebSocket: install ws, or pass one to the client');
     }
-    // While the ticket was fetched.
+    // Closed while the ticket was fetched.
     if (signal.aborted || this.#room !== null) return null;
     return this.#ended(await this.#connect(WebSocket, url, value));
   }
@@ -182,7 +182,7 @@ export class Link {
         this.#observer.onState({ state: 'live' });
         break;
       case 'event':
-        // The connection is of use, however soon it breaks.
+        // The connection has worked, so the backoff starts from the beginning.
         this.#failures = 0;
         break;
       case 'draft':

@@ -13,13 +13,13 @@ import type { LinkParts, LinkState } from './link.ts';
 import { Listeners } from './listeners.ts';
 
 export interface SubscribeOptions {
-  /** Sequence of the last event seen, however old; 0: from the beginning. Absent: only what is new. */
+  /** Sequence of the last event seen; 0: from the beginning. Absent: new events only. */
   readonly after?: number | undefined;
-  /** Default: all three. What is not included comes as an event without `data`, so that no sequence is missing. */
+  /** Default: all three. Events that are not included have no `data`, so sequences stay contiguous. */
   readonly include?: readonly Include[] | undefined;
   /** Closes the subscription when it aborts. */
   readonly signal?: AbortSignal | undefined;
-  /** What may wait for a consumer that lags, before nothing is received until it has taken half of it. */
+  /** Limits of the queue for a slow consumer. When it is full, the subscription disconnects until half of it is taken. */
   readonly queue?: QueueLimits | undefined;
   /** Pauses between reconnections. */
   readonly backoff?: BackoffOptions | undefined;
@@ -27,18 +27,18 @@ export interface SubscribeOptions {
 
 export type SubscriptionState =
   | LinkState
-  /** For good. `error` is null when it was closed by {@link ChannelSubscription.close}. */
+  /** Final. `error` is null after {@link ChannelSubscription.close}. */
   | { readonly state: 'closed'; readonly error: Error | null };
 
-/** What listeners are told, by the name of what they listen to. */
+/** Values of listeners, by the name of the event. */
 export interface SubscriptionEvents {
   /** Each event of the channel, once, in order. */
   readonly event: ChannelEvent;
-  /** The text of an interaction that is being written; told as it comes, not behind events that wait. */
+  /** The text of an interaction that is being written; emitted at once, also while events wait in the queue. */
   readonly draft: Draft;
-  /** Typing, tool calls that run; told as it comes. */
+  /** Typing, running tool calls; emitted at once. */
   readonly ephemeral: Ephemeral;
-  /** All events up to `seq` have been received; after each connection. */
+  /** After each connection: all events up to `seq` have been received. */
   readonly caughtUp: { readonly seq: number };
   readonly state: SubscriptionState;
 }
@@ -53,10 +53,10 @@ interface Taker {
 }
 
 /**
- * A channel, followed. Connects by itself, and again whenever the connection is lost, and goes on behind the last
- * event. Events are handed to `for await`, or to listeners, or to both; each counts as seen ({@link cursor}) when
- * it is handed over. It may have been handed over and not been worked off when the program dies: keep the cursor
- * together with what you made of the event, and pass it as `after`.
+ * A subscription to a channel. It connects by itself, reconnects after every lost connection, and resumes after the last
+ * event. Events are delivered to `for await`, to listeners, or to both; {@link cursor} is the last delivered event. A
+ * program may crash between delivery and processing: store the cursor together with the result of the event, and pass
+ * it as `after`.
  */
 export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
   readonly channelId: string;
@@ -68,8 +68,8 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
   #state: SubscriptionState = { state: 'connecting' };
   #iterated = false;
   #taker: Taker | null = null;
-  /** What ended the subscription, until a loop is told. */
-  #untold: Error | null = null;
+  /** The error that ended the subscription, until the loop has thrown it. */
+  #unthrown: Error | null = null;
 
   constructor(parts: Omit<LinkParts, 'backoff'>, options: SubscribeOptions = {}) {
     const { after, include = ['ephemeral', 'nested', 'incomplete'], signal, queue, backoff = {} } = options;
@@ -90,11 +90,11 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     const onAbort = (): void => this.close();
     signal?.addEventListener('abort', onAbort);
     this.#detach = () => signal?.removeEventListener('abort', onAbort);
-    // Listeners that are added right after this are told everything.
+    // Starts later, so that listeners added right after this receive everything.
     queueMicrotask(() => (signal?.aborted === true ? this.close() : this.#run()));
   }
 
-  /** Sequence of the last event that was handed over; null while there was none and the channel's head is not known. */
+  /** Sequence of the last delivered event; null before the first one if the head of the channel is not known yet. */
   get cursor(): number | null {
     return this.#cursor;
   }
@@ -106,22 +106,22 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     return this.#link.follower.drafts;
   }
 
-  /** @returns takes the listener off again */
+  /** @returns removes the listener */
   on<Name extends keyof SubscriptionEvents>(
     name: Name,
-    listener: (told: SubscriptionEvents[Name]) => void,
+    listener: (value: SubscriptionEvents[Name]) => void,
   ): () => void {
     if (name === 'event') queueMicrotask(() => this.#handOver());
     return this.#listeners.add(name, listener);
   }
 
   /**
-   * Sends a command, again after every lost connection until it is answered; the server does it once.
+   * Sends a command, again after every lost connection until it is answered; the server runs it once.
    *
-   * `id` is a UUID, to repeat a command of an earlier run; absent, it is a new one.
+   * `id` is a UUID, to repeat a command of an earlier run. Default: a new one.
    *
-   * @returns resolves when what it wrote is durable
-   * @throws CommandError when it is refused, or the subscription ends first
+   * @returns resolves when the events of the command are durable
+   * @throws CommandError if it is refused, or the subscription ends first
    */
   send<Type extends CommandType>(type: Type, ...[data, id]: CommandArguments<Type>): Promise<Acknowledgement> {
     if (this.#state.state === 'closed') {
@@ -132,7 +132,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     return answer;
   }
 
-  /** Ends the subscription, and with it the loop over it. Events that wait are dropped; the cursor stands before them. */
+  /** Ends the subscription and its loop. Drops the events in the queue, which are after the cursor. */
   close(): void {
     this.#queue.clear();
     this.#link.close();
@@ -140,12 +140,12 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
   }
 
   /**
-   * Events as they come. Leaving the loop closes the subscription.
+   * The events. Leaving the loop closes the subscription.
    *
-   * @throws SubscriptionError (from the loop) when the subscription ends by itself; what was received before comes first
+   * @throws SubscriptionError (from the loop) if the subscription ends by itself, after the last received event
    */
   [Symbol.asyncIterator](): AsyncIterator<ChannelEvent, undefined> {
-    if (this.#iterated) throw new TypeError('a subscription has one loop over it; listeners may be many');
+    if (this.#iterated) throw new TypeError('a subscription has only one loop; use listeners for more consumers');
     this.#iterated = true;
     return {
       next: () => this.#next(),
@@ -167,7 +167,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
   #enter(state: SubscriptionState): void {
     if (this.#state.state === 'closed') return;
     this.#state = state;
-    this.#listeners.tell('state', state);
+    this.#listeners.emit('state', state);
   }
 
   #finish(error: Error | null): void {
@@ -178,7 +178,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     this.#enter({ state: 'closed', error });
     const taker = this.#taker;
     this.#taker = null;
-    if (taker === null) this.#untold = error;
+    if (taker === null) this.#unthrown = error;
     else if (error === null) taker.resolve({ done: true, value: undefined });
     else taker.reject(error);
   }
@@ -191,20 +191,20 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
         if (this.#queue.full) this.#link.holdBack();
         return;
       case 'draft':
-        return this.#listeners.tell('draft', step.draft);
+        return this.#listeners.emit('draft', step.draft);
       case 'ephemeral':
-        return this.#listeners.tell('ephemeral', step.ephemeral);
+        return this.#listeners.emit('ephemeral', step.ephemeral);
       case 'greeted':
-        // Of one that wants only what is new: this is where it begins.
+        // The start of a subscription to new events only.
         this.#cursor ??= this.#link.follower.received;
         return;
       case 'caught up':
-        return this.#listeners.tell('caughtUp', { seq: step.seq });
+        return this.#listeners.emit('caughtUp', { seq: step.seq });
       default:
     }
   }
 
-  /** Gives what waits to whoever takes it: to a loop one at a time, when it asks; else to listeners, all. */
+  /** Delivers events of the queue: one to a waiting loop; without a loop, all to the listeners. */
   #handOver(): void {
     if (this.#iterated) {
       const taker = this.#taker;
@@ -221,7 +221,7 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     const event = this.#queue.shift();
     if (event === undefined) return undefined;
     this.#cursor = event.seq;
-    this.#listeners.tell('event', event);
+    this.#listeners.emit('event', event);
     if (this.#queue.hasRoom) this.#link.receiveAgain();
     return event;
   }
@@ -230,12 +230,12 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     const event = this.#shift();
     if (event !== undefined) return Promise.resolve({ done: false, value: event });
     if (this.#state.state === 'closed') {
-      const error = this.#untold;
-      // Told once: the loop is over after it, as after every iterator that has thrown.
-      this.#untold = null;
+      const error = this.#unthrown;
+      // Thrown once: an iterator that has thrown is done.
+      this.#unthrown = null;
       return error === null ? Promise.resolve({ done: true, value: undefined }) : Promise.reject(error);
     }
-    if (this.#taker !== null) return Promise.reject(new TypeError('the event before it is still awaited'));
+    if (this.#taker !== null) return Promise.reject(new TypeError('the previous event is still awaited'));
     return new Promise((resolve, reject) => (this.#taker = { resolve, reject }));
   }
 }

@@ -1,12 +1,12 @@
-/** What opens one websocket of one channel, once, within a minute. */
+/** Opens one websocket of one channel, once, within a minute. */
 export interface Ticket {
   readonly value: string;
 }
 
 /**
- * Fetches a ticket. A page that must not hold an API key asks its own backend, which asks Parley.
+ * Fetches a ticket. A web page must not hold an API key, so it asks its own backend, which asks Parley.
  *
- * An {@link ApiError} that is not passing (its `status` is 4xx, save 408, 425 and 429) ends the subscription;
- * after every other error it is asked again, later.
+ * An {@link ApiError} that is not `passing` (its `status` is 4xx, except 408, 425 and 429) ends the subscription; after
+ * every other error the client retries.
  */
 export type TicketSource = (channelId: string, signal: AbortSignal) => Promise<Ticket>;

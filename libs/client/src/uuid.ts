@@ -1,4 +1,4 @@
-/** A random UUID (version 4). `crypto.randomUUID` is missing from pages that were not loaded over HTTPS. */
+/** A random UUID (version 4). `crypto.randomUUID` is only available to pages that were loaded over HTTPS. */
 export function randomUuid(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

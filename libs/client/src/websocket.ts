@@ -1,4 +1,4 @@
-/** As much of a WebSocket as the client uses: browsers' own, Node's own (22 and newer), and that of `ws` have it. */
+/** The part of WebSocket that the client uses; browsers, Node 22 and the package `ws` provide it. */
 export interface WebSocketLike {
   readonly protocol: string;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
@@ -10,12 +10,12 @@ export interface WebSocketLike {
 
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
-/** @returns null where the runtime has none and `ws` is not installed (Node 20) */
+/** @returns null if the runtime has none and `ws` is not installed (Node 20) */
 export async function findWebSocket(): Promise<WebSocketConstructor | null> {
   const { WebSocket: own } = globalThis as { WebSocket?: unknown };
   if (isConstructor(own)) return own;
   try {
-    // Bundlers for browsers must not look for it: a browser never comes here.
+    // Bundlers for browsers must not resolve it: browsers have WebSocket.
     const name = 'ws';
     const found: { default?: unknown } = await import(/* @vite-ignore */ /* webpackIgnore: true */ name);
     return isConstructor(found.default) ? found.default : null;

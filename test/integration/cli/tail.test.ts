@@ -93,7 +93,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     await eventually(() => expect(first.seqs()).toEqual([1, 2, 3]), SOON);
     first.interrupt();
     expect(await first.ended).toBe(0);
-    const command = /parley: stopped; go on with: npx parley tail (.*)\n/.exec(first.errors())?.[1];
+    const command = /parley: stopped; resume with: npx parley tail (.*)\n/.exec(first.errors())?.[1];
     expect(command).toBe(`${channel} --after 3`);
     await post(channel, 'three');
     const second = tail([...(command ?? '').split(' '), '--json']);
@@ -142,7 +142,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     expect(errors()).toContain('the channel is archived; its last event is 2');
   });
 
-  it('calls a Parley elsewhere with the key in PARLEY_KEY', async () => {
+  it('follows a remote Parley with the key in PARLEY_KEY', async () => {
     const channel = await createChannel();
     const environment = { PARLEY_KEY: parley.apiKey, DATA_DIR: '/nowhere' };
     const { seqs } = tail([channel, '--after', '0', '--json', '--url', parley.baseUrl], environment);
@@ -155,10 +155,10 @@ describe('parley tail', { timeout: 300_000 }, () => {
     const away = `http://127.0.0.1:${await freePort()}`;
     const wrong: [string[], Record<string, string>, RegExp][] = [
       [[channel], { DATA_DIR: empty }, /^parley: no Parley runs on the data folder .*; run npm start first/],
-      [[channel, '--url', parley.baseUrl], { DATA_DIR: empty }, /^parley: .* called with an API key/],
+      [[channel, '--url', parley.baseUrl], { DATA_DIR: empty }, /^parley: a remote Parley requires an API key/],
       [[channel, '--url', away], { PARLEY_KEY: createApiKey() }, /^parley: no Parley answers at http/],
       [[channel, '--url', parley.baseUrl], { PARLEY_KEY: createApiKey() }, /^parley: Parley refuses: /],
-      [[channel, '--url', 'parley'], {}, /^parley: parley is not the address of a Parley$/],
+      [[channel, '--url', 'parley'], {}, /^parley: parley is not an http or https URL$/],
       [['nowhere'], { DATA_DIR: parley.dataDir }, /^parley: there is no channel nowhere$/],
       [[channel, '--after', '1e3'], { DATA_DIR: parley.dataDir }, /^parley: --after is a sequence.*"1e3"$/],
     ];

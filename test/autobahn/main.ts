@@ -1,7 +1,7 @@
 /**
  * `npm run autobahn [-- --python python2.7 --cases 1.*,2.*]`: the public Autobahn test suite against the connections
  * that Parley serves with. Not part of `npm test`: it needs Python 2.7 and PyPI. Equal cases against Parley itself
- * are in test/e2e/realtime-conformance.test.ts.
+ * are in test/e2e/realtime-connections.test.ts.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/* Who gets a socket: one connection per ticket, within its time, for its channel, from an origin that may. */
+/* Admission of websockets: one connection per ticket, within its lifetime, for its channel, from an allowed origin. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
@@ -14,7 +14,7 @@ const ORIGIN = 'https://app.example.com';
 
 let nodes: TwoNodes;
 let channelId: string;
-/** Every ticket that was issued here: none may be in a log. */
+/** All issued tickets: none may be in a log. */
 const issued: string[] = [];
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ interface Attempt {
   readonly origin?: string;
 }
 
-/** Resolves when it is greeted, or closed. */
+/** Resolves when it has received the hello, or is closed. */
 async function connect(
   ticket: string,
   { node = nodes.one, channel = channelId, query = false, origin }: Attempt = {},
@@ -51,11 +51,11 @@ async function connect(
 
 const wasGreeted = ({ texts }: RawWebsocket): boolean => texts[0]?.startsWith('{"frame":"hello"') === true;
 
-/** What became of an attempt, as far as it is the same for all of a kind. */
+/** The outcome of an attempt. */
 interface Outcome {
   readonly end: End | 'open';
   readonly frames: readonly string[];
-  /** What the handshake said back: never the ticket. */
+  /** The subprotocol of the answer: never the ticket. */
   readonly protocol: string | undefined;
   readonly saysTicket: boolean;
 }
@@ -79,7 +79,7 @@ async function outcome(ticket: string, attempt?: Attempt): Promise<Outcome> {
 }
 
 describe('a ticket', () => {
-  it('lets one of fifty in that come with it at once, at two nodes', async () => {
+  it('admits one of fifty concurrent connections, at two nodes', async () => {
     const ticket = await ticketFor();
     const sockets = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -94,19 +94,19 @@ describe('a ticket', () => {
     for (const socket of greeted) socket.destroy();
   });
 
-  it('is good by the subprotocol or by the query, at the other node as well', async () => {
+  it('is accepted as a subprotocol or in the query, at the other node, too', async () => {
     expect(await outcome(await ticketFor(), { node: nodes.other })).toEqual(GREETED);
     expect(await outcome(await ticketFor(), { node: nodes.other, query: true })).toEqual(GREETED);
   });
 
-  it('that was used is refused', async () => {
+  it('is refused once it was used', async () => {
     const ticket = await ticketFor();
     expect(await outcome(ticket)).toEqual(GREETED);
     expect(await outcome(ticket)).toEqual(REFUSED);
     expect(await outcome(ticket, { query: true, node: nodes.other })).toEqual(REFUSED);
   });
 
-  it('that expired is refused, by the clock of Redis', async () => {
+  it('is refused once it has expired by the clock of Redis', async () => {
     const ticket = await ticketFor();
     const keys = await ticketKeys();
     expect(keys).toHaveLength(1);
@@ -119,7 +119,7 @@ describe('a ticket', () => {
     expect(await outcome(ticket)).toEqual(REFUSED);
   });
 
-  it('is not in Redis as it is', async () => {
+  it('is stored hashed', async () => {
     const ticket = await ticketFor();
     const [key = ''] = await ticketKeys();
     expect(key).not.toContain(ticket);
@@ -128,7 +128,7 @@ describe('a ticket', () => {
     expect(await ticketKeys()).toEqual([]);
   });
 
-  it('of another channel, of another organization, or of nobody, is refused', async () => {
+  it('is refused for another channel, for another organization, and if it is unknown', async () => {
     const { api } = await newTenant(nodes.one.api);
     const [another, foreign] = [await newChannel(nodes.one.api), await newChannel(api)];
     expect(await outcome(await ticketFor(another))).toEqual(REFUSED);
@@ -138,12 +138,12 @@ describe('a ticket', () => {
     expect(await outcome('', { query: true })).toEqual(REFUSED);
   });
 
-  it('is issued to nobody for a channel of others', async () => {
+  it('is not issued for a channel of another organization', async () => {
     const { api } = await newTenant(nodes.one.api);
     expect((await api.post(`/api/v1/channels/${channelId}/websocket_ticket`)).status).toBe(404);
   });
 
-  it('is refused from a foreign origin, and not used up by that', async () => {
+  it('is refused from a foreign origin, which does not use it up', async () => {
     const ticket = await ticketFor();
     for (const origin of [
       'https://evil.example.com',
@@ -156,11 +156,14 @@ describe('a ticket', () => {
     expect(await outcome(ticket, { origin: ORIGIN })).toEqual(GREETED);
   });
 
-  it('is in no log, whatever came of it', async () => {
-    // Ways on which a URL is logged that asks for no websocket, or for something that there is not.
-    const [stray, other] = [await ticketFor(), await ticketFor()];
+  it('is in no log, wherever it was sent', async () => {
+    // Requests that log a URL or a fault, and are no upgrade of an existing websocket.
+    const [stray, other, elsewhere] = [await ticketFor(), await ticketFor(), await ticketFor()];
     const path = `${websocketPath(channelId)}?ticket=${stray}`;
     await nodes.one.api.get(path);
+    await nodes.one.api.get(`/nowhere/${elsewhere}`);
+    await nodes.one.api.post(`/api/v1/channels/${channelId}/interactions`, `{"ticket":"${elsewhere}`);
+    (await RawWebsocket.open(nodes.one.port, path, { 'sec-websocket-protocol': `ticket.${stray}` })).destroy();
     await exchangeBytes(nodes.one.port, [
       `GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: nonsense\r\nconnection: upgrade, close\r\n\r\n`,
     ]);
@@ -170,17 +173,17 @@ describe('a ticket', () => {
     const lost = await RawWebsocket.open(nodes.one.port, `/api/v1/nowhere?ticket=${other}`);
     expect(lost.upgraded).toBe(false);
     lost.destroy();
-    // What is logged behind an answer is written by now, for the processes end in good order.
+    // Writes out the lines that are logged after an answer.
     await Promise.all([nodes.one.stop(), nodes.other.stop()]);
     const output = nodes.one.output() + nodes.other.output();
-    expect(output).toContain('/api/v1/channels');
+    for (const route of ['/api/v1/channels', '/api/v1/channels/:id/interactions']) expect(output).toContain(route);
     expect(issued.length).toBeGreaterThan(10);
     expect(issued.filter((ticket) => output.includes(ticket))).toEqual([]);
   }, 40_000);
 });
 
 async function ticketKeys(): Promise<string[]> {
-  // Those of other tests are used up, but for those that were refused at another channel.
+  // Tickets of other tests are used up, except those that were refused for another channel.
   const found = await nodes.redis.command('KEYS', 'parley:ticket:*');
   return Array.isArray(found) ? found.map(String) : [];
 }

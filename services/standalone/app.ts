@@ -4,9 +4,8 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { Bootstrapped } from '#services/first-organization.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import {
-  backoffMs,
   createStopSequence,
-  pause,
+  retry,
   StartRefusal,
   throwUncaught,
   unlessAborted,
@@ -126,17 +125,19 @@ async function beginOnLog(
 ): Promise<{ readonly firstKey: Bootstrapped; readonly isChecked: boolean }> {
   const { platform } = context;
   await waitForRedis(platform.redis, REDIS_WAIT_MS).catch(() => undefined);
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const isChecked = platform.redis.isReady;
-      if (isChecked) await unlessAborted(refuseLostLog(platform), signal);
-      return { firstKey: await unlessAborted(bootstrapOn(context, config), signal), isChecked };
-    } catch (error) {
+  const begin = async () => {
+    const isChecked = platform.redis.isReady;
+    if (isChecked) await unlessAborted(refuseLostLog(platform), signal);
+    return { firstKey: await unlessAborted(bootstrapOn(context, config), signal), isChecked };
+  };
+  return retry(begin, {
+    maxMs: 3_000,
+    signal,
+    onFailure(error, failures) {
       if (!(error instanceof Fault)) throw error;
-      if (attempt === BOOTSTRAP_ATTEMPTS)
+      if (failures === BOOTSTRAP_ATTEMPTS)
         throw new StartRefusal(`${error.message}: start it, or check its address and credentials`);
-      log.warn({ err: error, attempt }, 'waiting for the event store');
-      await pause(backoffMs(attempt, { maxMs: 3_000 }), signal);
-    }
-  }
+      log.warn({ err: error, attempt: failures }, 'waiting for the event store');
+    },
+  });
 }

@@ -77,7 +77,7 @@ export class LiveChannel implements ReplayedChannel {
     this.#subscription = parts.topics.subscribe(liveTopic(organizationId, channelId), {
       onMessage: (message) => this.#onMessage(message),
       onListening: () => this.#onSubscribed(),
-      onDeaf: () => void (this.#isInterrupted ||= !this.#isOpened),
+      onInterrupted: () => void (this.#isInterrupted ||= !this.#isOpened),
     });
   }
 

@@ -177,7 +177,7 @@ function missingOf(given: Variables, needs: Needs | undefined): readonly string[
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The variables of ours that are set, as they were written. `PORT=` means the default, as in a shell's `${PORT:-…}`. */
+/** The known variables that are set. An empty one (`PORT=`) means the default, as in a shell's `${PORT:-…}`. */
 export function setVariables(variables: Variables): Record<string, string> {
   const names = Object.keys(environment.shape);
   return Object.fromEntries(

@@ -32,7 +32,7 @@ test('a scope that the key has is let through', () => {
   expect(() => requireScope(holding('read', 'write'), 'write')).not.toThrow();
 });
 
-test('no scope stands for another one', () => {
+test('no scope includes another one', () => {
   for (const held of ['read', 'admin', 'platform', '*', 'writes', 'writ']) {
     expect(() => requireScope(holding(held), 'write')).toThrow('lacks the scope write');
   }

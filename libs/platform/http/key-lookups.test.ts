@@ -126,7 +126,7 @@ it('shares one look-up among requests with the same key', async () => {
   expect(new Set(await Promise.all(outcomes))).toEqual(new Set([principal]));
 });
 
-it('counts no failures where many callers share an address', async () => {
+it('counts no failures if many callers share an address', async () => {
   const inner = authenticator();
   const keys = new KeyLookups(inner, { limitAddresses: false });
   for (let round = 0; round < 4; round++) {

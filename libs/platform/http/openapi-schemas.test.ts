@@ -13,7 +13,7 @@ const union = (...names: string[]): { oneOf: object[] } => ({
 });
 
 describe('withDiscriminators', () => {
-  it('names the property by which the alternatives are told apart, wherever the union stands', () => {
+  it('adds the property that discriminates the alternatives to every union', () => {
     const discriminator = {
       propertyName: 'type',
       mapping: { a: '#/components/schemas/A', b: '#/components/schemas/B' },
@@ -27,7 +27,7 @@ describe('withDiscriminators', () => {
     ['alternatives that share a value', union('A', 'SameAsA')],
     ['an alternative that may lack it', union('A', 'Loose')],
     ['an alternative that is not named', { oneOf: [...union('A').oneOf, tagged('b')] }],
-    ['one that nobody declared', union('A', 'Nobody')],
+    ['an alternative that is not declared', union('A', 'Nobody')],
   ])('leaves %s alone', (_what, document) => {
     expect(withDiscriminators(document, schemas)).toEqual(document);
   });

@@ -4,7 +4,7 @@ import { canonicalJson } from './signed-token.ts';
 import { invalid } from './errors.ts';
 import { queryInteger, text } from './validation/schemas.ts';
 
-/** The paging parameters of every list route: spread into its query schema. */
+/** The paging parameters of list routes, to spread into their query schema. */
 export const pageQuery = {
   size: queryInteger({ min: 1, max: 100, default: 50, description: 'Items on a page' }),
   page: queryInteger({
@@ -37,17 +37,17 @@ export interface PageQuery {
   readonly cursor?: string | undefined;
 }
 
-/** One page to read: `size` items after the key `after` where a cursor was given, else from `offset`. */
+/** A page to read: `size` items after the sort key `after` of a cursor, or from `offset`. */
 export interface PageRequest {
   readonly size: number;
   readonly page: number;
-  /** Sort key (the feature's own text) of the last item of the page before; `null` without a cursor. */
+  /** Sort key (in the feature's format) of the last item of the previous page; `null` without a cursor. */
   readonly after: string | null;
-  /** Items to skip from the start where there is no cursor; 0 with one. */
+  /** Items to skip from the start; 0 with a cursor. */
   readonly offset: number;
   /**
-   * `meta` for what was read. `last` is the sort key of the last item on this page: it must order
-   * the items totally (a time alone does not), so that rows added meanwhile move nobody.
+   * `meta` of a page. `last` is the sort key of its last item: the order must be total (a time alone is not), so that
+   * rows added meanwhile do not shift the next page.
    */
   meta(read: { total: number; hasNext: boolean; last: string | null }): PageMeta;
 }
@@ -55,9 +55,9 @@ export interface PageRequest {
 const cursorPayload = z.tuple([z.int().min(2), z.string()]);
 
 /**
- * Opens the page that a query asks for. A cursor is bound to the organization, the route and the
- * filter: `filter` holds the parsed filter parameters, with deprecated names already merged.
- * @throws ValidationFailure 422 for a cursor that was changed, made for something else, or given with a page
+ * Parses the requested page. A cursor is bound to the organization, the route and the filter: `filter` contains the
+ * parsed filter parameters, with deprecated names merged.
+ * @throws ValidationFailure 422 for a forged cursor, one of another list, or a cursor together with a page
  */
 export function openPage(request: FastifyRequest, query: PageQuery, filter: Record<string, unknown>): PageRequest {
   const { tokens } = request.server;

@@ -10,7 +10,7 @@ const reader = (organizationId: string, address: string, signal = new AbortContr
 });
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : error);
 
-/** Reads whose time is what a test says it is. */
+/** Reads whose duration is set by the test. */
 function timedReads(limits: ConstructorParameters<typeof PastReads>[0] = {}) {
   const clock = { ms: 0 };
   const reads = new PastReads(limits, () => clock.ms);

@@ -44,7 +44,7 @@ it('lets groups take turns, whatever each of them has waiting', async () => {
   expect(work.order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
 });
 
-it('forgets the work whose wait was given up, without running it', async () => {
+it('does not run work whose wait was cancelled', async () => {
   const work = workOf(new FairSemaphore({ permits: 1, maxWaiting: 2 }));
   const running = work.start('first');
   const abort = new AbortController();

@@ -25,7 +25,7 @@ describe('stop sequence', () => {
     expect(stopped).toEqual(['gateway drained', 'stores']);
   });
 
-  it('goes on past a part that hangs or fails, and names it', async () => {
+  it('stops the other parts if one hangs or fails, and names it', async () => {
     const log = recordingLog();
     const sequence = createStopSequence(log, 1_000);
     let storesStopped = false;
@@ -98,18 +98,18 @@ describe('background job', () => {
 describe('work that can be given up', () => {
   const never = new Promise<never>(() => undefined);
 
-  it('ends as it ends by itself while nobody gives it up', async () => {
+  it('has the outcome of the work if it is not aborted', async () => {
     const { signal } = new AbortController();
     await expect(unlessAborted(Promise.resolve(1), signal)).resolves.toBe(1);
     await expect(unlessAborted(Promise.reject(new Error('no')), signal)).rejects.toThrow('no');
   });
 
-  it('ends with the reason why it was given up, before it began or in the middle', async () => {
+  it('rejects with the reason of the signal, before or during the work', async () => {
     const abort = new AbortController();
     const work = unlessAborted(never, abort.signal);
-    abort.abort(new Error('told to stop'));
-    await expect(work).rejects.toThrow('told to stop');
-    await expect(unlessAborted(never, abort.signal)).rejects.toThrow('told to stop');
+    abort.abort(new Error('stopping'));
+    await expect(work).rejects.toThrow('stopping');
+    await expect(unlessAborted(never, abort.signal)).rejects.toThrow('stopping');
   });
 });
 

@@ -22,7 +22,7 @@ describe('map of a cluster', () => {
     expect(masters).toEqual(new Set(['127.0.0.1:7001', '127.0.0.1:7002', '::1:7003', '127.0.0.1:7005']));
   });
 
-  it('believes the higher epoch, whoever is asked first: a master that was away knows nothing of its successor', () => {
+  it('uses the higher epoch in any order of views: a master that was away does not know its successor', () => {
     const behind = view('67ed 127.0.0.1:7002@17002 myself,master - 0 0 2 connected 5461-10922\n');
     const after = view(
       '67ed 127.0.0.1:7002@17002 master,fail - 0 0 2 connected\ne7d1 127.0.0.1:7004@17004 master - 0 0 4 connected 5461-10922\n',
@@ -35,7 +35,7 @@ describe('map of a cluster', () => {
     }
   });
 
-  it('keeps a master that has failed, as long as nobody has taken its place', () => {
+  it('keeps a failed master until another one replaces it', () => {
     const { owners } = mapOfCluster([view('67ed 127.0.0.1:7002@17002 master,fail - 0 0 2 disconnected 5461-10922\n')]);
     expect(owners[5_461]).toBe('127.0.0.1:7002');
     expect(owners[0]).toBeUndefined();

@@ -6,10 +6,10 @@ export interface TopicHandlers {
    * A message shares the memory of all data received with it: copy what is kept for long. Handlers must not throw.
    */
   onMessage(message: Buffer): void;
-  /** No message is missed from now on. Earlier ones, or ones since `onDeaf`, may have been missed. */
+  /** No message is missed from now on. Earlier ones, or ones since `onInterrupted`, may have been missed. */
   onListening(): void;
   /** Messages may be missed until `onListening`. */
-  onDeaf(): void;
+  onInterrupted(): void;
 }
 
 export interface TopicSubscription {
@@ -79,7 +79,7 @@ export class NodeTopics {
     subscribers.add(subscriber);
     const known = topic;
     // The topic has subscribers already, so Redis sends no confirmation.
-    if (known.listening) queueMicrotask(() => known.listening && heard(known, subscriber));
+    if (known.listening) queueMicrotask(() => known.listening && confirm(known, subscriber));
     return {
       get listening() {
         return subscriber.listening && subscribers.has(subscriber);
@@ -134,16 +134,16 @@ export class NodeTopics {
     for (const some of this.#together(wanted, ({ name }) => name)) {
       for (const { name } of some) this.#asked.add(name);
       connection.ssubscribe(...some.map(({ name }) => name)).then(() => {
-        if (lost === this.#lost) for (const topic of some) this.#heard(topic);
+        if (lost === this.#lost) for (const topic of some) this.#confirmAll(topic);
       }, this.#reconnectOf(lost));
     }
   }
 
-  #heard(topic: Topic): void {
+  #confirmAll(topic: Topic): void {
     // The topic was left meanwhile; a new one of the same name has its own subscription.
     if (this.#topics.get(topic.name) !== topic) return;
     topic.listening = true;
-    for (const subscriber of topic.subscribers) heard(topic, subscriber);
+    for (const subscriber of topic.subscribers) confirm(topic, subscriber);
   }
 
   #connect(): Redis {
@@ -151,7 +151,7 @@ export class NodeTopics {
     // `close` handles the loss; the command connection reports errors.
     connection.on('error', () => undefined);
     connection.on('ready', () => this.#listenTo(connection, [...this.#topics.values()]));
-    connection.on('close', () => this.#deaf());
+    connection.on('close', () => this.#disconnected());
     // Also sent without a request, when the node loses a slot.
     connection.on('moved', () => {
       this.#options.onMoved();
@@ -169,7 +169,7 @@ export class NodeTopics {
     return connection;
   }
 
-  #deaf(): void {
+  #disconnected(): void {
     this.#lost++;
     this.#asked.clear();
     for (const topic of this.#topics.values()) {
@@ -177,7 +177,7 @@ export class NodeTopics {
       for (const subscriber of topic.subscribers) {
         if (!subscriber.listening) continue;
         subscriber.listening = false;
-        subscriber.handlers.onDeaf();
+        subscriber.handlers.onInterrupted();
       }
     }
   }
@@ -190,7 +190,7 @@ export class NodeTopics {
   }
 }
 
-function heard(topic: Topic, subscriber: Subscriber): void {
+function confirm(topic: Topic, subscriber: Subscriber): void {
   if (subscriber.listening || !topic.subscribers.has(subscriber)) return;
   subscriber.listening = true;
   subscriber.handlers.onListening();

@@ -16,9 +16,9 @@ interface Placed {
  * Subscriptions to any number of topics (sharded pub/sub), over one connection to each node that owns some of them.
  * Changes of one turn of the event loop are sent together.
  *
- * Guarantees: between `onListening` and `onDeaf` no message of the topic is lost, and messages arrive in the order of
+ * Guarantees: between `onListening` and `onInterrupted` no message of the topic is lost, and messages arrive in the order of
  * publication, except in the last seconds of a connection that died silently, or of a topic that moved to another node
- * (`onDeaf` is then called within about 5 s). Lost connections are opened again, and topics are followed to their
+ * (`onInterrupted` is then called within about 5 s). Lost connections are opened again, and topics are followed to their
  * current node; `onListening` is then called again. Subscriptions to one topic share one subscription in Redis.
  *
  * Omissions: messages that were published while not subscribed. Pub/sub stores nothing: catch up on `onListening`.
@@ -86,7 +86,7 @@ export class TopicSubscriptions {
       const wasListening = placed.subscription?.listening ?? false;
       placed.subscription?.stop();
       this.#place(placed);
-      if (wasListening) placed.handlers.onDeaf();
+      if (wasListening) placed.handlers.onInterrupted();
     }
     const used = new Set([...this.#placed].map(({ node }) => node));
     for (const [node, topics] of this.#nodes) {

@@ -452,7 +452,7 @@ it('what was told while the topic was lost, just as the channel was being opened
   const other = test.platform.topics.subscribe(liveTopic(organizationId, channelId), {
     onMessage: () => undefined,
     onListening: () => void (heard += 1),
-    onDeaf: () => undefined,
+    onInterrupted: () => undefined,
   });
   await eventually(() => heard === 1);
   await test.redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub');

@@ -77,7 +77,7 @@ describe('a Redis Cluster', () => {
     topics.subscribe(topic, {
       onMessage: (message) => told.push(message.toString()),
       onListening: () => told.push('(listening)'),
-      onDeaf: () => told.push('(deaf)'),
+      onInterrupted: () => told.push('(deaf)'),
     });
     const tell = (text: string) => redis.send(topic, (node) => node.spublish(topic, text));
     await eventually(() => told.length === 1);

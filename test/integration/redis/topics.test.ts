@@ -35,7 +35,7 @@ function listen(topic: string): Listener {
   const subscription = topics.subscribe(topic, {
     onMessage: (message) => told.push(message.toString()),
     onListening: () => told.push('(listening)'),
-    onDeaf: () => told.push('(deaf)'),
+    onInterrupted: () => told.push('(deaf)'),
   });
   return {
     told,

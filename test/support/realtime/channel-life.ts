@@ -227,7 +227,7 @@ export async function hear(topics: TopicSubscriptions, { organizationId, channel
       }
     },
     onListening: () => undefined,
-    onDeaf: () => undefined,
+    onInterrupted: () => undefined,
   });
   await eventually(() => subscription.listening);
   return { frames, heads, stop: () => subscription.stop() };

@@ -31,7 +31,7 @@ export async function listenToTopic(
   await new Promise<void>((resolve) => {
     topics.subscribe(topic, {
       onListening: resolve,
-      onDeaf: () => undefined,
+      onInterrupted: () => undefined,
       onMessage: (message) => {
         for (const item of decodeLiveMessage(message)) {
           if (item.kind !== 'value') continue;

@@ -6,7 +6,7 @@ local function now_ms()
 end
 
 --[[
-parley_idempotency_begin_v3: takes an idempotency key, or says what became of it.
+parley_idempotency_begin_v3: takes an idempotency key, or returns its state.
 
 KEYS[1]  hash: fingerprint, begun_at (ms), lease, lease_until (ms), status, headers, body
 ARGV[1]  fingerprint of the request
@@ -15,7 +15,7 @@ ARGV[3]  milliseconds that the lease holds
 ARGV[4]  milliseconds that the key is remembered
 Returns  { 'started', begun_at or '' } | { 'in_flight', milliseconds until the lease ends } | { 'mismatch' }
          | { 'completed', status, headers, body }
-         begun_at (ms): an earlier request took the key then and never said what became of it
+         begun_at (ms): when an earlier request took the key whose outcome is unknown
 --]]
 local function begin(keys, args)
   local now = now_ms()

@@ -40,7 +40,7 @@ const channelEvents = composeProjections(CHANNEL_READ_MODEL, {
   interactions: interactionsModule.partOfChannel,
   reactions: reactionsModule.partOfChannel,
 });
-/** The history keeps what `ChannelQueries` and `InteractionQueries` start from. */
+/** The history keeps what `Channels` and `InteractionQueries` start from. */
 export const channelStream = withHistory(channelEvents, {
   channel: (state) => state.channel,
   open: (state) => openSequences(state.interactions),
@@ -105,7 +105,7 @@ export function composeFeatures(platform: Platform) {
 
   const realtime = realtimeModule.create(core, {
     channelEvents: { projection: channelEvents, stateBefore: stateOfChannelBefore(core) },
-    channels: channels.queries,
+    channels: channels.channels,
     keys,
     modules: [interactions, reactions, channels, organizations, users, keys],
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
@@ -122,7 +122,7 @@ export function composeFeatures(platform: Platform) {
     startAuthenticator: keys.startAuthenticator,
     interactions,
     reactions,
-    channels,
+    channels: channels.channels,
     realtime,
     /** Declares all routes of the API. The OpenAPI document lists them in this order. */
     routes(app: HttpApp): void {

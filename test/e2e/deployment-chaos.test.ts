@@ -227,7 +227,7 @@ async function projectorsShareTheWork(): Promise<void> {
   const unapplied = composeUnapplied(platform);
   const organizationId = newId();
   for (let n = 0; n < 60; n++) {
-    await unapplied.channels.commands.create(serviceCommand(organizationId), { ...PLAIN_CHANNEL, id: newId() });
+    await unapplied.channels.create(serviceCommand(organizationId), { ...PLAIN_CHANNEL, id: newId() });
   }
   await eventually(async () => {
     for (const [index, count] of (await seen()).entries()) expect(count).toBeGreaterThan(before[index] ?? Infinity);

@@ -1,4 +1,4 @@
-import type { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
@@ -18,7 +18,7 @@ export function randomFrom(seed: number): (below: number) => number {
 
 /** Sends random commands of every kind to channels of two organizations. */
 export async function playChannels(
-  channels: ChannelCommands,
+  channels: Channels,
   { seed, commands }: { readonly seed: number; readonly commands: number },
 ): Promise<void> {
   const random = randomFrom(seed);
@@ -49,7 +49,7 @@ function contextOf(seed: number, index: number, organizationId: string): Command
   };
 }
 
-async function create(channels: ChannelCommands, context: CommandContext, random: (below: number) => number) {
+async function create(channels: Channels, context: CommandContext, random: (below: number) => number) {
   await channels.create(context, {
     id: context.commandId,
     type: 'websocket',
@@ -64,12 +64,7 @@ async function create(channels: ChannelCommands, context: CommandContext, random
   });
 }
 
-async function change(
-  channels: ChannelCommands,
-  context: CommandContext,
-  id: string,
-  random: (below: number) => number,
-) {
+async function change(channels: Channels, context: CommandContext, id: string, random: (below: number) => number) {
   const participantId = `participant-${random(5)}`;
   switch (random(6)) {
     case 0:

@@ -33,7 +33,7 @@ export async function readChannel(
   userId = ADA,
 ) {
   const reader = { userId };
-  const channel = await channels.queries.channel(organizationId, channelId);
+  const channel = await channels.channel(organizationId, channelId);
   const list = async (includeIncomplete: boolean) => {
     const filter = { order: 'asc', includeIncomplete, includeToolCallUpdates: false } as const;
     const page = { size: MOST, offset: 0, after: null };

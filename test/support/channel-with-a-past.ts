@@ -62,7 +62,7 @@ export async function playInteractions(
 
 async function create({ channels }: Features, context: CommandContext): Promise<string> {
   const id = context.commandId;
-  await channels.commands.create(context, {
+  await channels.create(context, {
     id,
     type: 'websocket',
     channelType: 'chat',
@@ -78,7 +78,7 @@ async function create({ channels }: Features, context: CommandContext): Promise<
 }
 
 async function changeChannel({ features, channelId, random }: Play, context: CommandContext): Promise<void> {
-  const { commands } = features.channels;
+  const commands = features.channels;
   if (random(3) > 0) {
     await commands.update(context, channelId, { name: `Renamed ${random(50)}`, metaData: { n: random(9) } });
     return;

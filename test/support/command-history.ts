@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 
-import type { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
@@ -17,7 +17,7 @@ import { ADA, EMOJIS, REACTORS } from './channel-with-a-past.ts';
 
 const ROLES = ['user_message', 'agent_response', 'tool_call'] as const;
 const CHANNELS = 3;
-type Participant = Parameters<ChannelCommands['addParticipant']>[2];
+type Participant = Parameters<Channels['addParticipant']>[2];
 const PARTICIPANTS: readonly Participant[] = [
   { type: 'authenticated_user', participantId: 'p-1', userId: ADA, displayName: 'Ada', imageUrl: null, isOwner: true },
   {
@@ -181,7 +181,7 @@ export async function playHistory(
     const context = contextOf(last, steps.length);
     await persist((again) => {
       const repeatedSinceMs = again ? startedMs : undefined;
-      return writers[0].channels.commands.archive({ ...context, repeatedSinceMs }, last.channelId);
+      return writers[0].channels.archive({ ...context, repeatedSinceMs }, last.channelId);
     });
   }
   return { channels, refused };
@@ -213,7 +213,7 @@ async function create(features: Features, organizationId: string, persist: Persi
   const startedMs = Date.now();
   await persist((again) => {
     const context = { ...contextOf(played, -1), repeatedSinceMs: again ? startedMs : undefined };
-    return features.channels.commands.create(context, channel);
+    return features.channels.create(context, channel);
   });
   return played;
 }
@@ -250,7 +250,7 @@ function requestOf(channel: Played, one: Command): Request {
 type OnChannel = Extract<Command, { kind: 'rename' | 'describe' | 'join' | 'leave' }>;
 
 function requestOnChannel(channelId: string, one: OnChannel): Request {
-  return ({ channels: { commands } }, context) => {
+  return ({ channels: commands }, context) => {
     switch (one.kind) {
       case 'rename':
         return commands.update(context, channelId, { name: one.text });

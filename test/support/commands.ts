@@ -1,10 +1,10 @@
 /** What most tests of commands need, and none of them is about. */
-import type { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 /** A channel of which nothing is set that can be left out; it lacks only its id. */
-export const PLAIN_CHANNEL: Omit<Parameters<ChannelCommands['create']>[1], 'id'> = {
+export const PLAIN_CHANNEL: Omit<Parameters<Channels['create']>[1], 'id'> = {
   type: 'websocket',
   channelType: 'chat',
   name: 'plain',

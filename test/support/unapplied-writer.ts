@@ -60,7 +60,7 @@ async function run(
 ): Promise<ToldWrite> {
   const { name, content, complete, participant, parent_span_id: parent } = asRecord(body);
   if (kind === 'rename') {
-    const result = await channels.commands.update(context, channelId, { name: String(name) });
+    const result = await channels.update(context, channelId, { name: String(name) });
     return result.ok ? { outcome: 'acknowledged', detail: '' } : refused(result.rejection);
   }
   const post = {

@@ -4,30 +4,22 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
-import { participantRoutes } from './channel-participants.routes.ts';
-import type { ChannelState } from './channel.decider.ts';
-import type { ChannelEvent } from './channel.events.ts';
-import { ChannelCommands } from './channels.commands.ts';
-import type { ChannelInteractions } from './channels.commands.ts';
-import { channelFrame } from './channels.frames.ts';
-import type { UserDirectory } from './channels.inputs.ts';
-import { channelEventTypes } from './channels.live.ts';
-import { channelProjection } from './channels.projection.ts';
-import { publicChannelEvents } from './channels.public.ts';
-import { ChannelQueries } from './channels.queries.ts';
-import { channelRoutes } from './channels.routes.ts';
+import { channelRoutes } from './channel.http.ts';
+import type { UserDirectory } from './channel.inputs.ts';
+import { channelEventTypes, channelFrame } from './channel.live.ts';
+import { publicChannelEvents } from './channel.public.ts';
+import { channelEntity, Channels } from './channel.read.ts';
+import type { ChannelInteractions } from './channel.read.ts';
+import type { ChannelEvent, ChannelState } from './channel.ts';
 
-export type { ChannelState } from './channel.decider.ts';
-export { CHANNEL, CHANNEL_READ_MODEL } from './channel.events.ts';
-export type { ChannelEvent } from './channel.events.ts';
-export { ChannelCommands } from './channels.commands.ts';
-export type { ChannelInteractions } from './channels.commands.ts';
-export { channelToCreate } from './channels.inputs.ts';
-export type { UserDirectory } from './channels.inputs.ts';
-export { channelProjection } from './channels.projection.ts';
-export { channelBefore, ChannelQueries } from './channels.queries.ts';
-export { createChannelBody } from './channels.schemas.ts';
-export type { CreateChannelBody } from './channels.schemas.ts';
+export { channelToCreate } from './channel.inputs.ts';
+export type { UserDirectory } from './channel.inputs.ts';
+export { channelBefore, channelEntity, Channels } from './channel.read.ts';
+export type { ChannelInteractions } from './channel.read.ts';
+export { createChannelBody } from './channel.schemas.ts';
+export type { CreateChannelBody } from './channel.schemas.ts';
+export { CHANNEL, CHANNEL_READ_MODEL } from './channel.ts';
+export type { ChannelEvent, ChannelState } from './channel.ts';
 
 interface ChannelsDeps {
   /** Runs all commands of channels in this process. */
@@ -38,19 +30,11 @@ interface ChannelsDeps {
 
 export const channelsModule = {
   name: 'channels',
-  partOfChannel: withFrames(channelProjection, channelFrame),
+  partOfChannel: withFrames(channelEntity.projection, channelFrame),
   publicEvents: publicChannelEvents,
   liveEvents: channelEventTypes,
-  create({ reader, history }: Core, { runner, interactions, users }: ChannelsDeps) {
-    const commands = new ChannelCommands(runner, interactions);
-    const queries = new ChannelQueries(reader, history);
-    return {
-      commands,
-      queries,
-      routes(app: HttpApp) {
-        channelRoutes(app, { commands, queries, users });
-        participantRoutes(app, { commands, queries, users });
-      },
-    };
+  create(core: Core, { runner, interactions, users }: ChannelsDeps) {
+    const channels = new Channels(core, runner, interactions);
+    return { channels, routes: (app: HttpApp) => channelRoutes(app, { channels, users }) };
   },
 } satisfies Module;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { channelProjection } from '#libs/features/channels/index.ts';
+import { channelEntity } from '#libs/features/channels/index.ts';
 import type { ChannelEvent, ChannelState } from '#libs/features/channels/index.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
@@ -72,7 +72,7 @@ function given(...events: ChannelEvent[]): { readonly channel: ChannelState } {
     $causationId: 'command-1',
   };
   const stored = events.map((event, at) => ({ ...event, id: `event-${at}`, revision: streamRevision(at), metadata }));
-  return { channel: foldEvents(channelProjection.fold, null, stored) };
+  return { channel: foldEvents(channelEntity.fold, null, stored) };
 }
 
 const ofUser: KnownInteraction = {

@@ -6,6 +6,7 @@ import { CommandHandler, withPreconditions } from '#libs/platform/commands/index
 import type {
   CommandContext,
   CommandHandlerOptions,
+  CommandResult,
   CommandRunner,
   CommandStores,
 } from '#libs/platform/commands/index.ts';
@@ -28,6 +29,12 @@ export type EntityResult<Entity, R extends Rejection = never> =
   | { readonly ok: true; readonly entity: Entity; readonly revision: StreamRevision }
   | { readonly ok: false; readonly rejection: R };
 
+/** A stream that has events of other features too: the runner that they share, and the name of the entity's state in it. */
+export interface SharedStream<State, E extends DomainEvent> {
+  readonly runner: CommandRunner<State, E>;
+  readonly part: string;
+}
+
 /**
  * The entities of one kind: their commands and reads. Commands throw the faults of `CommandHandler.handle` and honour
  * `ifMatch` of their context; reads throw the faults of `EntityReader`.
@@ -38,13 +45,14 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   readonly type: EntityType<State, E, F>;
   readonly #runner: CommandRunner<State, E>;
   readonly #reader: EntityReader;
+  readonly #part: string | undefined;
 
-  /** @param runner where the stream has events of other features too, the runner that they share */
-  constructor(type: EntityType<State, E, F>, core: EntityCore, runner?: CommandRunner<State, E>) {
+  constructor(type: EntityType<State, E, F>, core: EntityCore, shared?: SharedStream<State, E>) {
     this.type = type;
     this.#reader = core.reader;
+    this.#part = shared?.part;
     this.#runner =
-      runner ??
+      shared?.runner ??
       withPreconditions(
         new CommandHandler(type.projection, core, core.commandOptions),
         (state) => entityOf(state)?.changedRevision ?? null,
@@ -75,7 +83,11 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     id: EntityId,
     decide: (state: State) => Decision<E, R>,
   ): Promise<EntityResult<EntityOf<State>, R>> {
-    const result = await this.#runner.handle<R>(id, this.#within(context, id), decide);
+    return this.resultOf(await this.#runner.handle<R>(id, this.#within(context, id), decide));
+  }
+
+  /** The result of a command that another runner ran on the stream. */
+  resultOf<R extends Rejection>(result: CommandResult<State, E, R>): EntityResult<EntityOf<State>, R> {
     if (!result.ok) return result;
     const entity = entityOf(result.state);
     if (entity === null) throw new TypeError(`a command left no ${this.type.category} behind`);
@@ -95,8 +107,10 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
 
   /** The entity as it was last projected, or null if the organization has none; that is confirmed on the log. */
   async find(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
+    const state = await this.#reader.state(this.type.category, organizationId, id);
+    const own: unknown = this.#part === undefined || state === null ? state : Reflect.get(Object(state), this.#part);
     // Written by the fold of this type, under keys that carry the version of its shape.
-    return entityOf((await this.#reader.state(this.type.category, organizationId, id)) as State);
+    return entityOf(own as State);
   }
 
   /** The entity as the API answers it, or null if the organization has none. */

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 
 import { Command } from 'commander';
 
-import type { ChannelQueries } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import type { InteractionQueries } from '#libs/features/interactions/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
@@ -32,7 +32,7 @@ async function run(parts: CliParts, id: string, options: ExportOptions): Promise
   await withSession(parts, async (session) => {
     const organizationId = await organizationOf(session, options);
     const { channels, interactions } = session.features;
-    const queries = { channels: channels.queries, interactions: interactions.queries };
+    const queries = { channels, interactions: interactions.queries };
     const lines = exportChannel(queries, organizationId, id);
     const first = await lines.next();
     if (first.done === true) throw new CliError(`the organization has no channel ${id}`);
@@ -78,7 +78,7 @@ const FILTER = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: 
  * nothing if the organization has no such channel.
  */
 async function* exportChannel(
-  queries: { readonly channels: ChannelQueries; readonly interactions: InteractionQueries },
+  queries: { readonly channels: Channels; readonly interactions: InteractionQueries },
   organizationId: EntityId,
   channelId: EntityId,
 ): AsyncGenerator<Buffer> {

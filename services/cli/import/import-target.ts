@@ -1,6 +1,6 @@
 /** Posts jobs through the same commands as HTTP. All ids are derived from the source, so a repetition adds nothing. */
 import { channelToCreate } from '#libs/features/channels/index.ts';
-import type { ChannelCommands, ChannelQueries, UserDirectory } from '#libs/features/channels/index.ts';
+import type { Channels, UserDirectory } from '#libs/features/channels/index.ts';
 import { interactionToPost } from '#libs/features/interactions/index.ts';
 import type {
   InteractionCommands,
@@ -17,7 +17,7 @@ import { retry } from '#libs/platform/lifecycle/index.ts';
 import type { ChannelDraft, ImportJob, MessageDraft, Problem } from './import.model.ts';
 
 export interface ImportParts {
-  readonly channels: { readonly commands: ChannelCommands; readonly queries: ChannelQueries };
+  readonly channels: Channels;
   readonly interactions: { readonly commands: InteractionCommands };
   readonly users: UserDirectory;
   readonly organizationId: EntityId;
@@ -79,10 +79,10 @@ export class ImportTarget {
     const result = await this.#retry.run(async () => {
       const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one)));
       const channel = await channelToCreate(context, { ...body, participants }, users);
-      return channels.commands.create(context, channel);
+      return channels.create(context, channel);
     });
     if (!result.ok) return `refused: ${result.rejection.reason}`;
-    if (result.channel.organizationId !== this.#parts.organizationId) return 'refused: not_found';
+    if (result.entity.organizationId !== this.#parts.organizationId) return 'refused: not_found';
     // Bounded: a file of conversations names each channel once.
     if (this.#known.size >= 10_000) this.#known.clear();
     this.#known.add(channelId);

@@ -50,7 +50,7 @@ interface Channel {
 
 async function newChannel({ channels, interactions }: Features, what: Written): Promise<Channel> {
   const channel = benchChannel();
-  await channels.commands.create({ commandId: channel.id, ...metadataFor(channel.id) }, channel);
+  await channels.create({ commandId: channel.id, ...metadataFor(channel.id) }, channel);
   let n = 0;
   const first = newId();
   const root = derivedId(first, 'span');
@@ -61,7 +61,7 @@ async function newChannel({ channels, interactions }: Features, what: Written): 
     const isRoot = what === 'posts' || n === 1;
     const result =
       what === 'names'
-        ? await channels.commands.update(context, channel.id, { name: appendedName(n) })
+        ? await channels.update(context, channel.id, { name: appendedName(n) })
         : await interactions.commands.post(context, channel.id, newPost(n, commandId, isRoot ? null : root), {
             spanIsNew: true,
           });

@@ -160,7 +160,7 @@ describe('the message that started a thread', () => {
       const origin = interactionId({ channelId, sequence: 2 as ChannelSequence });
       const thread = { name: 'Thread', parent_channel_id: channelId, origin_message_id: origin };
       expect((await call('POST', '/api/v1/channels', thread)).status).toBe(200);
-      await channels.commands.archive(context(), late);
+      await channels.archive(context(), late);
       const refused = await call('POST', '/api/v1/channels', { name: 'Late', parent_channel_id: late });
       expect(refused).toMatchObject({ status: 409, json: { code: 'archived' } });
     } finally {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import type { ChannelCommands, ChannelQueries } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
@@ -9,17 +9,17 @@ import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
 let test: TestPlatform;
-let first: ChannelCommands;
-let second: ChannelCommands;
-let queries: ChannelQueries;
+let first: Channels;
+let second: Channels;
+let queries: Channels;
 
 beforeAll(async () => {
   test = await startTestPlatform();
   // Two compositions share nothing but the stores: what two gateways are to each other.
   const one = composeFeatures(test.platform);
-  first = one.channels.commands;
-  second = composeFeatures(test.platform).channels.commands;
-  queries = one.channels.queries;
+  first = one.channels;
+  second = composeFeatures(test.platform).channels;
+  queries = one.channels;
 });
 afterAll(() => test.stop());
 
@@ -70,7 +70,7 @@ describe('channel commands on real stores', () => {
     await first.update(context(), id, { name: 'one' });
     await second.update(context(), id, { name: 'two' });
     const result = await first.update(context(), id, { name: 'one' });
-    expect(result.ok && result.channel.name).toBe('one');
+    expect(result.ok && result.entity.name).toBe('one');
     expect(await nameOf(id)).toBe('one');
     const again = await second.update(context(), id, { name: 'one' });
     expect(again.ok && result.ok && again.revision === result.revision).toBe(true);

@@ -20,10 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-type Commands = ReturnType<typeof composeFeatures>['channels']['commands'];
+type Commands = ReturnType<typeof composeFeatures>['channels'];
 
 const gateway = (store: EventStore = test.platform.store): Commands =>
-  composeFeatures({ ...test.platform, store }).channels.commands;
+  composeFeatures({ ...test.platform, store }).channels;
 const commandAt = (timeMs: number) => serviceCommand(organizationId, { at: new Date(timeMs).toISOString() });
 
 async function createChannel(commands: Commands, timeMs: number): Promise<string> {
@@ -66,7 +66,7 @@ describe('times of events in a stream', () => {
     const channelId = await createChannel(gateway(), START_MS);
     await gateway().update(commandAt(START_MS + 5_000), channelId, { name: 'last' });
     const renamed = await gateway().update(commandAt(START_MS + 1_000), channelId, { name: 'earlier clock' });
-    expect(renamed.ok && renamed.channel.modified).toBe(new Date(START_MS + 5_000).toISOString());
+    expect(renamed.ok && renamed.entity.modified).toBe(new Date(START_MS + 5_000).toISOString());
     await gateway().update(commandAt(START_MS + 6_000), channelId, { name: 'later clock' });
     expect(await timesIn(channelId)).toEqual([0, 5_000, 5_000, 6_000].map((ms) => START_MS + ms));
   });

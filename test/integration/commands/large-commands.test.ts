@@ -1,7 +1,7 @@
 /* One append holds at most 1 MiB: what does not fit goes into several, or is refused before it is tried. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import type { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { composeFeatures } from '#services/features.ts';
@@ -10,11 +10,11 @@ import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
 let test: TestPlatform;
-let commands: ChannelCommands;
+let commands: Channels;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  commands = composeFeatures(test.platform).channels.commands;
+  commands = composeFeatures(test.platform).channels;
 });
 afterAll(() => test.stop());
 

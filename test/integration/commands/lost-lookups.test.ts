@@ -38,7 +38,7 @@ beforeAll(async () => {
   store = new CountingStore(test.platform.store);
   features = composeFeatures({ ...test.platform, readModel, store });
   readModel.empty = () => features.state.clear();
-  await features.channels.commands.create(context({ commandId: channelId }), {
+  await features.channels.create(context({ commandId: channelId }), {
     id: channelId,
     ...PLAIN_CHANNEL,
     name: 'emptied',

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { derivedId, newId } from '#libs/kernel/ids.ts';
-import type { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures } from '#services/features.ts';
@@ -12,8 +12,8 @@ import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
 let test: TestPlatform;
-let first: ChannelCommands;
-let second: ChannelCommands;
+let first: Channels;
+let second: Channels;
 
 beforeAll(async () => {
   test = await startTestPlatform();
@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-function commandsOn(store: EventStore): ChannelCommands {
-  return composeFeatures({ ...test.platform, store }).channels.commands;
+function commandsOn(store: EventStore): Channels {
+  return composeFeatures({ ...test.platform, store }).channels;
 }
 
 const organizationId = newId();
@@ -41,7 +41,7 @@ const again = (command: CommandContext): CommandContext =>
 async function createChannel(command = context(), commands = first) {
   const result = await commands.create(command, { id: command.commandId, ...PLAIN_CHANNEL, name: 'first' });
   if (!result.ok) throw new Error(`refused: ${result.rejection.reason}`);
-  return result.channel;
+  return result.entity;
 }
 
 const NOTICE = {

@@ -90,7 +90,7 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
     const sequence = Math.floor((count * part) / 10) * 10 + 8;
     const page = { size: 10, offset: 0, after: null };
     for (const point of [{ sequence }, { at: new Date(STARTED_AT + (sequence - 1) * 1_000).toISOString() }]) {
-      await measure(() => channels.queries.channelAt(organizationId, channelId, point));
+      await measure(() => channels.channelAt(organizationId, channelId, point));
       for (const includeIncomplete of [true, false]) {
         const filter = { order: 'desc', includeIncomplete, includeToolCallUpdates: false } as const;
         await measure(() =>

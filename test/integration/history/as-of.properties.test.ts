@@ -72,7 +72,7 @@ function shown(past: Past, includeIncomplete: boolean): PastInteraction[] {
 /** The channel and its interactions at a point, as they are read. */
 async function readAt(channel: PlayedChannel, point: HistoryPoint) {
   const { organizationId, channelId } = channel;
-  const found = await features.channels.queries.channelAt(organizationId, channelId, point);
+  const found = await features.channels.channelAt(organizationId, channelId, point);
   const all = await listAt(channel, point, { includeIncomplete: true, order: 'asc' });
   const complete = await listAt(channel, point, { includeIncomplete: false, order: 'desc' });
   return { channel: parsed(found?.json), all, complete };

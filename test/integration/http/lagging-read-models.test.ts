@@ -75,7 +75,7 @@ const newUser = (id: string) => {
   return elsewhere.users.create(context, id, { type: 'UserCreated.v1', data });
 };
 const newChannel = (id: string) =>
-  elsewhere.channels.commands.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL });
+  elsewhere.channels.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL });
 const newOrganization = (id: string) => {
   const data = { id, name: 'Other', application: null, ownerUserId: null };
   const created = { type: 'OrganizationCreated.v1', data } as const;

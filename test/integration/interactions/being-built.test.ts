@@ -27,12 +27,12 @@ let late: number;
 beforeAll(async () => {
   test = await startTestPlatform();
   features = composeFeatures(test.platform);
-  await features.channels.commands.create(context(channelId), { id: channelId, ...PLAIN_CHANNEL, name: 'before' });
+  await features.channels.create(context(channelId), { id: channelId, ...PLAIN_CHANNEL, name: 'before' });
   await post('root', null, true);
   late = await post('late', 'root', false);
   for (let n = 2; n < POSTS; n++) await post(`span-${n}`, 'root', true);
   await features.interactions.commands.complete(context(), placeOf(late), [{ type: 'text', text: 'done' }], 'operator');
-  await features.channels.commands.update(context(), channelId, { name: 'now' });
+  await features.channels.update(context(), channelId, { name: 'now' });
 });
 afterAll(() => test.stop());
 
@@ -98,7 +98,7 @@ describe('while read models are being built', () => {
   });
 
   it('a channel is shown as it is now, not as it was', async () => {
-    const channel = await features.channels.queries.channel(organizationId, channelId);
+    const channel = await features.channels.channel(organizationId, channelId);
     expect(JSON.parse(String(channel?.json))).toMatchObject({ name: 'now' });
   });
 

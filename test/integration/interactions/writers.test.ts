@@ -33,7 +33,7 @@ describe('64 writers of one channel', () => {
       const gateways = Array.from({ length: n }, () => composeFeatures({ ...test.platform, store }));
       const context = () => serviceCommand('org-64');
       const created = context();
-      await gateways[0]?.channels.commands.create(created, { id: created.commandId, ...PLAIN_CHANNEL, name: 'busy' });
+      await gateways[0]?.channels.create(created, { id: created.commandId, ...PLAIN_CHANNEL, name: 'busy' });
       const results = await Promise.all(
         Array.from({ length: 64 }, (_, writer) =>
           gateways[writer % n]?.interactions.commands.post(

@@ -52,7 +52,7 @@ beforeAll(async () => {
   next = composeReadModels(test.platform, NEXT);
   for (let n = 0; n < CHANNELS; n++) {
     const id = newId();
-    await features.channels.commands.create(serviceCommand(organizationId), { id, ...PLAIN_CHANNEL });
+    await features.channels.create(serviceCommand(organizationId), { id, ...PLAIN_CHANNEL });
     await createUser(features, `user ${n}`);
   }
   for (let n = CHANNELS; n < USERS; n++) userId = await createUser(features, `user ${n}`);

@@ -5,7 +5,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import type { EventToAppend } from '#libs/platform/eventstore/index.ts';
-import { channelProjection, CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { channelEntity, CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { entityKeys, Projector } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import type { ReadModels } from '#services/features.ts';
@@ -141,13 +141,13 @@ describe('a projection that throws what is no fault of a store', () => {
   /** It fails at each renaming, as often as it is told to. */
   function failing(times: number): Projector {
     let failures = 0;
-    const planted: typeof channelProjection = {
-      ...channelProjection,
+    const planted: typeof channelEntity.projection = {
+      ...channelEntity.projection,
       project(run, keys) {
         if (run.events.some(({ type }) => type === 'ChannelRenamed.v1') && failures++ < times) {
           throw new TypeError('a mistake of ours');
         }
-        return channelProjection.project(run, keys);
+        return channelEntity.projection.project(run, keys);
       },
     };
     return new Projector(test.platform.store, test.platform.readModel, [planted]);

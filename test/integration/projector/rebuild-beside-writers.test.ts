@@ -1,7 +1,7 @@
 /* Read models are thrown away while gateways go on writing, and while the log cannot be read. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import type { ChannelCommands } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { ProjectionState } from '#libs/platform/readmodel/index.ts';
@@ -20,13 +20,13 @@ const CHANNELS = 600;
 
 let test: TestPlatform;
 let models: ReadModels;
-let commands: ChannelCommands;
+let commands: Channels;
 const ids: string[] = [];
 
 beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
-  commands = composeFeatures(test.platform).channels.commands;
+  commands = composeFeatures(test.platform).channels;
   for (let n = 0; n < CHANNELS; n++) ids.push(newId());
   // In groups: hundreds of appends at once may keep a busy store longer than it is waited for.
   for (let from = 0; from < CHANNELS; from += 100) await Promise.all(ids.slice(from, from + 100).map(createChannel));

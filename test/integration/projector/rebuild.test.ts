@@ -26,7 +26,7 @@ beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
   const features = composeFeatures(test.platform);
-  await playChannels(features.channels.commands, { seed: 7, commands: 400 });
+  await playChannels(features.channels, { seed: 7, commands: 400 });
   for (const history of fc.sample(commandHistories({ minSteps: 50 }), { seed: 7, numRuns: 3 })) {
     await playHistory([features, composeFeatures(test.platform)], history);
   }

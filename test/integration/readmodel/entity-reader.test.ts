@@ -2,7 +2,7 @@
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { ChannelQueries, CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { CHANNEL_READ_MODEL, Channels } from '#libs/features/channels/index.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -23,7 +23,7 @@ import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 
 let test: TestPlatform;
 let models: ReadModels;
-let queries: ChannelQueries;
+let queries: Channels;
 let redis: ReturnType<typeof connectRedis>;
 /** What others do right before the reader's next command of that kind reaches Redis. */
 let meanwhile: { readonly before: (words: readonly unknown[]) => boolean; work(): Promise<void> } | undefined;
@@ -34,7 +34,7 @@ const id = newId();
 beforeAll(async () => {
   test = await startTestPlatform();
   models = composeReadModels(test.platform);
-  const commands = composeFeatures(test.platform).channels.commands;
+  const commands = composeFeatures(test.platform).channels;
   await commands.create(serviceCommand(organizationId, { commandId: id }), { id, ...PLAIN_CHANNEL, name: 'here' });
   redis = connectRedis(test.redis.url);
   await waitForRedis(redis, 5_000);
@@ -50,7 +50,13 @@ beforeAll(async () => {
   }
   const readModel = new ReadModel(redis);
   const history = new HistoryReader({ ...test.platform, readModel }, models.projector, new CollectionReader(redis));
-  queries = new ChannelQueries(new EntityReader(redis, readModel, models.projector), history);
+  const reader = new EntityReader(redis, readModel, models.projector);
+  const readsOnly = () => Promise.reject(new Error('this test only reads'));
+  queries = new Channels(
+    { ...test.platform, readModel, projector: models.projector, reader, history },
+    { handle: readsOnly },
+    { wasPosted: readsOnly, archive: readsOnly },
+  );
 });
 afterAll(async () => {
   redis.close();
@@ -105,7 +111,7 @@ it('an unapplied channel beyond those that a process remembers is found, and lis
       revision,
     });
   const [owner, forgotten, remembered] = [newId(), newId(), newId()];
-  const { commands } = composeUnapplied(test.platform).channels;
+  const commands = composeUnapplied(test.platform).channels;
   for (const channel of [forgotten, remembered]) {
     await commands.create(serviceCommand(owner, { commandId: channel }), { id: channel, ...PLAIN_CHANNEL });
     remember(owner, channel, streamRevision(0));

@@ -22,7 +22,7 @@ beforeAll(async () => {
   store = new CountingStore(test.platform.store);
   const { projector } = composeReadModels({ ...test.platform, store });
   positions = new ReadModelPositions(test.platform.readModel, projector);
-  await composeFeatures(test.platform).channels.commands.create(serviceCommand(organizationId, { commandId: id }), {
+  await composeFeatures(test.platform).channels.create(serviceCommand(organizationId, { commandId: id }), {
     id,
     ...PLAIN_CHANNEL,
     name: 'here',

@@ -102,7 +102,7 @@ describe('the frames of a channel', () => {
     const channel = await newChannel(features);
     const { organizationId, channelId } = channel;
     await live([features], channel, { seed: 5, commands: 300 });
-    await features.channels.commands.archive(contextOf(organizationId, newId(), 0), channelId);
+    await features.channels.archive(contextOf(organizationId, newId(), 0), channelId);
     const frames = await framesAfter(channel, 0);
     expect(frames.map(({ sequence }) => sequence)).toEqual(frames.map((_, index) => index + 1));
     const parsed = frames.map(({ json }) => JSON.parse(json) as { type: string; seq: number; data: { id: string } });
@@ -130,7 +130,7 @@ describe('the frames of a channel', () => {
   it('carry flags for what not every listener has asked for', async () => {
     const channel = await newChannel(features);
     await live([features], channel, { seed: 7, commands: 200 });
-    await features.channels.commands.archive(contextOf(channel.organizationId, newId(), 0), channel.channelId);
+    await features.channels.archive(contextOf(channel.organizationId, newId(), 0), channel.channelId);
     for (const { json, flags } of await framesAfter(channel, 0)) {
       const { type, data } = JSON.parse(json) as { type: string; data: Record<string, unknown> };
       const isInteraction = type.startsWith('interaction.');
@@ -146,7 +146,7 @@ describe('the frames of a channel', () => {
   it('say who has come and gone, with the id that names the place', async () => {
     const channel = await newChannel(features);
     const { organizationId, channelId } = channel;
-    const { commands } = features.channels;
+    const commands = features.channels;
     const participant = {
       type: 'authenticated_user',
       participantId: 'record-1',
@@ -198,7 +198,7 @@ async function restAt(
   { type, seq, id }: { readonly type: string; readonly seq: number; readonly id: string },
 ): Promise<string | null> {
   if (type.startsWith('channel.')) {
-    const channel = await features.channels.queries.channelAt(organizationId, channelId, { sequence: seq });
+    const channel = await features.channels.channelAt(organizationId, channelId, { sequence: seq });
     return channel?.json.toString() ?? 'no channel';
   }
   const place = placeOfInteraction(id);
@@ -235,7 +235,7 @@ describe('the publication of frames', () => {
     const heard = await hear(test.platform.topics, channel);
     await appendRaw(channel, 'ChannelRenamed.v1', { name: 'by one who died right after it' });
     const context = contextOf(channel.organizationId, newId(), 1);
-    await composeFeatures(test.platform).channels.commands.update(context, channel.channelId, { name: 'mine' });
+    await composeFeatures(test.platform).channels.update(context, channel.channelId, { name: 'mine' });
     await eventually(() => heard.frames.has(3));
     expect(told(heard)).toEqual(await framesAfter(channel, 2));
     expect(heard.heads).toEqual([3]);

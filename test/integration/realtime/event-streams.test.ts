@@ -62,7 +62,7 @@ beforeAll(async () => {
   const scopes = new Set(['read']);
   const ids = { organizationId: ORGANIZATION, principalId: 's', keyId: 'k', expiresAtMs: null };
   server = await buildHttpServer({
-    routes: (app) => eventStreamRoutes(app, { node, channels: features.channels.queries }),
+    routes: (app) => eventStreamRoutes(app, { node, channels: features.channels }),
     authenticator: { authenticate: () => ({ ...ids, principalType: 'service', scopes }) },
     tokenSecret: test.platform.tokenSecret,
     metrics,
@@ -155,7 +155,7 @@ it('a channel that was let go of while a sequence was looked for is not listened
   await eventually(() => looks === 1);
   first.socket.destroy();
   await eventually(() => node.channels.size === 0);
-  await features.channels.commands.update(contextOf(ORGANIZATION, newId(), 1), channelId, { name: 'Another name' });
+  await features.channels.update(contextOf(ORGANIZATION, newId(), 1), channelId, { name: 'Another name' });
   release();
   await eventually(() => late.received.includes('\r\n\r\n'));
   expect(late.received).toMatch(/^HTTP\/1\.1 503 /);

@@ -51,7 +51,7 @@ beforeAll(async () => {
   const upgrades = new Upgrades();
   upgrades.handle(new WebsocketAdmission(node, { tickets: features.realtime.tickets, origins: [] }));
   server = await buildHttpServer({
-    routes: (app) => eventStreamRoutes(app, { node, channels: features.channels.queries }),
+    routes: (app) => eventStreamRoutes(app, { node, channels: features.channels }),
     authenticator: {
       authenticate: () => ({ ...caller, ...SERVICE, scopes: new Set(SERVICE.scopes), expiresAtMs: null }),
     },

@@ -57,7 +57,7 @@ beforeAll(async () => {
     channels: {
       async usersOf(organizationId, channelId) {
         await fold;
-        return features.channels.queries.usersOf(organizationId, channelId);
+        return features.channels.usersOf(organizationId, channelId);
       },
     },
     log: test.platform.log,
@@ -203,7 +203,7 @@ it('one whose key cannot be verified is closed with 4014: it may come back', asy
 });
 
 it('one that came to take part after it was opened is closed with 4010 when it is removed', async () => {
-  const { commands } = features.channels;
+  const commands = features.channels;
   const [userId, participantId] = [newId(), newId()];
   const member = await follow({ principalType: 'user', principalId: userId });
   const { organizationId, channelId } = member.grant;

@@ -55,7 +55,7 @@ describe('an event that could not be published', () => {
     const heard = await hear(test.platform.topics, channel);
     await test.redis.kill9();
     const context = contextOf(channel.organizationId, newId(), 1);
-    const renamed = await features.channels.commands.update(context, channel.channelId, { name: 'while it was away' });
+    const renamed = await features.channels.update(context, channel.channelId, { name: 'while it was away' });
     expect(renamed.ok).toBe(true);
     await test.redis.restart();
     // Again and again, because the listener has to be back by then.

@@ -31,7 +31,7 @@ beforeAll(async () => {
   authenticate = async (key) => {
     const principal = await authenticator.authenticate(key);
     if (principal === null) throw new Error('the key does not work');
-    return grantOf(principal, channelId, features.channels.queries);
+    return grantOf(principal, channelId, features.channels);
   };
 });
 afterAll(async () => {

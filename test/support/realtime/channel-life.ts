@@ -31,7 +31,7 @@ export async function newChannel(features: Features): Promise<LiveChannel> {
 }
 
 export async function createChannel(features: Features, { organizationId, channelId }: LiveChannel): Promise<boolean> {
-  const { ok } = await features.channels.commands.create(contextOf(organizationId, channelId, 0), {
+  const { ok } = await features.channels.create(contextOf(organizationId, channelId, 0), {
     id: channelId,
     type: 'websocket',
     channelType: 'chat',
@@ -123,7 +123,7 @@ function changeChannel(
   channelId: string,
   random: Random,
 ): Promise<Outcome> {
-  const { commands } = channels;
+  const commands = channels;
   const participantId = `participant-${random(4)}`;
   switch (random(5)) {
     case 0:

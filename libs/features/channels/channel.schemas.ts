@@ -17,8 +17,7 @@ import {
   text,
 } from '#libs/platform/http/index.ts';
 
-import { MAX_PARTICIPANTS } from './channel.decider.ts';
-import { agentInvocationBehavior, channelSource, channelType, communicationType } from './channel.events.ts';
+import { agentInvocationBehavior, channelSource, channelType, communicationType, MAX_PARTICIPANTS } from './channel.ts';
 
 const name = text({ max: 256, description: 'Channel name' });
 const organizationApplication = z.enum(['app_main', 'app_two', 'app_three', 'app_four', 'health', 'app_five']);

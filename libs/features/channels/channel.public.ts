@@ -8,11 +8,10 @@ import type { StreamEvent } from '#libs/kernel/event.ts';
 import { publicEvents } from '#libs/platform/live/index.ts';
 import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
 
-import { channelFold } from './channel.decider.ts';
-import { channelCodec } from './channel.events.ts';
-import type { ChannelEvent } from './channel.events.ts';
-import { channelResource, participantResource } from './channels.projection.ts';
-import { channelSchema, participantSchema } from './channels.schemas.ts';
+import { channelResource, participantResource } from './channel.read.ts';
+import { channelSchema, participantSchema } from './channel.schemas.ts';
+import { channelCodec, channelFold } from './channel.ts';
+import type { ChannelEvent } from './channel.ts';
 
 const participantId = z.string().describe('Id of the participant record');
 const changedChannel = channelSchema
@@ -34,15 +33,18 @@ const described: readonly EventDescription[] = [
   { type: 'participant.left', summary: 'Somebody no longer takes part', data: left },
 ];
 
-/** What other teams are told of a channel's own events: of what each says alone, without what came before it. */
+/** A channel's own events as Kafka publishes them: what each holds by itself, without the events before it. */
 export const publicChannelEvents = publicEvents({ codec: channelCodec, described, publish });
 
 function publish(event: StreamEvent<ChannelEvent>, id: string): EventContent {
-  const { type, data } = told(event, id);
+  const { type, data } = contentOf(event, id);
   return { type, json: JSON.stringify(data) };
 }
 
-function told(event: StreamEvent<ChannelEvent>, id: string): { readonly type: string; readonly data: object | null } {
+function contentOf(
+  event: StreamEvent<ChannelEvent>,
+  id: string,
+): { readonly type: string; readonly data: object | null } {
   switch (event.type) {
     case 'ChannelCreated.v1': {
       const channel = channelFold.evolve(null, event);

@@ -3,21 +3,23 @@ import { describe, expect, it } from 'vitest';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { StreamEvent } from '#libs/kernel/event.ts';
+import { describeStoredEvents } from '#test/support/event-samples.ts';
 
 import {
   MAX_PARTICIPANTS,
+  channelCodec,
   channelFold,
   decideAddParticipant,
   decideArchive,
   decideCreate,
   decideRemoveParticipant,
+  decideThread,
   decideUpdate,
-} from './channel.decider.ts';
-import type { ChannelState } from './channel.decider.ts';
-import type { ChannelCreated, ChannelEvent, Participant } from './channel.events.ts';
+} from './channel.ts';
+import type { Channel, ChannelCreated, ChannelEvent, Participant } from './channel.ts';
+import samples from './channel.events.samples.json' with { type: 'json' };
 
-const ours = { organizationId: 'org-1' };
-const theirs = { organizationId: 'org-2' };
+describeStoredEvents('channels', channelCodec, samples);
 
 const blank: ChannelCreated = {
   id: 'channel-1',
@@ -44,8 +46,8 @@ const user = (participantId: string, userId: string): Participant => ({
 });
 
 /** The state after events that happened a minute apart, from 12:00 on. */
-function given(...events: ChannelEvent[]): ChannelState {
-  return foldEvents(
+function given(...events: ChannelEvent[]): Channel {
+  const state = foldEvents(
     channelFold,
     channelFold.initialState,
     events.map((event, index) => ({
@@ -54,7 +56,7 @@ function given(...events: ChannelEvent[]): ChannelState {
       revision: streamRevision(index),
       metadata: {
         at: `2026-01-31T12:0${index % 10}:00.000Z`,
-        organizationId: ours.organizationId,
+        organizationId: 'org-1',
         actor: { type: 'service', id: 'test' },
         commandId: `command-${index}`,
         $correlationId: `command-${index}`,
@@ -62,11 +64,13 @@ function given(...events: ChannelEvent[]): ChannelState {
       },
     })) as StreamEvent<ChannelEvent>[],
   );
+  if (state === null) throw new Error('these events create nothing');
+  return state;
 }
 
 describe('creating a channel', () => {
   it('records what was asked for', () => {
-    expect(decideCreate(given(), blank)).toEqual({ ok: true, events: [created] });
+    expect(decideCreate(null, blank)).toEqual({ ok: true, events: [created] });
   });
 
   it('again, by the same command, changes nothing', () => {
@@ -74,7 +78,7 @@ describe('creating a channel', () => {
   });
 
   it('takes a user who is named twice once', () => {
-    const decision = decideCreate(given(), {
+    const decision = decideCreate(null, {
       ...blank,
       participants: [user('a', 'u-1'), user('b', 'u-1'), guest('c')],
     });
@@ -84,12 +88,12 @@ describe('creating a channel', () => {
 
 describe('updating a channel', () => {
   it('leaves alone what is absent', () => {
-    expect(decideUpdate(given(created), ours, {})).toEqual({ ok: true, events: [] });
+    expect(decideUpdate(given(created), {})).toEqual({ ok: true, events: [] });
   });
 
   it('records only what differs', () => {
     const changes = { name: 'Support', metaData: null, agentInvocationBehavior: 'intelligent' } as const;
-    expect(decideUpdate(given(created), ours, changes)).toEqual({
+    expect(decideUpdate(given(created), changes)).toEqual({
       ok: true,
       events: [
         { type: 'ChannelMetaDataChanged.v1', data: { metaData: null } },
@@ -99,7 +103,7 @@ describe('updating a channel', () => {
   });
 
   it('takes an empty name for a name', () => {
-    expect(decideUpdate(given(created), ours, { name: '' })).toMatchObject({
+    expect(decideUpdate(given(created), { name: '' })).toMatchObject({
       ok: true,
       events: [{ data: { name: '' } }],
     });
@@ -107,17 +111,11 @@ describe('updating a channel', () => {
 
   it('replaces the whole map of meta data', () => {
     const state = given(created, { type: 'ChannelMetaDataChanged.v1', data: { metaData: { b: 1 } } });
-    expect(state?.metaData).toEqual({ b: 1 });
-  });
-
-  it('is refused for a missing and for a foreign channel in the same way', () => {
-    const missing = decideUpdate(given(), ours, { name: 'x' });
-    expect(missing).toEqual({ ok: false, rejection: { reason: 'not_found' } });
-    expect(decideUpdate(given(created), theirs, { name: 'x' })).toEqual(missing);
+    expect(state.metaData).toEqual({ b: 1 });
   });
 
   it('is refused once the channel is archived', () => {
-    expect(decideUpdate(given(created, archived), ours, { name: 'x' })).toEqual({
+    expect(decideUpdate(given(created, archived), { name: 'x' })).toEqual({
       ok: false,
       rejection: { reason: 'archived' },
     });
@@ -137,23 +135,23 @@ describe('updating a channel', () => {
 describe('participants', () => {
   it('join and leave', () => {
     const joined: ChannelEvent = { type: 'ParticipantAdded.v1', data: { participant: guest('p-1') } };
-    expect(decideAddParticipant(given(created), ours, guest('p-1'))).toEqual({ ok: true, events: [joined] });
+    expect(decideAddParticipant(given(created), guest('p-1'))).toEqual({ ok: true, events: [joined] });
     const left: ChannelEvent = { type: 'ParticipantRemoved.v1', data: { participantId: 'p-1' } };
-    expect(decideRemoveParticipant(given(created, joined), ours, 'p-1')).toEqual({ ok: true, events: [left] });
-    expect(given(created, joined, left)?.participants).toEqual([]);
+    expect(decideRemoveParticipant(given(created, joined), 'p-1')).toEqual({ ok: true, events: [left] });
+    expect(given(created, joined, left).participants).toEqual([]);
   });
 
   it('join once, if they can be told apart', () => {
     const state = given(created, { type: 'ParticipantAdded.v1', data: { participant: user('p-1', 'u-1') } });
-    expect(decideAddParticipant(state, ours, user('p-2', 'u-1'))).toEqual({ ok: true, events: [] });
-    expect(decideAddParticipant(state, ours, user('p-2', 'u-2'))).toMatchObject({ ok: true, events: [{}] });
-    expect(decideAddParticipant(state, ours, guest('p-2'))).toMatchObject({ ok: true, events: [{}] });
+    expect(decideAddParticipant(state, user('p-2', 'u-1'))).toEqual({ ok: true, events: [] });
+    expect(decideAddParticipant(state, user('p-2', 'u-2'))).toMatchObject({ ok: true, events: [{}] });
+    expect(decideAddParticipant(state, guest('p-2'))).toMatchObject({ ok: true, events: [{}] });
   });
 
   it('are bounded in number', () => {
     const participants = Array.from({ length: MAX_PARTICIPANTS }, (_, index) => guest(`p-${index}`));
     const full = given({ type: 'ChannelCreated.v1', data: { ...blank, participants } });
-    expect(decideAddParticipant(full, ours, guest('one more'))).toEqual({
+    expect(decideAddParticipant(full, guest('one more'))).toEqual({
       ok: false,
       rejection: { reason: 'too_many_participants' },
     });
@@ -166,12 +164,12 @@ describe('participants', () => {
       agentMetadata: { notes: 'x'.repeat(300_000) },
     });
     const state = given({ type: 'ChannelCreated.v1', data: { ...blank, participants: [large('p-1')] } });
-    expect(decideAddParticipant(state, ours, large('p-2'))).toMatchObject({ ok: false });
-    expect(decideAddParticipant(state, ours, guest('p-2'))).toMatchObject({ ok: true });
+    expect(decideAddParticipant(state, large('p-2'))).toMatchObject({ ok: false });
+    expect(decideAddParticipant(state, guest('p-2'))).toMatchObject({ ok: true });
   });
 
   it('who are not there cannot be removed', () => {
-    expect(decideRemoveParticipant(given(created), ours, 'p-1')).toEqual({
+    expect(decideRemoveParticipant(given(created), 'p-1')).toEqual({
       ok: false,
       rejection: { reason: 'participant_not_found' },
     });
@@ -180,15 +178,19 @@ describe('participants', () => {
 
 describe('archiving a channel', () => {
   it('happens once', () => {
-    expect(decideArchive(given(created), ours, false)).toEqual({ ok: true, events: [archived] });
-    expect(decideArchive(given(created, archived), ours, false)).toEqual({ ok: true, events: [] });
+    expect(decideArchive(given(created), false)).toEqual({ ok: true, events: [archived] });
+    expect(decideArchive(given(created, archived), false)).toEqual({ ok: true, events: [] });
   });
 
   it('happens again while interactions are open, so that it is the last event', () => {
-    expect(decideArchive(given(created, archived), ours, true)).toEqual({ ok: true, events: [archived] });
+    expect(decideArchive(given(created, archived), true)).toEqual({ ok: true, events: [archived] });
   });
+});
 
-  it('is refused for another organization', () => {
-    expect(decideArchive(given(created), theirs, false)).toEqual({ ok: false, rejection: { reason: 'not_found' } });
+describe('creating a thread', () => {
+  it('needs a channel of the organization that is not archived', () => {
+    expect(decideThread(null)).toEqual({ ok: false, rejection: { reason: 'parent_not_found' } });
+    expect(decideThread(given(created, archived))).toEqual({ ok: false, rejection: { reason: 'parent_archived' } });
+    expect(decideThread(given(created))).toEqual({ ok: true, events: [] });
   });
 });

@@ -1,11 +1,29 @@
+import { z } from 'zod';
+
 import { unreachable } from '#libs/kernel/decider.ts';
 import { FRAME_FLAG } from '#libs/platform/live/index.ts';
-import type { EventContent } from '#libs/platform/live/index.ts';
+import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
-import type { ChannelState } from './channel.decider.ts';
-import type { ChannelEvent, Participant } from './channel.events.ts';
-import { channelResource, participantResource } from './channels.projection.ts';
+import { channelResource, participantResource } from './channel.read.ts';
+import { channelSchema, participantSchema } from './channel.schemas.ts';
+import type { ChannelEvent, ChannelState, Participant } from './channel.ts';
+
+const listedParticipant = z
+  .intersection(
+    z.object({ participant_id: z.string().describe('Id of the participant record, by which it is removed') }),
+    participantSchema,
+  )
+  .meta({ id: 'ListedParticipant' });
+
+/** The frames of a channel's own events. */
+export const channelEventTypes: readonly EventDescription[] = [
+  { type: 'channel.created', summary: 'The channel was created: its first event', data: channelSchema },
+  { type: 'channel.updated', summary: 'Its name, its data or its behaviour was changed', data: channelSchema },
+  { type: 'channel.archived', summary: 'The channel was archived: its last event', data: channelSchema },
+  { type: 'participant.joined', summary: 'Somebody takes part from now on', data: listedParticipant },
+  { type: 'participant.left', summary: 'Somebody no longer takes part', data: listedParticipant.nullable() },
+];
 
 interface Content {
   readonly type: string;

@@ -1,33 +1,118 @@
+/*
+ * Event names and shapes are the storage format: what was written with them stays in the log for ever.
+ * Never change one in place. A new version is a new type, and the old one gets an upcaster.
+ */
 import { isDeepStrictEqual } from 'node:util';
 
-import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { z } from 'zod';
 
-import type { ChannelCreated, ChannelEvent, Participant } from './channel.events.ts';
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import { accept, refuse } from '#libs/kernel/decider.ts';
+import type { Decision, Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy } from '#libs/kernel/entity.ts';
+import type { EntityState } from '#libs/kernel/entity.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+
+/** Category of the streams: everything that happens in a channel is in `channel-<id>`. */
+export const CHANNEL = 'channel';
+
+/** The version goes up when what any feature stores of a channel changes its shape: it rebuilds all of it. */
+export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 1 } as const;
+
+export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
+export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']);
+export const channelSource = z.enum(['app_main', 'app_two', 'app_three', 'health']);
+export const agentInvocationBehavior = z.enum([
+  'at_mentions_only',
+  'all_messages',
+  'all_messages_personal_agent',
+  'intelligent',
+]);
+
+const stringMap = z.record(z.string(), z.string());
+const jsonMap = z.record(z.string(), z.unknown());
+
+/** A participant as it was when it joined; details are those of that moment. */
+export const participant = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('authenticated_user'),
+    participantId: z.string(),
+    userId: z.string(),
+    displayName: z.string(),
+    imageUrl: z.string().nullable(),
+    isOwner: z.boolean(),
+  }),
+  z.object({
+    type: z.literal('non_authenticated_user'),
+    participantId: z.string(),
+    userMetadata: stringMap.nullable(),
+  }),
+  z.object({
+    type: z.literal('agent'),
+    participantId: z.string(),
+    agentId: z.string(),
+    name: z.string(),
+    description: z.string(),
+    isActive: z.boolean(),
+    imageUrl: z.string().nullable(),
+    personality: z.string(),
+    website: z.string().nullable(),
+    agentCapabilities: z.string().nullable(),
+    agentUrl: z.string().nullable(),
+    agentAddress: z.string().nullable(),
+    agentHandle: z.string().nullable(),
+    isVerified: z.boolean(),
+    allowHtmlResponses: z.boolean(),
+  }),
+  z.object({
+    type: z.literal('external_agent'),
+    participantId: z.string(),
+    agentMetadata: stringMap.nullable(),
+  }),
+]);
+export type Participant = z.infer<typeof participant>;
+
+export const channelCodec = defineEvents({
+  'ChannelCreated.v1': z.object({
+    id: z.string(),
+    type: communicationType,
+    channelType,
+    name: z.string(),
+    participants: z.array(participant),
+    metaData: jsonMap.nullable(),
+    source: channelSource.nullable(),
+    agentInvocationBehavior: agentInvocationBehavior.nullable(),
+    parentChannelId: z.string().nullable(),
+    originMessageId: z.string().nullable(),
+  }),
+  'ChannelRenamed.v1': z.object({ name: z.string() }),
+  /** Replaces the whole map. */
+  'ChannelMetaDataChanged.v1': z.object({ metaData: jsonMap.nullable() }),
+  'AgentInvocationBehaviorChanged.v1': z.object({ agentInvocationBehavior: agentInvocationBehavior.nullable() }),
+  'ParticipantAdded.v1': z.object({ participant }),
+  'ParticipantRemoved.v1': z.object({ participantId: z.string() }),
+  'ChannelArchived.v1': z.object({}),
+});
+
+export type ChannelEvent = EventOf<typeof channelCodec>;
+export type ChannelCreated = Extract<ChannelEvent, { type: 'ChannelCreated.v1' }>['data'];
 
 /** A channel is folded, stored and sent as a whole: more than this would make every command of it slow. */
 export const MAX_PARTICIPANTS = 1_000;
 export const MAX_PARTICIPANTS_BYTES = 512 * 1024;
 
 /** A channel folded from its stream: bounded, whatever happens in the channel. */
-export interface Channel extends Omit<ChannelCreated, 'participants'> {
-  readonly organizationId: EntityId;
-  readonly participants: readonly Participant[];
-  readonly createdAt: Timestamp;
-  readonly modified: Timestamp;
+export interface Channel extends ChannelCreated, EntityState {
+  readonly id: EntityId;
   readonly archivedAt: Timestamp | null;
-  /** Revision of the last event that changed what the API shows of the channel. */
-  readonly changedRevision: StreamRevision;
 }
 
 /** `null` until the channel is created. */
 export type ChannelState = Channel | null;
 
 export type ChannelRejection =
-  | { readonly reason: 'not_found' }
   | { readonly reason: 'archived' }
   | { readonly reason: 'parent_not_found' }
   | { readonly reason: 'parent_archived' }
@@ -38,17 +123,12 @@ export type ChannelRejection =
 
 type ChannelDecision = Decision<ChannelEvent, ChannelRejection>;
 
-/** Whose channel a command expects to find. */
-export interface ChannelTarget {
-  readonly organizationId: EntityId;
-}
-
 export const channelFold: Fold<ChannelState, ChannelEvent> = {
   initialState: null,
   evolve(state, event) {
-    if (event.type === 'ChannelCreated.v1') return created(event);
+    if (event.type === 'ChannelCreated.v1') return { ...event.data, ...createdBy(event), archivedAt: null };
     if (state === null) return state;
-    const changed = { ...state, modified: event.metadata.at, changedRevision: event.revision };
+    const changed = { ...state, ...changedBy(event) };
     switch (event.type) {
       case 'ChannelRenamed.v1':
       case 'ChannelMetaDataChanged.v1':
@@ -68,18 +148,6 @@ export const channelFold: Fold<ChannelState, ChannelEvent> = {
   },
 };
 
-function created(event: StreamEvent<Extract<ChannelEvent, { type: 'ChannelCreated.v1' }>>): Channel {
-  const { at, organizationId } = event.metadata;
-  return {
-    ...event.data,
-    organizationId,
-    createdAt: at,
-    modified: at,
-    archivedAt: null,
-    changedRevision: event.revision,
-  };
-}
-
 /** Creates the channel. Its id is new, so one that exists was made by this very command before. */
 export function decideCreate(state: ChannelState, channel: ChannelCreated): ChannelDecision {
   if (state !== null) return accept();
@@ -98,10 +166,8 @@ export interface ChannelChanges {
   readonly agentInvocationBehavior?: ChannelCreated['agentInvocationBehavior'] | undefined;
 }
 
-export function decideUpdate(state: ChannelState, target: ChannelTarget, changes: ChannelChanges): ChannelDecision {
-  const found = findOpen(state, target);
-  if (!found.ok) return found;
-  const { channel } = found;
+export function decideUpdate(channel: Channel, changes: ChannelChanges): ChannelDecision {
+  if (channel.archivedAt !== null) return refuse({ reason: 'archived' });
   const { name, metaData, agentInvocationBehavior } = changes;
   const events: ChannelEvent[] = [];
   if (name !== undefined && name !== channel.name) events.push({ type: 'ChannelRenamed.v1', data: { name } });
@@ -114,14 +180,8 @@ export function decideUpdate(state: ChannelState, target: ChannelTarget, changes
   return accept(...events);
 }
 
-export function decideAddParticipant(
-  state: ChannelState,
-  target: ChannelTarget,
-  participant: Participant,
-): ChannelDecision {
-  const found = findOpen(state, target);
-  if (!found.ok) return found;
-  const { participants } = found.channel;
+export function decideAddParticipant({ participants, archivedAt }: Channel, participant: Participant): ChannelDecision {
+  if (archivedAt !== null) return refuse({ reason: 'archived' });
   if (participants.some((one) => isSameParticipant(one, participant))) return accept();
   if (participants.length >= MAX_PARTICIPANTS || isTooLarge([...participants, participant])) {
     return refuse({ reason: 'too_many_participants' });
@@ -130,13 +190,11 @@ export function decideAddParticipant(
 }
 
 export function decideRemoveParticipant(
-  state: ChannelState,
-  target: ChannelTarget,
+  { participants, archivedAt }: Channel,
   participantId: EntityId,
 ): ChannelDecision {
-  const found = findOpen(state, target);
-  if (!found.ok) return found;
-  if (!found.channel.participants.some((one) => one.participantId === participantId)) {
+  if (archivedAt !== null) return refuse({ reason: 'archived' });
+  if (!participants.some((one) => one.participantId === participantId)) {
     return refuse({ reason: 'participant_not_found' });
   }
   return accept({ type: 'ParticipantRemoved.v1', data: { participantId } });
@@ -146,20 +204,14 @@ export function decideRemoveParticipant(
  * Archives the channel. `ChannelArchived.v1` is the last event of a stream: a channel that was archived while
  * interactions were open, as earlier versions did, is archived again after they have been ended.
  */
-export function decideArchive(
-  state: ChannelState,
-  target: ChannelTarget,
-  hasOpenInteractions: boolean,
-): ChannelDecision {
-  const found = find(state, target);
-  if (!found.ok) return found;
-  if (found.channel.archivedAt !== null && !hasOpenInteractions) return accept();
+export function decideArchive({ archivedAt }: Channel, hasOpenInteractions: boolean): ChannelDecision {
+  if (archivedAt !== null && !hasOpenInteractions) return accept();
   return accept({ type: 'ChannelArchived.v1', data: {} });
 }
 
-/** Whether a thread may be created below a channel. */
-export function decideThread(parent: ChannelState, target: ChannelTarget): ChannelDecision {
-  if (parent === null || parent.organizationId !== target.organizationId) return refuse({ reason: 'parent_not_found' });
+/** Whether a thread may be created below a channel; `null` where the organization has no such channel. */
+export function decideThread(parent: ChannelState): ChannelDecision {
+  if (parent === null) return refuse({ reason: 'parent_not_found' });
   return parent.archivedAt === null ? accept() : refuse({ reason: 'parent_archived' });
 }
 
@@ -173,17 +225,4 @@ function isSameParticipant(one: Participant, other: Participant): boolean {
 
 function isTooLarge(participants: readonly Participant[]): boolean {
   return Buffer.byteLength(JSON.stringify(participants)) > MAX_PARTICIPANTS_BYTES;
-}
-
-type Found = { readonly ok: true; readonly channel: Channel } | Extract<ChannelDecision, { ok: false }>;
-
-/** Another organization's channel is refused just as one that does not exist. */
-function find(state: ChannelState, target: ChannelTarget): Found {
-  if (state === null || state.organizationId !== target.organizationId) return refuse({ reason: 'not_found' });
-  return { ok: true, channel: state };
-}
-
-function findOpen(state: ChannelState, target: ChannelTarget): Found {
-  const found = find(state, target);
-  return found.ok && found.channel.archivedAt !== null ? refuse({ reason: 'archived' }) : found;
 }

@@ -3,8 +3,8 @@ import { derivedId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
 
-import type { ChannelCreated, Participant } from './channel.events.ts';
-import type { CreateChannelBody, ParticipantInput } from './channels.schemas.ts';
+import type { ChannelCreated, Participant } from './channel.ts';
+import type { CreateChannelBody, ParticipantInput } from './channel.schemas.ts';
 
 /** A user as a channel needs to know one. */
 export interface KnownUser {

@@ -1,0 +1,265 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import {
+  commandContext,
+  conflict,
+  invalid,
+  notFound,
+  notModified,
+  openPage,
+  readPast,
+  sendJson,
+  sendPage,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import { channelToCreate, participantToAdd } from './channel.inputs.ts';
+import type { UserDirectory } from './channel.inputs.ts';
+import { participantResource } from './channel.read.ts';
+import type { ChannelResult, Channels } from './channel.read.ts';
+import {
+  channelPageSchema,
+  channelParams,
+  channelSchema,
+  createChannelBody,
+  listChannelsQuery,
+  participantInput,
+  participantListSchema,
+  participantParams,
+  readChannelQuery,
+  updateChannelBody,
+} from './channel.schemas.ts';
+import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES } from './channel.ts';
+import type { ChannelRejection } from './channel.ts';
+
+export interface ChannelRouteParts {
+  readonly channels: Channels;
+  readonly users: UserDirectory;
+}
+
+const tags = ['channels'];
+const read = { scope: 'read' };
+const write = { scope: 'write' };
+
+/** The input of an error is taken from `body`. */
+const errors = (body: unknown): RejectionErrors<ChannelRejection> => ({
+  participant_not_found: notFound,
+  archived: () => conflict('The channel is archived', 'archived'),
+  parent_archived: () => conflict('The parent channel is archived', 'archived'),
+  parent_not_found: () => invalidMember(body, 'parent_channel_id', 'the organization has no such channel'),
+  origin_not_found: () => invalidMember(body, 'origin_message_id', 'the parent channel has no such interaction'),
+  too_many_participants: () =>
+    conflict(
+      `A channel has at most ${MAX_PARTICIPANTS} participants, with ${MAX_PARTICIPANTS_BYTES / 1024} KiB of details`,
+      'too_many_participants',
+    ),
+});
+
+function invalidMember(body: unknown, name: string, message: string): Error {
+  const input: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
+  return invalid(['body', name], message, input);
+}
+
+/** Answers a command with the channel as it left it. */
+function sendChannel(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { entities }: Channels,
+  result: ChannelResult,
+): FastifyReply {
+  return new EntityReplies(entities, errors(request.body)).sendResult(request, reply, result);
+}
+
+/** Declares the routes of channels and their participants: reads first, then commands. */
+export function channelRoutes(app: HttpApp, parts: ChannelRouteParts): void {
+  readRoutes(app, parts);
+  commandRoutes(app, parts);
+  participantListRoute(app, parts);
+  participantRoutes(app, parts);
+}
+
+function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
+  app.get(
+    '/api/v1/channels',
+    {
+      config: read,
+      schema: {
+        operationId: 'listChannels',
+        summary: 'List channels, newest first',
+        tags,
+        querystring: listChannelsQuery,
+        response: { 200: channelPageSchema },
+      },
+    },
+    async (request, reply) => {
+      const { size: _size, page: _page, cursor: _cursor, is_owner: isOwner, ...query } = request.query;
+      const page = openPage(request, request.query, { ...query, is_owner: isOwner });
+      // Every channel that an organization can see is one of its own.
+      if (isOwner === false) return sendPage(reply, [], page.meta({ total: 0, hasNext: false, last: null }));
+      const { channel_type: channelType, parent_channel_id: parentChannelId, ...others } = query;
+      const filter = { ...others, channelType, parentChannelId };
+      const found = await channels.list(request.principal.organizationId, filter, page);
+      const items = found.documents.map((document) => document.json);
+      return sendPage(reply, items, page.meta(found));
+    },
+  );
+
+  app.get(
+    '/api/v1/channels/:id',
+    {
+      config: read,
+      schema: {
+        operationId: 'getChannel',
+        summary: 'Read a channel, now or as it was',
+        tags,
+        params: channelParams,
+        querystring: readChannelQuery,
+        response: { 200: channelSchema },
+      },
+    },
+    async (request, reply) => {
+      const { organizationId } = request.principal;
+      const { id } = request.params;
+      const { as_of: asOf } = request.query;
+      const found = await (asOf === undefined
+        ? channels.channel(organizationId, id)
+        : readPast(request, reply, () => channels.channelAt(organizationId, id, asOf)));
+      if (found === null) throw notFound();
+      // The revision is that of what is shown, so the tag names the same bytes whichever way they were asked for.
+      if (notModified(request, reply, found.revision)) return reply;
+      return sendJson(reply, found.json);
+    },
+  );
+}
+
+function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): void {
+  app.post(
+    '/api/v1/channels',
+    {
+      config: write,
+      schema: {
+        operationId: 'createChannel',
+        summary: 'Create a channel or a thread',
+        tags,
+        body: createChannelBody,
+        response: { 200: channelSchema },
+      },
+    },
+    async (request, reply) => {
+      const context = commandContext(request);
+      const channel = await channelToCreate(context, request.body, users);
+      return sendChannel(request, reply, channels, await channels.create(context, channel));
+    },
+  );
+
+  app.patch(
+    '/api/v1/channels/:id',
+    {
+      config: write,
+      schema: {
+        operationId: 'updateChannel',
+        summary: 'Update a channel of the organization',
+        tags,
+        params: channelParams,
+        body: updateChannelBody,
+        response: { 200: channelSchema },
+      },
+    },
+    async (request, reply) => {
+      const { name, meta_data: metaData, agent_invocation_behavior: agentInvocationBehavior } = request.body;
+      const changes = { name, metaData, agentInvocationBehavior };
+      const context = commandContext(request);
+      return sendChannel(request, reply, channels, await channels.update(context, request.params.id, changes));
+    },
+  );
+
+  app.post(
+    '/api/v1/channels/:id/archive',
+    {
+      config: write,
+      schema: {
+        operationId: 'archiveChannel',
+        summary: 'Archive a channel: it can be read and no longer changed',
+        description: 'Incomplete interactions in it fail. No thread can be created below it; those that exist go on.',
+        tags,
+        params: channelParams,
+        response: { 200: channelSchema },
+      },
+    },
+    async (request, reply) => {
+      const result = await channels.archive(commandContext(request), request.params.id);
+      return sendChannel(request, reply, channels, result);
+    },
+  );
+}
+
+function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): void {
+  app.get(
+    '/api/v1/channels/:id/participants',
+    {
+      config: read,
+      schema: {
+        operationId: 'listChannelParticipants',
+        summary: 'List the participants, each with the id that removes it',
+        tags,
+        params: channelParams,
+        response: { 200: participantListSchema },
+      },
+    },
+    async (request) => {
+      const participants = await channels.participants(request.principal.organizationId, request.params.id);
+      if (participants === null) throw notFound();
+      return {
+        items: participants.map((participant) => ({
+          participant_id: participant.participantId,
+          participant: participantResource(participant),
+        })),
+      };
+    },
+  );
+}
+
+function participantRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): void {
+  app.post(
+    '/api/v1/channels/:id/participants',
+    {
+      config: write,
+      schema: {
+        operationId: 'addChannelParticipant',
+        summary: 'Add a participant; one who takes part already stays as it is',
+        tags,
+        params: channelParams,
+        body: participantInput,
+        response: { 200: channelSchema },
+      },
+    },
+    async (request, reply) => {
+      const context = commandContext(request);
+      const { id } = request.params;
+      const participant = await participantToAdd(context, request.body, users);
+      const result = await channels.addParticipant(context, id, participant);
+      return sendChannel(request, reply, channels, result);
+    },
+  );
+
+  app.delete(
+    '/api/v1/channels/:id/participants/:participant_id',
+    {
+      config: write,
+      schema: {
+        operationId: 'removeChannelParticipant',
+        summary: 'Remove a participant',
+        tags,
+        params: participantParams,
+        response: { 200: channelSchema },
+      },
+    },
+    async (request, reply) => {
+      const { id, participant_id: participantId } = request.params;
+      const context = commandContext(request);
+      return sendChannel(request, reply, channels, await channels.removeParticipant(context, id, participantId));
+    },
+  );
+}

@@ -1,0 +1,277 @@
+import { z } from 'zod';
+
+import { accept, refuse, unreachable } from '#libs/kernel/decider.ts';
+import type { Decision } from '#libs/kernel/decider.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext, CommandResult, CommandRunner } from '#libs/platform/commands/index.ts';
+import { Entities, entity } from '#libs/platform/entity/index.ts';
+import type { EntityCore, EntityResult, Facets, NotFound } from '#libs/platform/entity/index.ts';
+import type {
+  Document,
+  DocumentPage,
+  HistoricEntity,
+  HistoryPoint,
+  HistoryReader,
+  ListPage,
+} from '#libs/platform/readmodel/index.ts';
+
+import {
+  CHANNEL,
+  CHANNEL_READ_MODEL,
+  channelCodec,
+  channelFold,
+  decideAddParticipant,
+  decideArchive,
+  decideCreate,
+  decideRemoveParticipant,
+  decideThread,
+  decideUpdate,
+} from './channel.ts';
+import type {
+  Channel,
+  ChannelChanges,
+  ChannelCreated,
+  ChannelEvent,
+  ChannelRejection,
+  ChannelState,
+  Participant,
+} from './channel.ts';
+
+export const channelEntity = entity<ChannelState, ChannelEvent, Facets>({
+  ...CHANNEL_READ_MODEL,
+  codec: channelCodec,
+  fold: channelFold,
+  resource: channelResource,
+  facets: (channel) => {
+    const archived = channel.archivedAt !== null;
+    const agent = channel.participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
+    return { [baseOf(archived)]: true, ...facetsOf({ ...channel, archived, agent }) };
+  },
+});
+
+/** What a list of channels can be filtered by. */
+export interface ChannelFilter {
+  readonly archived: boolean;
+  readonly type?: string | undefined;
+  readonly channelType?: string | undefined;
+  readonly source?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly parentChannelId?: string | undefined;
+}
+
+const baseOf = (archived: boolean): string => (archived ? 'archived' : 'open');
+
+/** Each name says whether the channel is archived, so that a filter by one value reads one index. */
+function facetsOf(
+  values: Partial<Record<keyof ChannelFilter, Facets[string]>> & { readonly archived: boolean },
+): Facets {
+  const { archived, type, channelType, source, agent, parentChannelId } = values;
+  const facets = { type, channel_type: channelType, source, agent, parent: parentChannelId };
+  return Object.fromEntries(Object.entries(facets).map(([name, value]) => [`${baseOf(archived)}:${name}`, value]));
+}
+
+/** The channel as the API answers it (contract, section 2.1). */
+export function channelResource(channel: Channel): object {
+  return {
+    id: channel.id,
+    type: channel.type,
+    channel_type: channel.channelType,
+    name: channel.name,
+    participants: channel.participants.map(participantResource),
+    created_at: channel.createdAt,
+    modified: channel.modified,
+    meta_data: channel.metaData,
+    source: channel.source,
+    agent_invocation_behavior: channel.agentInvocationBehavior,
+    parent_channel_id: channel.parentChannelId,
+    origin_message_id: channel.originMessageId,
+  };
+}
+
+/** A participant as the API answers it (contract, section 2.2, detail forms). */
+export function participantResource(participant: Participant): object {
+  switch (participant.type) {
+    case 'authenticated_user':
+      return {
+        type: participant.type,
+        user_id: participant.userId,
+        id: participant.participantId,
+        display_name: participant.displayName,
+        image_url: participant.imageUrl,
+        is_owner: participant.isOwner,
+      };
+    case 'non_authenticated_user':
+      return { type: participant.type, user_metadata: participant.userMetadata };
+    case 'external_agent':
+      return { type: participant.type, agent_metadata: participant.agentMetadata };
+    case 'agent':
+      return {
+        id: participant.agentId,
+        chat_user_id: participant.participantId,
+        type: participant.type,
+        name: participant.name,
+        description: participant.description,
+        is_active: participant.isActive,
+        organization: null,
+        image_url: participant.imageUrl,
+        personality: participant.personality,
+        website: participant.website,
+        agent_capabilities: participant.agentCapabilities,
+        agent_url: participant.agentUrl,
+        agent_address: participant.agentAddress,
+        agent_handle: participant.agentHandle,
+        is_verified: participant.isVerified,
+        allow_html_responses: participant.allowHtmlResponses,
+      };
+    default:
+      return unreachable(participant);
+  }
+}
+
+export type ChannelResult = EntityResult<Channel, ChannelRejection | NotFound>;
+
+/** Port: what commands of channels need of the interactions in them, whose feature depends on this one. */
+export interface ChannelInteractions {
+  /** Whether the log of the channel has the interaction. Throws `store_unavailable` faults. */
+  wasPosted(channelId: EntityId, interactionId: EntityId): Promise<boolean>;
+  /**
+   * Runs a command that may archive the channel: before its events, those that end the open interactions are
+   * appended. See `CommandHandler.handle` for guarantees and errors.
+   */
+  archive(
+    channelId: EntityId,
+    context: CommandContext,
+    decide: (
+      channel: ChannelState,
+      hasOpenInteractions: boolean,
+    ) => Decision<ChannelEvent, ChannelRejection | NotFound>,
+  ): Promise<CommandResult<ChannelState, ChannelEvent, ChannelRejection | NotFound>>;
+}
+
+const USER = 'authenticated_user';
+const takingPart = z.object({
+  participants: z.array(z.object({ type: z.string(), user_id: z.string().optional() })),
+});
+
+/** The commands and reads of channels. See `Entities` for guarantees and errors. */
+export class Channels {
+  readonly entities: Entities<ChannelState, ChannelEvent, Facets>;
+  readonly #history: HistoryReader;
+  readonly #interactions: ChannelInteractions;
+
+  /** @param runner the one that runs all commands of channels in this process */
+  constructor(
+    core: EntityCore & { readonly history: HistoryReader },
+    runner: CommandRunner<ChannelState, ChannelEvent>,
+    interactions: ChannelInteractions,
+  ) {
+    this.entities = new Entities(channelEntity, core, { runner, part: 'channel' });
+    this.#history = core.history;
+    this.#interactions = interactions;
+  }
+
+  /** The channel and the message that a thread refers to are looked up in the log: read models may lag behind. */
+  async create(context: CommandContext, channel: ChannelCreated): Promise<ChannelResult> {
+    const rejection = await this.#rejectionOfThread(context, channel);
+    // A command that is sent again may have created the thread before its parent was archived.
+    if (rejection !== null && (await this.#current(context, channel.id)) === null) return { ok: false, rejection };
+    return this.entities.run(context, channel.id, (state) => decideCreate(state, channel));
+  }
+
+  update(context: CommandContext, id: EntityId, changes: ChannelChanges): Promise<ChannelResult> {
+    return this.entities.update(context, id, (channel) => decideUpdate(channel, changes));
+  }
+
+  addParticipant(context: CommandContext, id: EntityId, participant: Participant): Promise<ChannelResult> {
+    return this.entities.update(context, id, (channel) => decideAddParticipant(channel, participant));
+  }
+
+  removeParticipant(context: CommandContext, id: EntityId, participantId: EntityId): Promise<ChannelResult> {
+    return this.entities.update(context, id, (channel) => decideRemoveParticipant(channel, participantId));
+  }
+
+  async archive(context: CommandContext, id: EntityId): Promise<ChannelResult> {
+    const result = await this.#interactions.archive(id, context, (state, hasOpen) =>
+      state?.organizationId === context.organizationId
+        ? decideArchive(state, hasOpen)
+        : refuse({ reason: 'not_found' }),
+    );
+    return this.entities.resultOf(result);
+  }
+
+  /** The channel, or null if it does not exist or is another organization's. */
+  channel(organizationId: EntityId, id: EntityId): Promise<Document | null> {
+    return this.entities.document(organizationId, id);
+  }
+
+  /** The channel as it was at a point, or null also if it did not exist then. */
+  async channelAt(organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<Document | null> {
+    if ((await this.channel(organizationId, id)) === null) return null;
+    return this.#history.at({ category: CHANNEL, organizationId, id }, point, async (revision) => {
+      const current = await this.channel(organizationId, id);
+      if (current === null || current.revision <= revision) return current;
+      const channel = await this.#foldedAt(organizationId, id, revision);
+      if (channel === null) return null;
+      return { revision: channel.changedRevision, json: Buffer.from(JSON.stringify(channelResource(channel))) };
+    });
+  }
+
+  /** The channel's participants with the ids of their records, or null as for {@link channel}. */
+  async participants(organizationId: EntityId, id: EntityId): Promise<readonly Participant[] | null> {
+    return (await this.entities.find(organizationId, id))?.participants ?? null;
+  }
+
+  /** The users that take part in the channel, or null as for {@link channel}. Many at once cost one round trip. */
+  async usersOf(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
+    const channel = await this.channel(organizationId, id);
+    if (channel === null) return null;
+    const { participants } = takingPart.parse(JSON.parse(channel.json.toString()));
+    return new Set(participants.flatMap(({ type, user_id: userId }) => (type === USER && userId ? [userId] : [])));
+  }
+
+  /** Channels that match all of the filter, newest first. */
+  list(organizationId: EntityId, filter: ChannelFilter, page: ListPage): Promise<DocumentPage> {
+    const facets = facetsOf(filter);
+    const isFiltered = Object.values(facets).some((value) => value !== undefined);
+    return this.entities.page(organizationId, isFiltered ? facets : { [baseOf(filter.archived)]: true }, page);
+  }
+
+  async #foldedAt(organizationId: EntityId, id: EntityId, revision: StreamRevision): Promise<ChannelState> {
+    const stream = { category: CHANNEL, organizationId, id };
+    let channel = await channelBefore(this.#history, stream, revision);
+    for (const stored of await this.#history.blockUpTo(stream, revision)) {
+      const event = channelCodec.types.has(stored.type) ? channelCodec.decode(stored) : null;
+      if (event !== null) channel = channelFold.evolve(channel, event);
+    }
+    return channel;
+  }
+
+  async #rejectionOfThread(
+    context: CommandContext,
+    { parentChannelId, originMessageId }: ChannelCreated,
+  ): Promise<ChannelRejection | null> {
+    if (parentChannelId === null) return null;
+    const decision = decideThread(await this.#current(context, parentChannelId));
+    if (!decision.ok) return decision.rejection;
+    if (originMessageId === null || (await this.#interactions.wasPosted(parentChannelId, originMessageId))) return null;
+    return { reason: 'origin_not_found' };
+  }
+
+  /** The organization's channel at the end of its stream: a command that does nothing is decided there. */
+  async #current({ commandId, organizationId, actor, at }: CommandContext, id: EntityId): Promise<ChannelState> {
+    // Without what marks a repeated command: it is not this channel's.
+    const channel = await this.entities.current({ commandId, organizationId, actor, at }, id, () => accept());
+    return channel?.organizationId === organizationId ? channel : null;
+  }
+}
+
+/** The channel as it was before the block of events that `revision` is in: what a fold of that starts from. */
+export async function channelBefore(
+  history: HistoryReader,
+  stream: HistoricEntity,
+  revision: StreamRevision,
+): Promise<ChannelState> {
+  // Kept by this feature's own fold (see services/features.ts).
+  return (await history.keptBefore(stream, 'channel', revision)) as ChannelState;
+}

@@ -15,6 +15,7 @@ import {
   interactionLiveCommands,
   publicInteractionEvents,
 } from './interaction.live.ts';
+import { withMemory } from './interaction.requests.ts';
 import type { InteractionDirectory } from './interaction.requests.ts';
 import { draftRoutes, Drafts } from './drafts.ts';
 import type { Annotations } from './reads/present.ts';
@@ -51,7 +52,8 @@ export const interactionsModule = {
   partOfChannel: withFrames(interactionsProjection, interactionFrame),
   publicEvents: publicInteractionEvents,
   liveEvents: interactionEventTypes,
-  create(core: Core, { runner, annotations, directory }: InteractionsDeps) {
+  create(core: Core, { runner, annotations, ...deps }: InteractionsDeps) {
+    const directory = withMemory(deps.directory);
     const { reader, collections, history } = core;
     const updates = new ToolCallUpdates(core);
     const drafts = new Drafts(core, reader);

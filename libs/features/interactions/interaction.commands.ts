@@ -34,7 +34,7 @@ import type {
 import { placeOfInteraction } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import { mayWriteAs } from './interaction.requests.ts';
-import type { Writer } from './interaction.requests.ts';
+import type { NewInteraction, RequestedPost, Writer } from './interaction.requests.ts';
 import { interactionKeys } from './reads/interaction.keys.ts';
 import { decodeSpan } from './reads/projection.ts';
 import { ephemeralJson, interactionJson, postedJson } from './reads/resource.ts';
@@ -50,9 +50,6 @@ export type InteractionResult =
 
 /** Port: an interaction as it is stored, incomplete ones too; null if there is none. */
 export type StoredInteraction = (organizationId: EntityId, place: InteractionPlace) => Promise<Buffer | null>;
-
-/** An interaction to post; the commands look up the spans that it names. */
-export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
 
 /**
  * The commands of interactions. All of them throw the faults of `CommandHandler.handle`. They look up older interactions
@@ -70,6 +67,14 @@ export class InteractionCommands {
     this.#runner = runner;
     this.#updates = updates;
     this.#stored = stored;
+  }
+
+  /** Posts an interaction, or keeps a tool-call update. */
+  submit(context: CommandContext, channelId: EntityId, request: RequestedPost): Promise<InteractionResult> {
+    const { interaction, spanIsNew, update } = request;
+    return update === null
+      ? this.post(context, channelId, interaction, { spanIsNew })
+      : this.update(context, channelId, interaction, update);
   }
 
   /** @param spanIsNew the span's id was made for this command, so that no other interaction can have it */

@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
   notFound,
@@ -12,18 +14,12 @@ import {
   sendPage,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { InteractionCommands, InteractionResult } from './interaction.commands.ts';
 import type { InteractionPlace } from './interaction.id.ts';
-import {
-  interactionError,
-  interactionToPost,
-  refuseUpdates,
-  requirePlace,
-  withMemory,
-} from './interaction.requests.ts';
+import { interactionError, interactionToPost, refuseUpdates, requirePlace } from './interaction.requests.ts';
 import type { InteractionDirectory } from './interaction.requests.ts';
 import {
   appendContentBody,
@@ -51,8 +47,7 @@ const read = { scope: 'read' };
 const write = { scope: 'write' };
 
 /** Declares the routes of interactions: reads first, then commands. */
-export function interactionRoutes(app: HttpApp, { directory, ...rest }: InteractionRouteParts): void {
-  const parts = { ...rest, directory: withMemory(directory) };
+export function interactionRoutes(app: HttpApp, parts: InteractionRouteParts): void {
   readRoute(app, parts);
   listRoute(app, parts);
   postRoute(app, parts);
@@ -149,77 +144,73 @@ function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts)
     },
     async (request, reply) => {
       const context = commandContext(request);
-      const writer = request.principal;
-      const { interaction, spanIsNew, update } = await interactionToPost(context, request.body, { directory, writer });
       const channelId = request.params.id;
-      const result =
-        update === null
-          ? await commands.post(context, channelId, interaction, { spanIsNew })
-          : await commands.update(context, channelId, interaction, update);
+      const post = await interactionToPost(context, request.body, { directory, writer: request.principal });
+      const result = await commands.submit(context, channelId, post);
       return sendInteraction(request, reply, channelId, result);
     },
   );
 }
 
 function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts): void {
-  const common = { tags, params: interactionParams, response: { 200: interactionSchema } };
+  const content = {
+    path: 'content',
+    operationId: 'appendInteractionContent',
+    summary: 'Add content to an incomplete interaction',
+    body: appendContentBody,
+  };
+  changeRoute(app, queries, content, ({ context, place, body, writer }) => {
+    refuseUpdates(body.content);
+    return commands.append(context, place, body.content, writer);
+  });
+  const complete = {
+    path: 'complete',
+    operationId: 'completeInteraction',
+    summary: 'Complete an incomplete interaction',
+    body: completeInteractionBody,
+  };
+  changeRoute(app, queries, complete, ({ context, place, body, writer }) => {
+    refuseUpdates(body.content ?? []);
+    return commands.complete(context, place, body.content ?? null, writer);
+  });
+  const fail = {
+    path: 'fail',
+    operationId: 'failInteraction',
+    summary: 'End an incomplete interaction that failed',
+    body: failInteractionBody,
+  };
+  changeRoute(app, queries, fail, ({ context, place, body }) => commands.fail(context, place, body.reason));
+}
 
-  app.post(
-    '/api/v1/interactions/:interaction_id/content',
-    {
-      config: write,
-      schema: {
-        operationId: 'appendInteractionContent',
-        summary: 'Add content to an incomplete interaction',
-        body: appendContentBody,
-        ...common,
-      },
-    },
-    async (request, reply) => {
-      const place = requirePlace(request.params.interaction_id);
-      refuseUpdates(request.body.content);
-      const result = await commands.append(commandContext(request), place, request.body.content, request.principal);
-      return sendChanged(request, reply, place, result, queries);
-    },
-  );
-
-  app.post(
-    '/api/v1/interactions/:interaction_id/complete',
-    {
-      config: write,
-      schema: {
-        operationId: 'completeInteraction',
-        summary: 'Complete an incomplete interaction',
-        body: completeInteractionBody,
-        ...common,
-      },
-    },
-    async (request, reply) => {
-      const place = requirePlace(request.params.interaction_id);
-      const content = request.body.content ?? null;
-      refuseUpdates(content ?? []);
-      const result = await commands.complete(commandContext(request), place, content, request.principal);
-      return sendChanged(request, reply, place, result, queries);
-    },
-  );
-
-  app.post(
-    '/api/v1/interactions/:interaction_id/fail',
-    {
-      config: write,
-      schema: {
-        operationId: 'failInteraction',
-        summary: 'End an incomplete interaction that failed',
-        body: failInteractionBody,
-        ...common,
-      },
-    },
-    async (request, reply) => {
-      const place = requirePlace(request.params.interaction_id);
-      const result = await commands.fail(commandContext(request), place, request.body.reason);
-      return sendChanged(request, reply, place, result, queries);
-    },
-  );
+/** Declares a route that changes an interaction, and answers with it as the caller sees it. */
+function changeRoute<Body extends z.ZodType>(
+  app: HttpApp,
+  queries: InteractionQueries,
+  { path, ...described }: { readonly path: string; operationId: string; summary: string; body: Body },
+  change: (request: {
+    readonly context: CommandContext;
+    readonly place: InteractionPlace;
+    readonly body: z.output<Body>;
+    readonly writer: Principal;
+  }) => Promise<InteractionResult>,
+): void {
+  const schema = { ...described, tags, params: interactionParams, response: { 200: interactionSchema } };
+  app.post(`/api/v1/interactions/:interaction_id/${path}`, { config: write, schema }, async (request, reply) => {
+    const place = requirePlace(request.params.interaction_id);
+    const { principal } = request;
+    // Validated by the schema, whose type the compiler cannot resolve here.
+    const body = request.body as z.output<Body>;
+    const result = await change({ context: commandContext(request), place, body, writer: principal });
+    if (!result.ok) return sendInteraction(request, reply, place.channelId, result);
+    const stored = Buffer.from(result.document);
+    const { organizationId } = principal;
+    const document = await queries
+      .annotate(organizationId, place, stored, readerOf(principal))
+      .catch((error: unknown) => {
+        throw faultAfterWrite(error);
+      });
+    return sendInteraction(request, reply, place.channelId, { ...result, document });
+  });
 }
 
 function sendInteraction(
@@ -231,22 +222,4 @@ function sendInteraction(
   if (!result.ok) throw interactionError(result.rejection, { channelId, body: request.body });
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision: result.revision });
   return sendJson(reply, result.document);
-}
-
-/** Answers with an existing interaction, which may have annotations. */
-async function sendChanged(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  place: InteractionPlace,
-  result: InteractionResult,
-  queries: InteractionQueries,
-): Promise<FastifyReply> {
-  if (!result.ok) return sendInteraction(request, reply, place.channelId, result);
-  const { organizationId } = request.principal;
-  const stored = Buffer.from(result.document);
-  const reader = readerOf(request.principal);
-  const document = await queries.annotate(organizationId, place, stored, reader).catch((error: unknown) => {
-    throw faultAfterWrite(error);
-  });
-  return sendInteraction(request, reply, place.channelId, { ...result, document });
 }

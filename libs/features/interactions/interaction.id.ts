@@ -1,7 +1,7 @@
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-/** Where an interaction stands: its channel, and its sequence in it. */
+/** The channel of an interaction, and its sequence there. */
 export interface InteractionPlace {
   readonly channelId: EntityId;
   readonly sequence: ChannelSequence;
@@ -9,13 +9,13 @@ export interface InteractionPlace {
 
 const UUID_BYTES = 16;
 const SEQUENCE_BYTES = 6;
-/** Two texts must not name one thing: the last character has two bits of the sequence, and four zeros. */
+/** One id per place: the last character has two bits of the sequence and four zero bits. */
 const ID = /^[A-Za-z0-9_-]{29}[AQgw]$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * The id of an interaction says where it stands, so that finding one takes a single look: 16 bytes of the
- * channel's UUID and 6 of its sequence, in base64url (30 characters).
+ * The id of an interaction is its place, so that a read finds it in one round trip: the 16 bytes of the channel's UUID
+ * and 6 bytes of the sequence, in base64url (30 characters).
  */
 export function interactionId({ channelId, sequence }: InteractionPlace): EntityId {
   if (!UUID.test(channelId)) throw new TypeError(`not the id of a channel: ${channelId}`);

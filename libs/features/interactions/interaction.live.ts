@@ -15,7 +15,7 @@ import type { ChangeEvent, Interaction, InteractionEvent, InteractionsState } fr
 import type { InteractionCommands } from './interaction.commands.ts';
 import { contentItem } from './interaction.content.ts';
 import { interactionId } from './interaction.id.ts';
-import { interactionError, interactionToPost, withMemory } from './interaction.requests.ts';
+import { interactionError, interactionToPost } from './interaction.requests.ts';
 import type { InteractionDirectory } from './interaction.requests.ts';
 import { interactionSchema, postInteractionBody } from './interaction.schemas.ts';
 import { interactionJson, postedJson } from './reads/resource.ts';
@@ -57,12 +57,13 @@ export const interactionEventTypes: readonly EventDescription[] = [
 ];
 
 /** The commands of sockets: the same as `POST /api/v1/channels/{id}/interactions`. */
-export function interactionLiveCommands(parts: {
+export function interactionLiveCommands({
+  commands,
+  directory,
+}: {
   readonly commands: InteractionCommands;
   readonly directory: InteractionDirectory;
 }): readonly LiveCommandType[] {
-  const { commands } = parts;
-  const directory = withMemory(parts.directory);
   return [
     liveCommand({
       type: 'interaction.post',
@@ -70,13 +71,10 @@ export function interactionLiveCommands(parts: {
       data: postInteractionBody,
       isDurable: true,
       async run({ context, principal: writer, channelId, data }) {
-        const { interaction, spanIsNew, update } = await interactionToPost(context, data, { directory, writer });
-        const result =
-          update === null
-            ? await commands.post(context, channelId, interaction, { spanIsNew })
-            : await commands.update(context, channelId, interaction, update);
+        const post = await interactionToPost(context, data, { directory, writer });
+        const result = await commands.submit(context, channelId, post);
         if (!result.ok) throw interactionError(result.rejection, { channelId, body: data });
-        return update === null ? result.revision : null;
+        return post.update === null ? result.revision : null;
       },
     }),
   ];

@@ -51,7 +51,7 @@ export interface Sender {
   readonly [member: string]: unknown;
 }
 
-/** The caller that writes, or the operator of the installation, who may write as any sender. */
+/** The caller that writes, or the operator of the installation, which may write as any sender. */
 export type Writer = Caller | 'operator';
 
 export function mayWriteAs(writer: Writer, sender: Sender): boolean {
@@ -76,8 +76,17 @@ export function requirePlace(id: EntityId): InteractionPlace {
   return place;
 }
 
-/** A tool-call update, where a request posts one. */
-type UpdateOf = { readonly toolCallId: string; readonly sequence: number } | null;
+/** An interaction to post; the commands look up the spans that it names. */
+export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
+
+/** The interaction that a request posts. */
+export interface RequestedPost {
+  readonly interaction: NewInteraction;
+  /** The span's id was made for this command. */
+  readonly spanIsNew: boolean;
+  /** Set if the interaction is a tool-call update, which is kept outside of the log. */
+  readonly update: { readonly toolCallId: string; readonly sequence: number } | null;
+}
 
 /**
  * The interaction that a request posts. Sender and role default to those of the caller, and the span is derived from the
@@ -92,11 +101,7 @@ export async function interactionToPost(
   context: CommandContext,
   body: PostInteractionBody,
   { directory, writer }: { readonly directory: InteractionDirectory; readonly writer: Writer },
-): Promise<{
-  readonly interaction: Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
-  readonly spanIsNew: boolean;
-  readonly update: UpdateOf;
-}> {
+): Promise<RequestedPost> {
   const participant = body.participant ?? callerAsSender(context);
   if (!mayWriteAs(writer, participant)) throw mayNotActAs();
   const contentRole = body.content_role ?? roleOf(participant);
@@ -120,7 +125,7 @@ export async function interactionToPost(
   };
 }
 
-function updateOf(role: ContentRole, content: readonly ContentItem[]): UpdateOf {
+function updateOf(role: ContentRole, content: readonly ContentItem[]): RequestedPost['update'] {
   if (role !== 'tool_call_update') {
     refuseUpdates(content);
     return null;

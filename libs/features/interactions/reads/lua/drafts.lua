@@ -1,8 +1,7 @@
 #!lua name=parley_drafts_v1
 
 --[[
-The text of an interaction that is being written, and what is told of it. All keys of a channel are in one
-slot:
+Drafts: the texts so far of incomplete interactions. All keys of a channel are in one slot:
 
   text        string, one per interaction: its text so far
   lengths     hash: sequence -> '<length in UTF-16 code units> <flags of its frames>'
@@ -10,16 +9,16 @@ slot:
   documents   hash of the read model: sequence -> the interaction, JSON
   topic       of sharded publish and subscribe
 
-A channel has only so many incomplete interactions, and what completes one removes its text in the same
-step: so there are never more texts than that.
+The incomplete interactions of a channel are bounded, and completing one deletes its text in the same step, so the
+texts are bounded as well.
 --]]
 
 --[[
-parley_draft_put_v1: adds to a text, or replaces it, and publishes the frame.
+parley_draft_put_v1: appends to a text or replaces it, and publishes the frame.
 
 KEYS[1..5]  text, lengths, incomplete, documents, topic
 ARGV[1]     sequence of the interaction
-ARGV[2]     length that the text must have so far; '' replaces it, whatever it is
+ARGV[2]     length that the text must have so far; '' replaces it
 ARGV[3]     the text to add
 ARGV[4]     its length in UTF-16 code units
 ARGV[5]     milliseconds that a text is kept after its last change
@@ -28,7 +27,7 @@ ARGV[7]     flags of its frames for an interaction at the top of its tree
 ARGV[8]     flags for one below another
 ARGV[9]     key of its frames
 ARGV[10]    the frame, JSON
-Returns     { outcome, length held after it }, the outcome being
+Returns     { outcome, length of the text }; outcomes:
              1  written and published
              0  the text has another length
             -1  the interaction is complete

@@ -1,18 +1,17 @@
 #!lua name=parley_interaction_tree_v2
 
 --[[
-parley_interaction_descendants_v2: finds all that hangs below a span of a channel, a parent before what hangs
-below it.
+parley_interaction_descendants_v2: finds the descendants of a span of a channel, each parent before its children.
 
 KEYS[1]  children   sorted set, all scores 0: '<parent span id> <sequence, 12 digits>'
 KEYS[2]  documents  hash: sequence -> the interaction, JSON
 ARGV[1]  span id
 ARGV[2]  interactions from this sequence on are left out
-ARGV[3]  at most so many are found
-ARGV[4]  bytes that they may have together; the first that does not fit ends the search
+ARGV[3]  largest number of descendants
+ARGV[4]  largest sum of their bytes; the first descendant beyond it ends the search
 Returns  their sequences
-Why here: a level of the tree is known only when the one above it is, and each would be a round trip.
-Why bytes: all of Redis waits while documents are looked into here.
+Why a function: each level of the tree is found by the one above it, and would cost a round trip.
+Why bytes: Redis serves nothing else while the function reads documents.
 --]]
 local function descendants(keys, args)
   local before, most, left = tonumber(args[2]), tonumber(args[3]), tonumber(args[4])
@@ -29,8 +28,8 @@ local function descendants(keys, args)
         left = left - size
         local document = redis.call('HGET', keys[2], sequence)
         found[#found + 1] = sequence
-        -- The last of its members of this name is its own: what stands behind it has names of ours, and a
-        -- quotation mark inside a text has a backslash before it. Span ids have none of either.
+        -- The last member of this name is the interaction's own: the members behind it have names of ours, and a
+        -- quotation mark inside a text has a backslash before it. Span ids have neither.
         spans[#spans + 1] = string.match(document, '.*"span_id":"([^"]*)"')
       end
     end

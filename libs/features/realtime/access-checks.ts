@@ -14,7 +14,7 @@ const ADMITTED_AGE_TICKS = 35;
 const TICK_MS = 1_000;
 
 export interface AccessChecksParts {
-  readonly access: Pick<SubscriberAccess, 'checkKeys' | 'takingPart'>;
+  readonly access: Pick<SubscriberAccess, 'checkKey' | 'usersOf'>;
   /** Ticks since the node started. */
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;
@@ -28,13 +28,13 @@ export class AccessChecks {
   readonly #access: AccessChecksParts['access'];
   readonly #now: () => number;
   readonly #keys: Gathered;
-  readonly #parts: Gathered;
+  readonly #participants: Gathered;
 
   constructor({ access, now, onFailure }: AccessChecksParts) {
     this.#access = access;
     this.#now = now;
     this.#keys = new Gathered((subscribers) => this.#checkKeys(subscribers), onFailure);
-    this.#parts = new Gathered((subscribers) => this.#checkParts(subscribers), onFailure);
+    this.#participants = new Gathered((subscribers) => this.#checkParticipants(subscribers), onFailure);
   }
 
   /** Must be called before the first check of a subscriber. */
@@ -46,7 +46,7 @@ export class AccessChecks {
   request(subscribers: Iterable<Subscriber>): void {
     const all = [...subscribers];
     this.#keys.request(all);
-    this.#parts.request(all.filter(({ grant }) => grant.principalType === 'user'));
+    this.#participants.request(all.filter(({ grant }) => grant.principalType === 'user'));
   }
 
   /** Closes the subscriber if its time has run out, whether checks get answers or not. */
@@ -59,25 +59,39 @@ export class AccessChecks {
 
   async #checkKeys(subscribers: readonly Subscriber[]): Promise<void> {
     const startTick = this.#now();
-    const found = await this.#access.checkKeys(subscribers.map(({ grant }) => grant));
-    for (const [index, subscriber] of subscribers.entries()) {
-      const key = found[index] ?? 'unknown';
-      if (key === 'lost') subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
-      if (key === 'lost' || key === 'unknown') continue;
-      const { ageMs, expiresAtMs } = key;
-      subscriber.verifiedTick = Math.max(subscriber.verifiedTick, startTick - Math.ceil(ageMs / TICK_MS));
-      if (expiresAtMs !== subscriber.grant.expiresAtMs) subscriber.grant = { ...subscriber.grant, expiresAtMs };
-    }
+    const byKey = Map.groupBy(subscribers, ({ grant }) => grant.keyId);
+    await Promise.all(
+      Array.from(byKey, async ([keyId, own]) => {
+        const key = await this.#access.checkKey(keyId);
+        if (key === 'unknown') return;
+        for (const subscriber of own) {
+          if (key === 'lost') {
+            subscriber.close(CLOSE.accessLost, 'Access to the channel was lost');
+            continue;
+          }
+          const { ageMs, expiresAtMs } = key;
+          subscriber.verifiedTick = Math.max(subscriber.verifiedTick, startTick - Math.ceil(ageMs / TICK_MS));
+          if (expiresAtMs !== subscriber.grant.expiresAtMs) subscriber.grant = { ...subscriber.grant, expiresAtMs };
+        }
+      }),
+    );
   }
 
-  async #checkParts(subscribers: readonly Subscriber[]): Promise<void> {
-    const found = await this.#access.takingPart(subscribers.map(({ grant }) => grant));
-    for (const [index, subscriber] of subscribers.entries()) {
-      const takesPart = found[index] ?? subscriber.grant.takesPart;
-      if (takesPart === subscriber.grant.takesPart) continue;
-      if (takesPart) subscriber.grant = { ...subscriber.grant, takesPart };
-      else subscriber.close(CLOSE.removed, 'The user was removed from the channel');
-    }
+  async #checkParticipants(subscribers: readonly Subscriber[]): Promise<void> {
+    const byChannel = Map.groupBy(subscribers, ({ grant }) => `${grant.organizationId} ${grant.channelId}`);
+    await Promise.all(
+      byChannel.values().map(async (own) => {
+        const grant = own[0]?.grant;
+        const users = grant && (await this.#access.usersOf(grant.organizationId, grant.channelId));
+        if (!users) return;
+        for (const subscriber of own) {
+          const takesPart = users.has(subscriber.grant.principalId);
+          if (takesPart === subscriber.grant.takesPart) continue;
+          if (takesPart) subscriber.grant = { ...subscriber.grant, takesPart };
+          else subscriber.close(CLOSE.removed, 'The user was removed from the channel');
+        }
+      }),
+    );
   }
 }
 

@@ -89,8 +89,8 @@ interface AccessParts {
 }
 
 /**
- * Decides which grants may open a connection, and which may keep it. Grants of the same key, or of the same channel,
- * share one look-up. Omits the time between two checks: the caller closes what expires or cannot be verified.
+ * Decides which grants may open a connection, and which may keep it. Omits the time between two checks: the caller closes
+ * what expires or cannot be verified.
  */
 export class SubscriberAccess {
   readonly #parts: AccessParts;
@@ -108,33 +108,28 @@ export class SubscriberAccess {
     return key instanceof Promise ? key.then((found) => withExpiryOf(found, grant)) : withExpiryOf(key, grant);
   }
 
-  /** One answer per grant, in order. Never rejects. */
-  checkKeys(grants: readonly Grant[]): Promise<readonly CheckedKey[]> {
-    const keys = new Map<EntityId, Promise<CheckedKey>>();
-    return Promise.all(
-      grants.map(({ keyId }) => {
-        const found = keys.get(keyId) ?? this.#checkKey(keyId);
-        keys.set(keyId, found);
-        return found;
-      }),
-    );
+  /** Never rejects. */
+  async checkKey(keyId: EntityId): Promise<CheckedKey> {
+    try {
+      const found = await this.#parts.keys.verify(keyId);
+      return found === null ? 'lost' : { expiresAtMs: found.principal.expiresAtMs, ageMs: found.ageMs };
+    } catch (error) {
+      if (!(error instanceof Fault)) this.#parts.log.error({ err: error, key: keyId }, 'a key could not be read');
+      return 'unknown';
+    }
   }
 
   /**
-   * Whether the user of each grant takes part in its channel now; null where that is unknown, or the principal is no
-   * user. It may wait for a fold of the channel, so checks that end access must not wait for it.
+   * The users that take part in a channel; null if that is unknown: taking part does not decide about access to the data,
+   * so this fails open. It may wait for a fold of the channel, so checks that end access must not wait for it.
    */
-  takingPart(grants: readonly Grant[]): Promise<readonly (boolean | null)[]> {
-    const channels = new Map<string, Promise<ReadonlySet<EntityId> | null>>();
-    return Promise.all(
-      grants.map(async (grant) => {
-        if (grant.principalType !== 'user') return null;
-        const name = `${grant.organizationId} ${grant.channelId}`;
-        const users = channels.get(name) ?? this.#usersOf(grant);
-        channels.set(name, users);
-        return (await users)?.has(grant.principalId) ?? null;
-      }),
-    );
+  async usersOf(organizationId: EntityId, channelId: EntityId): Promise<ReadonlySet<EntityId> | null> {
+    try {
+      return await this.#parts.channels.usersOf(organizationId, channelId);
+    } catch (error) {
+      if (error instanceof Fault) return null;
+      throw error;
+    }
   }
 
   /** Calls `handler` at once with changes that end access, or may, until the returned function is called. */
@@ -151,27 +146,6 @@ export class SubscriberAccess {
         handler({ kind: 'doubtful', concerns: () => true });
       },
     });
-  }
-
-  /** A key that cannot be read does not affect the answers for other keys. */
-  async #checkKey(keyId: EntityId): Promise<CheckedKey> {
-    try {
-      const found = await this.#parts.keys.verify(keyId);
-      return found === null ? 'lost' : { expiresAtMs: found.principal.expiresAtMs, ageMs: found.ageMs };
-    } catch (error) {
-      if (!(error instanceof Fault)) this.#parts.log.error({ err: error, key: keyId }, 'a key could not be read');
-      return 'unknown';
-    }
-  }
-
-  /** Fails open with null: taking part does not decide about access to the data. */
-  async #usersOf({ organizationId, channelId }: Grant): Promise<ReadonlySet<EntityId> | null> {
-    try {
-      return await this.#parts.channels.usersOf(organizationId, channelId);
-    } catch (error) {
-      if (error instanceof Fault) return null;
-      throw error;
-    }
   }
 }
 

@@ -16,7 +16,7 @@ import { TICK_MS } from './subscriber.ts';
 import type { Subscriber } from './subscriber.ts';
 
 export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads' | 'values'> {
-  readonly access: Pick<SubscriberAccess, 'admit' | 'checkKeys' | 'takingPart' | 'onChange'>;
+  readonly access: Pick<SubscriberAccess, 'admit' | 'checkKey' | 'usersOf' | 'onChange'>;
   readonly commands: Pick<LiveCommands, 'run'>;
 }
 

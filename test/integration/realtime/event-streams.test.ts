@@ -44,8 +44,8 @@ beforeAll(async () => {
       heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
-        checkKeys: async (grants) => grants.map(() => ({ expiresAtMs: null, ageMs: 0 })),
-        takingPart: async (grants) => grants.map(() => null),
+        checkKey: async () => ({ expiresAtMs: null, ageMs: 0 }),
+        usersOf: async () => null,
         onChange: () => () => undefined,
       },
       log: {

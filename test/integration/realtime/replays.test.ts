@@ -42,8 +42,8 @@ beforeAll(async () => {
   features = composeFeatures({ ...test.platform, store });
   const access = {
     admit: (grant: Grant) => grant,
-    checkKeys: async (grants: readonly Grant[]) => grants.map(() => ({ expiresAtMs: null, ageMs: 0 })),
-    takingPart: async (grants: readonly Grant[]) => grants.map(() => null),
+    checkKey: async () => ({ expiresAtMs: null, ageMs: 0 }),
+    usersOf: async () => null,
     onChange: () => () => undefined,
   };
   const heads = async (channels: readonly unknown[]) => channels.map(() => 0);

@@ -69,14 +69,13 @@ beforeAll(async () => {
       heads: async (channels) => channels.map(() => 0),
       access: {
         admit: (grant) => grant,
-        checkKeys: (grants) => access.checkKeys(grants),
-        async takingPart(grants) {
-          const found = await access.takingPart(grants);
-          for (const [index, { principalId }] of grants.entries())
-            if (found[index] === true) takingPart.add(principalId);
-          return found;
+        checkKey: (keyId) => access.checkKey(keyId),
+        async usersOf(organizationId, channelId) {
+          const users = await access.usersOf(organizationId, channelId);
+          for (const user of users ?? []) takingPart.add(user);
+          return users;
         },
-        onChange: (listener) => access.onChange(listener),
+        onChange: (handler) => access.onChange(handler),
       },
     },
     TICK_MS,

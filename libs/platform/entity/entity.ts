@@ -2,8 +2,9 @@ import type { Fold } from '#libs/kernel/decider.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-import { ALL_ORGANIZATIONS, encodeDocument, listMember } from '#libs/platform/readmodel/index.ts';
-import type { Projection } from '#libs/platform/readmodel/index.ts';
+import type { EventContent } from '#libs/platform/live/index.ts';
+import { ALL_ORGANIZATIONS, encodeDocument, listMember, withFrames } from '#libs/platform/readmodel/index.ts';
+import type { ProjectedEvent, Projection } from '#libs/platform/readmodel/index.ts';
 
 /** Folded states that are objects are entities; `null` and texts stand for an entity that does not exist. */
 export type AnyState = EntityState | string | null;
@@ -27,6 +28,8 @@ export interface EntityDeclaration<State extends AnyState, E extends DomainEvent
   /** The entity as the API answers it. */
   readonly resource: (entity: EntityOf<State>) => object;
   readonly facets: (entity: EntityOf<State>) => F;
+  /** The frame that subscribers receive of an event. Default: none. */
+  readonly frame?: (one: ProjectedEvent<State, E>) => EventContent;
   /** The entities are organizations: each belongs to itself, and one list holds all of them. Default: false. */
   readonly isTenant?: boolean;
 }
@@ -57,33 +60,25 @@ const ALL = 'all';
 export function entity<State extends AnyState, E extends DomainEvent, F extends Facets>(
   declaration: EntityDeclaration<State, E, F>,
 ): EntityType<State, E, F> {
-  const { category, version, codec, fold, resource, facets, isTenant = false } = declaration;
-  return {
-    ...declaration,
-    isTenant,
-    projection: {
-      category,
-      version,
-      codec,
-      fold,
-      project({ organizationId, id, after }, keys) {
-        const entity = entityOf(after);
-        if (entity === null) return { operations: [], lists: [] };
-        const document = encodeDocument(entity.changedRevision, resource(entity));
-        const member = listMember(entity.createdAt, id);
-        return {
-          operations: [{ command: 'SET', key: keys.document, args: [document] }],
-          lists: [
-            {
-              owner: isTenant ? ALL_ORGANIZATIONS : organizationId,
-              member,
-              facets: [ALL, ...facetNames(facets(entity))],
-            },
-          ],
-        };
-      },
+  const { category, version, codec, fold, resource, facets, frame, isTenant = false } = declaration;
+  const projection: Projection<State, E> = {
+    category,
+    version,
+    codec,
+    fold,
+    project({ organizationId, id, after }, keys) {
+      const entity = entityOf(after);
+      if (entity === null) return { operations: [], lists: [] };
+      const document = encodeDocument(entity.changedRevision, resource(entity));
+      const owner = isTenant ? ALL_ORGANIZATIONS : organizationId;
+      const member = listMember(entity.createdAt, id);
+      return {
+        operations: [{ command: 'SET', key: keys.document, args: [document] }],
+        lists: [{ owner, member, facets: [ALL, ...facetNames(facets(entity))] }],
+      };
     },
   };
+  return { ...declaration, isTenant, projection: frame ? withFrames(projection, frame) : projection };
 }
 
 export function entityOf<State extends AnyState>(state: State): EntityOf<State> | null {

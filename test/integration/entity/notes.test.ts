@@ -1,0 +1,126 @@
+/** The example feature of docs/adding-a-feature.md on real stores: each sentence of that page is tried here. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import { buildHttpServer, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
+import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
+import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { decodeLiveMessage, liveTopic } from '#libs/platform/live/index.ts';
+import { ReactorRunner } from '#libs/platform/reactors/index.ts';
+import { openCore } from '#libs/platform/runtime/index.ts';
+import type { Core } from '#libs/platform/runtime/index.ts';
+import { connectEventStore } from '#libs/platform/eventstore/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { noteAnswers, notesModule } from '#test/support/notes/index.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+
+/** The organizations of the two keys that the server accepts. */
+const [ours, theirs] = [newId(), newId()];
+
+let test: TestPlatform;
+let core: Core;
+let server: HttpServer;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  core = openCore(test.platform, notesModule.projections);
+  // The log is empty, so the read models hold all of it.
+  await core.state.save(await core.state.begin(), null, true);
+  server = await buildHttpServer({
+    routes: notesModule.create(core).routes,
+    authenticator: { authenticate: principalOf },
+    idempotency: new RedisIdempotencyStore(test.platform.redis),
+    tokenSecret: test.platform.tokenSecret,
+    metrics: test.platform.metrics,
+    rateLimits: { perKey: false, perAddress: false },
+    info: { title: 'Notes', version: '1' },
+  });
+});
+afterAll(async () => {
+  await server?.close();
+  await test?.stop();
+});
+
+function principalOf(key: string): Principal {
+  const principal = { principalType: 'service', principalId: 'test', keyId: key, expiresAtMs: null } as const;
+  return { ...principal, organizationId: key, scopes: new Set(['read', 'write']) };
+}
+
+async function call(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object, headers: object = {}, key = ours) {
+  const url = `/api/v1/notes${path}`;
+  const request = { method, url, headers: { authorization: key, ...headers } };
+  const reply = await server.app.inject(body === undefined ? request : { ...request, payload: body });
+  const { statusCode: status, payload: bytes, headers: sent } = reply;
+  return { status, bytes, headers: sent, json: bytes === '' ? null : JSON.parse(bytes) };
+}
+
+const create = async (text: string): Promise<{ id: string }> => (await call('POST', '', { text })).json;
+
+describe('a note', () => {
+  it('is created, read and changed, with an ETag and a position', async () => {
+    const created = await call('POST', '', { text: 'buy milk' });
+    const { id } = created.json;
+    expect(created.json).toMatchObject({ text: 'buy milk', answer: null });
+    const rewritten = await call('PATCH', `/${id}`, { text: 'buy oat milk' }, { 'if-match': created.headers.etag });
+    expect(rewritten).toMatchObject({ status: 200, json: { text: 'buy oat milk' } });
+    const position = { 'parley-position': rewritten.headers['parley-position'] };
+    const read = await call('GET', `/${id}`, undefined, position);
+    expect(read).toMatchObject({ status: 200, bytes: rewritten.bytes });
+    const cached = { 'if-none-match': read.headers.etag };
+    expect((await call('GET', `/${id}`, undefined, cached)).status).toBe(304);
+    const stale = await call('PATCH', `/${id}`, { text: 'x' }, { 'if-match': created.headers.etag });
+    expect(stale.status).toBe(412);
+  });
+
+  it('of another organization is answered byte for byte as a missing one', async () => {
+    const { id } = await create('ours');
+    for (const [method, body] of [['GET'], ['PATCH', { text: 'theirs' }]] as const) {
+      const foreign = await call(method, `/${id}`, body, {}, theirs);
+      const missing = await call(method, `/${newId()}`, body, {}, theirs);
+      expect(foreign.status).toBe(404);
+      expect(foreign.bytes).toBe(missing.bytes);
+    }
+    expect((await call('GET', '', undefined, {}, theirs)).json.items).toEqual([]);
+  });
+
+  it('is published to subscribers once it is applied', async () => {
+    const { id } = await create('first');
+    const frames: object[] = [];
+    const listening = Promise.withResolvers<void>();
+    const subscription = test.platform.topics.subscribe(liveTopic(ours, id), {
+      onMessage: (message) => {
+        for (const item of decodeLiveMessage(message)) {
+          if (item.kind === 'event') frames.push(JSON.parse(item.json.toString()));
+        }
+      },
+      onListening: listening.resolve,
+      onInterrupted: () => undefined,
+    });
+    await listening.promise;
+    await call('PATCH', `/${id}`, { text: 'second' });
+    await eventually(() =>
+      expect(frames).toMatchObject([{ seq: 2, type: 'note.changed', data: { id, text: 'second' } }]),
+    );
+    subscription.stop();
+  });
+
+  it('is answered by the reactor, once, and does not change any more', async () => {
+    const { id } = await create('What is the answer?');
+    const { groups, close } = connectEventStore({ url: test.eventStore.url });
+    const answers = noteAnswers(async (question) => `${question.length}`);
+    const runner = new ReactorRunner(answers, { store: test.platform.store, groups, log: silentLog });
+    const stop = new AbortController();
+    const ended = runner.run(stop.signal);
+    await eventually(async () => {
+      await core.projector.catchUp('note', ours, id);
+      expect((await call('GET', `/${id}`)).json.answer).toBe('19');
+    });
+    expect(await call('PATCH', `/${id}`, { text: 'x' })).toMatchObject({ status: 409, json: { code: 'answered' } });
+    const { items } = (await call('GET', '?is_answered=true')).json;
+    expect(items).toContainEqual(expect.objectContaining({ id }));
+    stop.abort();
+    await ended;
+    await close();
+  });
+});

@@ -210,11 +210,11 @@ describe('parley import', () => {
   it('resumes without duplicates after it was killed', { timeout: 120_000 }, async () => {
     const { id, key } = await organization();
     const path = join(work, 'killed.jsonl');
-    const count = 2_000;
+    const count = 1_000;
     await writeFile(path, `${Array.from({ length: count }, (_, index) => LINE(index)).join('\n')}\n`);
     const total = async (): Promise<number> =>
       (await api.call({ method: 'GET', url: '/api/v1/channels?size=1', key })).json.meta.total;
-    for (const atLeast of [50, 400]) {
+    for (const atLeast of [50, 200]) {
       const child = spawn(process.execPath, [PARLEY_COMMAND, 'import', path, '-o', id], {
         env: env(),
         stdio: 'ignore',

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { findRunning } from '#infra/data-folder/index.ts';
@@ -13,9 +13,11 @@ import { ALL_PROJECTION_KEYS, CHANNEL_PROJECTION_KEYS } from '#test/support/proj
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
+import type { TestEventStore, TestEventStoreProcess } from '#test/support/event-store.ts';
 import { readLog } from '#test/support/log-reader.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
-import { startEmptyRedis, startTestRedis } from '#test/support/redis.ts';
+import { startTestRedis } from '#test/support/redis.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 
 const COMMAND = join(import.meta.dirname, '../../services/cli/main.ts');
 const REFUSAL =
@@ -121,70 +123,86 @@ it('drops the lost events from the read models only with --accept-lost-events', 
   await parley.halt();
 }, 120_000);
 
-/** Builds the read models of the event store's log, which gets `channels` more events, and returns their witness. */
-async function fill(eventstoreUrl: string, redisUrl: string, channels: number): Promise<string | null> {
-  const stores = { eventstoreUrl, redisUrl, apiKey: parley.apiKey };
-  const projector = await startParleyProcess({ ...stores, role: 'projector' });
-  const gateway = await startParleyProcess({ ...stores, role: 'gateway' });
-  await gateway.ready();
-  for (let i = 0; i < channels; i++) await gateway.api.post('/api/v1/channels', { name: 'A channel' });
-  await gateway.stop();
-  await projector.ready();
-  await projector.stop();
-  return witnessIn(redisUrl);
-}
+describe('the read models of another event store', () => {
+  let redis: TestRedis;
+  let eventStores: readonly TestEventStore[] = [];
+  /** Has no events. */
+  let empty: TestEventStore;
+  /** Has more events than the store of the read models. */
+  let longer: TestEventStoreProcess;
+  let witness: string | null;
 
-async function witnessIn(redisUrl: string): Promise<string | null> {
-  const redis = connectRedis(redisUrl);
-  try {
-    await waitForRedis(redis, 10_000);
-    const witnesses = await redis.values(ALL_PROJECTION_KEYS.filter((key) => key.endsWith(':witness')));
-    return witnesses.find((witness) => witness !== null)?.toString() ?? null;
-  } finally {
-    redis.close();
+  beforeAll(async () => {
+    const [own, none, more] = await Promise.all([
+      startTestEventStore(),
+      startTestEventStore(),
+      startTestEventStore({ mode: 'process' }),
+    ]);
+    eventStores = [own, none, more];
+    [empty, longer] = [none, more];
+    const [ofOwn, ofLonger] = await Promise.all([startTestRedis(), startTestRedis()]);
+    redis = ofOwn;
+    await Promise.all([fill(own.url, redis.url, 0), fill(more.url, ofLonger.url, 10)]);
+    await ofLonger.stop();
+    witness = await witnessIn(redis.url);
+  }, 240_000);
+  afterAll(async () => {
+    await Promise.all([redis, ...eventStores].map((store) => store?.stop()));
+  });
+
+  /** Starts a gateway, adds channels, and projects the log until the read models hold a witness of it. */
+  async function fill(eventstoreUrl: string, redisUrl: string, channels: number): Promise<void> {
+    const stores = { eventstoreUrl, redisUrl, apiKey: parley.apiKey };
+    const projector = await startParleyProcess({ ...stores, role: 'projector' });
+    const gateway = await startParleyProcess({ ...stores, role: 'gateway' });
+    await gateway.ready();
+    for (let i = 0; i < channels; i++) await gateway.api.post('/api/v1/channels', { name: 'A channel' });
+    await gateway.stop();
+    await eventually(async () => (await witnessIn(redisUrl)) !== null, { timeoutMs: 60_000 });
+    await projector.stop();
   }
-}
 
-it.each(['gateway', 'projector'] as const)(
-  'a %s ends when the event store is not the one of the read models, and writes nothing to it',
-  async (role) => {
-    const redis = await startEmptyRedis();
-    const [first, second] = await Promise.all([startTestEventStore(), startTestEventStore()]);
-    expect(await fill(first.url, redis.url, 0)).not.toBeNull();
+  async function witnessIn(redisUrl: string): Promise<string | null> {
+    const client = connectRedis(redisUrl);
+    try {
+      await waitForRedis(client, 10_000);
+      const witnesses = await client.values(ALL_PROJECTION_KEYS.filter((key) => key.endsWith(':witness')));
+      return witnesses.find((one) => one !== null)?.toString() ?? null;
+    } finally {
+      client.close();
+    }
+  }
 
-    const stores = { redisUrl: redis.url, apiKey: parley.apiKey };
-    const mistaken = await startParleyProcess({ ...stores, role, eventstoreUrl: second.url, wait: false });
-    expect(await mistaken.ended()).toBe(1);
-    expect(mistaken.output()).toMatch(REFUSAL);
-    expect(await readLog(second.url, '')).toEqual([]);
-    await mistaken.stop();
-    await Promise.all([first.stop(), second.stop(), redis.stop()]);
-  },
-  120_000,
-);
+  it.each(['gateway', 'projector'] as const)(
+    'end a %s that starts on an empty log, and nothing is written to that log',
+    async (role) => {
+      const stores = { redisUrl: redis.url, eventstoreUrl: empty.url, apiKey: parley.apiKey };
+      const mistaken = await startParleyProcess({ ...stores, role, wait: false });
+      expect(await mistaken.ended()).toBe(1);
+      expect(mistaken.output()).toMatch(REFUSAL);
+      expect(await readLog(empty.url, '')).toEqual([]);
+      await mistaken.stop();
+    },
+    120_000,
+  );
 
-it.each(['the event store', 'Redis'] as const)(
-  'a projector that starts while %s is away follows no other log before the check',
-  async (away) => {
-    const [redis, other] = await Promise.all([startTestRedis(), startTestRedis()]);
-    const [first, second] = await Promise.all([startTestEventStore(), startTestEventStore({ mode: 'process' })]);
-    const witness = await fill(first.url, redis.url, 0);
-    await fill(second.url, other.url, 10);
-
-    const store = away === 'Redis' ? redis : second;
-    await store.kill9();
-    const stores = { redisUrl: redis.url, eventstoreUrl: second.url, apiKey: parley.apiKey };
-    const mistaken = await startParleyProcess({ ...stores, role: 'projector' });
-    expect((await mistaken.api.get('/health/ready')).status).toBe(503);
-    // By now the check and the projector wait for different times between their attempts.
-    await eventually(() => mistaken.output().split('will run again').length > 6, { timeoutMs: 60_000 });
-    await store.restart();
-    await eventually(() => !mistaken.alive(), { timeoutMs: 20_000 });
-    expect(await mistaken.ended()).toBe(1);
-    expect(mistaken.output()).toMatch(REFUSAL);
-    expect(await witnessIn(redis.url)).toBe(witness);
-    await mistaken.stop();
-    await Promise.all([first, second, redis, other].map((each) => each.stop()));
-  },
-  180_000,
-);
+  it.each(['the event store', 'Redis'] as const)(
+    'are not changed by a projector of a longer log that starts while %s is away',
+    async (away) => {
+      const store = away === 'Redis' ? redis : longer;
+      await store.kill9();
+      const stores = { redisUrl: redis.url, eventstoreUrl: longer.url, apiKey: parley.apiKey };
+      const mistaken = await startParleyProcess({ ...stores, role: 'projector' });
+      expect((await mistaken.api.get('/health/ready')).status).toBe(503);
+      // By now the check and the projector wait for different times between their attempts.
+      await eventually(() => mistaken.output().split('will run again').length > 6, { timeoutMs: 60_000 });
+      await store.restart();
+      await eventually(() => !mistaken.alive(), { timeoutMs: 20_000 });
+      expect(await mistaken.ended()).toBe(1);
+      expect(mistaken.output()).toMatch(REFUSAL);
+      expect(await witnessIn(redis.url)).toBe(witness);
+      await mistaken.stop();
+    },
+    180_000,
+  );
+});

@@ -16,7 +16,7 @@ import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 const COMMAND = join(import.meta.dirname, '../../../../services/cli/main.ts');
-const CONVERSATIONS = 800;
+const CONVERSATIONS = 500;
 /** Far enough in for work to be under way, far enough from the end for work to be left. */
 const BEGUN = 20;
 

@@ -20,7 +20,7 @@ import { PublicMessages } from '#libs/platform/live/index.ts';
 import { composeProjections, withHistory } from '#libs/platform/readmodel/index.ts';
 import type { AnyProjection, HistoricEntity } from '#libs/platform/readmodel/index.ts';
 import { openCore, openReadModels } from '#libs/platform/runtime/index.ts';
-import type { Core, Module, Platform, ReadModels } from '#libs/platform/runtime/index.ts';
+import type { Core, Module, ModuleInstance, Platform, ReadModels } from '#libs/platform/runtime/index.ts';
 
 export type { ReadModels } from '#libs/platform/runtime/index.ts';
 
@@ -124,10 +124,15 @@ export function composeFeatures(platform: Platform) {
     reactions,
     channels: channels.channels,
     realtime,
+    ...contributionsOf([interactions, reactions, realtime, channels, organizations, users, keys]),
+  };
+}
+
+function contributionsOf(modules: readonly ModuleInstance[]) {
+  return {
     /** Declares all routes of the API. The OpenAPI document lists them in this order. */
-    routes(app: HttpApp): void {
-      for (const { routes } of [interactions, reactions, realtime, channels, organizations, users, keys]) routes(app);
-    },
+    routes: (app: HttpApp): void => modules.forEach(({ routes }) => routes?.(app)),
+    reactors: modules.flatMap(({ reactors }) => reactors ?? []),
   };
 }
 

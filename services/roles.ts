@@ -21,6 +21,12 @@ export const ROLES = [
     start: async (context, config) => (await import('./relay/role.ts')).start(context, config),
   },
   {
+    name: 'worker',
+    does: 'Run the reactors: effects that follow from events',
+    needs: STORES,
+    start: async (context, config) => (await import('./worker/role.ts')).start(context, config),
+  },
+  {
     name: 'gateway',
     does: 'Serve the HTTP API',
     needs: STORES,

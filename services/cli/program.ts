@@ -7,6 +7,7 @@ import { exportCommand } from './import/export.command.ts';
 import { importCommand } from './import/import.command.ts';
 import { keysCommand } from './keys.command.ts';
 import { organizationsCommand } from './organizations.command.ts';
+import { reactorsCommand } from './reactors.command.ts';
 import { rebuildCommand } from './rebuild.command.ts';
 import { runCommands } from './run.command.ts';
 import { tailCommand } from './tail.command.ts';
@@ -24,6 +25,7 @@ export function parleyProgram(parts: CliParts): Command {
     .addCommand(usersCommand(parts))
     .addCommand(keysCommand(parts))
     .addCommand(configCommand(parts))
+    .addCommand(reactorsCommand(parts))
     .addCommand(rebuildCommand(parts))
     .addCommand(backupCommand(parts))
     .addCommand(importCommand(parts))

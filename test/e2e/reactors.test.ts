@@ -93,7 +93,7 @@ it(
       if (round % 2 === 1) await eventStore.kill9();
       await eventStore.restart();
 
-      // 2. A worker is paused until others have got what it holds, and then goes on with it: outcomes meet outcomes.
+      // 2. A worker is paused until others have got what it holds, and then continues with it: outcomes meet outcomes.
       await joined(sleeper);
       await request(count);
       await isBusy(sleeper);

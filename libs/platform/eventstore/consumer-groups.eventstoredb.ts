@@ -29,6 +29,7 @@ import type {
 import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import { EventPull } from './event-pull.ts';
 import { readLastPosition } from './log-head.ts';
+import { comparePositions } from './position.ts';
 import { toStoredEvent } from './stored-event.ts';
 
 const CALL_DEADLINE_MS = 3000;
@@ -70,14 +71,7 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
 
   async list(prefix: string): Promise<readonly ConsumerGroupStatus[]> {
     try {
-      const { client } = this.#connection;
-      const infos = await this.#call(client.listPersistentSubscriptionsToAll({ deadline: CALL_DEADLINE_MS })).catch(
-        // A real server says so where there is no group at all.
-        (error: unknown) => {
-          if (error instanceof PersistentSubscriptionDoesNotExistError) return [];
-          throw error;
-        },
-      );
+      const infos = await this.#all();
       const head = await readLastPosition(this.#connection);
       return infos
         .filter(({ groupName }) => groupName.startsWith(prefix))
@@ -126,7 +120,7 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     const options = { deadline: CALL_DEADLINE_MS };
     const found = await this.#infoOf(group.name);
     if (found === null) {
-      const startFrom = group.from === 'start' ? START : ((await readLastPosition(this.#connection)) ?? START);
+      const startFrom = group.from === 'start' ? START : await this.#endFor(group);
       const settings = settingsOf(group, startFrom);
       const filter = eventTypeFilter({ regex: regexOf(group.types) });
       const created = client.createPersistentSubscriptionToAll(group.name, settings, { ...options, filter });
@@ -139,6 +133,25 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     const wanted = settingsOf(group, found.settings.startFrom);
     if (isSame(wanted, found.settings)) return;
     await this.#call(client.updatePersistentSubscriptionToAll(group.name, wanted, options));
+  }
+
+  async #endFor({ isFormer = () => false }: ConsumerGroup): Promise<PersistentSubscriptionToAllSettings['startFrom']> {
+    const former = (await this.#all()).filter(({ groupName }) => isFormer(groupName));
+    const reached = former.map(({ stats, settings }) => stats.lastCheckpointedEventPosition ?? settings.startFrom);
+    if (reached.includes(START)) return START;
+    const [first] = reached.filter((from) => typeof from === 'object').toSorted(comparePositions);
+    return first ?? (await readLastPosition(this.#connection)) ?? START;
+  }
+
+  async #all(): Promise<readonly PersistentSubscriptionToAllInfo[]> {
+    const { client } = this.#connection;
+    try {
+      return await this.#call(client.listPersistentSubscriptionsToAll({ deadline: CALL_DEADLINE_MS }));
+    } catch (error) {
+      // A real server says so where there is no group at all.
+      if (error instanceof PersistentSubscriptionDoesNotExistError) return [];
+      throw error;
+    }
   }
 
   async #infoOf(name: string): Promise<PersistentSubscriptionToAllInfo | null> {

@@ -11,6 +11,8 @@ export interface ConsumerGroup {
    * event that was there. Not used once the group exists.
    */
   readonly from: 'start' | 'end';
+  /** Recognizes the names of former groups: a new group that would begin at the end begins where they have come to. */
+  isFormer?(name: string): boolean;
   /** The event store delivers an event again that has not been answered within this time. */
   readonly messageTimeoutMs: number;
 }

@@ -2,7 +2,7 @@ import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/event
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 
-import { groupNameOf } from './reactor.ts';
+import { GROUP_PREFIX, groupNameOf, reactorNameOf } from './reactor.ts';
 import type { AnyReactor } from './reactor.ts';
 import { concerns, Step } from './step.ts';
 import type { AnyStep, StepContext, StepResult } from './step.ts';
@@ -74,7 +74,14 @@ export class ReactorRunner {
     if (signal.aborted) stop();
     const { limits: { stepTimeoutMs = 60_000, maxHeld = 200 } = {}, on: types, from = 'start' } = this.#reactor;
     // A step that ends at the last moment is still to be answered.
-    const group = { name: groupNameOf(this.#reactor), types, from, messageTimeoutMs: 2 * stepTimeoutMs };
+    const { name } = this.#reactor;
+    const group = {
+      name: groupNameOf(this.#reactor),
+      types,
+      from,
+      isFormer: (group: string) => group.startsWith(GROUP_PREFIX) && reactorNameOf(group) === name,
+      messageTimeoutMs: 2 * stepTimeoutMs,
+    };
     const items = this.#options.groups.consume(group, { bufferSize: maxHeld, signal: this.#leave.signal });
     for await (const item of items) {
       this.#isJoined = item.kind !== 'left';

@@ -89,7 +89,7 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
   /**
    * Where the log is handled from when the reactor is new or `on` has changed. `start` (default) is right for events
    * that belong to processes: those that have ended are passed over. `end` is for a new reactor on events that the log
-   * already holds; it may see the last one of them.
+   * already holds; it may see the last one of them, and continues where its former group was when `on` changes.
    */
   readonly from?: 'start' | 'end';
   readonly process: ProcessStreams<State, E>;

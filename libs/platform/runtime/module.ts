@@ -1,5 +1,6 @@
 import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
 import type { EventDescription, LiveValues, PublicEvents } from '#libs/platform/live/index.ts';
+import type { AnyReactor } from '#libs/platform/reactors/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 
 import type { Core } from './core.ts';
@@ -35,4 +36,6 @@ export interface ModuleInstance {
   readonly liveCommands?: readonly LiveCommandType[];
   /** Current values that are not in the log, such as drafts. */
   readonly liveValues?: readonly LiveValues[];
+  /** Effects that follow from events; run by the role `worker`. */
+  readonly reactors?: readonly AnyReactor[];
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
+import type { ConsumerGroups, EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, TopicSubscriptions } from '#libs/platform/redis/index.ts';
@@ -15,6 +15,7 @@ import { Upgrades } from '#libs/platform/websocket/index.ts';
 export interface Platform {
   readonly store: EventStore;
   readonly feed: EventFeed;
+  readonly groups: ConsumerGroups;
   readonly redis: RedisClient;
   readonly readModel: ReadModel;
   /** What is published in Redis, on one connection (to each node) for the whole process. */
@@ -49,7 +50,7 @@ export interface PlatformOptions {
  */
 export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
-  const { store, feed, close } = connectEventStore({
+  const { store, feed, groups, close } = connectEventStore({
     url: eventstoreUrl,
     onDefect: (error) => log.error({ err: error }, 'event store: an answer was thrown away'),
     onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'event store: the feed broke off'),
@@ -62,6 +63,7 @@ export function openPlatform(options: PlatformOptions): Platform {
   return {
     store,
     feed,
+    groups,
     redis,
     readModel: new ReadModel(redis),
     topics,

@@ -2,6 +2,9 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { createRouteTimings } from './route-timings.ts';
 import type { RouteTimings } from './route-timings.ts';
 
+/** A value, or one for each combination of labels. */
+export type Observed = number | readonly (readonly [Labels, number])[];
+
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Count {
@@ -24,7 +27,12 @@ export interface Metrics {
    * A gauge that is read by each scrape: lag, queue length, connections. Must not block. A repeated name keeps the first
    * reader.
    */
-  observedGauge(name: string, help: string, read: () => number | Promise<number>): void;
+  observedGauge(
+    name: string,
+    help: string,
+    read: () => Observed | Promise<Observed>,
+    labelNames?: readonly string[],
+  ): void;
   readonly http: RouteTimings;
   /** All metrics in Prometheus' text format. */
   scrape(): Promise<string>;
@@ -57,20 +65,23 @@ export function createMetrics(options: { processMetrics?: boolean } = {}): Metri
           : new Gauge({ name: PREFIX + name, help, labelNames: [...labelNames], registers });
       return { set: (value, labels = {}) => gauge.set({ ...labels }, value) };
     },
-    observedGauge(name, help, read) {
+    observedGauge(name, help, read, labelNames = []) {
       if (registry.getSingleMetric(PREFIX + name) !== undefined) return;
       // oxlint-disable-next-line no-new -- a metric registers itself
       new Gauge({
         name: PREFIX + name,
         help,
+        labelNames: [...labelNames],
         registers,
         async collect() {
           // A failing reader must not fail the scrape.
-          this.set(
-            await Promise.resolve()
-              .then(read)
-              .catch(() => Number.NaN),
-          );
+          const none = labelNames.length === 0 ? Number.NaN : [];
+          const observed = await Promise.resolve()
+            .then(read)
+            .catch(() => none);
+          this.reset();
+          if (typeof observed === 'number') this.set(observed);
+          else for (const [labels, value] of observed) this.set({ ...labels }, value);
         },
       });
     },

@@ -238,7 +238,7 @@ describe('a reactor', () => {
     expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'second' });
   });
 
-  it('goes on after a restart of the event store, with what was under way', async () => {
+  it('continues after a restart of the event store, with what was under way', async () => {
     const category = newCategory();
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let calls = 0;
@@ -382,5 +382,17 @@ describe('a consumer group of a reactor', () => {
     await eventually(() => expect(runner.progress.isJoined).toBe(true));
     await ends(category, await requestJob(client.store, category, 0), 'JobDone.v1');
     expect(await typesOf(category, old)).toEqual(['JobRequested.v1']);
+  });
+
+  it('that begins at the end continues where the former one was when the types change', async () => {
+    const category = newCategory();
+    const former: AnyReactor = { ...jobReactor({ category, on: ['JobRequested.v1'] }), from: 'end' };
+    const first = start(former);
+    await eventually(() => expect(first.runner.progress.isJoined).toBe(true));
+    await first.stop();
+    const meanwhile = await requestJob(client.store, category, 1);
+    await requestJob(client.store, newCategory(), 0);
+    start({ ...jobReactor({ category }), from: 'end' });
+    await ends(category, meanwhile, 'JobStepped.v1', 'JobDone.v1');
   });
 });

@@ -1,0 +1,102 @@
+import type { Config } from '#libs/platform/config/index.ts';
+import type { ReadinessProbe } from '#libs/platform/http/index.ts';
+import { startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
+import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
+import { GROUP_PREFIX, reactorNameOf, ReactorRunner } from '#libs/platform/reactors/index.ts';
+import type { AnyReactor } from '#libs/platform/reactors/index.ts';
+import type { Labels } from '#libs/platform/telemetry/index.ts';
+import type { RoleContext } from '#services/role.ts';
+
+/** Runs the reactors of all features; of one process's events, any number of workers may each get some. */
+export async function start(context: RoleContext, _config: Config): Promise<RunningRole> {
+  return startReactors(context, context.features.reactors);
+}
+
+/** Runs `reactors` in this process, once the log was checked. */
+export async function startReactors(
+  {
+    platform,
+    features,
+    logChecked,
+  }: Pick<RoleContext, 'platform' | 'logChecked'> & {
+    readonly features: Pick<RoleContext['features'], 'projector'>;
+  },
+  reactors: readonly AnyReactor[],
+): Promise<RunningRole> {
+  const { store, groups, log, metrics } = platform;
+  const names = reactors.map(({ name }) => name);
+  if (new Set(names).size < names.length) throw new TypeError(`two reactors have one name: ${names.join(', ')}`);
+  log.info({ reactors: names }, names.length === 0 ? 'no feature has a reactor' : 'running reactors');
+
+  const attempts = metrics.counter('reactor_attempts_total', 'Attempts of this worker at events, by their outcome', [
+    'reactor',
+    'outcome',
+  ]);
+  const runners = reactors.map((reactor) => {
+    const { name } = reactor;
+    const runner = new ReactorRunner(reactor, {
+      store,
+      groups,
+      log,
+      onAttempt: (outcome) => attempts.add({ reactor: name, outcome }),
+      // Only for readers' sake: without it, the projector does it a moment later.
+      onRecorded: (category, organizationId, id) =>
+        void features.projector.catchUp(category, organizationId, id).catch(() => undefined),
+    });
+    const job = startBackgroundJob({
+      name: `reactor ${name}`,
+      log,
+      async run(signal) {
+        await unlessAborted(logChecked, signal);
+        await runner.run(signal);
+      },
+    });
+    return { name, runner, job };
+  });
+  observe(platform, runners);
+  platform.probes.push(reactorsProbe(runners));
+  return { stop: async () => void (await Promise.all(runners.map(({ job }) => job.stop()))) };
+}
+
+type Runners = readonly { readonly name: string; readonly runner: Pick<ReactorRunner, 'progress'> }[];
+
+function observe({ metrics, groups }: RoleContext['platform'], runners: Runners): void {
+  const each = (value: (progress: ReactorRunner['progress']) => number) => (): [Labels, number][] =>
+    runners.map(({ name, runner }) => [{ reactor: name }, value(runner.progress)]);
+  metrics.observedGauge(
+    'reactor_events_in_flight',
+    'Events that this worker holds: handled at this moment, or waiting for their next attempt',
+    each(({ running, held }) => running + held),
+    ['reactor'],
+  );
+  metrics.observedGauge(
+    'reactor_lag_seconds',
+    'Age of the oldest event that this worker holds; 0 without any',
+    each(({ lagMs }) => lagMs / 1_000),
+    ['reactor'],
+  );
+  metrics.observedGauge(
+    'reactor_parked_events',
+    'Parked events of a reactor, across all workers',
+    async () => {
+      if (runners.length === 0) return [];
+      const found = await groups.list(GROUP_PREFIX);
+      return found.map(({ name, parked }): [Labels, number] => [{ reactor: reactorNameOf(name) }, parked]);
+    },
+    ['reactor'],
+  );
+}
+
+/** Reports how far the reactors are. To be behind is no reason to take a process out of service. */
+function reactorsProbe(runners: Runners): ReadinessProbe {
+  return {
+    name: 'reactors',
+    async check() {
+      const details = runners.map(({ name, runner: { progress } }) => {
+        const { isJoined: joined, running, held, lagMs } = progress;
+        return [name, { joined, running, held, lag_seconds: lagMs / 1_000 }] as const;
+      });
+      return { ok: true, detail: Object.fromEntries(details) };
+    },
+  };
+}

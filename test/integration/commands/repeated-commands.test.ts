@@ -77,7 +77,7 @@ describe('a command that is sent again', () => {
     expect(await second.update(again(command), id, { name: 'mine' })).toMatchObject({
       ok: true,
       revision: 2,
-      channel: { name: 'theirs' },
+      entity: { name: 'theirs' },
     });
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1', 'ChannelRenamed.v1']);
   });
@@ -162,9 +162,9 @@ describe('a command that is sent again', () => {
       first.update(context(), id, { name: 'c' }),
     ]);
     expect(results).toMatchObject([
-      { revision: 2, channel: { name: 'b' } },
-      { revision: 2, channel: { name: 'b' } },
-      { revision: 3, channel: { name: 'c' } },
+      { revision: 2, entity: { name: 'b' } },
+      { revision: 2, entity: { name: 'b' } },
+      { revision: 3, entity: { name: 'c' } },
     ]);
   });
 });
@@ -192,7 +192,7 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     await first.update(context(), id, { name: 'theirs' });
     const forgotten = { ...command, at: context().at };
     for (const commands of [first, second, commandsOn(test.platform.store)]) {
-      expect(await commands.update(forgotten, id, { name: 'mine' })).toMatchObject({ channel: { name: 'theirs' } });
+      expect(await commands.update(forgotten, id, { name: 'mine' })).toMatchObject({ entity: { name: 'theirs' } });
     }
     expect(await typesIn(id)).toHaveLength(3);
   });
@@ -208,7 +208,7 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
       second.update(context({ idempotencyKey: 'a third key' }), id, { metaData: { n: 1 } }),
       second.update({ ...command, at: context().at }, id, { name: 'mine' }),
     ]);
-    expect(results).toMatchObject([{ channel: { name: 'theirs' } }, { channel: { name: 'theirs' } }]);
+    expect(results).toMatchObject([{ entity: { name: 'theirs' } }, { entity: { name: 'theirs' } }]);
     expect(await typesIn(id)).toHaveLength(5);
   });
 
@@ -224,8 +224,8 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
       await late.update(context(), id, { name: 'mine' }),
     ];
     expect(answers).toMatchObject([
-      { revision: 1, channel: { createdAt: command.at, modified: rename.at } },
-      { revision: 1, channel: { createdAt: command.at, modified: rename.at } },
+      { revision: 1, entity: { createdAt: command.at, modified: rename.at } },
+      { revision: 1, entity: { createdAt: command.at, modified: rename.at } },
     ]);
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1']);
   });

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../lifecycle/index.ts';
 import type { Metrics } from '../telemetry/index.ts';
 import { JSON_TYPE } from './errors.ts';
 import type { HttpApp, ReadinessProbe } from './server-options.ts';
@@ -50,18 +50,13 @@ async function runProbes(probes: readonly ReadinessProbe[]): Promise<Record<stri
 }
 
 async function runProbe(probe: ReadinessProbe): Promise<ProbeResult> {
-  const abort = new AbortController();
-  const late = delay(PROBE_MS, undefined, { signal: abort.signal }).then(() => ({ ok: false, detail: LATE }));
-  late.catch(() => undefined);
   try {
-    const { ok, detail } = await Promise.race([probe.check(), late]);
+    const { ok, detail } = await within(PROBE_MS, probe.check(), () => NO_ANSWER);
     return { status: ok ? 'ok' : 'down', ...(detail && { detail }) };
-  } catch {
+  } catch (error) {
     // The owner of the store logs the reason; the message may contain host names.
-    return { status: 'down', detail: { reason: 'the check failed' } };
-  } finally {
-    abort.abort();
+    return { status: 'down', detail: { reason: error === NO_ANSWER ? NO_ANSWER.message : 'the check failed' } };
   }
 }
 
-const LATE = { reason: `no answer within ${PROBE_MS} ms` };
+const NO_ANSWER = new Error(`no answer within ${PROBE_MS} ms`);

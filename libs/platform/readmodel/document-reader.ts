@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-import { atEndOfTurn, bytesOf } from '#libs/platform/redis/index.ts';
+import { bytesOf, TurnBatches } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { decodeDocument } from './document.ts';
@@ -17,22 +17,21 @@ export interface FoundDocument {
 
 type Values = readonly (Buffer | null | Error)[];
 
-/** A read that waits for the values of its turn; it knows which of them are its own. */
+/** A read that waits for the values of its batch, and finds its own in them. */
 interface Waiting {
   settle(values: Values): void;
   reject(error: unknown): void;
 }
 
 /** Reads of one turn of the event loop, from one node. */
-interface Turn {
+interface Batch {
   isComplete?: Promise<boolean>;
-  readonly node: Redis | null;
   /** Begins with the mark of completeness. */
   readonly keys: [string, ...string[]];
   readonly waiting: Waiting[];
 }
 
-/** Keys in one `MGET`: beyond this, one reply would hold up the others for long. */
+/** Keys in one `MGET`: a longer reply would delay the others. */
 const MAX_KEYS = 512;
 
 /**
@@ -44,21 +43,25 @@ const MAX_KEYS = 512;
 export class DocumentReader {
   readonly #redis: RedisClient;
   readonly #marked: MarkedReads;
-  readonly #completeKey: string;
   /** By node, so that a slow node delays only its own reads; null on one server. */
-  readonly #turns = new Map<Redis | null, Turn>();
+  readonly #batches: TurnBatches<Redis | null, Batch>;
 
   constructor(redis: RedisClient, name: ReadModelName) {
     const keys = projectionKeys(name);
     this.#redis = redis;
     this.#marked = new MarkedReads(redis, keys);
-    this.#completeKey = keys.complete;
+    this.#batches = new TurnBatches(redis, {
+      first: true,
+      create: () => ({ keys: [keys.complete], waiting: [] }),
+      isFull: (batch, more) => batch.keys.length + more > MAX_KEYS,
+      send: (batch) => this.#send(batch),
+    });
   }
 
   // Without intermediate promises and arrays: every read of an entity passes through here.
   one(key: string): Promise<FoundDocument> {
     return new Promise((resolve, reject) => {
-      const { keys, waiting } = this.#turnFor(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
+      const { keys, waiting } = this.#batches.of(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
       const from = keys.push(key) - 1;
       const settle: Waiting['settle'] = (values) =>
         resolve({ document: decoded(values[from]), isComplete: Boolean(values[0]) });
@@ -72,11 +75,11 @@ export class DocumentReader {
    */
   isComplete(): Promise<boolean> {
     // Apart from all values: in a cluster, reading them twice does not help callers that read other keys meanwhile.
-    const turn = this.#turnFor(null, 0);
-    turn.isComplete ??= new Promise((resolve, reject) => {
-      turn.waiting.push({ settle: ([complete]) => resolve(Boolean(complete)), reject });
+    const batch = this.#batches.of(null, 0);
+    batch.isComplete ??= new Promise((resolve, reject) => {
+      batch.waiting.push({ settle: ([complete]) => resolve(Boolean(complete)), reject });
     });
-    return turn.isComplete;
+    return batch.isComplete;
   }
 
   /** Documents in the order of `keys`, null for those that are not there. */
@@ -84,39 +87,21 @@ export class DocumentReader {
     if (keys.length === 0) return [];
     if (!this.#redis.isOneServer) return bytesOf(await this.#redis.values(keys)).map(decoded);
     return new Promise((resolve, reject) => {
-      const turn = this.#turnFor(null, keys.length);
-      const from = turn.keys.length;
-      turn.keys.push(...keys);
+      const batch = this.#batches.of(null, keys.length);
+      const from = batch.keys.length;
+      batch.keys.push(...keys);
       const settle: Waiting['settle'] = (values) => resolve(values.slice(from, from + keys.length).map(decoded));
-      turn.waiting.push({ settle, reject });
+      batch.waiting.push({ settle, reject });
     });
   }
 
-  #turnFor(node: Redis | null, count: number): Turn {
-    let turn = this.#turns.get(node);
-    if (turn !== undefined && turn.keys.length + count > MAX_KEYS) {
-      this.#flush(turn);
-      turn = undefined;
-    }
-    if (turn === undefined) {
-      const begun: Turn = { node, keys: [this.#completeKey], waiting: [] };
-      this.#turns.set(node, begun);
-      atEndOfTurn(this.#redis, () => this.#flush(begun), { first: true });
-      return begun;
-    }
-    return turn;
-  }
-
-  #flush(turn: Turn): void {
-    // A full one was sent before the end of its turn.
-    if (this.#turns.get(turn.node) !== turn) return;
-    this.#turns.delete(turn.node);
-    this.#marked.read(turn.keys).then(
+  #send(batch: Batch): void {
+    this.#marked.read(batch.keys).then(
       (values) => {
-        for (const one of turn.waiting) settle(one, values);
+        for (const one of batch.waiting) settle(one, values);
       },
       (error: unknown) => {
-        for (const { reject } of turn.waiting) reject(error);
+        for (const { reject } of batch.waiting) reject(error);
       },
     );
   }

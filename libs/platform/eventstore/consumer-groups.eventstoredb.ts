@@ -155,10 +155,9 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
   }
 
   async #infoOf(name: string): Promise<PersistentSubscriptionToAllInfo | null> {
+    const { client } = this.#connection;
     try {
-      return await this.#call(
-        this.#connection.client.getPersistentSubscriptionToAllInfo(name, { deadline: CALL_DEADLINE_MS }),
-      );
+      return await this.#call(client.getPersistentSubscriptionToAllInfo(name, { deadline: CALL_DEADLINE_MS }));
     } catch (error) {
       if (error instanceof PersistentSubscriptionDoesNotExistError) return null;
       throw error;
@@ -277,10 +276,8 @@ function regexOf(types: readonly string[]): string {
   return `^(${types.map((type) => type.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})$`;
 }
 
-function statusOf(
-  { groupName, connections, stats }: PersistentSubscriptionToAllInfo,
-  head: bigint,
-): ConsumerGroupStatus {
+function statusOf(info: PersistentSubscriptionToAllInfo, head: bigint): ConsumerGroupStatus {
+  const { groupName, connections, stats } = info;
   const waiting = stats.readBufferCount + stats.retryBufferCount + Number(stats.liveBufferCount);
   const isBusy = waiting > 0 || stats.outstandingMessagesCount > 0;
   const checkpoint = stats.lastCheckpointedEventPosition?.commit ?? 0n;

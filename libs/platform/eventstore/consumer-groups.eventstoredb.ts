@@ -1,18 +1,12 @@
 import {
   eventTypeFilter,
-  PARK,
   PersistentSubscriptionDoesNotExistError,
   PersistentSubscriptionExistsError,
   persistentSubscriptionToAllSettingsFromDefaults,
   PINNED,
   START,
 } from '@eventstore/db-client';
-import type {
-  PersistentSubscriptionToAll,
-  PersistentSubscriptionToAllInfo,
-  PersistentSubscriptionToAllResolvedEvent,
-  PersistentSubscriptionToAllSettings,
-} from '@eventstore/db-client';
+import type { PersistentSubscriptionToAllInfo, PersistentSubscriptionToAllSettings } from '@eventstore/db-client';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
 import { isMissingStream, readFault } from './client-errors.ts';
@@ -23,19 +17,16 @@ import type {
   ConsumerGroup,
   ConsumerGroups,
   ConsumerGroupStatus,
-  Delivery,
   ParkedEvent,
 } from './consumer-groups.ts';
 import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
-import { EventPull } from './event-pull.ts';
+import { GroupMembership } from './group-membership.ts';
 import { readLastPosition } from './log-head.ts';
 import { comparePositions } from './position.ts';
-import { toStoredEvent } from './stored-event.ts';
 
 const CALL_DEADLINE_MS = 3000;
 /** The event store never parks an event by itself: a member decides that, which knows the reason. */
 const NEVER_PARK = 2 ** 31 - 1;
-const MAX_REASON_LENGTH = 1000;
 
 /** {@link ConsumerGroups} on EventStoreDB, with the timers and the backoff of the feed. */
 export class EventStoreDbConsumerGroups implements ConsumerGroups {
@@ -51,10 +42,10 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     const { signal } = options;
     let inARow = 0;
     while (!signal.aborted) {
-      let membership: Membership | undefined;
+      let membership: GroupMembership | undefined;
       try {
         await this.#ensure(group);
-        membership = new Membership(this.#connection, group.name, options, this.#options.livenessMs);
+        membership = new GroupMembership(this.#connection, group.name, options, this.#options.livenessMs);
         for await (const item of membership.items()) {
           inARow = 0;
           yield item;
@@ -167,87 +158,6 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
   /** The client asks the server for its features first, without a deadline. */
   #call<T>(call: Promise<T>): Promise<T> {
     return within(CALL_DEADLINE_MS, call, () => storeUnavailable('event store'));
-  }
-}
-
-/** One subscription of the client, from its start to its first failure. */
-class Membership {
-  readonly #connection: EventStoreConnection;
-  readonly #signal: AbortSignal;
-  readonly #livenessMs: number;
-  readonly #subscription: PersistentSubscriptionToAll;
-  readonly #pull: EventPull<PersistentSubscriptionToAllResolvedEvent>;
-  #isConfirmed = false;
-  #isOpen = true;
-
-  constructor(
-    connection: EventStoreConnection,
-    name: string,
-    { bufferSize, signal }: ConsumeOptions,
-    livenessMs = 5000,
-  ) {
-    this.#connection = connection;
-    this.#signal = signal;
-    this.#livenessMs = livenessMs;
-    this.#subscription = connection.client.subscribeToPersistentSubscriptionToAll(
-      name,
-      { bufferSize },
-      { highWaterMark: bufferSize },
-    );
-    this.#pull = new EventPull(this.#subscription, () => this.#subscription.unsubscribe());
-    this.#subscription.on('confirmation', () => {
-      this.#isConfirmed = true;
-      this.#pull.notify();
-    });
-    signal.addEventListener('abort', this.#onAbort, { once: true });
-  }
-
-  /** Errors: whatever ended the subscription. */
-  async *items(): AsyncGenerator<ConsumedItem, void, undefined> {
-    let isTold = false;
-    while (!this.#signal.aborted) {
-      if (this.#isConfirmed && !isTold) {
-        isTold = true;
-        yield { kind: 'joined' };
-      }
-      for (const resolved of this.#pull.take(1)) {
-        const delivery = this.#deliveryOf(resolved);
-        if (delivery) yield { kind: 'delivery', delivery };
-        else this.#answer(this.#subscription.ack(resolved));
-      }
-      if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
-      if (await this.#pull.wait(this.#livenessMs)) continue;
-      // A group without new events and a dead server look the same from here.
-      await readLastPosition(this.#connection, CALL_DEADLINE_MS);
-      if (!this.#isConfirmed) throw storeUnavailable('event store', new Error('the subscription was not confirmed'));
-    }
-  }
-
-  close(): void {
-    this.#isOpen = false;
-    this.#signal.removeEventListener('abort', this.#onAbort);
-    this.#pull.close();
-  }
-
-  readonly #onAbort = (): void => this.#pull.notify();
-
-  /** Null for a link whose target is gone, and for events of the server itself. */
-  #deliveryOf(resolved: PersistentSubscriptionToAllResolvedEvent): Delivery | null {
-    const event = toStoredEvent(resolved);
-    if (!event) return null;
-    const subscription = this.#subscription;
-    return {
-      event,
-      acknowledge: () => this.#answer(subscription.ack(resolved)),
-      park: (reason) => this.#answer(subscription.nack(PARK, reason.slice(0, MAX_REASON_LENGTH), resolved)),
-    };
-  }
-
-  /** An answer that does not arrive leads to another delivery. */
-  #answer(answer: Promise<void>): void {
-    answer.catch((error: unknown) => {
-      if (this.#isOpen) this.#subscription.destroy(error instanceof Error ? error : undefined);
-    });
   }
 }
 

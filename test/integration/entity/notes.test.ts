@@ -4,14 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
-import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage, liveTopic } from '#libs/platform/live/index.ts';
-import { ReactorRunner } from '#libs/platform/reactors/index.ts';
 import { openCore } from '#libs/platform/runtime/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { noteAnswers, notesModule } from '#test/support/notes/index.ts';
+import { startReactors } from '#services/worker/role.ts';
+import { notesModule } from '#test/support/notes/index.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
@@ -21,14 +19,16 @@ const [ours, theirs] = [newId(), newId()];
 let test: TestPlatform;
 let core: Core;
 let server: HttpServer;
+let notes: ReturnType<typeof notesModule.create>;
 
 beforeAll(async () => {
   test = await startTestPlatform();
   core = openCore(test.platform, notesModule.projections);
   // The log is empty, so the read models hold all of it.
   await core.state.save(await core.state.begin(), null, true);
+  notes = notesModule.create(core, { answer: async (question) => `${question.length}` });
   server = await buildHttpServer({
-    routes: notesModule.create(core).routes,
+    routes: notes.routes,
     authenticator: { authenticate: principalOf },
     idempotency: new RedisIdempotencyStore(test.platform.redis),
     tokenSecret: test.platform.tokenSecret,
@@ -107,20 +107,12 @@ describe('a note', () => {
 
   it('is answered by the reactor, once, and does not change any more', async () => {
     const { id } = await create('What is the answer?');
-    const { groups, close } = connectEventStore({ url: test.eventStore.url });
-    const answers = noteAnswers(async (question) => `${question.length}`);
-    const runner = new ReactorRunner(answers, { store: test.platform.store, groups, log: silentLog });
-    const stop = new AbortController();
-    const ended = runner.run(stop.signal);
-    await eventually(async () => {
-      await core.projector.catchUp('note', ours, id);
-      expect((await call('GET', `/${id}`)).json.answer).toBe('19');
-    });
+    const context = { platform: test.platform, features: core, logChecked: Promise.resolve() };
+    const worker = await startReactors(context, notes.reactors);
+    await eventually(async () => expect((await call('GET', `/${id}`)).json.answer).toBe('19'));
     expect(await call('PATCH', `/${id}`, { text: 'x' })).toMatchObject({ status: 409, json: { code: 'answered' } });
     const { items } = (await call('GET', '?is_answered=true')).json;
     expect(items).toContainEqual(expect.objectContaining({ id }));
-    stop.abort();
-    await ended;
-    await close();
+    await worker.stop();
   });
 });

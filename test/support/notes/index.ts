@@ -4,16 +4,15 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { noteRoutes } from './note.http.ts';
+import { noteAnswers, type Answer } from './note.reactor.ts';
 import { noteEntity, noteLiveEvents } from './note.read.ts';
-
-export { noteAnswers } from './note.reactor.ts';
 
 export const notesModule = {
   name: 'notes',
   projections: [noteEntity.projection],
   liveEvents: noteLiveEvents,
-  create(core: Core) {
+  create(core: Core, { answer }: { readonly answer: Answer }) {
     const notes = new Entities(noteEntity, core);
-    return { notes, routes: (app: HttpApp) => noteRoutes(app, notes) };
+    return { notes, routes: (app: HttpApp) => noteRoutes(app, notes), reactors: [noteAnswers(answer)] };
   },
 } satisfies Module;

@@ -1,0 +1,92 @@
+import type { PersistentSubscriptionToAll, PersistentSubscriptionToAllResolvedEvent } from '@eventstore/db-client';
+import { PARK } from '@eventstore/db-client';
+import { storeUnavailable } from '#libs/kernel/faults.ts';
+import type { EventStoreConnection } from './connection.ts';
+import type { ConsumedItem, ConsumeOptions, Delivery } from './consumer-groups.ts';
+import { EventPull } from './event-pull.ts';
+import { readLastPosition } from './log-head.ts';
+import { toStoredEvent } from './stored-event.ts';
+
+const LIVENESS_DEADLINE_MS = 3000;
+const MAX_REASON_LENGTH = 1000;
+
+/** One subscription of the client, from its start to its first failure. */
+export class GroupMembership {
+  readonly #connection: EventStoreConnection;
+  readonly #signal: AbortSignal;
+  readonly #livenessMs: number;
+  readonly #subscription: PersistentSubscriptionToAll;
+  readonly #pull: EventPull<PersistentSubscriptionToAllResolvedEvent>;
+  #isConfirmed = false;
+  #isOpen = true;
+
+  constructor(
+    connection: EventStoreConnection,
+    name: string,
+    { bufferSize, signal }: ConsumeOptions,
+    livenessMs = 5000,
+  ) {
+    this.#connection = connection;
+    this.#signal = signal;
+    this.#livenessMs = livenessMs;
+    this.#subscription = connection.client.subscribeToPersistentSubscriptionToAll(
+      name,
+      { bufferSize },
+      { highWaterMark: bufferSize },
+    );
+    this.#pull = new EventPull(this.#subscription, () => this.#subscription.unsubscribe());
+    this.#subscription.on('confirmation', () => {
+      this.#isConfirmed = true;
+      this.#pull.notify();
+    });
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** Errors: whatever ended the subscription. */
+  async *items(): AsyncGenerator<ConsumedItem, void, undefined> {
+    let isAnnounced = false;
+    while (!this.#signal.aborted) {
+      if (this.#isConfirmed && !isAnnounced) {
+        isAnnounced = true;
+        yield { kind: 'joined' };
+      }
+      for (const resolved of this.#pull.take(1)) {
+        const delivery = this.#deliveryOf(resolved);
+        if (delivery) yield { kind: 'delivery', delivery };
+        else this.#answer(this.#subscription.ack(resolved));
+      }
+      if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
+      if (await this.#pull.wait(this.#livenessMs)) continue;
+      // A group without new events and a dead server look the same from here.
+      await readLastPosition(this.#connection, LIVENESS_DEADLINE_MS);
+      if (!this.#isConfirmed) throw storeUnavailable('event store', new Error('the subscription was not confirmed'));
+    }
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#pull.close();
+  }
+
+  readonly #onAbort = (): void => this.#pull.notify();
+
+  /** Null for a link whose target is gone, and for events of the server itself. */
+  #deliveryOf(resolved: PersistentSubscriptionToAllResolvedEvent): Delivery | null {
+    const event = toStoredEvent(resolved);
+    if (!event) return null;
+    const subscription = this.#subscription;
+    return {
+      event,
+      acknowledge: () => this.#answer(subscription.ack(resolved)),
+      park: (reason) => this.#answer(subscription.nack(PARK, reason.slice(0, MAX_REASON_LENGTH), resolved)),
+    };
+  }
+
+  /** An answer that does not arrive leads to another delivery. */
+  #answer(answer: Promise<void>): void {
+    answer.catch((error: unknown) => {
+      if (this.#isOpen) this.#subscription.destroy(error instanceof Error ? error : undefined);
+    });
+  }
+}

@@ -2,10 +2,10 @@ import { createServer } from 'node:net';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
 
 /**
- * Finds out before anything is started whether the address can be listened on, and tells what to do if
- * not. Somebody may still take it in between: then the role that listens gets the error.
+ * Checks before anything is started whether the address can be listened on. Another process may take it between the
+ * check and the start: then the role that listens gets the error.
  *
- * @param command what the operator types, for the line that says how
+ * @param command the command that started this process, for the message
  * @throws StartRefusal
  */
 export async function ensureListenable(host: string, port: number, command = 'npm start'): Promise<void> {

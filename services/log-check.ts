@@ -1,4 +1,4 @@
-/** Keeps Parley from running on a log that is not the one that its read models were built from. */
+/** Keeps Parley from running on another log than the one that its read models were built from. */
 import { encodePosition } from '#libs/platform/eventstore/index.ts';
 import { startBackgroundJob, StartRefusal, throwUncaught, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
@@ -11,15 +11,15 @@ type CheckedStores = Pick<Platform, 'store' | 'feed' | 'redis'>;
 
 const REDIS_WAIT_MS = 2_000;
 
-/** What the operator types to go on with the log as it is. */
+/** The option by which the operator accepts the log as it is. */
 export const ACCEPT_OPTION = '--accept-lost-events';
 
 /** The log lacks an event that the read models hold. */
 export class LostLog extends StartRefusal {}
 
 /**
- * @throws LostLog when the log lacks an event that the read models hold; `Fault` while a store is away: nothing is
- *   decided then
+ * @throws LostLog when the log lacks an event that the read models hold; `Fault` while a store is away, which decides
+ *   nothing
  */
 export async function refuseLostLog({ store, feed, redis }: CheckedStores): Promise<void> {
   await waitForRedis(redis, REDIS_WAIT_MS);

@@ -17,7 +17,7 @@ import type { Role } from '#services/role.ts';
 import { startRoles } from '#services/start-roles.ts';
 
 /**
- * Runs a role until this process is told to stop: see `runProcess`.
+ * Runs a role until this process receives a signal to stop: see `runProcess`.
  *
  * @throws ConfigError, StartRefusal: nothing has been started then
  */

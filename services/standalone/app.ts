@@ -28,10 +28,10 @@ import { startStores, type Stores, type StoresOptions } from './stores.ts';
 export interface StandaloneParts {
   /** In the order in which they start; they stop in the reverse one. Default: all. */
   readonly roles?: readonly StartedRole[];
-  /** Something without which nothing works is gone for good. Default: the error is thrown, uncaught. */
+  /** The event store cannot be brought back. Default: the error is thrown, uncaught. */
   onLost?(error: unknown): void;
   readonly log?: ReturnType<typeof createLogger>;
-  /** Default: with those of the process. */
+  /** Default: new ones, with the metrics of the process. */
   readonly metrics?: Metrics;
   readonly startEventStore?: StoresOptions['startEventStore'];
 }
@@ -48,7 +48,7 @@ export interface Standalone {
 }
 
 /**
- * @param signal gives up the start: nothing waits for a store any longer
+ * @param signal cancels the start, also while it waits for a store
  * @throws StartRefusal when the operator has to do something first; the reason of the signal when that has aborted.
  *   Nothing is left running then
  */

@@ -1,11 +1,11 @@
-/** The embedded event store in a worker thread, brought back on its port when the thread dies. */
+/** The embedded event store in a worker thread, restarted on its port when the thread dies. */
 import { CannotStartError, startEventStoreWorker, type EventStoreWorker } from '#infra/embedded-eventstore/index.ts';
 import { retry, startBackgroundJob, StartRefusal, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 
 export interface EmbeddedEventStoreOptions {
   readonly dataDir: string;
   readonly log: LifecycleLog;
-  /** The thread could not be brought back: without a log there is nothing left to serve. */
+  /** The thread could not be restarted: without a log nothing can be served. */
   onLost(error: unknown): void;
 }
 
@@ -18,7 +18,7 @@ export interface EmbeddedEventStore {
 /** With the pauses between them, about half a minute. */
 const RESTARTS_IN_A_ROW = 10;
 
-/** @throws StartRefusal when the folder or the port cannot be had */
+/** @throws StartRefusal when the folder or the port cannot be used */
 export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions): Promise<EmbeddedEventStore> {
   const { dataDir, log, onLost } = options;
   const place = { dataDir, host: '127.0.0.1' };

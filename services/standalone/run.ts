@@ -3,9 +3,9 @@ import { runProcess } from '#libs/platform/lifecycle/index.ts';
 import { createLogger } from '#libs/platform/telemetry/index.ts';
 import { startStandalone, type Standalone } from './app.ts';
 
-/** Runs all of Parley until this process is told to stop: see `runProcess`. */
+/** Runs all of Parley until this process receives a signal to stop: see `runProcess`. */
 export function runStandalone(variables: Variables): void {
-  // Before the configuration is known to be right, so that errors in it can be logged too.
+  // Before the configuration is parsed, so that its errors can be logged too.
   const log = createLogger({ level: variables['LOG_LEVEL'] === 'silent' ? 'silent' : 'info' });
   let config: Config | undefined;
   runProcess({
@@ -22,7 +22,7 @@ export function runStandalone(variables: Variables): void {
   });
 }
 
-/** What is printed once everything runs: where it is, and the first key, which is never shown again. */
+/** The text that is printed once everything runs: addresses, and the first key, which is never shown again. */
 export function banner(
   { baseUrl, dataDir, firstKey }: Pick<Standalone, 'baseUrl' | 'dataDir' | 'firstKey'>,
   bootstrapKey: string | undefined,

@@ -17,13 +17,13 @@ export interface StoresOptions {
   readonly stops: StopSequence;
   readonly log: LifecycleLog;
   onLost(error: unknown): void;
-  /** Gives up the start. */
+  /** Cancels the start. */
   readonly signal?: AbortSignal;
-  /** Default: in a thread of its own. */
+  /** Default: in its own thread. */
   readonly startEventStore?: ((options: EmbeddedEventStoreOptions) => Promise<EmbeddedEventStore>) | undefined;
 }
 
-/** Starts what the configuration does not name an address for, at the same time; `stops` ends it again. */
+/** Starts, at the same time, the stores that the configuration names no address for. */
 export async function startStores(config: Config, dataDir: string, options: StoresOptions): Promise<Stores> {
   const { stops, log, onLost, signal, startEventStore = startEmbeddedEventStore } = options;
   async function eventStore(): Promise<string> {
@@ -36,7 +36,7 @@ export async function startStores(config: Config, dataDir: string, options: Stor
     stops.add('private redis', () => store.stop());
     return store.url;
   }
-  // Both to their end: what has started when the other one fails must be known to `stops`.
+  // Waits for both: a store that has started when the other one fails must be known to `stops`.
   const [eventstoreUrl, redisUrl] = await Promise.allSettled([
     config.eventstoreUrl ?? eventStore(),
     config.redisUrl ?? redis(),

@@ -11,7 +11,7 @@ import type { RedisClient } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 
-/** What every role works with. Opened once per process, closed by whoever opened it. */
+/** The clients, log and metrics that every role works with. A process opens it once, and closes it. */
 export interface Platform {
   readonly store: EventStore;
   readonly feed: EventFeed;
@@ -26,9 +26,9 @@ export interface Platform {
   readonly tokenSecret: string;
   /** What `/health/ready` of this process asks; roles add theirs when they start. */
   readonly probes: ReadinessProbe[];
-  /** Aborts when this process is told to stop: before anything of it stops. */
+  /** Aborts when the process begins to stop, before any part of it stops. */
   readonly stopping: AbortSignal;
-  /** Where whoever has an HTTP server meets whoever serves websockets. */
+  /** Connects the HTTP servers of this process with the role that serves websockets. */
   readonly upgrades: Upgrades;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export interface PlatformOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tokenSecret: string;
-  /** Absent: whoever opens it never says so. */
+  /** Default: never aborts. */
   readonly stopping?: AbortSignal;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Everything that can be killed is killed while writers write, and then every acknowledged write has to be
- * there: once, in order, and as REST shows it. CHAOS_ROUNDS makes it longer, CHAOS_SEED makes it another one.
+ * Stores and processes are killed in turn under load; then every acknowledged write is in the log once, in order, and
+ * REST shows it. CHAOS_ROUNDS sets the number of kills, CHAOS_SEED their moments.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -37,11 +37,11 @@ interface Victim {
   readonly name: string;
   /** Ends it without a warning. */
   kill(): Promise<unknown>;
-  /** Brings it back, unless somebody else does. */
+  /** Starts it again, unless its supervisor does. */
   revive(): Promise<void>;
 }
 
-/** Kills one after the other; each time, writes must get through again before the next one dies. */
+/** Kills the victims one after another; after each kill writes must succeed again before the next. */
 async function killInTurn(
   victims: readonly [Victim, ...Victim[]],
   load: ChannelLoad,
@@ -54,22 +54,22 @@ async function killInTurn(
     await writesGetThrough(load, `before ${victim.name} dies`);
     await delay(random(300));
     await victim.kill();
-    // Sometimes it is back before anybody has noticed, sometimes calls run into their deadlines.
+    // Sometimes it is back before a call fails, sometimes calls reach their deadlines.
     await delay(random(3) === 0 ? 2_500 : random(500));
     await victim.revive();
     await writesGetThrough(load, `after ${victim.name} was back`);
-    if (!parley.alive()) throw new Error(`Parley is gone after ${victim.name} was killed:\n${parley.output()}`);
+    if (!parley.alive()) throw new Error(`Parley ended after ${victim.name} was killed:\n${parley.output()}`);
   }
 }
 
 async function writesGetThrough(load: ChannelLoad, when: string): Promise<void> {
   const before = load.acknowledged();
   await eventually(() => load.acknowledged() > before + 20, { timeoutMs: ROUND_MS }).catch(() => {
-    throw new Error(`no writes got through ${when}`);
+    throw new Error(`no writes succeeded ${when}`);
   });
 }
 
-/** Both what was acknowledged and what is there must be worth looking at, or the check proves nothing. */
+/** Expects no problems, and enough acknowledged and failed writes for that to prove something. */
 function expectSound(observation: Observation, killings: number): void {
   expect(problemsOf(observation)).toEqual([]);
   const outcomes = observation.operations.flatMap(({ attempts }) => attempts.map(({ outcome }) => outcome));
@@ -80,7 +80,7 @@ function expectSound(observation: Observation, killings: number): void {
 
 describe('under load, with everything killed in turn', () => {
   it(
-    'an event store, a Redis and a Parley of their own lose, double and reorder nothing',
+    'separate stores and Parley lose, duplicate and reorder nothing',
     async () => {
       const eventStore = owned(await startTestEventStore({ mode: 'process' }));
       const redis = owned(await startTestRedis());
@@ -100,13 +100,13 @@ describe('under load, with everything killed in turn', () => {
       const observation = await observe(load.operations, { eventstoreUrl: eventStore.url, api: parley.api });
       expectSound(observation, ROUNDS);
 
-      // The checker on this very log: whatever is planted in it is found.
+      // The checker finds each fault that is planted in this log.
       const { log } = observation;
       const formerOf = (at: number): number =>
         log.findLastIndex(
           ({ stream, type }, before) => before < at && stream === log[at]?.stream && type === 'ChannelRenamed.v1',
         );
-      // The last renaming of the log may be the only one of its channel: then there is nothing to swap it with.
+      // Swapping needs two renames of one channel.
       const index = log.findLastIndex(({ type }, at) => type === 'ChannelRenamed.v1' && formerOf(at) >= 0);
       const former = formerOf(index);
       const planted = (doctored: typeof log) => problemsOf({ ...observation, log: doctored }).join('\n');
@@ -114,7 +114,7 @@ describe('under load, with everything killed in turn', () => {
       expect(planted(withEventTwice(log, index))).toMatch(/^twice/m);
       expect(planted(withSwapped(log, former, index))).toMatch(/^(reordered|lost)/m);
 
-      // Read models that are lost altogether are the fold of the log again.
+      // Read models that were lost are rebuilt from the log.
       await redis.command('FLUSHALL');
       const rebuilt = await observe(load.operations, { eventstoreUrl: eventStore.url, api: parley.api });
       expect(problemsOf(rebuilt)).toEqual([]);
@@ -123,7 +123,7 @@ describe('under load, with everything killed in turn', () => {
   );
 
   it(
-    'a standalone that is killed as a whole, or loses its private Redis, goes on where it was',
+    'standalone resumes after it is killed or loses its private Redis',
     async () => {
       const killings = Math.max(2, Math.ceil(ROUNDS / 5));
       const parley = owned(await startParleyProcess());
@@ -146,7 +146,7 @@ describe('under load, with everything killed in turn', () => {
   );
 });
 
-/** Long enough that appends which it has in hand are given up by their callers, and are written all the same. */
+/** Lasts until callers give up appends that the event store has received and writes later. */
 async function silence(store: { pause(): void }): Promise<void> {
   await store.pause();
   await delay(4_500);

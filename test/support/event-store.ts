@@ -1,6 +1,6 @@
 /**
- * An event store of its own for a test, with an empty log, and the ways in which an event store can fail: a
- * container, or the embedded one natively.
+ * An event store with an empty log for one test file, with ways to make it fail: a container, or the embedded event
+ * store.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { EventStoreThread } from './event-store-thread.ts';
 import { chooseStore } from './stores/choice.ts';
 
 export interface TestEventStore {
-  /** `esdb://HOST:PORT?tls=false`, the same after a restart. */
+  /** `esdb://HOST:PORT?tls=false`; a restart keeps it. */
   readonly url: string;
   readonly port: number;
   /** Ends it and removes its data. */
@@ -23,17 +23,17 @@ export interface TestEventStore {
 }
 
 export interface TestEventStoreProcess extends TestEventStore {
-  /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
+  /** `kill -9`; resolves when the process has exited. `restart` uses the same data. */
   kill9(): Promise<void>;
-  /** It is frozen: connections stay open, nothing answers. */
+  /** Freezes it: connections stay open, requests get no answer. */
   pause(): Promise<void>;
-  /** Lets it go on; nothing if it was not paused. */
+  /** Ends `pause`; does nothing if it was not paused. */
   resume(): Promise<void>;
 }
 
 /**
- * The one that `EVENTSTORE_URL` names, with whatever others have in it, else one of its own. For tests that use ids
- * of their own and never ask what else there is: no read model, which is folded of the whole log.
+ * The server of `EVENTSTORE_URL`, which may hold other events, else a new one. For tests that use new ids and read only
+ * their own streams, not for read models, which fold the whole log.
  */
 export async function startSharedEventStore(): Promise<Pick<TestEventStore, 'url' | 'stop'>> {
   const url = process.env['EVENTSTORE_URL'];
@@ -41,7 +41,7 @@ export async function startSharedEventStore(): Promise<Pick<TestEventStore, 'url
 }
 
 /**
- * One of its own, whatever `EVENTSTORE_URL` says.
+ * Always a new one, also where `EVENTSTORE_URL` is set.
  *
  * Natively, `inline` runs in a worker thread of the test process (milliseconds to start); `process` in its own
  * process, which alone can be killed and paused. In a container there is no difference.
@@ -65,7 +65,7 @@ export async function startTestEventStore(
 }
 
 async function startInContainer(image: string): Promise<TestEventStoreProcess> {
-  // It takes a second to load, and native runs do without.
+  // Loads testcontainers, which takes a second that native runs need not spend.
   const { startStoreContainer } = await import('./stores/container.ts');
   const urlOf = (host: string, port: number): string => `esdb://${host}:${port}?tls=false`;
   const container = await startStoreContainer({
@@ -77,7 +77,7 @@ async function startInContainer(image: string): Promise<TestEventStoreProcess> {
   return { ...container, url: urlOf(container.host, container.port) };
 }
 
-/** Of one node without TLS, as EventStoreDB and as KurrentDB call them; the embedded one needs none. */
+/** Settings of one node without TLS, by the names of EventStoreDB and of KurrentDB. */
 const SETTINGS = Object.fromEntries(
   Object.entries({ INSECURE: 'true', CLUSTER_SIZE: '1', RUN_PROJECTIONS: 'None' }).flatMap(([name, value]) =>
     ['EVENTSTORE', 'KURRENTDB'].map((prefix) => [`${prefix}_${name}`, value]),
@@ -145,7 +145,7 @@ async function inProcess({ url, ...place }: Place): Promise<TestEventStoreProces
 async function forkEventStore({ dataDir, port, keepAliveMs }: Omit<Place, 'url'>): Promise<ChildProcess> {
   const args = [dataDir, String(port), ...(keepAliveMs === undefined ? [] : [String(keepAliveMs)])];
   const child = fork(join(import.meta.dirname, 'event-store.process.ts'), args, {
-    // Not the flags of the test runner, which are none of its business.
+    // Flags of the test runner are not meant for this process.
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

@@ -1,6 +1,6 @@
 /**
  * Polls until `probe` stops throwing (and does not return `false`), then returns its value.
- * For conditions that become true by other processes' work, where a fixed sleep would only hope.
+ * For conditions that another process makes true, where the length of a sleep would be a guess.
  *
  * @throws the last error of `probe` once `timeoutMs` has passed
  */

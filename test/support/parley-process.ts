@@ -1,4 +1,4 @@
-/** A whole Parley as the process that users run, and the ways in which a process can fail. */
+/** Parley as the process that users run, with ways to make it fail. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,44 +11,44 @@ import { eventually } from './eventually.ts';
 import { ApiClient } from './api-client.ts';
 
 export interface ParleyProcess {
-  /** `http://127.0.0.1:PORT`, the same after a restart. */
+  /** `http://127.0.0.1:PORT`; a restart keeps it. */
   readonly baseUrl: string;
   readonly port: number;
   /** Key of the first organization. */
   readonly apiKey: string;
-  /** A role of its own runs in it, and is to leave it empty. */
+  /** Working directory; a process of one role must leave it empty. */
   readonly dataDir: string;
   readonly pid: number;
-  /** Everything that it has printed and logged, over all restarts. */
+  /** Output of all its starts. */
   output(): string;
-  /** A client with the key; closed with the process. */
+  /** A client with the key; `stop` closes it. */
   readonly api: ApiClient;
   /** Whether the process runs. */
   alive(): boolean;
-  /** `kill -9`; resolves when the process is gone. The data stays, `start` uses it again. */
+  /** `kill -9`; resolves when the process has exited. `start` uses the same data. */
   kill9(): Promise<void>;
   /** SIGSTOP: connections stay open, nothing answers. */
   pause(): void;
   /** SIGCONT. */
   resume(): void;
-  /** Starts it again on the same port and data. Resolves when it listens, unless told not to wait. */
+  /** Starts it again on the same port and data. Resolves when it listens, or at once without `wait`. */
   start(options?: { readonly wait?: boolean }): Promise<void>;
-  /** SIGTERM, as an operator replaces it, and the start again. Resolves when it listens. */
+  /** SIGTERM and another start. Resolves when it listens. */
   restart(): Promise<void>;
-  /** Resolves when `/health/ready` says so. */
+  /** Resolves when `/health/ready` answers 200. */
   ready(): Promise<void>;
   /** Sends a signal and does not wait. */
   signal(name: NodeJS.Signals): void;
-  /** Resolves when the process is gone. @returns its exit code, null if a signal has ended it */
+  /** Resolves when the process has exited. @returns its exit code, null if a signal ended it */
   ended(): Promise<number | null>;
-  /** SIGTERM; keeps its data, which `start` uses again. */
+  /** SIGTERM; keeps its data for `start`. */
   halt(): Promise<void>;
   /** SIGTERM; removes its data. @returns the exit code, null if it had to be killed */
   stop(): Promise<number | null>;
 }
 
 export interface ParleyProcessOptions {
-  /** Runs `parley <role>`, which needs the addresses of both stores, instead of the whole. */
+  /** Runs `parley <role>` instead of `standalone`; needs the URLs of both stores. */
   readonly role?: RoleName;
   readonly eventstoreUrl?: string;
   readonly redisUrl?: string;
@@ -61,13 +61,13 @@ export interface ParleyProcessOptions {
 
 const MAIN = resolve(import.meta.dirname, '../../services/standalone/main.ts');
 const COMMAND = resolve(import.meta.dirname, '../../services/cli/main.ts');
-/** Most of the start of a process is reading TypeScript: with what an earlier one has made of it, it takes a third. */
+/** Loading TypeScript is most of the start of a process; with this cache a start takes a third. */
 const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
 const STOP_MS = 15_000;
-/** A second where nothing else runs; where a dozen start at once on a busy machine, a minute and a half was seen. */
+/** An idle machine takes a second; a dozen starts at once on a busy machine took 90 seconds. */
 const START_MS = 180_000;
 
-/** Starts one in a folder of its own; stores are embedded where no URL is given. */
+/** Starts Parley in a new folder; stores without a URL are embedded. */
 export async function startParleyProcess(options: ParleyProcessOptions = {}): Promise<ParleyProcess> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-process-'));
   const port = await freePort();
@@ -148,7 +148,7 @@ export async function startParleyProcess(options: ParleyProcessOptions = {}): Pr
   return parley;
 }
 
-/** Nothing of the test runner's environment, which would change how the process behaves. */
+/** Leaves out the environment of the test runner, which would change how the process behaves. */
 function environmentOf(options: ParleyProcessOptions, own: Record<string, string>): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
   return {

@@ -10,7 +10,7 @@ import type { TestEventStore } from './event-store.ts';
 import { startEmptyRedis, startTestRedis } from './redis.ts';
 import type { EmptyRedis, TestRedis } from './redis.ts';
 
-/** Real stores of its own, and the platform on them. */
+/** New stores, and the platform on them. */
 export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {
   readonly platform: Platform;
   readonly redis: R;
@@ -18,7 +18,7 @@ export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {
   stop(): Promise<void>;
 }
 
-/** For tests that kill Redis, or tell it what concerns all its clients. */
+/** For tests that kill or configure Redis. */
 export interface WithOwnRedis {
   readonly redis: 'own';
 }

@@ -1,4 +1,4 @@
-/** A Redis Cluster of its own for a test: native processes on loopback, and the ways in which its nodes can fail. */
+/** A Redis Cluster for one test file, of native processes on loopback, with ways to make its nodes fail. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,21 +17,21 @@ import { eventually } from './eventually.ts';
 export interface TestRedisNode {
   readonly port: number;
   readonly pid: number;
-  /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
+  /** `kill -9`; resolves when the process has exited. `restart` uses the same data. */
   kill9(): Promise<void>;
-  /** SIGSTOP: connections stay open, nothing answers. */
+  /** SIGSTOP: connections stay open, requests get no answer. */
   pause(): void;
   /** SIGCONT. */
   resume(): void;
   restart(): Promise<void>;
-  /** One command on a connection of its own. */
+  /** Sends one command on a new connection. */
   command(...words: readonly [string, ...string[]]): Promise<unknown>;
 }
 
 export interface TestRedisCluster {
-  /** Names all masters that there were at the start. */
+  /** Lists the masters of the start. */
   readonly url: string;
-  /** By thirds of the slots. */
+  /** Each has a third of the slots at the start. */
   readonly masters: readonly [TestRedisNode, TestRedisNode, TestRedisNode];
   /** One for each of the masters, or none. */
   readonly replicas: readonly TestRedisNode[];
@@ -43,7 +43,7 @@ export interface TestRedisCluster {
   stop(): Promise<void>;
 }
 
-/** Until a master that does not answer is replaced: enough for a process that has to wait for its turn. */
+/** Time until a silent master is replaced: longer than a process waits on a busy machine. */
 const NODE_TIMEOUT_MS = 3_000;
 const FORM_MS = 60_000;
 
@@ -125,10 +125,10 @@ async function startNode(dataDir: string, password: string): Promise<TestRedisNo
       extraConfig: [
         'cluster-enabled yes',
         `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
-        // A node that is away is away with what lives there, and with nothing else.
+        // A node that is down takes only its own slots with it.
         'cluster-require-full-coverage no',
         `masterauth ${password}`,
-        // The node's own port and 10,000 more is not always a port.
+        // The default, the node's port plus 10,000, may exceed the highest port.
         `cluster-port ${busPortOf(port)}`,
       ],
     });
@@ -160,7 +160,7 @@ async function startNode(dataDir: string, password: string): Promise<TestRedisNo
   };
 }
 
-/** Another process may take a free port first: then the next one is tried. */
+/** Tries further ports, because another process may take a free port first. */
 async function startOnFreePort(start: (port: number) => Promise<RedisProcess>): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -171,7 +171,7 @@ async function startOnFreePort(start: (port: number) => Promise<RedisProcess>): 
   }
 }
 
-/** Below all ports that are handed out as free ones, and another for each of them. */
+/** Below the range of free ports, and different for each of them. */
 function busPortOf(port: number): number {
   return port - 15_000;
 }
@@ -195,7 +195,7 @@ async function moveSlot(
     const rest = ['', '0', '5000', 'AUTH', password, 'KEYS', ...keys.map(String)];
     await from.command('MIGRATE', '127.0.0.1', String(to.port), ...rest);
   }
-  // The new one first: it raises its epoch, so that everybody believes it.
+  // The new owner first: it raises its epoch, so that the other nodes accept the change.
   for (const node of new Set([to, from, ...others])) {
     await node.command('CLUSTER', 'SETSLOT', String(slot), 'NODE', String(toId));
   }

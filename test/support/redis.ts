@@ -1,7 +1,6 @@
 /**
- * A Redis of its own for a test, and the ways in which a Redis can fail: a container or a native process, on a port
- * and with data that it keeps over restarts. For tests that only use one: the one that `REDIS_URL` names, where it is
- * set.
+ * A Redis for one test file, with ways to make it fail: a container or a native process, whose port and data survive
+ * restarts. Tests that only use Redis get the server of `REDIS_URL` where it is set.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,24 +13,24 @@ import type { TestRedisCluster } from './redis-cluster.ts';
 import { chooseStore } from './stores/choice.ts';
 import { borrowNamedRedis } from './stores/named-redis.ts';
 
-/** Empty at the start, and nothing else uses it meanwhile. */
+/** Empty at the start, and used by one test file at a time. */
 export interface EmptyRedis {
-  /** One that runs here has a password, so that no test mistakes another Redis on a reused port for its own. */
+  /** A server on this machine has a password: a client of another test that finds it on a reused port is refused. */
   readonly url: string;
-  /** Removes its data, and ends it unless it is somebody else's. */
+  /** Removes its data, and ends the server unless `REDIS_URL` names it. */
   stop(): Promise<void>;
 }
 
 export interface TestRedis extends EmptyRedis {
-  /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
+  /** `kill -9`; resolves when the process has exited. `restart` uses the same data. */
   kill9(): Promise<void>;
-  /** It is frozen: connections stay open, nothing answers. */
+  /** Freezes it: connections stay open, requests get no answer. */
   pause(): Promise<void>;
-  /** Lets it go on; nothing if it was not paused. */
+  /** Ends `pause`; does nothing if it was not paused. */
   resume(): Promise<void>;
-  /** One command on a connection of its own, e.g. `['CONFIG', 'SET', 'maxmemory', '1']`. */
+  /** Sends one command on a new connection, e.g. `['CONFIG', 'SET', 'maxmemory', '1']`. */
   command(...words: readonly [string, ...string[]]): Promise<unknown>;
-  /** Starts it again on the same port and data, after it was killed, or after stopping it. */
+  /** Stops it if it runs, and starts it again on the same port and data. */
   restart(): Promise<void>;
 }
 
@@ -40,12 +39,12 @@ export interface TestRedisOptions {
   readonly config?: readonly string[];
 }
 
-/** The one that `REDIS_URL` names, emptied, else one of its own. */
+/** The server of `REDIS_URL`, emptied, else a new one. */
 export async function startEmptyRedis(): Promise<EmptyRedis> {
   return (await borrowNamedRedis()) ?? startTestRedis();
 }
 
-/** One of its own, whatever `REDIS_URL` says: it is killed, paused, and told things that concern all its clients. */
+/** Always a new server, for tests that kill, pause or configure it. */
 export async function startTestRedis({ config = [] }: TestRedisOptions = {}): Promise<TestRedis> {
   if (process.env['PARLEY_TEST_REDIS'] === 'cluster') {
     const { startTestRedisCluster } = await import('./redis-cluster.ts');
@@ -56,7 +55,7 @@ export async function startTestRedis({ config = [] }: TestRedisOptions = {}): Pr
 }
 
 async function startInContainer(image: string, config: readonly string[]): Promise<TestRedis> {
-  // It takes a second to load, and native runs do without.
+  // Loads testcontainers, which takes a second that native runs need not spend.
   const { startStoreContainer } = await import('./stores/container.ts');
   const password = randomBytes(12).toString('hex');
   const urlOf = (host: string, port: number): string => `redis://:${password}@${host}:${port}`;
@@ -109,7 +108,7 @@ async function ping(url: string): Promise<void> {
 
 async function once<T>(url: string, call: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(url, { maxRetriesPerRequest: 1 });
-  // What goes wrong, the call says.
+  // The call rejects with the error.
   client.on('error', () => undefined);
   try {
     return await call(client);
@@ -118,7 +117,7 @@ async function once<T>(url: string, call: (client: Redis) => Promise<T>): Promis
   }
 }
 
-/** Another process may take the free port first: then try the next one. */
+/** Tries further ports, because another process may take a free port first. */
 async function startOnFreePort(options: Omit<RedisProcessOptions, 'port'>): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,4 +1,4 @@
-/** The whole API on real stores of its own, with a first organization and a key that may do everything. */
+/** The whole API on new stores, with a first organization and a key with every scope. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import type { EmptyRedis, TestRedis } from './redis.ts';
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
-  /** `Authorization`, as it is. */
+  /** Value of `Authorization`. */
   readonly key?: string | undefined;
   readonly body?: object;
   readonly headers?: Record<string, string>;
@@ -31,12 +31,12 @@ export interface Answer {
   readonly status: number;
   readonly headers: Record<string, unknown>;
   readonly bytes: string;
-  // What a test expects of an answer, it says.
+  // Tests assert the shape that they expect.
   // eslint-disable-next-line typescript/no-explicit-any
   readonly json: any;
 }
 
-/** One process of the API, as far as the others can tell: it shares nothing with them but the stores. */
+/** Stands for one process of the API: instances share only the stores. */
 export interface TestInstance {
   call(call: Call): Promise<Answer>;
   /** Listens on a free port. @returns its URL */
@@ -50,10 +50,10 @@ export interface TestApi<R extends EmptyRedis = EmptyRedis> extends TestInstance
   readonly features: Features;
   readonly organizationId: string;
   readonly userId: string;
-  /** Has every scope. */
+  /** Key with every scope. */
   readonly rootKey: string;
   startInstance(): Promise<TestInstance>;
-  /** Read models get only what is applied by whoever appends, until the returned function is called. */
+  /** Until the returned function is called, only the process that appends an event applies it to the read models. */
   stopProjector(): Promise<() => Promise<void>>;
 }
 
@@ -123,7 +123,7 @@ async function startInstance(context: RoleContext): Promise<TestInstance> {
   };
 }
 
-/** Its own connections to Redis; the one to the event store is shared, for there is only one per process. */
+/** Has its own connections to Redis, and shares the client of the event store: a process has only one. */
 async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance> {
   const redis = connectRedis(stores.redis.url);
   await waitForRedis(redis, 5_000);

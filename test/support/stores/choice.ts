@@ -1,6 +1,6 @@
 /**
- * Where the stores of the tests come from: a URL in the environment, else a container where Docker answers and an
- * image is there, else a native process. A URL is looked at where that store is started; this file decides the rest.
+ * Chooses where stores of tests come from: a URL in the environment, else a container if Docker has the image, else a
+ * native process. The functions that start a store read the URL; this file decides the rest.
  */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -23,20 +23,20 @@ export type StoreChoices = z.infer<typeof choicesSchema>;
 const modeSchema = z.enum(['auto', 'native', 'containers']);
 type Mode = z.infer<typeof modeSchema>;
 
-/** What a run has decided, for the processes of its test files. */
+/** Environment variable with the choices of the run, for the processes of its test files. */
 const DECIDED = 'PARLEY_TEST_STORES_DECIDED';
 const NATIVE: StoreChoices = { redis: { from: 'native' }, eventstore: { from: 'native' }, kafka: { from: 'native' } };
 
 let choices: Promise<StoreChoices> | undefined;
 
-/** @throws Error in mode `containers`, when Docker does not answer or the image is not there */
+/** @throws Error in mode `containers`, when Docker does not answer or lacks the image */
 export async function chooseStore(kind: StoreKind): Promise<StoreChoice> {
   const decided = process.env[DECIDED];
   choices ??= decided === undefined ? decide() : Promise.resolve(choicesSchema.parse(JSON.parse(decided)));
   return (await choices)[kind];
 }
 
-/** Decides for this process and those that it starts; says what, in one line for each store. */
+/** Chooses for this process and those that it starts; prints a line for each store. */
 export async function decideForAll(say: (line: string) => void): Promise<void> {
   process.env[DECIDED] ??= JSON.stringify(await decide(say));
 }
@@ -64,7 +64,7 @@ async function decide(say: (line: string) => void = () => undefined): Promise<St
   return { ...NATIVE, ...found };
 }
 
-/** Benchmarks measure processes, whatever else is on the machine: only the test runner looks for containers. */
+/** Benchmarks always measure native processes: only the test runner looks for containers. */
 export function modeOf({ PARLEY_TEST_STORES, VITEST }: NodeJS.ProcessEnv): Mode {
   if (PARLEY_TEST_STORES === undefined || PARLEY_TEST_STORES === '') return VITEST === undefined ? 'native' : 'auto';
   const mode = modeSchema.safeParse(PARLEY_TEST_STORES);
@@ -76,7 +76,7 @@ type IsThere = (image: string) => Promise<boolean>;
 
 async function askDocker(): Promise<{ readonly images: IsThere | undefined; readonly why: string }> {
   if (!mayHaveDocker()) return { images: undefined, why: 'there is no Docker' };
-  // It takes a second to load: only where there is something to ask.
+  // Takes a second to load.
   const { getContainerRuntimeClient, ImageName } = await import('testcontainers');
   try {
     const client = await getContainerRuntimeClient();
@@ -89,7 +89,7 @@ async function askDocker(): Promise<{ readonly images: IsThere | undefined; read
   }
 }
 
-/** Whether there is any of the things by which testcontainers finds Docker. */
+/** Whether any of the signs exists by which testcontainers finds Docker. */
 function mayHaveDocker(): boolean {
   const { DOCKER_HOST, TESTCONTAINERS_HOST_OVERRIDE, XDG_RUNTIME_DIR } = process.env;
   const home = homedir();
@@ -114,7 +114,7 @@ async function firstThere(images: readonly string[], isThere: IsThere): Promise<
   return undefined;
 }
 
-/** The container that ends the others when a run dies: where its image is missing, nothing may wait for it. */
+/** Disables the container that removes the others after a crash where its image is missing. */
 function keepReaperOut(hasImage: boolean): void {
   if (!hasImage) process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
 }

@@ -1,30 +1,30 @@
-/** One store in a container, on a port of this machine that it keeps over restarts, and the ways in which it can fail. */
+/** One store in a container, on a port of this machine that survives restarts, with ways to make it fail. */
 import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
 import { freePort } from '#infra/private-redis/free-port.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 export interface ContainerPlace {
-  /** As the tests reach it. */
+  /** Address for the tests. */
   readonly host: string;
   readonly port: number;
 }
 
 export interface StoreContainerOptions {
   readonly image: string;
-  /** On which the store listens inside. */
+  /** Port of the store inside the container. */
   readonly innerPort: number;
   readonly command?: readonly string[];
   readonly environment?: (place: ContainerPlace) => Readonly<Record<string, string>>;
-  /** Rejects as long as the store does not serve. */
+  /** Rejects until the store serves requests. */
   readonly probe: (place: ContainerPlace) => Promise<unknown>;
 }
 
 export interface StoreContainer extends ContainerPlace {
   /** Ends it and removes its data. */
   stop(): Promise<void>;
-  /** SIGKILL; resolves when it is gone. The data stays, `restart` uses it again. */
+  /** SIGKILL; resolves when it has ended. `restart` uses the same data. */
   kill9(): Promise<void>;
-  /** Its processes are frozen: connections stay open, nothing answers. */
+  /** Freezes its processes: connections stay open, requests get no answer. */
   pause(): Promise<void>;
   resume(): Promise<void>;
   /** SIGTERM if it runs, then starts it again on the same port and data. */
@@ -32,10 +32,10 @@ export interface StoreContainer extends ContainerPlace {
 }
 
 const READY_MS = 60_000;
-/** By it `npm run test:containers` finds what its run has left, when that was killed. */
+/** Lets `npm run test:containers` remove the containers of a run that was killed. */
 const LABELS = { 'parley.test': process.env['PARLEY_TEST_RUN'] ?? '' };
 
-/** Another process may take the free port first: then the next one is tried. */
+/** Tries further ports, because another process may take a free port first. */
 export async function startStoreContainer(options: StoreContainerOptions): Promise<StoreContainer> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,4 +1,4 @@
-/** Once per run, before the first test file: where the stores of all of them come from, said once. */
+/** Runs once, before the first test file: chooses where stores come from, and prints it. */
 import { decideForAll } from './choice.ts';
 import { claimNamedRedis } from './named-redis.ts';
 

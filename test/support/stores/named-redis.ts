@@ -1,10 +1,10 @@
 /**
- * The Redis that `REDIS_URL` names, for suites that need no more than an empty database: it is emptied for each of
- * them, so a run asks first whether it may, and its files run one after the other.
+ * The Redis of `REDIS_URL`, for suites that need an empty database. Each of them empties it, so a run first checks that
+ * it may, and test files run one after another.
  */
 import { Redis } from 'ioredis';
 
-/** What a run was allowed to empty, for the processes of its test files. */
+/** Environment variable with the URL that the run may empty, for the processes of its test files. */
 const CLAIMED = 'PARLEY_TEST_REDIS_CLAIMED';
 const CONNECT_MS = 10_000;
 
@@ -29,12 +29,12 @@ export async function claimNamedRedis(say: (line: string) => void): Promise<void
     );
   }
   process.env[CLAIMED] = url;
-  say(`redis: ${database} of REDIS_URL, emptied for each suite; one of its own for suites that kill it`);
+  say(`redis: ${database} of REDIS_URL, emptied for each suite; suites that kill Redis start their own`);
 }
 
 /**
- * Empties it, and lends it until `stop` empties it again. `undefined` where there is none, or where this process has
- * it lent already: who needs a second one takes one of its own.
+ * Empties it, and reserves it until `stop` empties it again. `undefined` where `REDIS_URL` is not set, or where this
+ * process uses it already: a suite that needs a second server starts one.
  */
 export async function borrowNamedRedis(): Promise<{ readonly url: string; stop(): Promise<void> } | undefined> {
   const url = process.env[CLAIMED];
@@ -53,7 +53,7 @@ export async function borrowNamedRedis(): Promise<{ readonly url: string; stop()
 
 async function onceAt<T>(url: string, call: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: CONNECT_MS, retryStrategy: () => null });
-  // What goes wrong, the calls say.
+  // The calls reject with the error.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -67,7 +67,7 @@ async function onceAt<T>(url: string, call: (client: Redis) => Promise<T>): Prom
   }
 }
 
-/** Without the password, which may be in the address. */
+/** Omits the password, which the URL may hold. */
 function placeOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `database ${pathname.replace('/', '') || '0'} of ${host}`;

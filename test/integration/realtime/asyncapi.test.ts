@@ -24,7 +24,7 @@ function call(method: Call['method'], url: string, body?: object): Promise<Answe
   return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
 }
 
-/** What the public parser finds wrong; hints and style aside. */
+/** Errors and warnings of the public parser. */
 async function faultsOf(document: string): Promise<string[]> {
   const { diagnostics } = await new Parser().parse(document);
   return diagnostics
@@ -36,14 +36,14 @@ const kindsOf = (union: typeof clientFrame | typeof serverFrame): string[] =>
   union.options.map((option) => String([...option.shape.frame.values][0]));
 
 describe('the AsyncAPI document', { timeout: 180_000 }, () => {
-  it('is served to everybody, and the public parser finds nothing wrong with it', async () => {
+  it('is public, and valid for the public parser', async () => {
     expect(served.status).toBe(200);
     expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(served.json.asyncapi).toBe('3.0.0');
     expect(await faultsOf(served.bytes)).toEqual([]);
   });
 
-  it('would be found to be wrong if it were', async () => {
+  it('is found invalid if it is changed', async () => {
     const { operations, ...others } = served.json;
     const broken = { ...others, operations: { ...operations, tell: { ...operations.tell, action: 'shout' } } };
     expect(await faultsOf(JSON.stringify(broken))).not.toEqual([]);
@@ -51,7 +51,7 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
     expect(await faultsOf(dangling)).not.toEqual([]);
   });
 
-  it('tells every frame, every event and every command, by whoever sends it', () => {
+  it('contains every frame, every event and every command, by the side that sends it', () => {
     const { operations, components } = served.json;
     const { events, commands, publicEvents } = features.realtime.protocol;
     const named = ({ messages }: { messages: { $ref: string }[] }): string[] =>
@@ -64,7 +64,7 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
     expect(named(operations.hear).toSorted()).toEqual(sent.toSorted());
     expect(named(operations.command)).toEqual(commands.map(({ type }) => type));
     expect(named(operations.command.reply)).toEqual(['ack', 'error']);
-    // What other teams read has names of its own: it is not the same as what sockets are told.
+    // Messages for other teams have separate names: their data differ from those of frames.
     const published = [...publicEvents.map(({ type }) => `kafka.${type}`), 'kafka.unknown'];
     const kafkaNames = operations.publish.messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1));
     expect(kafkaNames).toEqual(published);
@@ -73,7 +73,7 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
     );
   });
 
-  it('shows what a client must know: the ticket, the subprotocol, and what each side may leave out', () => {
+  it('describes the ticket, the subprotocol, and the optional members of each side', () => {
     const { channels, components, servers } = served.json;
     expect(channels.websocket.address).toBe('/api/v1/channels/{id}/websocket');
     expect(channels.websocket.bindings.ws.headers.properties['Sec-WebSocket-Protocol'].description).toContain(PROTOCOL);
@@ -96,7 +96,7 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
     expect(JSON.stringify(schemas)).not.toContain('#/definitions/');
   });
 
-  it('shows what another team must know: the topic, the key, the headers', () => {
+  it('describes the topic, the key and the headers for other teams', () => {
     const { channels, components, servers } = served.json;
     expect(channels.kafka).toMatchObject({ address: '{prefix}.events', servers: [{ $ref: '#/servers/kafka' }] });
     expect(servers.kafka.protocol).toBe('kafka');
@@ -116,8 +116,8 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
   });
 });
 
-describe('what a channel tells', () => {
-  it('is, event by event, what the document says of its type', async () => {
+describe('a frame of an event', () => {
+  it('has the data that the document describes for its type', async () => {
     const { id: channelId } = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json;
     const path = `/api/v1/channels/${channelId}`;
     const content = [{ type: 'text', text: 'x' }];
@@ -153,7 +153,7 @@ describe('what a channel tells', () => {
       for (const { json } of page) {
         const frame = serverFrame.parse(JSON.parse(json));
         const { type, data } = z.object({ type: z.string(), data: z.unknown() }).parse(frame);
-        // What the schema does not name would be lost in what it gives back.
+        // A schema drops members that it does not declare.
         expect(schemas.get(type)?.parse(data)).toEqual(data);
         seen.add(type);
       }

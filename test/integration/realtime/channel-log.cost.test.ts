@@ -1,4 +1,4 @@
-/* What it costs to read on in the log of a channel does not depend on how long that is. */
+/* The cost of a replay from the log does not depend on the length of the channel. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import type { ChannelSequence } from '#libs/kernel/event.ts';
@@ -14,7 +14,7 @@ import type { TestPlatform } from '#test/support/platform.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
 import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
 
-/** Interactions that are begun in a block are completed in the next one, after this many events each. */
+/** Interactions that start in a block are completed in the next one, after this many events each. */
 const OPEN_PER_BLOCK = 5;
 const APPENDS = 6;
 
@@ -30,8 +30,8 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 /**
- * In each block, the first events complete what the block before it has begun, the last ones begin new
- * interactions and add to them; between there are renamings.
+ * In each block, the first events complete interactions of the previous block, the last ones start new interactions and
+ * add to them; the others rename the channel.
  */
 function eventAt(revision: number): { type: string; data: object } {
   const place = revision % BLOCK;
@@ -77,7 +77,7 @@ async function channelWith(count: number): Promise<LiveChannel> {
   return channel;
 }
 
-/** The most events that were read beyond those of the page itself, wherever one begins. */
+/** The largest number of events that were read beyond those of the page, from any sequence. */
 async function costToBegin({ organizationId, channelId }: LiveChannel, count: number): Promise<number> {
   let most = 0;
   for (const part of [0, 0.31, 0.5, 0.8, 0.99]) {
@@ -87,7 +87,7 @@ async function costToBegin({ organizationId, channelId }: LiveChannel, count: nu
       const pages = features.realtime.log.framesAfter(organizationId, channelId, after as ChannelSequence);
       for await (const page of pages) {
         expect(page[0]?.sequence).toBe(after + 1);
-        // What is open in the block before is completed here, and shows all that was said.
+        // Completes interactions of the previous block, and shows all their text.
         expect(page.every(({ json }) => !json.endsWith('"data":null}'))).toBe(true);
         most = Math.max(most, store.eventsRead - page.length);
         break;
@@ -97,7 +97,7 @@ async function costToBegin({ organizationId, channelId }: LiveChannel, count: nu
   return most;
 }
 
-it('begins at any sequence of 20,000 events at the cost of a block, as in a channel with 200', async () => {
+it('a replay from any of 20,000 events costs one block, as in a channel with 200', async () => {
   const bound = BLOCK + OPEN_PER_BLOCK * APPENDS;
   const few = await costToBegin(await channelWith(200), 200);
   expect(few).toBeGreaterThan(0);
@@ -107,7 +107,7 @@ it('begins at any sequence of 20,000 events at the cost of a block, as in a chan
   expect(many).toBeLessThanOrEqual(bound);
 }, 120_000);
 
-it('sees the head of it by reading one event', async () => {
+it('the head is found by reading one event', async () => {
   const { organizationId, channelId } = await channelWith(2_000);
   store.eventsRead = 0;
   expect(await features.realtime.log.head(organizationId, channelId)).toBe(2_000);

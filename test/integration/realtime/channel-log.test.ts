@@ -44,14 +44,14 @@ function headOf({ organizationId, channelId }: LiveChannel): Promise<ChannelSequ
   return features.realtime.log.head(organizationId, channelId);
 }
 
-/** Each sequence once, as it was published. */
+/** The published frames, once each. */
 function told({ frames }: Heard): { sequence: number; json: string; flags: number }[] {
   return [...frames]
     .map(([sequence, [first]]) => ({ sequence, json: first?.json ?? '', flags: first?.flags ?? -1 }))
     .sort((a, b) => a.sequence - b.sequence);
 }
 
-/** A store like the test's own, in which something happens after each append, before anybody is told of it. */
+/** The test's store, which calls `afterAppend` before the events of an append are published. */
 function storeWith(afterAppend: (stream: string) => Promise<void>): EventStore {
   const { store } = test.platform;
   return {
@@ -72,7 +72,7 @@ function eventOf(channel: LiveChannel, type: string, data: object): EventToAppen
   return { id: newId(), type, data, metadata };
 }
 
-/** Puts an event into the log, and tells nobody. */
+/** Appends an event without publishing it. */
 async function appendRaw(channel: LiveChannel, type: string, data: object): Promise<void> {
   const head = (await headOf(channel)) ?? 0;
   const revision = streamRevision(head - 1);
@@ -84,7 +84,7 @@ describe('the frames of a channel', () => {
     const channel = { organizationId: newId(), channelId: newId() };
     const heard = await hear(test.platform.topics, channel);
     await createChannel(features, channel);
-    // Two processes, as far as the channel can tell.
+    // Two processes, from the channel's point of view.
     await live([features, composeFeatures(test.platform)], channel, { seed: 11, commands: 450 });
     const head = (await headOf(channel)) ?? 0;
     expect(head).toBeGreaterThan(2 * BLOCK);
@@ -98,7 +98,7 @@ describe('the frames of a channel', () => {
     heard.stop();
   }, 120_000);
 
-  it('are of every type, one for each event, and say what REST answers as of it', async () => {
+  it('are of every type, one for each event, with the answer of REST as of it', async () => {
     const channel = await newChannel(features);
     const { organizationId, channelId } = channel;
     await live([features], channel, { seed: 5, commands: 300 });
@@ -127,7 +127,7 @@ describe('the frames of a channel', () => {
     }
   }, 60_000);
 
-  it('carry flags for what not every listener has asked for', async () => {
+  it('have flags for optional frames', async () => {
     const channel = await newChannel(features);
     await live([features], channel, { seed: 7, commands: 200 });
     await features.channels.archive(contextOf(channel.organizationId, newId(), 0), channel.channelId);
@@ -143,7 +143,7 @@ describe('the frames of a channel', () => {
     }
   }, 30_000);
 
-  it('say who has come and gone, with the id that names the place', async () => {
+  it('contain the participants that joined and left, with their ids', async () => {
     const channel = await newChannel(features);
     const { organizationId, channelId } = channel;
     const commands = features.channels;
@@ -173,7 +173,7 @@ describe('the frames of a channel', () => {
     ]);
   });
 
-  it('are there for events of types that are not known, too, without data', async () => {
+  it('exist for events of unknown types, too, without data', async () => {
     const channel = await newChannel(features);
     await appendRaw(channel, 'SomethingLater.v9', { of: 'another version' });
     await live([features], channel, { seed: 3, commands: 30 });
@@ -192,7 +192,7 @@ describe('the frames of a channel', () => {
   });
 });
 
-/** What REST answers, as of the sequence, for what an event is about; null for what is no resource of its own. */
+/** The answer of REST, as of the sequence, for the resource of an event; null for an event without one. */
 async function restAt(
   { organizationId, channelId }: LiveChannel,
   { type, seq, id }: { readonly type: string; readonly seq: number; readonly id: string },
@@ -211,7 +211,7 @@ async function restAt(
 }
 
 describe('the publication of frames', () => {
-  it('happens also where another process was faster to apply the event', async () => {
+  it('happens if another process has applied the event first, too', async () => {
     const other = composeReadModels(test.platform);
     const channel = { organizationId: newId(), channelId: newId() };
     const store = storeWith(async () => {
@@ -225,12 +225,12 @@ describe('the publication of frames', () => {
     expect(head).toBeGreaterThan(10);
     await eventually(() => heard.frames.size === head);
     expect(told(heard)).toEqual(await framesAfter(channel, 0));
-    // What the other one did came first, and said so.
+    // The other process has published its own event.
     expect(heard.heads.length).toBeGreaterThan(5);
     heard.stop();
   }, 30_000);
 
-  it('happens also where events before the own ones had to be fetched first', async () => {
+  it('happens if previous events had to be read first, too', async () => {
     const channel = await newChannel(features);
     const heard = await hear(test.platform.topics, channel);
     await appendRaw(channel, 'ChannelRenamed.v1', { name: 'by one who died right after it' });
@@ -242,7 +242,7 @@ describe('the publication of frames', () => {
     heard.stop();
   });
 
-  it('is a notice of the head only, where stored events are applied', async () => {
+  it('is only the head if stored events are applied', async () => {
     const channel = await newChannel(features);
     await live([features], channel, { seed: 4, commands: 30 });
     const head = (await headOf(channel)) ?? 0;
@@ -250,7 +250,7 @@ describe('the publication of frames', () => {
     await flush(test.platform.redis);
     await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
     await eventually(() => heard.heads.length > 0);
-    // Known already: there is nothing to tell.
+    // A duplicate: nothing is published.
     await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
     await appendRaw(channel, 'ChannelRenamed.v1', { name: 'unheard of' });
     await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
@@ -260,7 +260,7 @@ describe('the publication of frames', () => {
     heard.stop();
   });
 
-  it('leaves what is too much for one message to the log, and says how far it goes', async () => {
+  it('announces the head instead of events beyond the size of a message', async () => {
     const channel = await newChannel(features);
     const { organizationId, channelId } = channel;
     const text = (length: number) => [{ type: 'text', text: 'x'.repeat(length) }];
@@ -285,7 +285,7 @@ describe('the publication of frames', () => {
     await post(1, 400_000);
     const heard = await hear(test.platform.topics, channel);
     const place = { channelId, sequence: 2 as ChannelSequence };
-    // Waiting for the one before them, they are appended together: each frame holds all of the text.
+    // They wait for the previous command and are appended together: each frame has all of the text.
     await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
         features.interactions.commands.append(contextOf(organizationId, newId(), index), place, text(10), 'operator'),
@@ -301,7 +301,7 @@ describe('the publication of frames', () => {
 });
 
 describe('the log of a channel', () => {
-  it('has no head, and no frames, of a channel that is not there or not the organization’s', async () => {
+  it("has no head and no frames of an unknown channel, or of another organization's", async () => {
     const channel = await newChannel(features);
     const missing = { ...channel, channelId: newId() };
     const foreign = { ...channel, organizationId: newId() };
@@ -309,13 +309,13 @@ describe('the log of a channel', () => {
     expect([await pagesAfter(missing, 0), await pagesAfter(foreign, 0)]).toEqual([[], []]);
   });
 
-  it('has nothing after its head, or after any sequence beyond it', async () => {
+  it('has no frames after its head, nor after a sequence beyond it', async () => {
     const channel = await newChannel(features);
     expect(await pagesAfter(channel, 1)).toEqual([]);
     expect(await pagesAfter(channel, 1_000)).toEqual([]);
   });
 
-  it('knows of events that no read model has', async () => {
+  it('has events that no read model has', async () => {
     const channel = await newChannel(features);
     await appendRaw(channel, 'ChannelRenamed.v1', { name: 'unheard of' });
     expect(await headOf(channel)).toBe(2);
@@ -323,7 +323,7 @@ describe('the log of a channel', () => {
     expect(frame?.json).toContain('"name":"unheard of"');
   });
 
-  it('is the same after the read models were lost', async () => {
+  it('has the same frames after the read models were lost', async () => {
     const channel = await newChannel(features);
     await live([features], channel, { seed: 9, commands: 300 });
     const frames = await framesAfter(channel, 0);
@@ -337,7 +337,7 @@ describe('the log of a channel', () => {
     );
   }, 60_000);
 
-  it('comes in pages that are neither long nor large', async () => {
+  it('is read in pages of limited length and size', async () => {
     const channel = await newChannel(features);
     const many = Array.from({ length: 1_100 }, (_, index) => {
       const text = index < 1_050 ? 'short' : 'x'.repeat(200_000);

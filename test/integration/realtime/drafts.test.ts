@@ -38,8 +38,8 @@ const end = (id: string, how: 'complete' | 'fail'): Promise<Answer> =>
 const current = (channelId: string): ReturnType<Drafts['current']> => drafts.current(api.organizationId, channelId);
 const listen = (channelId: string) => listenToTopic(api.stores.platform, api.organizationId, channelId);
 
-describe('the text of an interaction that is being written', () => {
-  it('grows by deltas, each told as it comes, and can be had from its beginning', async () => {
+describe('the text of an interaction while it is written', () => {
+  it('grows by deltas, each of which is published, and can be read as a whole', async () => {
     const channelId = await newChannel();
     const id = await begin(channelId);
     const topic = await listen(channelId);
@@ -62,7 +62,7 @@ describe('the text of an interaction that is being written', () => {
     topic.stop();
   });
 
-  it('is replaced where no offset is given, and told anew', async () => {
+  it('is replaced and published if there is no offset', async () => {
     const channelId = await newChannel();
     const id = await begin(channelId);
     await write(id, 'first');
@@ -76,7 +76,7 @@ describe('the text of an interaction that is being written', () => {
     topic.stop();
   });
 
-  it('grows only where it ends: another offset is refused with the length that is held, and not told', async () => {
+  it('grows at its end only: another offset is refused with the stored length, and not published', async () => {
     const channelId = await newChannel();
     const id = await begin(channelId);
     await write(id, 'abc', 0);
@@ -96,7 +96,7 @@ describe('the text of an interaction that is being written', () => {
     topic.stop();
   });
 
-  it('takes one of many deltas for the same place, from two gateways', async () => {
+  it('takes one of many deltas with the same offset, from two gateways', async () => {
     const channelId = await newChannel();
     const id = await begin(channelId);
     const other = await api.startInstance();
@@ -115,10 +115,10 @@ describe('the text of an interaction that is being written', () => {
     await other.stop();
   });
 
-  it('is told to those who asked for what is nested, where the interaction is', async () => {
+  it('is published as nested if the interaction is', async () => {
     const channelId = await newChannel();
     await call('POST', `/api/v1/channels/${channelId}/interactions`, { content: [], span_id: 'root' });
-    // What looks like the answer elsewhere in the interaction is not.
+    // Members of the same name elsewhere in the interaction do not count.
     const id = await begin(channelId, { parent_span_id: 'root', metadata: { parent_span_id: null } });
     const topic = await listen(channelId);
     await write(id, 'a', 0);
@@ -144,7 +144,7 @@ describe('the text of an interaction that is being written', () => {
     },
   );
 
-  it('is in no read and in no log, and forgotten after a while', async () => {
+  it('is in no read and in no log, and expires', async () => {
     const channelId = await newChannel();
     const id = await begin(channelId);
     await write(id, 'secret thought', 0);
@@ -173,7 +173,7 @@ describe('the text of an interaction that is being written', () => {
     expect((await write(id, 'short')).json.length).toBe(5);
   });
 
-  it('belongs to an interaction of the own organization', async () => {
+  it("belongs to an interaction of the caller's organization", async () => {
     const channelId = await newChannel();
     const id = await begin(channelId);
     const organization = (await call('POST', '/api/v1/organizations', { name: 'Others' })).json;
@@ -192,7 +192,7 @@ describe('the text of an interaction that is being written', () => {
     expect(await current(channelId)).toEqual([]);
   });
 
-  it('needs the scope write, a text of Unicode, and an offset that can be one', async () => {
+  it('needs the scope write, valid Unicode, and a valid offset', async () => {
     const id = await begin(await newChannel());
     const reader = (await call('POST', '/api/v1/keys', { name: 'r', scopes: ['read'] })).json.key;
     const refused = await call('POST', `/api/v1/interactions/${id}/deltas`, { text: 'x' }, reader);
@@ -210,7 +210,7 @@ describe('the text of an interaction that is being written', () => {
     expect(await faults({ text: 'x', offset: 0.5 })).toEqual([{ type: 'int_from_float', loc: ['body', 'offset'] }]);
   });
 
-  it('is not written while Redis is away, and is from its beginning when Redis has forgotten it', async () => {
+  it('is refused while Redis is unavailable, and starts again after Redis has lost it', async () => {
     const channelId = await newChannel();
     const id = await begin(channelId);
     await write(id, 'abc', 0);

@@ -26,7 +26,7 @@ const update = (channelId: string, toolCallId: string, sequence: number): Promis
 };
 
 describe('an update of a tool call', () => {
-  it('is told as it is kept, and only if it is', async () => {
+  it('is published if it is stored, and only then', async () => {
     const channelId = await newChannel();
     const { platform } = api.stores;
     const topic = await listenToTopic(platform, api.organizationId, channelId);
@@ -58,11 +58,11 @@ describe('an update of a tool call', () => {
   });
 });
 
-describe('a value of the moment', () => {
+describe('an ephemeral value', () => {
   const kind = { name: 'test', keyPrefix: 'test', ttlMs: 60_000, max: 3 };
   const own = ['organization', 'channel'] as const;
 
-  it('counts upwards by itself, also over its removal, whoever writes it', async () => {
+  it('gets increasing numbers from every process, even after its removal', async () => {
     const { platform } = api.stores;
     const values = [new EphemeralValues(platform.redis, kind), new EphemeralValues(platform.redis, kind)] as const;
     const topic = await listenToTopic(platform, ...own);
@@ -82,7 +82,7 @@ describe('a value of the moment', () => {
     topic.stop();
   });
 
-  it('makes place for newer ones, and is forgotten when its time is over', async () => {
+  it('is deleted for newer ones beyond the limit, and when it expires', async () => {
     const values = new EphemeralValues(api.stores.platform.redis, { ...kind, ttlMs: 300 });
     const there = ['organization', 'another'] as const;
     for (const name of ['a', 'b', 'c', 'd']) await values.put(...there, { name, json: '{}' });

@@ -1,4 +1,4 @@
-/* Event streams and their connections: who leaves, stalls or only asks for the head leaves nothing behind. */
+/* Event streams and their connections: clients that disconnect, stall or send HEAD leave nothing open. */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
@@ -18,7 +18,7 @@ import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import { contextOf, createChannel } from '#test/support/realtime/channel-life.ts';
 
-/** Ten times as fast: all that counts in ticks goes along. */
+/** Ten times as fast, with all times that are counted in ticks. */
 const TICK_MS = 100;
 const ORGANIZATION = newId();
 
@@ -29,7 +29,7 @@ let server: HttpServer;
 let port: number;
 const metrics = createMetrics({ processMetrics: false });
 const sockets: Socket[] = [];
-/** What a look at the head of a log waits for, and how many have begun. */
+/** Reads of a log's head wait for the gate; `looks` counts them. */
 let gate = Promise.resolve();
 let looks = 0;
 
@@ -91,7 +91,7 @@ interface Client {
   received: string;
 }
 
-/** On a connection of its own, which is kept alive. */
+/** On a separate connection, which is kept alive. */
 function ask(channelId: string, { method = 'GET', query = '' } = {}): Client {
   const socket = connect({ host: '127.0.0.1', port });
   sockets.push(socket);
@@ -104,7 +104,7 @@ function ask(channelId: string, { method = 'GET', query = '' } = {}): Client {
   return client;
 }
 
-/** Whoever listens now, as the node counts it with each tick. */
+/** Open event streams, as the node counts them with each tick. */
 async function listeners(): Promise<number> {
   const text = await metrics.scrape();
   return Number(/^parley_realtime_subscribers\{form="event-stream"\} (\d+)/m.exec(text)?.[1]);
@@ -121,7 +121,7 @@ function holdBack(): () => void {
   return () => held.resolve();
 }
 
-it('HEAD is answered with the head alone, and the connection goes on', async () => {
+it('HEAD is answered without a body, and the connection stays open', async () => {
   const channelId = await aChannel();
   const client = ask(channelId, { method: 'HEAD' });
   client.socket.write('HEAD /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
@@ -132,7 +132,7 @@ it('HEAD is answered with the head alone, and the connection goes on', async () 
   await eventually(async () => (await listeners()) === 1);
 });
 
-it('who leaves before the stream has begun leaves nothing behind', async () => {
+it('a client that disconnects before the stream starts leaves nothing open', async () => {
   const release = holdBack();
   const channelId = await aChannel();
   const gone = ask(channelId, { query: '?after=0' });
@@ -146,7 +146,7 @@ it('who leaves before the stream has begun leaves nothing behind', async () => {
   expect(stays.socket.destroyed).toBe(false);
 });
 
-it('a channel that was let go of while a sequence was looked for is not listened to: 503, and again', async () => {
+it('a channel that is closed while a sequence is checked is answered 503, and opened again by the next request', async () => {
   const channelId = await aChannel();
   const first = ask(channelId, { query: '?after=0' });
   await isFollowing(first);
@@ -161,7 +161,7 @@ it('a channel that was let go of while a sequence was looked for is not listened
   expect(late.received).toMatch(/^HTTP\/1\.1 503 /);
 });
 
-/** As much as fills what lies between the two, and more. */
+/** More than the buffers between the two. */
 async function flood(channelId: string, times: number): Promise<void> {
   const text = 'x'.repeat(200_000);
   const message = encodeValue({ flags: FRAME_FLAG.incomplete, key: 'draft:1', json: snapshotJson('1', text) });
@@ -171,7 +171,7 @@ async function flood(channelId: string, times: number): Promise<void> {
   }
 }
 
-it('who takes nothing for 20 ticks of what waits for it is cut off; who reads slowly is not', async () => {
+it('a client that reads nothing for 20 ticks is disconnected; one that reads slowly is not', async () => {
   const channelId = await aChannel();
   const [stalled, slow] = [1, 2].map(() => ask(channelId, { query: '?after=0&include=incomplete' })) as [
     Client,
@@ -182,12 +182,12 @@ it('who takes nothing for 20 ticks of what waits for it is cut off; who reads sl
   await flood(channelId, 60);
   const flooded = node.now;
   await eventually(async () => (await listeners()) === 1);
-  // Of the flood, too, some ticks count. The gauge is as of the tick before.
+  // Some ticks pass while the values are published. The gauge is that of the previous tick.
   expect(node.now - flooded).toBeLessThanOrEqual(22);
   expect(slow.socket.closed).toBe(false);
 });
 
-it('one that is closed is still written what it has not read, and why it ends', async () => {
+it('a stream that is closed still sends its unread frames, and the reason', async () => {
   const channelId = await aChannel();
   const client = ask(channelId, { query: '?after=0&include=incomplete' });
   await isFollowing(client);

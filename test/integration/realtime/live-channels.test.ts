@@ -1,4 +1,4 @@
-/* A channel as one process hears it: whatever its topic does, every listener gets an exact suffix of the log. */
+/* A channel in one process: whatever its topic does, every subscriber gets an exact suffix of the log. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { CLOSE, RealtimeNode } from '#libs/features/realtime/index.ts';
@@ -33,26 +33,26 @@ let test: TestPlatform<TestRedis>;
 let features: Features;
 let node: RealtimeNode;
 const metrics = createMetrics({ processMetrics: false });
-const listeners: Recorder[] = [];
+const subscribers: Recorder[] = [];
 
 beforeAll(async () => {
   test = await startTestPlatform({ redis: 'own' });
   features = composeFeatures(test.platform);
   node = new RealtimeNode(
     { ...test.platform, metrics },
-    // A sweep would find what a topic has lost: here only what is published counts.
+    // Without sweeps, which would find messages that the topic has lost.
     { ...features.realtime, heads: async (channels) => channels.map(() => 0) },
   );
 });
 afterEach(() => {
-  for (const listener of listeners.splice(0)) listener.close();
+  for (const subscriber of subscribers.splice(0)) subscriber.close();
 });
 afterAll(async () => {
   await node.stop();
   await test.stop();
 });
 
-/** Takes what it is written, and says how much of it is unsent as it is told. */
+/** Records its frames, and reports the unsent bytes that a test sets. */
 class Recorder extends Subscriber {
   readonly format = 'websocket';
   readonly grant: Grant;
@@ -79,7 +79,7 @@ class Recorder extends Subscriber {
       takesPart: false,
       expiresAtMs: null,
     };
-    listeners.push(this);
+    subscribers.push(this);
   }
 
   get unsentBytes(): number {
@@ -121,7 +121,7 @@ class Recorder extends Subscriber {
   destroy(): void {}
   closed = (): Promise<void> => Promise.resolve();
 
-  get told(): string[] {
+  get received(): string[] {
     return this.frames.map(({ frame, seq, text }) => `${String(frame)} ${String(seq ?? text)}`);
   }
 }
@@ -139,13 +139,16 @@ async function open({ organizationId, channelId }: Place): Promise<LiveChannel> 
   return channel;
 }
 
-/** @param after where it begins; by default it is live at once */
-async function listen(channel: LiveChannel, { include = 0, after = channel.head as number } = {}): Promise<Recorder> {
-  const listener = new Recorder(channel, include);
-  listener.position = after;
-  channel.join(listener);
-  await eventually(() => listener.told.some((one) => one.startsWith('caught_up')) && !listener.lacksValues);
-  return listener;
+/** @param after its position; default: the head */
+async function subscribe(
+  channel: LiveChannel,
+  { include = 0, after = channel.head as number } = {},
+): Promise<Recorder> {
+  const subscriber = new Recorder(channel, include);
+  subscriber.position = after;
+  channel.join(subscriber);
+  await eventually(() => subscriber.received.some((one) => one.startsWith('caught_up')) && !subscriber.lacksValues);
+  return subscriber;
 }
 
 let names = 0;
@@ -153,7 +156,7 @@ const MIB = 1024 * 1024;
 
 const renamed = () => ({ type: 'ChannelRenamed.v1', data: { name: `name ${++names}` } });
 
-/** Puts events into the log, and publishes none of them. */
+/** Appends events without publishing them. */
 async function append(
   { organizationId, channelId }: Place,
   count: number,
@@ -163,7 +166,7 @@ async function append(
   const { commandId, at, actor } = contextOf(organizationId, newId(), 0);
   const metadata = { at, organizationId, actor, commandId, $correlationId: commandId, $causationId: commandId };
   const events = Array.from({ length: count }, (_, n) => ({ id: newId(), ...eventAt(n), metadata }));
-  // Half of the largest append.
+  // Half of the limit of an append.
   const most = Math.floor(MIB / 2 / JSON.stringify(events[0]).length);
   for (let from = 0; from < count; from += most) {
     const some = events.slice(from, from + most);
@@ -177,7 +180,7 @@ const publish = ({ organizationId, channelId }: Place, message: string): Promise
     message,
   );
 
-/** What is published of the events behind a sequence. */
+/** The messages of the events after a sequence. */
 async function messagesOf({ organizationId, channelId }: Place, after: number): Promise<string[]> {
   const messages: string[] = [];
   const from = sequenceOf(streamRevision(after - 1));
@@ -193,55 +196,55 @@ const events = (first: number, last: number): string[] =>
 const filled = async (): Promise<number> =>
   Number(/^parley_realtime_frames_filled_total (\d+)/m.exec(await metrics.scrape())?.[1] ?? 0);
 
-it('a channel that the organization does not have is none', async () => {
+it('a channel of another organization is not opened', async () => {
   const { organizationId, channelId } = await newChannel(features);
   expect(await node.channels.open(organizationId, newId())).toBeNull();
   expect(await node.channels.open(newId(), channelId)).toBeNull();
 });
 
-it('events that come twice, in the wrong order, or not at all are told once and in order', async () => {
+it('events that are duplicated, reordered or lost are received once and in order', async () => {
   const place = await newChannel(features);
-  const listener = await listen(await open(place));
+  const subscriber = await subscribe(await open(place));
   await append(place, 6);
   const [two = '', three = '', , five = '', six = ''] = await messagesOf(place, 1);
-  // The fourth never comes, nor does the seventh, of which only a head notice tells.
+  // The fourth is lost, and so is the seventh, which only a head announces.
   for (const message of [three, two, two, five, six, three, head(7), head(3)]) await publish(place, message);
-  await eventually(() => listener.told.length >= 7);
-  expect(listener.told).toEqual(['caught_up 1', ...events(2, 7)]);
+  await eventually(() => subscriber.received.length >= 7);
+  expect(subscriber.received).toEqual(['caught_up 1', ...events(2, 7)]);
   expect(await filled()).toBeGreaterThan(0);
 });
 
-it('lines of one message, and lines that nobody understands, are no reason to lose any', async () => {
+it('messages of several lines, and unknown lines, lose no event', async () => {
   const place = await newChannel(features);
-  const listener = await listen(await open(place));
+  const subscriber = await subscribe(await open(place));
   await append(place, 3);
   const messages = await messagesOf(place, 1);
   const before = await filled();
   await publish(place, ['Y 1', messages[0], 'E x', '', messages[1], 'Z', messages[2]].join('\n'));
-  await eventually(() => listener.told.length === 4);
-  expect(listener.told).toEqual(['caught_up 1', ...events(2, 4)]);
+  await eventually(() => subscriber.received.length === 4);
+  expect(subscriber.received).toEqual(['caught_up 1', ...events(2, 4)]);
   expect(await filled()).toBe(before);
 });
 
-it('a listener that is far behind gets pages of the log, and what is told meanwhile, once and in order', async () => {
+it('a subscriber that is far behind gets pages of the log and the events that are published meanwhile, once and in order', async () => {
   const place = await newChannel(features);
   await append(place, 1_300);
   const channel = await open(place);
   const behind = Array.from({ length: 4 }, (_, n) => {
-    const listener = new Recorder(channel);
-    listener.position = n * 100;
-    channel.join(listener);
-    return listener;
+    const subscriber = new Recorder(channel);
+    subscriber.position = n * 100;
+    channel.join(subscriber);
+    return subscriber;
   });
   await append(place, 700);
   for (const message of await messagesOf(place, 1_301)) await publish(place, message);
-  await eventually(() => behind.every((listener) => listener.told.at(-1)?.startsWith('event 2001') === true));
-  for (const [n, listener] of behind.entries()) {
-    expect(listener.told.filter((one) => one.startsWith('event'))).toEqual(events(n * 100 + 1, 2_001));
+  await eventually(() => behind.every((subscriber) => subscriber.received.at(-1)?.startsWith('event 2001') === true));
+  for (const [n, subscriber] of behind.entries()) {
+    expect(subscriber.received.filter((one) => one.startsWith('event'))).toEqual(events(n * 100 + 1, 2_001));
   }
 }, 30_000);
 
-it('listeners that read nothing hold a bounded amount of memory together, and all get on once they read', async () => {
+it('subscribers that read nothing hold a bounded amount of memory together, and all continue once they read', async () => {
   const place = await newChannel(features);
   const data = {
     participant: { type: 'system' },
@@ -258,33 +261,33 @@ it('listeners that read nothing hold a bounded amount of memory together, and al
   await append(place, 600, (n) => ({ type: 'InteractionPosted.v1', data: { ...data, spanId: `span-${n}` } }));
   const channel = await open(place);
   const crowd = Array.from({ length: 80 }, () => {
-    const listener = new Recorder(channel);
-    listener.unsentBytes = 1;
-    channel.join(listener);
-    return listener;
+    const subscriber = new Recorder(channel);
+    subscriber.unsentBytes = 1;
+    channel.join(subscriber);
+    return subscriber;
   });
   await eventually(() => crowd.every(({ frames }) => frames.length > 0), { timeoutMs: 60_000 });
   const held = crowd.reduce((sum, { bytes }) => sum + bytes, 0);
   expect(held).toBeGreaterThan(32 * MIB);
   expect(held).toBeLessThan(70 * MIB);
-  for (const listener of crowd) listener.unsentBytes = 0;
+  for (const subscriber of crowd) subscriber.unsentBytes = 0;
   await eventually(() => crowd.every(({ frames }) => frames.length >= 602), { timeoutMs: 60_000 });
-  for (const { told } of crowd) expect(told).toEqual([...events(1, 601), 'caught_up 601']);
+  for (const { received } of crowd) expect(received).toEqual([...events(1, 601), 'caught_up 601']);
 }, 150_000);
 
-it('one who resumes beyond what this process has heard makes it catch up; beyond the log it is refused', async () => {
+it('a resume beyond the events of this process makes it catch up; one beyond the log is refused', async () => {
   const place = await newChannel(features);
   const channel = await open(place);
-  const listener = await listen(channel);
+  const subscriber = await subscribe(channel);
   await append(place, 3);
   expect(await channel.reaches(5)).toBe(false);
   expect(await channel.reaches(4)).toBe(true);
   expect(channel.head).toBe(4);
-  await eventually(() => listener.told.length === 4);
-  expect(listener.told).toEqual(['caught_up 1', ...events(2, 4)]);
+  await eventually(() => subscriber.received.length === 4);
+  expect(subscriber.received).toEqual(['caught_up 1', ...events(2, 4)]);
 });
 
-describe('what a listener has not asked for', () => {
+describe('a frame that a subscriber does not include', () => {
   const { nested, incomplete, ephemeral } = FRAME_FLAG;
   const tell = (sequence: number, flags: number) =>
     encodeEvent(
@@ -295,12 +298,12 @@ describe('what a listener has not asked for', () => {
       }),
     );
 
-  it('comes without data where it is an event, and not at all where it is none', async () => {
+  it('is sent without data if it is an event, and otherwise not at all', async () => {
     const place = await newChannel(features);
     const channel = await open(place);
-    const plain = await listen(channel);
-    const all = await listen(channel, { include: nested | incomplete | ephemeral });
-    const whole = await listen(channel, { include: incomplete });
+    const plain = await subscribe(channel);
+    const all = await subscribe(channel, { include: nested | incomplete | ephemeral });
+    const whole = await subscribe(channel, { include: incomplete });
     const value = (flags: number, text: string) =>
       encodeValue({ flags, key: 'k', json: `{"frame":"x","text":"${text}"}` });
     await publish(place, tell(2, incomplete));
@@ -309,40 +312,40 @@ describe('what a listener has not asked for', () => {
     await publish(place, value(incomplete, 'delta'));
     await publish(place, tell(3, nested | incomplete));
     await publish(place, tell(4, 0));
-    await eventually(() => [plain, all, whole].every(({ told }) => told.at(-1) === 'event 4'));
+    await eventually(() => [plain, all, whole].every(({ received }) => received.at(-1) === 'event 4'));
     const dataOf = ({ frames }: Recorder) => frames.filter(({ frame }) => frame === 'event').map(({ data }) => data);
     const said = { text: 'said' };
-    expect(plain.told).toEqual(['caught_up 1', ...events(2, 4)]);
+    expect(plain.received).toEqual(['caught_up 1', ...events(2, 4)]);
     expect(dataOf(plain)).toEqual([null, null, said]);
-    expect(all.told).toEqual(['caught_up 1', 'event 2', 'x typing', 'x below', 'x delta', 'event 3', 'event 4']);
+    expect(all.received).toEqual(['caught_up 1', 'event 2', 'x typing', 'x below', 'x delta', 'event 3', 'event 4']);
     expect(dataOf(all)).toEqual([said, said, said]);
-    expect(whole.told).toEqual(['caught_up 1', 'event 2', 'x delta', 'event 3', 'event 4']);
+    expect(whole.received).toEqual(['caught_up 1', 'event 2', 'x delta', 'event 3', 'event 4']);
     expect(dataOf(whole)).toEqual([said, null, said]);
   });
 });
 
-describe('a listener that reads slowly', () => {
-  it('misses no event, and what else it missed is made good once it has read', async () => {
+describe('a subscriber that reads slowly', () => {
+  it('misses no event, and gets the current values once it has read', async () => {
     const place = await newChannel(features);
     const { organizationId, channelId } = place;
     const channel = await open(place);
-    const slow = await listen(channel, { include: FRAME_FLAG.ephemeral });
+    const slow = await subscribe(channel, { include: FRAME_FLAG.ephemeral });
     const typing = new EphemeralValues(test.platform.redis, { name: 'test', keyPrefix: 'test', ttlMs: 60_000, max: 3 });
     slow.unsentBytes = LOSSY_BYTES + 1;
     await typing.put(organizationId, channelId, { name: 'a', json: '{"n":1}' });
     await append(place, 1);
     for (const message of await messagesOf(place, 1)) await publish(place, message);
-    await eventually(() => slow.told.includes('event 2'));
-    expect(slow.told).toEqual(['caught_up 1', 'event 2']);
+    await eventually(() => slow.received.includes('event 2'));
+    expect(slow.received).toEqual(['caught_up 1', 'event 2']);
     expect(slow.lacksValues).toBe(true);
     slow.unsentBytes = 0;
     await eventually(() => !slow.lacksValues);
     await typing.put(organizationId, channelId, { name: 'a', json: '{"n":2}' });
     await eventually(() => slow.frames.at(-1)?.['frame'] === 'ephemeral');
-    expect(slow.told.filter((one) => one.startsWith('event'))).toEqual(['event 2']);
+    expect(slow.received.filter((one) => one.startsWith('event'))).toEqual(['event 2']);
   });
 
-  it('is not too slow for texts that were long when it came', async () => {
+  it('is not too slow because of large current values', async () => {
     const place = await newChannel(features);
     const json = snapshotJson('1', 'x'.repeat(SLOW_BYTES));
     const values = { current: () => Promise.resolve([{ flags: FRAME_FLAG.incomplete, key: 'draft:1', json }]) };
@@ -351,46 +354,46 @@ describe('a listener that reads slowly', () => {
     const other = new RealtimeNode(parts, { ...features.realtime, values: [values], heads });
     const channel = await other.channels.open(place.organizationId, place.channelId);
     if (channel === null) throw new Error('there is no such channel');
-    const listener = await listen(channel, { include: FRAME_FLAG.incomplete });
-    listener.unsentBytes = SLOW_BYTES + 1_000;
+    const subscriber = await subscribe(channel, { include: FRAME_FLAG.incomplete });
+    subscriber.unsentBytes = SLOW_BYTES + 1_000;
     await append(place, 2);
     const [first = '', second = ''] = await messagesOf(place, 1);
     await publish(place, first);
-    await eventually(() => listener.told.at(-1) === 'event 2');
-    expect(listener.isOpen).toBe(true);
-    listener.unsentBytes = 3 * SLOW_BYTES;
+    await eventually(() => subscriber.received.at(-1) === 'event 2');
+    expect(subscriber.isOpen).toBe(true);
+    subscriber.unsentBytes = 3 * SLOW_BYTES;
     await publish(place, second);
-    await eventually(() => !listener.isOpen);
-    expect(listener.closedWith).toBe(CLOSE.slow);
+    await eventually(() => !subscriber.isOpen);
+    expect(subscriber.closedWith).toBe(CLOSE.slow);
     await other.stop();
   });
 
-  it('is closed when too much waits for it, and only it', async () => {
+  it('is closed above the limit of unsent bytes, without effect on others', async () => {
     const place = await newChannel(features);
     const channel = await open(place);
-    const [slow, quick] = [await listen(channel), await listen(channel)];
+    const [slow, quick] = [await subscribe(channel), await subscribe(channel)];
     slow.unsentBytes = SLOW_BYTES + 1;
     await append(place, 1);
     for (const message of await messagesOf(place, 1)) await publish(place, message);
-    await eventually(() => quick.told.includes('event 2'));
+    await eventually(() => quick.received.includes('event 2'));
     expect(slow.closedWith).toBe(CLOSE.slow);
-    expect(slow.told).toEqual(['caught_up 1']);
+    expect(slow.received).toEqual(['caught_up 1']);
     expect(quick.closedWith).toBeUndefined();
   });
 });
 
-it('a topic is listened to while somebody is there, and let go soon after', async () => {
+it('a topic is subscribed to while the channel has subscribers, and unsubscribed soon after', async () => {
   const place = await newChannel(features);
   const { organizationId, channelId } = place;
   const count = async (): Promise<unknown> =>
     (await test.redis.command('PUBSUB', 'SHARDNUMSUB', liveTopic(organizationId, channelId))) as unknown;
-  const listener = await listen(await open(place));
+  const subscriber = await subscribe(await open(place));
   expect(await count()).toEqual([liveTopic(organizationId, channelId), 1]);
-  listener.close();
+  subscriber.close();
   await eventually(async () => expect(await count()).toEqual([liveTopic(organizationId, channelId), 0]));
 });
 
-it('a channel whose opening may still fail takes nobody in', async () => {
+it('a channel cannot be joined while its opening may still fail', async () => {
   const place = await newChannel(features);
   const reads: PromiseWithResolvers<void>[] = [];
   const { log } = features.realtime;
@@ -424,7 +427,7 @@ it('a channel whose opening may still fail takes nobody in', async () => {
   await late.stop();
 });
 
-it('what was told while the topic was lost, just as the channel was being opened, is found at once', async () => {
+it('an event that is published while the topic is interrupted, during the opening, is found without delay', async () => {
   const place = await newChannel(features);
   const { organizationId, channelId } = place;
   const { log } = features.realtime;
@@ -459,7 +462,7 @@ it('what was told while the topic was lost, just as the channel was being opened
   await eventually(() => heard === 2);
   release.resolve();
   const channel = await opening;
-  // Without a look at once, that of every 15 seconds would find it.
+  // The regular sweep would find it after 15 seconds.
   await eventually(() => expect(channel?.head).toBe(2), { timeoutMs: 10_000 });
   other.stop();
   await late.stop();

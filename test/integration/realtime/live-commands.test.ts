@@ -14,7 +14,7 @@ import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 let api: TestApi<TestRedis>;
-/** Of two processes that hold sockets. */
+/** Of two processes with sockets. */
 let nodes: readonly [Features, Features];
 let second: Platform['redis'];
 let grant: Grant;
@@ -66,7 +66,7 @@ const run = (
 const said = (text: string): object => ({ content: [{ type: 'text', text }] });
 
 describe('interaction.post', () => {
-  it('posts as the route does, and says where it stands', async () => {
+  it('posts like the route, and returns the sequence', async () => {
     const own = await newChannel();
     const outcome = await run(own, { data: said('hello') });
     const [posted, ...others] = await list(own);
@@ -94,7 +94,7 @@ describe('interaction.post', () => {
     const answer = await call('POST', `/api/v1/channels/${own.channelId}/interactions`, data);
     const refused = await run(own, { data });
     expect(answer.status).toBe(422);
-    // Without a body, the route says null where there is nothing.
+    // The route stores null for missing members.
     const detail = data === undefined ? [{ ...answer.json.detail[0] }] : answer.json.detail;
     expect(refused).toMatchObject({ ok: false, code: 'invalid' });
     const faults = refused.ok ? [] : refused.detail;
@@ -104,7 +104,7 @@ describe('interaction.post', () => {
     expect(await list(own)).toEqual([]);
   });
 
-  it('is refused in an archived channel, and in one that is not there', async () => {
+  it('is refused in an archived channel, and in an unknown one', async () => {
     const own = await newChannel();
     await call('POST', `/api/v1/channels/${own.channelId}/archive`);
     expect(await run(own, { data: said('x') })).toEqual({
@@ -119,7 +119,7 @@ describe('interaction.post', () => {
     });
   });
 
-  it('leaves no event of an update of a tool call, and says so', async () => {
+  it('appends no event for an update of a tool call, and returns null', async () => {
     const own = await newChannel();
     const item = { type: 'tool_call_update', tool_name: 't', tool_call_id: 'c', sequence: 1, update: { text: 'x' } };
     const data = { content_role: 'tool_call_update', content: [item] };
@@ -129,7 +129,7 @@ describe('interaction.post', () => {
 });
 
 describe('a command', () => {
-  it('whose id is a UUID is done once, over any session of its principal, in any process, at any time', async () => {
+  it('whose id is a UUID runs once, over all sessions of its principal, in all processes', async () => {
     const own = await newChannel();
     const command = { id: newId(), data: said('once') };
     const outcomes = await Promise.all(
@@ -144,7 +144,7 @@ describe('a command', () => {
     expect((await list(own)).map(({ content }) => content[0].text)).toEqual(['once', 'another']);
   });
 
-  it('whose id was used for another one is refused', async () => {
+  it('whose id was used for another command is refused', async () => {
     const own = await newChannel();
     const id = newId();
     await run(own, { id, data: said('one') });
@@ -156,7 +156,7 @@ describe('a command', () => {
     expect(await list(own)).toHaveLength(1);
   });
 
-  it('with the id of another principal, or in another channel, is another one', async () => {
+  it('with the same id of another principal, or in another channel, is another command', async () => {
     const [own, elsewhere] = [await newChannel(), await newChannel()];
     const service: Grant = { ...own, principalType: 'service', principalId: 'robot' };
     const command = { id: newId(), data: said('x') };
@@ -165,7 +165,7 @@ describe('a command', () => {
     expect(await list(elsewhere)).toHaveLength(1);
   });
 
-  it('whose id is no UUID counts within its session', async () => {
+  it('whose id is no UUID is identified within its session', async () => {
     const own = await newChannel();
     const command = { id: '1', data: said('x') };
     const twice = [await run(own, command), await run(own, command)];
@@ -181,7 +181,7 @@ describe('a command', () => {
     expect(await list(own)).toHaveLength(4);
   });
 
-  it('that was refused may be sent again when it can be done', async () => {
+  it('that was refused may be sent again when it is possible', async () => {
     const own = await newChannel();
     const command = { id: newId(), data: { content: [], parent_span_id: 'later' } };
     expect(await run(own, command)).toMatchObject({ ok: false, code: 'invalid' });
@@ -210,7 +210,7 @@ describe('a command', () => {
     expect(await list(own)).toEqual([]);
   });
 
-  it('that nobody knows is refused with those that there are', async () => {
+  it('of an unknown type is refused with the known types', async () => {
     const own = await newChannel();
     const known = 'interaction.post, reaction.add, reaction.remove, typing, run.cancel';
     for (const type of ['interaction.delete', 'constructor', '']) {
@@ -228,7 +228,7 @@ describe('a command', () => {
 });
 
 describe('reactions', () => {
-  it('are added and taken back as by the routes', async () => {
+  it('are added and removed like by the routes', async () => {
     const own = await newChannel();
     await run(own, { data: said('x') });
     const [{ id }] = await list(own);
@@ -243,7 +243,7 @@ describe('reactions', () => {
     expect((await list(own))[0].reactions).toMatchObject([{ emoji: '👍', count: 1, reacted_by_me: false }]);
   });
 
-  it('are refused for what is not in the channel, for no emoji, and for a service without an agent', async () => {
+  it('are refused for an interaction of another channel, an invalid emoji, and a service without an agent', async () => {
     const [own, elsewhere] = [await newChannel(), await newChannel()];
     await run(elsewhere, { data: said('x') });
     const [{ id }] = await list(elsewhere);
@@ -303,8 +303,8 @@ describe('typing', () => {
   });
 });
 
-describe('while Redis is away', () => {
-  it('commands are refused with when to come back, and done once when it is there again', async () => {
+describe('while Redis is unavailable', () => {
+  it('commands are refused with a time to retry, and run once when it is available again', async () => {
     const own = await newChannel();
     const command = { id: newId(), data: said('in the end') };
     await api.stores.redis.kill9();

@@ -1,4 +1,4 @@
-/* Replays from the log: those of closed connections end, and organizations share what there is to read with. */
+/* Replays from the log: those of closed connections end, and organizations share the reads fairly. */
 import { once } from 'node:events';
 import { get } from 'node:http';
 
@@ -22,7 +22,7 @@ import type { TestPlatform } from '#test/support/platform.ts';
 import { contextOf, newChannel } from '#test/support/realtime/channel-life.ts';
 import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
 
-/** More than a channel keeps in memory, in three pages of the log. */
+/** More than a channel keeps in memory; three pages of the log. */
 const EVENTS = 1_300;
 const STORM = 150;
 
@@ -32,7 +32,7 @@ let store: CountingStore;
 let node: RealtimeNode;
 let server: HttpServer;
 let port: number;
-/** Whose event streams are asked for. */
+/** The channel and organization of the event streams. */
 let caller: LiveChannel;
 const metrics = createMetrics({ processMetrics: false });
 
@@ -93,7 +93,7 @@ async function longChannel(): Promise<LiveChannel> {
 }
 
 interface Reader {
-  /** Whether it has got all events, each once and in order. */
+  /** Whether it has received all events, once and in order. */
   isComplete(): boolean;
   hangUp(): void;
 }
@@ -133,21 +133,21 @@ describe.each([
   { what: 'sockets', open: socketFrom },
   { what: 'event streams', open: streamFrom },
 ])('$what that resume and hang up', ({ open }) => {
-  it('leave no read of the log behind, neither begun nor waiting', async () => {
+  it('leave no read of the log, neither running nor waiting', async () => {
     const channel = await longChannel();
     const readers = await Promise.all(Array.from({ length: STORM }, () => open(channel)));
     store.reads = 0;
     for (const reader of readers) reader.hangUp();
     const next = await open(channel);
     await eventually(() => next.isComplete(), { timeoutMs: 30_000 });
-    // Its own pages and what they start from, and nothing for the others.
+    // Its own pages and the state before them, and none for the others.
     expect(store.reads).toBeLessThan(STORM / 5);
     await eventually(() => store.openReads === 0);
     next.hangUp();
   }, 60_000);
 });
 
-it('cancels the read under way when its listener leaves', async () => {
+it('cancels the running read when its subscriber disconnects', async () => {
   const channel = await longChannel();
   const closed = new AbortController();
   const { organizationId, channelId } = channel;
@@ -162,12 +162,12 @@ it('cancels the read under way when its listener leaves', async () => {
   expect(store.eventsRead).toBeLessThan(500);
 });
 
-it('lets a socket of another organization through while many of one replay a long channel', async () => {
+it('serves a socket of another organization while many of one organization replay a long channel', async () => {
   const [crowded, quiet] = [await longChannel(), await longChannel()];
   const crowd = await Promise.all(Array.from({ length: STORM }, () => socketFrom(crowded)));
   const other = await socketFrom(quiet);
   await eventually(() => other.isComplete(), { timeoutMs: 30_000, everyMs: 1 });
-  // First come, first served would have it wait for all of them.
+  // First come, first served would make it wait for all of them.
   expect(crowd.filter((one) => one.isComplete()).length).toBeLessThan(STORM / 2);
   for (const one of [...crowd, other]) one.hangUp();
 }, 60_000);

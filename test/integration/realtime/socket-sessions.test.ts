@@ -1,4 +1,4 @@
-/* What depends on time, with a clock that runs ten times as fast: all that counts in the node's ticks goes along. */
+/* Timeouts of sockets, with a clock that runs ten times as fast, as do all times that are counted in ticks. */
 import { once } from 'node:events';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -26,13 +26,13 @@ let features: Features;
 let node: RealtimeNode;
 let server: HttpServer;
 let baseUrl: string;
-/** Keys that no longer work, when others end, and why some cannot be read. */
+/** Keys that are revoked, the expiry of others, and the errors of reads. */
 const revoked = new Set<string>();
 const ends = new Map<string, number>();
 const failures = new Map<string, Error>();
-/** What a look at the participants of a channel waits for. */
+/** Reads of the participants of a channel wait for it. */
 let fold: Promise<void> = Promise.resolve();
-/** Users of whom the node has heard that they take part. */
+/** Users that the node has read as participants. */
 const takingPart = new Set<string>();
 
 beforeAll(async () => {
@@ -102,11 +102,11 @@ interface Client {
   readonly socket: WebSocket;
   readonly frames: string[];
   readonly grant: Grant;
-  /** The code that it was closed with. */
+  /** The close code. */
   readonly closed: Promise<number>;
 }
 
-/** @param reply what it answers to each ping; nothing, if it is left out */
+/** @param reply the answer to each ping; default: none */
 async function open(principal: Partial<Grant> = {}, reply?: string): Promise<Client> {
   const place = await newChannel(features);
   const keyId = newId();
@@ -139,11 +139,11 @@ async function follow(principal: Partial<Grant> = {}, reply?: string): Promise<C
   return client;
 }
 
-/** Since it follows: a ping before that may have been answered by the resume. */
+/** Since it follows the channel: the resume may have answered an earlier ping. */
 const pings = ({ frames }: Client): number =>
   frames.slice(frames.indexOf('caught_up')).filter((frame) => frame === 'ping').length;
 
-it('one that answers no ping is closed with 4013; one that answers stays, be it with a frame of its own', async () => {
+it('a socket that answers no ping is closed with 4013; one that answers with any frame stays open', async () => {
   const [polite, busy, silent] = [await follow({}, PONG), await follow({}, PING), await follow()];
   expect(await silent.closed).toBe(4013);
   expect(pings(silent)).toBe(1);
@@ -154,23 +154,23 @@ it('one that answers no ping is closed with 4013; one that answers stays, be it 
   }
 }, 30_000);
 
-it('one that does not resume is closed with 4500', async () => {
+it('a socket that does not resume is closed with 4500', async () => {
   expect(await (await open({}, PONG)).closed).toBe(4500);
 });
 
-it('one whose key has stopped working without a word is closed with 4503 at the next check', async () => {
+it('a socket whose key has ended without an announcement is closed with 4503 at the next check', async () => {
   const [lost, kept] = [await follow({}, PONG), await follow({}, PONG)];
   revoked.add(lost.grant.keyId);
   expect(await lost.closed).toBe(4503);
   expect(kept.socket.readyState).toBe(WebSocket.OPEN);
   kept.socket.close();
-  // And one whose key had stopped working before it came, but not before its ticket was issued.
+  // And one whose key has ended between the ticket and the connection.
   const late = await follow();
   revoked.add(late.grant.keyId);
   expect(await late.closed).toBe(4503);
 });
 
-it('one whose key expires, or gets an end by a rotation, is closed with 4503 when that is reached', async () => {
+it('a socket is closed with 4503 when its key expires, also after a rotation', async () => {
   const soon = Date.now() + 500;
   const [expiring, rotated] = [await follow({ expiresAtMs: soon }, PONG), await follow({}, PONG)];
   ends.set(expiring.grant.keyId, soon);
@@ -178,7 +178,7 @@ it('one whose key expires, or gets an end by a rotation, is closed with 4503 whe
   expect(await Promise.all([expiring.closed, rotated.closed])).toEqual([4503, 4503]);
 });
 
-it('one whose key has ended is closed while the participants of its channel have to be folded', async () => {
+it('a socket whose key has ended is closed while the participants of its channel are still read', async () => {
   const folded = Promise.withResolvers<void>();
   const user = await follow({ principalType: 'user', principalId: newId() }, PONG);
   fold = folded.promise;
@@ -187,7 +187,7 @@ it('one whose key has ended is closed while the participants of its channel have
   folded.resolve();
 });
 
-it('one whose key has ended is closed although the key of another one cannot be read', async () => {
+it('a socket whose key has ended is closed although the key of another one cannot be read', async () => {
   const [lost, damaged] = [await follow({}, PONG), await follow({}, PONG)];
   failures.set(damaged.grant.keyId, new TypeError('an event of the key is corrupt'));
   revoked.add(lost.grant.keyId);
@@ -195,13 +195,13 @@ it('one whose key has ended is closed although the key of another one cannot be 
   expect(await damaged.closed).toBe(4014);
 });
 
-it('one whose key cannot be verified is closed with 4014: it may come back', async () => {
+it('a socket whose key cannot be verified is closed with 4014, after which it may reconnect', async () => {
   const doubtful = await follow({}, PONG);
   failures.set(doubtful.grant.keyId, storeUnavailable('event store'));
   expect(await doubtful.closed).toBe(4014);
 });
 
-it('one that came to take part after it was opened is closed with 4010 when it is removed', async () => {
+it('a socket of a user who joined after it was opened is closed with 4010 when the user is removed', async () => {
   const commands = features.channels;
   const [userId, participantId] = [newId(), newId()];
   const member = await follow({ principalType: 'user', principalId: userId });
@@ -213,7 +213,7 @@ it('one that came to take part after it was opened is closed with 4010 when it i
   expect(await member.closed).toBe(4010);
 });
 
-it('a node that stops closes all with 1012, cuts who does not even read, and takes nobody in', async () => {
+it('a node that stops closes all with 1012, disconnects clients that do not read, and refuses new ones', async () => {
   const [polite, deaf] = [await follow(), await follow()];
   deaf.socket.pause();
   const stopped = node.stop();

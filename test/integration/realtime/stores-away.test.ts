@@ -32,13 +32,13 @@ function head({ organizationId, channelId }: LiveChannel): Promise<ChannelSequen
   return features.realtime.log.head(organizationId, channelId);
 }
 
-describe('the log of a channel, while a store is away', () => {
-  it('says so, and reads on once it is back', async () => {
+describe('the log of a channel, while a store is unavailable', () => {
+  it('throws, and continues once it is available again', async () => {
     const channel = await newChannel(features);
     await live([features], channel, { seed: 8, commands: 60 });
     const frames = await framesAfter(channel, 0);
     await test.redis.kill9();
-    // The events themselves are there; what of the past was kept is not.
+    // The events are in the log; the history is lost.
     expect(await head(channel)).toBe(frames.length);
     await expect(framesAfter(channel, 9)).rejects.toMatchObject({ code: 'store_unavailable' });
     await test.redis.restart();
@@ -50,7 +50,7 @@ describe('the log of a channel, while a store is away', () => {
 });
 
 describe('an event that could not be published', () => {
-  it('is found in the log once the projector says that there is more', async () => {
+  it('is read from the log once the projector announces it', async () => {
     const channel = await newChannel(features);
     const heard = await hear(test.platform.topics, channel);
     await test.redis.kill9();
@@ -58,7 +58,7 @@ describe('an event that could not be published', () => {
     const renamed = await features.channels.update(context, channel.channelId, { name: 'while it was away' });
     expect(renamed.ok).toBe(true);
     await test.redis.restart();
-    // Again and again, because the listener has to be back by then.
+    // Repeatedly, because the subscription must be restored by then.
     await eventually(async () => {
       await test.redis.command('FLUSHALL');
       await features.projector.catchUp('channel', channel.organizationId, channel.channelId);

@@ -12,11 +12,11 @@ import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 
 let api: TestApi<TestRedis>;
-/** Those of another process than the one that answers requests: they share the stores only. */
+/** Of another process than the one that answers requests, on the same stores. */
 let features: Features;
 let authenticate: (key: string) => Promise<Grant>;
 let channelId: string;
-const heard: AccessChange[] = [];
+const changes: AccessChange[] = [];
 const stops: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const { authenticator, stop } = features.startAuthenticator();
   stops.push(
     stop,
-    features.realtime.access.onChange((change) => void heard.push(change)),
+    features.realtime.access.onChange((change) => void changes.push(change)),
   );
   channelId = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json.id;
   authenticate = async (key) => {
@@ -43,14 +43,14 @@ function call(method: Call['method'], url: string, body?: object): Promise<Answe
   return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
 }
 
-interface Listener {
+interface Member {
   readonly userId: string;
   readonly keyId: string;
   readonly participantId: string;
   readonly grant: Grant;
 }
 
-async function newListener(): Promise<Listener> {
+async function newMember(): Promise<Member> {
   const userId = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json.id;
   const body = { type: 'authenticated_user', user_id: userId };
   const added = await call('POST', `/api/v1/channels/${channelId}/participants`, body);
@@ -60,11 +60,11 @@ async function newListener(): Promise<Listener> {
   return { userId, keyId, participantId, grant: await authenticate(secret) };
 }
 
-/** The newest change that concerns a listener. */
-const heardOf = ({ grant }: Listener): Promise<AccessChange> =>
+/** The newest change that concerns a member. */
+const changeOf = ({ grant }: Member): Promise<AccessChange> =>
   eventually(() => {
-    const change = heard.findLast((one) => one.kind === 'lost' && one.concerns(grant));
-    if (change === undefined) throw new Error('nothing was heard');
+    const change = changes.findLast((one) => one.kind === 'lost' && one.concerns(grant));
+    if (change === undefined) throw new Error('nothing was changes');
     return change;
   });
 const isAllowed = async (grants: readonly Grant[]): Promise<boolean[]> =>
@@ -75,15 +75,15 @@ const takingPart = async (...grants: Grant[]) => {
   const users = await features.realtime.access.usersOf(api.organizationId, channelId);
   return grants.map(({ principalId }) => users?.has(principalId));
 };
-const check = (...listeners: Listener[]): Promise<boolean[]> => isAllowed(listeners.map(({ grant }) => grant));
+const check = (...members: Member[]): Promise<boolean[]> => isAllowed(members.map(({ grant }) => grant));
 
-describe('who may go on listening', () => {
-  it('is each whose key works, in the order of the question; one who was removed no longer takes part', async () => {
+describe('the access of a subscriber', () => {
+  it('lasts as long as its key; a removed user no longer takes part', async () => {
     const [stays, revoked, deactivated, removed] = [
-      await newListener(),
-      await newListener(),
-      await newListener(),
-      await newListener(),
+      await newMember(),
+      await newMember(),
+      await newMember(),
+      await newMember(),
     ];
     expect(await check(stays, revoked, deactivated, removed)).toEqual([true, true, true, true]);
     await call('POST', `/api/v1/keys/${revoked.keyId}/revoke`);
@@ -92,15 +92,15 @@ describe('who may go on listening', () => {
     expect(await check(removed, stays, deactivated, stays, revoked)).toEqual([true, true, false, true, false]);
     expect(await takingPart(removed.grant, stays.grant)).toEqual([false, true]);
 
-    const [ofKey, ofUser] = [await heardOf(revoked), await heardOf(deactivated)];
+    const [ofKey, ofUser] = [await changeOf(revoked), await changeOf(deactivated)];
     expect([ofKey.concerns(stays.grant), ofUser.concerns(stays.grant)]).toEqual([false, false]);
     const sameNameElsewhere = { ...deactivated.grant, organizationId: 'another' };
     expect(ofUser.concerns(sameNameElsewhere)).toBe(false);
     expect(ofUser.concerns({ ...deactivated.grant, principalType: 'service' })).toBe(false);
   });
 
-  it('is a user who came in later, until the removal', async () => {
-    const { userId, participantId, grant } = await newListener();
+  it('is that of a participant for a user who joins later, until the removal', async () => {
+    const { userId, participantId, grant } = await newMember();
     const path = `/api/v1/channels/${channelId}/participants`;
     expect(await takingPart(grant)).toEqual([true]);
     await call('DELETE', `${path}/${participantId}`);
@@ -110,7 +110,7 @@ describe('who may go on listening', () => {
     expect(await takingPart(grant)).toEqual([true]);
   });
 
-  it('is a service as long as its key works, until the key expires', async () => {
+  it('lasts for a service until its key expires', async () => {
     const expires = Date.now() + 1_500;
     const body = { name: 'k', scopes: ['read'], principal: { type: 'service', id: 'robot' } };
     const forGood = (await call('POST', '/api/v1/keys', body)).json;
@@ -126,9 +126,9 @@ describe('who may go on listening', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(expires);
   });
 
-  it('is answered for hundreds of connections of one key with one read of it', async () => {
-    const listener = await newListener();
-    const grants = Array.from({ length: 600 }, () => listener.grant);
+  it('costs one read of the key for hundreds of connections', async () => {
+    const member = await newMember();
+    const grants = Array.from({ length: 600 }, () => member.grant);
     const { store } = api.stores.platform;
     const counting = new CountingStore(store);
     const { realtime } = composeFeatures({ ...api.stores.platform, store: counting });
@@ -138,25 +138,25 @@ describe('who may go on listening', () => {
     expect(counting.reads).toBe(2);
   });
 
-  it('is known from the log where the read model has nothing', async () => {
-    const listener = await newListener();
+  it('is decided on the log if the read model has nothing', async () => {
+    const member = await newMember();
     const { redis } = api.stores.platform;
-    const keys = await keysIn(redis, `*${listener.keyId}*`);
+    const keys = await keysIn(redis, `*${member.keyId}*`);
     expect(keys.length).toBeGreaterThan(0);
     await redis.remove(keys);
-    expect(await check(listener)).toEqual([true]);
+    expect(await check(member)).toEqual([true]);
   });
 
-  it('is known while Redis is away, and asked again when announcements arrive again', async () => {
-    const listener = await newListener();
-    const another = await newListener();
+  it('is decided while Redis is unavailable, and doubtful when announcements arrive again', async () => {
+    const member = await newMember();
+    const another = await newMember();
     await api.stores.redis.kill9();
-    expect(await check(listener)).toEqual([true]);
+    expect(await check(member)).toEqual([true]);
     await call('POST', `/api/v1/keys/${another.keyId}/revoke`);
     await eventually(async () => expect(await check(another)).toEqual([false]));
-    heard.length = 0;
+    changes.length = 0;
     await api.stores.redis.restart();
-    await eventually(() => heard.some(({ kind, concerns }) => kind === 'doubtful' && concerns(listener.grant)));
-    await eventually(async () => expect(await check(listener)).toEqual([true]));
+    await eventually(() => changes.some(({ kind, concerns }) => kind === 'doubtful' && concerns(member.grant)));
+    await eventually(async () => expect(await check(member)).toEqual([true]));
   });
 });

@@ -30,7 +30,7 @@ async function newKey(scopes: readonly string[], principal?: object): Promise<st
   return (await call('POST', '/api/v1/keys', { name: 'a key', scopes, ...(principal && { principal }) })).json.key;
 }
 
-/** The one key in Redis that a ticket is kept under. */
+/** The Redis key of a ticket. */
 const redisKeyOf = (value: string): string =>
   `parley:ticket:{${createHash('sha256').update(value).digest('base64url')}}`;
 
@@ -61,7 +61,7 @@ describe('a ticket for a websocket', () => {
     expect(await keysIn(redis, 'parley:idempotency:*')).toEqual([]);
   });
 
-  it("is kept as a hash, until the minute is over by Redis' own clock", async () => {
+  it("is stored hashed, for a minute by Redis' own clock", async () => {
     const { value, expires_at: expiresAt } = (await ticketOf(channelId)).json;
     const { redis } = api.stores.platform;
     const key = redisKeyOf(value);
@@ -84,7 +84,7 @@ describe('a ticket for a websocket', () => {
     });
   });
 
-  it('is redeemed once, however many come at once, from two processes', async () => {
+  it('is redeemed once by concurrent callers in two processes', async () => {
     const other = connectRedis(api.stores.redis.url);
     await waitForRedis(other, 5_000);
     const processes = [new Tickets(api.stores.platform), new Tickets({ redis: other })] as const;
@@ -96,7 +96,7 @@ describe('a ticket for a websocket', () => {
     other.close();
   });
 
-  it('stands for exactly what it was made for', async () => {
+  it('is redeemed for exactly the grant that it was issued for', async () => {
     const tickets = new Tickets(api.stores.platform);
     const grant: Grant = {
       organizationId: 'o',
@@ -112,7 +112,7 @@ describe('a ticket for a websocket', () => {
     expect(await tickets.redeem(value)).toEqual(grant);
   });
 
-  it('is worth nothing when it is too old, changed, or made up', async () => {
+  it('is refused when it is expired, changed, or unknown', async () => {
     const tickets = new Tickets(api.stores.platform);
     const { value } = (await ticketOf(channelId)).json;
     const last = value.at(-1) === 'A' ? 'B' : 'A';
@@ -125,8 +125,8 @@ describe('a ticket for a websocket', () => {
   });
 });
 
-describe('who gets a ticket', () => {
-  it('is nobody for a channel that is not there, or is another organization’s', async () => {
+describe('the issue of a ticket', () => {
+  it('is refused for an unknown channel, or one of another organization', async () => {
     const organization = (await call('POST', '/api/v1/organizations', { name: 'Others' })).json;
     const service = { type: 'service', id: 'others' };
     const body = { name: 'k', scopes: ['read'], principal: service, organization_id: organization.id };
@@ -138,7 +138,7 @@ describe('who gets a ticket', () => {
     expect((await ticketOf('no..id')).status).toBe(404);
   });
 
-  it('is whoever may read the channel; of a user it is noted whether it takes part', async () => {
+  it('is open to every key that may read the channel, and records whether a user takes part', async () => {
     const tickets = new Tickets(api.stores.platform);
     const user = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json;
     const ada = await newKey(['read'], { type: 'user', id: user.id });
@@ -154,7 +154,7 @@ describe('who gets a ticket', () => {
     expect(await tickets.redeem(value)).toMatchObject({ principalId: 'robot', takesPart: false });
   });
 
-  it('has a key with the scope read', async () => {
+  it('needs the scope read', async () => {
     const writer = await newKey(['write']);
     const answer = await ticketOf(channelId, writer);
     expect([answer.status, answer.json.code]).toEqual([403, 'missing_scope']);
@@ -162,7 +162,7 @@ describe('who gets a ticket', () => {
     expect(nobody.status).toBe(401);
   });
 
-  it('is told to come back while Redis is away', async () => {
+  it('is refused with a time to retry while Redis is unavailable', async () => {
     await api.stores.redis.kill9();
     const answer = await eventually(async () => {
       const found = await ticketOf(channelId);

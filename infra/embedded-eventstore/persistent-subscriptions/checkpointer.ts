@@ -6,10 +6,10 @@ import type { GroupSettings } from './group-settings.ts';
 type Limits = Pick<GroupSettings, 'minCheckpointCount' | 'maxCheckpointCount' | 'checkpointAfterMs'>;
 
 export type CheckpointerPorts = {
-  /** The last place up to which everything is handled now. */
+  /** The last offset up to which everything is handled now. */
   current(): number;
   /** Resolves when it is on disk. */
-  write(place: number): Promise<void>;
+  write(offset: number): Promise<void>;
 };
 
 export class Checkpointer {
@@ -60,16 +60,16 @@ export class Checkpointer {
   /** One write at a time; what is handled meanwhile goes into the next. */
   #begin(): void {
     if (this.#writing) return;
-    const place = this.#ports.current();
-    if (place < 0 || place === this.#written) return;
+    const offset = this.#ports.current();
+    if (offset < 0 || offset === this.#written) return;
     const covered = this.#handledSince;
-    this.#writing = this.#ports.write(place).then(
+    this.#writing = this.#ports.write(offset).then(
       () => {
-        this.#written = place;
+        this.#written = offset;
         this.#handledSince -= covered;
         this.#writing = undefined;
       },
-      // A checkpoint that cannot be written now costs redeliveries, nothing else; the next one tries again.
+      // A checkpoint that cannot be written only causes redeliveries; the next one tries again.
       () => {
         this.#writing = undefined;
       },

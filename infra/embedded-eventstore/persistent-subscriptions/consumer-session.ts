@@ -1,4 +1,4 @@
-// One call of PersistentSubscriptions.Read: the first message says which group,
+// One call of PersistentSubscriptions.Read: the first message names the group,
 // the others acknowledge.
 import type { ReadReq } from '@eventstore/db-client/generated/persistent_pb.js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';

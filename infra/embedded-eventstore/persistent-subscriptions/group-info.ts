@@ -1,5 +1,5 @@
-// What GetInfo and List tell about a group. Rates are since the last time that
-// somebody asked.
+// The answers of GetInfo and List about a group. Rates are averages since the
+// previous answer.
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import type { Consumer } from './consumer.ts';
 import type { Group } from './group.ts';
@@ -13,14 +13,14 @@ const lastMeasured = new WeakMap<Group | Consumer, Measured>();
 export function groupInfo(group: Group): Info {
   const { source, group: name } = group.record;
   const { count, perSecond } = measure(group);
-  const place = (value: number | undefined) => (value === undefined ? '' : formatPlace(source, value));
+  const offset = (value: number | undefined) => (value === undefined ? '' : formatOffset(source, value));
   const info = new persistent.SubscriptionInfo().setEventSource(source).setGroupName(name);
   info.setStatus(group.isLive ? 'Live' : 'Behind');
   info.setConnectionsList(group.consumers.map(connectionInfo));
   info.setAveragePerSecond(perSecond).setCountSinceLastMeasurement(String(count));
   info.setTotalItems(String(group.totalItems));
-  info.setLastCheckpointedEventPosition(place(group.checkpointer.written));
-  info.setLastKnownEventPosition(place(group.lastKnownPlace));
+  info.setLastCheckpointedEventPosition(offset(group.checkpointer.written));
+  info.setLastKnownEventPosition(offset(group.lastKnownOffset));
   info.setReadBufferCount(group.queueLength).setLiveBufferCount('0').setRetryBufferCount(group.retries.length);
   info.setTotalInFlightMessages(group.inFlightCount);
   info.setOutstandingMessagesCount(group.inFlightCount + group.parkingCount);
@@ -32,7 +32,7 @@ function addSettings(info: Info, { record }: Group): Info {
   const { settings, source } = record;
   const { startFrom } = settings;
   const first = startFrom === 'start' ? 0 : startFrom === 'end' ? -1 : startFrom;
-  info.setResolveLinkTos(settings.resolveLinks).setStartFrom(formatPlace(source, first));
+  info.setResolveLinkTos(settings.resolveLinks).setStartFrom(formatOffset(source, first));
   info.setMessageTimeoutMilliseconds(settings.messageTimeoutMs).setExtraStatistics(settings.extraStatistics);
   info.setMaxRetryCount(settings.maxRetryCount).setLiveBufferSize(settings.liveBufferSize);
   info.setBufferSize(settings.historyBufferSize).setReadBatchSize(settings.readBatchSize);
@@ -69,6 +69,6 @@ function measure(counted: Group | Consumer): { count: number; perSecond: number 
 }
 
 /** Revisions are numbers, positions of `$all` a pair. */
-function formatPlace(source: string, place: number): string {
-  return source === ALL ? `C:${place}/P:${place}` : String(place);
+function formatOffset(source: string, offset: number): string {
+  return source === ALL ? `C:${offset}/P:${offset}` : String(offset);
 }

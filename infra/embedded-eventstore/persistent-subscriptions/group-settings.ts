@@ -44,7 +44,7 @@ const groupRecord = z.object({
   group: z.string(),
   settings: groupSettings,
   filter: groupFilter.optional(),
-  /** The first place (revision or position) to deliver while there is no checkpoint; `end` is fixed at creation. */
+  /** Offset of the first event to deliver while there is no checkpoint (the stored name); `end` is fixed at creation. */
   firstPlace: z.number().int().nonnegative(),
 });
 

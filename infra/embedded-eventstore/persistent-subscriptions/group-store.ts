@@ -31,18 +31,18 @@ export class GroupStore {
     await this.#keyValue.delete(CHECKPOINTS + keyOf(name));
   }
 
-  /** The last place (revision or position) up to which everything is handled. */
+  /** The last offset (revision or position) up to which everything is handled. */
   checkpoint(name: GroupName): number | undefined {
     const value = this.#keyValue.get(CHECKPOINTS + keyOf(name));
     if (!value) return undefined;
-    const place = Number(Buffer.from(value).toString());
-    if (!Number.isSafeInteger(place))
+    const offset = Number(Buffer.from(value).toString());
+    if (!Number.isSafeInteger(offset))
       throw new Error(`the checkpoint of ${name.source}::${name.group} is not a number`);
-    return place;
+    return offset;
   }
 
-  putCheckpoint(name: GroupName, place: number): Promise<void> {
-    return this.#keyValue.put(CHECKPOINTS + keyOf(name), Buffer.from(String(place)));
+  putCheckpoint(name: GroupName, offset: number): Promise<void> {
+    return this.#keyValue.put(CHECKPOINTS + keyOf(name), Buffer.from(String(offset)));
   }
 }
 

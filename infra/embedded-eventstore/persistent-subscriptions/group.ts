@@ -1,5 +1,5 @@
-// One group: reads its source as far as its consumers have room, hands out,
-// retries, parks, and remembers what is handled.
+// One group: reads its source while its consumers have room, delivers, retries,
+// parks, and stores a checkpoint of what is handled.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventLog } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
@@ -17,7 +17,7 @@ import { ParkedMessages } from './parked-messages.ts';
 import { createStrategy } from './strategies.ts';
 import type { Strategy } from './strategies.ts';
 
-/** Events looked at in one go where a filter may let through few of them. */
+/** Events read at once from a source with a filter, which may match few of them. */
 const FILTERED_PAGE = 128;
 
 export type NackAction = 'park' | 'retry' | 'skip' | 'stop';
@@ -35,8 +35,8 @@ export class Group {
   readonly checkpointer: Checkpointer;
   readonly retries = new RetryQueue();
   totalItems = 0;
-  /** Highest place that was delivered; undefined before the first. */
-  lastKnownPlace: number | undefined;
+  /** Highest offset that was delivered; undefined before the first. */
+  lastKnownOffset: number | undefined;
   isLive = false;
   #log: EventLog;
   #source: GroupSource;
@@ -44,7 +44,7 @@ export class Group {
   /** Read and not delivered yet, in order. */
   #queue: Message[] = [];
   #parking = new Map<Message, Promise<void>>();
-  /** Where to read on. */
+  /** Offset of the next event to read. */
   #next: number;
   #isPumping = false;
   #isStopped = false;
@@ -60,8 +60,8 @@ export class Group {
     this.#strategy = createStrategy(record.settings.strategy);
     this.#next = checkpoint === undefined ? record.firstPlace : checkpoint + 1;
     const ports = {
-      current: () => this.#handledPlace(),
-      write: (place: number) => store.putCheckpoint(record, place),
+      current: () => this.#handledOffset(),
+      write: (offset: number) => store.putCheckpoint(record, offset),
     };
     this.checkpointer = new Checkpointer(record.settings, ports, checkpoint);
   }
@@ -97,7 +97,7 @@ export class Group {
     this.#pump();
   }
 
-  /** What the consumer had in flight goes to others. */
+  /** Delivers what the consumer had in flight to others. */
   disconnect(consumer: Consumer): void {
     const at = this.consumers.indexOf(consumer);
     if (at < 0) return;
@@ -110,7 +110,7 @@ export class Group {
     this.#pump();
   }
 
-  /** Ids that are not in flight at this consumer (any more) are passed over. */
+  /** Ignores ids that are not in flight at this consumer. */
   acknowledge(consumer: Consumer, ids: readonly string[]): void {
     for (const message of this.#take(consumer, ids)) this.#handled(message);
     this.#pump();
@@ -120,7 +120,7 @@ export class Group {
     for (const message of this.#take(consumer, ids)) {
       if (action === 'retry') this.#retryOrPark(message);
       else if (action === 'park') this.#park(message, `Client explicitly NAK'ed message.\n${reason}`);
-      // Stop does what it does on the real server: the message is done with, the subscription goes on.
+      // As on the real server, `stop` only means that the message is handled: the subscription continues.
       else this.#handled(message);
     }
     this.#pump();
@@ -177,11 +177,11 @@ export class Group {
     this.#parking.set(message, work);
   }
 
-  /** The last place up to which everything is handled. */
-  #handledPlace(): number {
+  /** The last offset up to which everything is handled. */
+  #handledOffset(): number {
     let oldest = this.#next;
     const consider = (message: Message) => {
-      if (message.kind === 'read') oldest = Math.min(oldest, message.place);
+      if (message.kind === 'read') oldest = Math.min(oldest, message.offset);
     };
     for (const consumer of this.consumers) for (const message of consumer.inFlight()) consider(message);
     for (const message of this.retries) consider(message);
@@ -224,7 +224,7 @@ export class Group {
     const resolve = this.record.settings.resolveLinks && stored.isLink;
     const event = resolve ? this.#log.resolveLink(stored) : stored;
     const link = resolve ? stored : undefined;
-    return { kind: 'read', id: stored.id, event, link, retryCount: 0, place: this.#source.placeOf(stored) };
+    return { kind: 'read', id: stored.id, event, link, retryCount: 0, offset: this.#source.offsetOf(stored) };
   }
 
   #deliver(): void {
@@ -234,7 +234,7 @@ export class Group {
       if (!consumer) return this.#strategy.waitsInLine ? 'stop' : 'kept';
       consumer.deliver(message, this.record.settings.messageTimeoutMs);
       this.totalItems++;
-      if (message.kind === 'read') this.lastKnownPlace = Math.max(this.lastKnownPlace ?? 0, message.place);
+      if (message.kind === 'read') this.lastKnownOffset = Math.max(this.lastKnownOffset ?? 0, message.offset);
       return 'taken';
     };
     this.retries.offerAll(offer);

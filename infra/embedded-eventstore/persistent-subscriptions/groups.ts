@@ -1,5 +1,5 @@
-// All groups of the server. Changes happen one after another, each on disk
-// before it is answered.
+// All groups of the server. Changes run one after another; each is on disk
+// before it is acknowledged.
 import type { EventLog } from '../log/event-log.ts';
 import { groupDoesNotExist, groupExists } from './errors.ts';
 import { Group } from './group.ts';

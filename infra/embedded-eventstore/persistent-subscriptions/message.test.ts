@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { offerInOrder, RetryQueue } from './message.ts';
 import type { Message } from './message.ts';
 
-const read = (place: number): Message => ({
+const read = (offset: number): Message => ({
   kind: 'read',
-  id: `${place}`,
+  id: `${offset}`,
   event: undefined,
   link: undefined,
   retryCount: 1,
-  place,
+  offset,
 });
 const replayed = (parkedRevision: number): Message => ({
   kind: 'replayed',
@@ -36,7 +36,7 @@ describe('the retry queue', () => {
 
   test('keeps what was not taken', () => {
     const queue = new RetryQueue();
-    for (const place of [1, 2, 3, 4]) queue.add(read(place));
+    for (const offset of [1, 2, 3, 4]) queue.add(read(offset));
     queue.offerAll(({ id }) => (id === '2' ? 'kept' : 'taken'));
     expect(queue.length).toBe(1);
   });

@@ -5,12 +5,12 @@ import type { StoredEvent } from '../log/stored-event.ts';
 export type Message = {
   /** By which it is acknowledged: the id of the link, else of the event. */
   id: string;
-  /** Without it: a link that leads nowhere. */
+  /** Undefined for a link whose target does not exist. */
   event: StoredEvent | undefined;
   link: StoredEvent | undefined;
   /** Deliveries before the current one. */
   retryCount: number;
-} & ({ kind: 'read'; /** Revision or position. */ place: number } | { kind: 'replayed'; parkedRevision: number });
+} & ({ kind: 'read'; /** Revision or position. */ offset: number } | { kind: 'replayed'; parkedRevision: number });
 
 /** The stream of the event that is meant, also when a link to it cannot be resolved. */
 export function streamOf({ event, link }: Message): string {
@@ -28,9 +28,9 @@ export class RetryQueue {
   }
 
   add(message: Message): void {
-    const place = orderOf(message);
+    const offset = orderOf(message);
     let at = this.#messages.length;
-    while (at > 0 && orderOf(this.#messages[at - 1]) > place) at--;
+    while (at > 0 && orderOf(this.#messages[at - 1]) > offset) at--;
     this.#messages.splice(at, 0, message);
   }
 
@@ -56,5 +56,5 @@ export function offerInOrder(messages: Message[], offer: (message: Message) => '
 }
 
 function orderOf(message: Message | undefined): number {
-  return message?.kind === 'read' ? message.place : Infinity;
+  return message?.kind === 'read' ? message.offset : Infinity;
 }

@@ -1,6 +1,6 @@
-// Parked messages of one group: links in a stream of its own. A replay hands
-// them out again; they leave the stream (by truncation) when they were handled,
-// so that a crash during a replay loses none.
+// Parked messages of one group: links in a stream of its own. A replay delivers
+// them again. They are truncated from the stream when they were handled, so that
+// a crash during a replay loses none.
 import { randomUUID } from 'node:crypto';
 import type { EventLog } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
@@ -35,10 +35,10 @@ export class ParkedMessages {
   async park(message: Message, reason: string): Promise<void> {
     const record = message.event ?? message.link;
     if (!record) return;
-    // A link that leads nowhere is parked as what it is.
+    // A link without a target is parked as a link.
     const target = message.event ? `${record.revision}@${record.stream}` : record.data.toString('utf8');
-    const place = message.kind === 'read' ? message.place : message.parkedRevision;
-    const metadata = { added: new Date().toISOString(), reason, subscriptionEventNumber: place };
+    const offset = message.kind === 'read' ? message.offset : message.parkedRevision;
+    const metadata = { added: new Date().toISOString(), reason, subscriptionEventNumber: offset };
     await this.#append(this.stream, '$>', 'application/octet-stream', Buffer.from(target), metadata);
   }
 

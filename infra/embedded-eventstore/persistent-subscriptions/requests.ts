@@ -1,5 +1,5 @@
-// What clients ask about groups, from the generated messages. Clients of
-// different ages fill in different fields for the same thing.
+// Requests about groups, parsed from the generated messages. Clients of different
+// versions use different fields for the same value.
 import type { CreateReq, ReadReq, UpdateReq } from '@eventstore/db-client/generated/persistent_pb.js';
 import type { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import { createFilter } from '../grpc/filter.ts';
@@ -98,7 +98,7 @@ export function parseIds(ids: readonly UUID[]): string[] {
   return ids.map((id) => parseUuid(Buffer.from(id.serializeBinary())));
 }
 
-/** As the protocol numbers them; what is unknown is tried again. */
+/** In the order of the protocol's numbers; an unknown one is a retry. */
 const actions: readonly NackAction[] = ['retry', 'park', 'retry', 'skip', 'stop'];
 
 export function parseAction(nack: ReadReq.Nack): NackAction {

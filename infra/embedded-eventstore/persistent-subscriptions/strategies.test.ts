@@ -13,7 +13,7 @@ function message(stream: string, type = 'event', data = ''): Message {
     metadata: Buffer.alloc(0),
   };
   const event = new StoredEvent(encodeStoredEvent(proposed, { stream, revision: 0, position: 1, createdMs: 0 }));
-  return { kind: 'read', id: 'id', event, link: undefined, retryCount: 0, place: 0 };
+  return { kind: 'read', id: 'id', event, link: undefined, retryCount: 0, offset: 0 };
 }
 
 const consumer = (id: string, hasRoom = true): Candidate => ({ id, hasRoom });

@@ -1,9 +1,9 @@
-// Which consumer gets the next message.
+// The choice of the consumer that gets the next message.
 import { streamOf } from './message.ts';
 import type { Message } from './message.ts';
 import type { GroupSettings } from './group-settings.ts';
 
-/** What a strategy needs to know of a consumer. */
+/** A consumer as a strategy sees it. */
 export type Candidate = { readonly id: string; readonly hasRoom: boolean };
 
 export interface Strategy<C extends Candidate> {
@@ -18,7 +18,7 @@ export function createStrategy<C extends Candidate>(name: GroupSettings['strateg
   return name === 'Pinned' ? pinned() : dispatchToSingle();
 }
 
-/** One after the other, passing over those that are full. */
+/** Each in turn, without those that are full. */
 function roundRobin<C extends Candidate>(): Strategy<C> {
   let last: C | undefined;
   return {
@@ -39,9 +39,9 @@ function dispatchToSingle<C extends Candidate>(): Strategy<C> {
 }
 
 /**
- * All events of a stream to one consumer, also when it is full: they wait for
- * it, others pass. By highest random weight, so that a consumer that comes or
- * goes moves few streams.
+ * Delivers all events of a stream to one consumer. While it is full they wait
+ * for it, and events of other streams overtake them. Chosen by highest random
+ * weight, so that a consumer that joins or leaves moves few streams.
  */
 function pinned<C extends Candidate>(): Strategy<C> {
   return {

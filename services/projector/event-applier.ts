@@ -3,18 +3,18 @@ import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { Projector } from '#libs/platform/readmodel/index.ts';
 import type { ProgressReport } from './progress.ts';
 
-/** At an event, with errors that are no store's: a mistake in a projection, which does not go away by itself. */
-const MOST_TRIES = 3;
+/** Attempts at an event whose error no store has caused: a bug in a projection persists. */
+const MAX_ATTEMPTS = 3;
 
 /** Selects events to skip, because the read models of their category hold them already. */
 type IsAhead = ((event: StoredEvent) => boolean) | undefined;
 
-/** Events -> read models, and which event it is that cannot be applied. */
+/** Applies events to the read models, and finds the event that cannot be applied. */
 export class EventApplier {
   readonly #projector: Projector;
   readonly #progress: ProgressReport;
-  /** The event that could not be applied last, though no store is to blame. */
-  #failing: { readonly name: string; readonly tries: number } | null = null;
+  /** The event that failed last, though the stores answered. */
+  #failing: { readonly name: string; readonly attempts: number } | null = null;
 
   constructor(projector: Projector, progress: ProgressReport) {
     this.#projector = projector;
@@ -22,7 +22,7 @@ export class EventApplier {
   }
 
   /**
-   * What stands before an event that cannot be applied is applied, so that the loop halts at that very event.
+   * The events before one that cannot be applied are applied, so that the loop halts at exactly that event.
    *
    * @throws CorruptEventError at an event that can never be applied; anything else may pass
    */
@@ -43,9 +43,9 @@ export class EventApplier {
     } catch (error) {
       if (isOfStore(error) || error instanceof CorruptEventError) throw error;
       const name = `${event.type} ${event.stream}@${event.revision}`;
-      const tries = this.#failing?.name === name ? this.#failing.tries + 1 : 1;
-      this.#failing = { name, tries };
-      if (tries < MOST_TRIES) throw error;
+      const attempts = this.#failing?.name === name ? this.#failing.attempts + 1 : 1;
+      this.#failing = { name, attempts };
+      if (attempts < MAX_ATTEMPTS) throw error;
       throw new CorruptEventError(`${name} cannot be applied: ${String(error)}`, { cause: error });
     }
   }
@@ -55,7 +55,7 @@ export class EventApplier {
     const wanted = isAhead === undefined ? events : events.filter((event) => !isAhead(event));
     await this.#projector.applyStored(wanted, { repairLists: phase === 'catching-up' });
     this.#progress.report({ eventsSeen: eventsSeen + events.length });
-    // Of shares only a mark says how far they are.
+    // The position of a partition is known from its checkpoints only.
     if (source === 'log') this.#progress.reached(events.at(-1)?.position ?? null);
   }
 }

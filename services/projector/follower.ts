@@ -1,30 +1,28 @@
-import type { FeedItem, SharedFeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { FeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { LogWitness } from '#libs/platform/readmodel/index.ts';
-import type { Attempts } from './attempts.ts';
-import type { Bookmark } from './bookmarks.ts';
+import type { CheckpointWriter } from './checkpoint-writers.ts';
 import type { EventApplier } from './event-applier.ts';
 import type { ProgressReport } from './progress.ts';
-import type { Trail } from './trail.ts';
+import type { RecentCheckpoints } from './recent-checkpoints.ts';
 
 export interface FollowerParts {
   readonly applier: EventApplier;
-  readonly attempts: Attempts;
   readonly progress: ProgressReport;
-  readonly trail?: Trail | undefined;
+  readonly recent?: RecentCheckpoints | undefined;
   readonly witness: LogWitness;
-  /** The end of what is followed was reached, and that is saved. */
+  /** The end of the source was reached, and that is saved. */
   readonly onLive: () => void;
-  /** The read models, or what is noted of them, are no longer those that were begun with: all is to begin again. */
+  /** The builds or the saved checkpoints are no longer those of the start: begin again. */
   readonly onStale: () => void;
 }
 
-/** What is followed, from its beginning until all begins again. */
+/** A source of events, from a start until the projector begins again. */
 export interface Followed {
-  readonly items: AsyncIterable<FeedItem | SharedFeedItem>;
-  readonly bookmark: Bookmark;
+  readonly items: AsyncIterable<FeedItem>;
+  readonly checkpoints: CheckpointWriter;
   /** Events to skip, because the read models of their category hold them already. */
   readonly isAhead?: ((event: StoredEvent) => boolean) | undefined;
-  /** Called at the end of what there was, and again where the feed says so again. */
+  /** Called at each `caught-up` of the feed. */
   readonly onCaughtUp?: () => Promise<void>;
 }
 
@@ -32,7 +30,7 @@ export interface Followed {
 const SAVE_EVERY_MS = 200;
 const CHECK_EVERY_MS = 1_000;
 
-/** Items of a feed -> read models, and a bookmark of how far they have come. */
+/** Applies the items of a feed to the read models, and saves how far they have come. */
 export class Follower {
   readonly #parts: FollowerParts;
   #savedMs = 0;
@@ -42,19 +40,19 @@ export class Follower {
   }
 
   /**
-   * Until `signal` aborts, an event cannot be applied, the read models are others, or the feed can give no more.
+   * Runs until `signal` aborts, an event cannot be applied, the builds have changed, or the feed is lost.
    *
-   * @returns why it can give no more; null otherwise
+   * @returns why the feed is lost; null otherwise
    */
-  async follow({ items, bookmark, isAhead, onCaughtUp }: Followed, signal: AbortSignal): Promise<string | null> {
-    const { attempts } = this.#parts;
-    const watch = setInterval(() => void this.#check(bookmark, signal), CHECK_EVERY_MS);
+  async follow({ items, checkpoints, isAhead, onCaughtUp }: Followed, signal: AbortSignal): Promise<string | null> {
+    const { progress } = this.#parts;
+    const watch = setInterval(() => void this.#check(checkpoints, signal), CHECK_EVERY_MS);
     try {
       for await (const item of items) {
         if (item.kind === 'lost') return item.reason;
-        const isTaken = await attempts.untilDone(signal, () => this.#take(item, { bookmark, isAhead }, signal));
+        const isTaken = await progress.untilDone(signal, () => this.#take(item, { checkpoints, isAhead }, signal));
         if (isTaken !== true) return null;
-        if (item.kind === 'caught-up' && onCaughtUp !== undefined) await attempts.untilDone(signal, onCaughtUp);
+        if (item.kind === 'caught-up' && onCaughtUp !== undefined) await progress.untilDone(signal, onCaughtUp);
       }
       return null;
     } finally {
@@ -62,10 +60,10 @@ export class Follower {
     }
   }
 
-  /** @returns false if the read models, or what is noted of them, are no longer those that were begun with */
+  /** @returns false if the builds or the saved checkpoints are no longer those of the start */
   async #take(
-    item: Exclude<FeedItem | SharedFeedItem, { kind: 'lost' }>,
-    { bookmark, isAhead }: Pick<Followed, 'bookmark' | 'isAhead'>,
+    item: Exclude<FeedItem, { kind: 'lost' }>,
+    { checkpoints, isAhead }: Pick<Followed, 'checkpoints' | 'isAhead'>,
     signal: AbortSignal,
   ): Promise<boolean> {
     const { applier, progress, witness, onLive } = this.#parts;
@@ -73,20 +71,20 @@ export class Follower {
       case 'events':
         await applier.apply(item.events, isAhead);
         witness.note(item.events);
-        return this.#save(bookmark, false, signal);
+        return this.#save(checkpoints, false, signal);
       case 'checkpoint':
         progress.reached(item.position);
-        return this.#save(bookmark, false, signal);
+        return this.#save(checkpoints, false, signal);
       case 'assigned':
-        // What was known before is compared with what is saved for the last time.
-        if (!(await this.#save(bookmark, true, signal))) return false;
-        bookmark.begin(item.marks);
+        // Compares the former checkpoints with the saved ones for the last time.
+        if (!(await this.#save(checkpoints, true, signal))) return false;
+        checkpoints.begin(item.checkpoints);
         return true;
       case 'reached':
-        bookmark.note(item.marks);
-        return this.#save(bookmark, false, signal);
+        checkpoints.note(item.checkpoints);
+        return this.#save(checkpoints, false, signal);
       case 'caught-up':
-        if (!(await this.#save(bookmark, true, signal))) return false;
+        if (!(await this.#save(checkpoints, true, signal))) return false;
         if (signal.aborted) return true;
         onLive();
         progress.report({ phase: 'live' });
@@ -94,28 +92,33 @@ export class Follower {
     }
   }
 
-  async #save(bookmark: Bookmark, atOnce: boolean, signal: AbortSignal, complete = atOnce): Promise<boolean> {
-    // Redis came back meanwhile, perhaps without some of what was applied: a checkpoint of ours would skip that.
+  async #save(
+    checkpoints: CheckpointWriter,
+    atOnce: boolean,
+    signal: AbortSignal,
+    complete = atOnce,
+  ): Promise<boolean> {
+    // Redis may have come back without some of the applied events, which a checkpoint would then skip.
     if (signal.aborted) return true;
     if (!atOnce && Date.now() - this.#savedMs < SAVE_EVERY_MS) return true;
-    const saved = await bookmark.save(complete);
+    const saved = await checkpoints.save(complete);
     if (saved) await this.#parts.witness.save();
     this.#savedMs = Date.now();
     const { phase, position } = this.#parts.progress.now;
-    if (phase === 'live' && position !== null) this.#parts.trail?.note(position);
+    if (phase === 'live' && position !== null) this.#parts.recent?.note(position);
     return saved;
   }
 
-  /** Emptied read models are noticed even while no event comes in. */
-  async #check(bookmark: Bookmark, signal: AbortSignal): Promise<void> {
+  /** Notices deleted read models even while there are no events. */
+  async #check(checkpoints: CheckpointWriter, signal: AbortSignal): Promise<void> {
     try {
-      const isCurrent = await bookmark.isCurrent();
+      const isCurrent = await checkpoints.isCurrent();
       if (signal.aborted) return;
       if (!isCurrent) this.#parts.onStale();
-      // What was applied since the last save is saved now, so that a restart does not repeat it.
-      else if (Date.now() - this.#savedMs >= CHECK_EVERY_MS) await this.#save(bookmark, true, signal, false);
+      // Saves the latest progress, so that a restart does not repeat it.
+      else if (Date.now() - this.#savedMs >= CHECK_EVERY_MS) await this.#save(checkpoints, true, signal, false);
     } catch {
-      // Redis is away: the loop itself waits for it, and is restarted when the connection is back.
+      // Redis is unavailable: the loop retries, and is restarted when the connection is back.
     }
   }
 }

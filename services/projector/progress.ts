@@ -1,23 +1,26 @@
+import { CorruptEventError } from '#libs/kernel/faults.ts';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import type { HeldShare } from './bookmarks.ts';
+import { retry } from '#libs/platform/lifecycle/index.ts';
+import type { HeldPartition } from './checkpoint-writers.ts';
 
 /** How far the read models have come. */
 export interface ProjectionProgress {
-  /** `halted`: an event was found that cannot be applied; nothing behind it is, until Parley is mended. */
+  /** `halted`: an event cannot be applied; nothing behind it is, until Parley is repaired. */
   readonly phase: 'catching-up' | 'live' | 'halted';
-  /** Where shares are followed, that of all projectors together. */
+  /** With partitions, the position of all projectors together. */
   readonly position: GlobalPosition | null;
-  /** What is followed: the log itself; or these shares of it, the others being left to other projectors. */
-  readonly source: 'log' | readonly HeldShare[];
+  /** The log itself, or the partitions that this projector holds; other projectors hold the rest. */
+  readonly source: 'log' | readonly HeldPartition[];
   /** Events of this run, whether they were new to the read models or not. */
   readonly eventsSeen: number;
-  /** What keeps it from going on: a store that is away, or the event that it halted at. */
+  /** An unavailable store, or the event at which the projector halted. */
   readonly problem: string | null;
 }
 
-/** What a projection loop says of itself. Its parts report to it. */
+/** The progress of a projection loop; its parts report to it. */
 export class ProgressReport {
   readonly #onChange: ((progress: ProjectionProgress) => void) | undefined;
+  readonly #onProblem: (error: unknown, progress: ProjectionProgress) => void;
   #now: ProjectionProgress = {
     phase: 'catching-up',
     position: null,
@@ -26,8 +29,12 @@ export class ProgressReport {
     problem: null,
   };
 
-  constructor(onChange: ((progress: ProjectionProgress) => void) | undefined) {
+  constructor(
+    onChange: ((progress: ProjectionProgress) => void) | undefined,
+    onProblem: (error: unknown, progress: ProjectionProgress) => void,
+  ) {
     this.#onChange = onChange;
+    this.#onProblem = onProblem;
   }
 
   get now(): ProjectionProgress {
@@ -41,5 +48,30 @@ export class ProgressReport {
 
   reached(position: GlobalPosition | null): void {
     if (position !== null) this.report({ position });
+  }
+
+  /**
+   * Retries `work` while stores are unavailable, and reports the problem meanwhile.
+   *
+   * @returns undefined when stopped, or halted at a corrupt event
+   */
+  async untilDone<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T | undefined> {
+    if (signal.aborted) return undefined;
+    try {
+      const result = await retry(work, { maxMs: 2_000, signal, onFailure: (error) => this.#failed(error) });
+      if (this.#now.problem !== null) this.report({ problem: null });
+      return result;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Ends the retries at a corrupt event by throwing it. */
+  #failed(error: unknown): void {
+    const halted = error instanceof CorruptEventError;
+    const problem = error instanceof Error ? error.message : String(error);
+    this.report({ problem, ...(halted && { phase: 'halted' as const }) });
+    this.#onProblem(error, this.#now);
+    if (halted) throw error;
   }
 }

@@ -1,28 +1,26 @@
-import type { EventFeed } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed } from '#libs/platform/eventstore/index.ts';
 import { earlier } from '#libs/platform/readmodel/index.ts';
 import type { ProjectionStart, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
-import { Attempts } from './attempts.ts';
 import { EventApplier } from './event-applier.ts';
 import { Follower } from './follower.ts';
-import { LogFollowing } from './log-following.ts';
 import { ProgressReport } from './progress.ts';
 import type { ProjectionProgress } from './progress.ts';
-import { SharesFollowing } from './shares-following.ts';
-import type { Beginning, SharedSource } from './shares-following.ts';
-import type { Trail } from './trail.ts';
+import { LogSource, PartitionSource } from './sources.ts';
+import type { Beginning, PartitionedSource } from './sources.ts';
+import type { RecentCheckpoints } from './recent-checkpoints.ts';
 
 export interface ProjectionLoopParts {
   /** The log itself. */
-  readonly feed: EventFeed;
+  readonly feed: LogFeed;
   /** Followed instead of the log, once the read models hold the whole log and for as long as it can be followed. */
-  readonly shared?: SharedSource;
+  readonly partitioned?: PartitionedSource;
   readonly state: ProjectionState;
   readonly projector: Projector;
-  /** Where the checkpoint may count what a store has lost (see `Trail`): how far to go back then. */
-  readonly trail?: Trail;
-  /** Told of every batch that could not be applied yet, and of the event that halts the loop. */
+  /** How far to go back where a saved checkpoint may include writes that were lost (see `RecentCheckpoints`). */
+  readonly recent?: RecentCheckpoints;
+  /** Receives the error of each batch that could not be applied yet, and of the event that halts the loop. */
   readonly onProblem: (error: unknown, progress: ProjectionProgress) => void;
-  /** Told why the shared feed could not be followed any further. */
+  /** Receives why the partitions could not be followed any further. */
   readonly onLost?: (reason: string) => void;
   readonly onProgress?: (progress: ProjectionProgress) => void;
   /** Events applied at a time; the feed's default if absent. */
@@ -32,57 +30,55 @@ export interface ProjectionLoopParts {
 }
 
 /**
- * Feed -> read models: joins the current building of the read models at its checkpoint, applies, saves.
+ * Feed -> read models: joins the current builds at the least of their checkpoints, applies events, saves.
  *
- * A store that is away is waited for with the same batch in hand, so nothing is dropped. Read models that
- * were emptied or set back (a rebuild, a lost Redis, a failover) are noticed, and the loop goes back to
- * their checkpoint. A corrupt event halts it, loudly, and so does one at which a projection fails each time.
+ * While a store is unavailable, the same batch is retried, so nothing is dropped. When read models were deleted or set
+ * back (a rebuild, a lost Redis, a failover), the loop goes back to their checkpoints. A corrupt event halts it, and so
+ * does an event at which a projection fails each time.
  *
- * With a shared feed, the log is followed to its end first, and handed over from there: see `LogFollowing`. What the
- * shared feed cannot give any more is read from the log in the same way, from the checkpoint on.
+ * With partitions, the log is followed to its end first, and handed over from there: see `LogSource`. When the partitions
+ * are lost, the log is followed again in the same way, from the checkpoints.
  */
 export class ProjectionLoop {
   readonly #parts: ProjectionLoopParts;
   readonly #progress: ProgressReport;
-  readonly #attempts: Attempts;
-  readonly #log: LogFollowing;
-  readonly #shares: SharesFollowing | null;
+  readonly #log: LogSource;
+  readonly #partitions: PartitionSource;
   #restart: AbortController | null = null;
-  /** What was applied is to be gone through again from the oldest note on, whatever the checkpoint says. */
+  /** Applies events again from the oldest recent checkpoint, whatever the saved checkpoints are. */
   #isGoingBack = false;
 
   constructor(parts: ProjectionLoopParts) {
-    const { feed, shared, state, projector, trail, maxBatch, onLost } = parts;
+    const { feed, partitioned, state, projector, recent, maxBatch, onLost } = parts;
     this.#parts = parts;
-    const progress = (this.#progress = new ProgressReport(parts.onProgress));
-    const attempts = (this.#attempts = new Attempts(progress, parts.onProblem));
+    const progress = (this.#progress = new ProgressReport(parts.onProgress, parts.onProblem));
     const restart = (): void => this.restart();
     const follower = new Follower({
       applier: new EventApplier(projector, progress),
-      attempts,
       progress,
-      trail,
+      recent,
       witness: state.witness,
       onLive: () => (this.#isGoingBack = false),
       onStale: restart,
     });
-    const common = { projector, maxBatch, follower, progress, restart };
-    this.#log = new LogFollowing({ ...common, feed, state, shared });
-    this.#shares = shared === undefined ? null : new SharesFollowing({ ...common, ...shared, onLost });
+    const { streamPrefixes } = projector;
+    const source = { partitioned, streamPrefixes, maxBatch, follower, progress, restart };
+    this.#log = new LogSource({ ...source, feed, state });
+    this.#partitions = new PartitionSource(source, onLost);
   }
 
   get progress(): ProjectionProgress {
     return this.#progress.now;
   }
 
-  /** Goes back to the checkpoint: Redis was away, and may have come back with less than it had. */
+  /** Begins again from the checkpoints: Redis was unavailable, and may have lost writes. */
   restart(): void {
     this.#restart?.abort();
   }
 
-  /** The same, where the checkpoint may have been kept by another store than what it counts: as far as the trail. */
+  /** The same, from the recent checkpoints if the saved ones are on another node than the read models. */
   goBack(): void {
-    this.#isGoingBack = this.#parts.trail !== undefined;
+    this.#isGoingBack = this.#parts.recent !== undefined;
     this.restart();
   }
 
@@ -92,33 +88,31 @@ export class ProjectionLoop {
       const restart = new AbortController();
       this.#restart = restart;
       const until = AbortSignal.any([signal, restart.signal]);
-      const beginning = await this.#attempts.untilDone(until, () => this.#begin());
+      const beginning = await this.#progress.untilDone(until, () => this.#begin());
       if (beginning !== undefined) await this.#follow(beginning, until);
-      // Whatever is under way still must not be taken for what is followed next.
+      // Ends what is still running for this source before the next one begins.
       restart.abort();
     }
   }
 
   async #begin(): Promise<Beginning> {
-    const { state, shared, trail, fromStart } = this.#parts;
+    const { state, partitioned, recent, fromStart } = this.#parts;
     const start = await state.begin();
     if (fromStart === true) return { start: { ...start, from: 'start', checkpoints: new Map() }, saved: null };
-    trail?.begin(start);
-    const oldest = trail?.oldest ?? null;
+    recent?.begin(start);
+    const oldest = recent?.oldest ?? null;
     const isLater = (at: ProjectionStart['from']): boolean => oldest !== null && earlier(at, oldest) !== at;
     if (this.#isGoingBack && oldest !== null && [...start.checkpoints.values()].some(isLater)) {
       await state.setBack(start, oldest);
       return this.#begin();
     }
-    return { start, saved: (await shared?.shares.read(start)) ?? null };
+    return { start, saved: (await partitioned?.partitions.read(start)) ?? null };
   }
 
   async #follow({ start, saved }: Beginning, signal: AbortSignal): Promise<void> {
-    // Shares cannot be gone back in by time, so the log is read then, and handed over again.
-    if (saved === null || this.#isGoingBack || this.#shares?.canFollow(saved) !== true) {
-      return this.#log.follow({ start, saved }, signal);
-    }
+    // Partitions have no recent checkpoints: the log is followed then, and handed over again.
+    if (this.#isGoingBack || !this.#partitions.canFollow(saved)) return this.#log.follow({ start, saved }, signal);
     this.#log.forgetEnds();
-    return this.#shares.follow(start, saved, signal);
+    return this.#partitions.follow(start, saved, signal);
   }
 }

@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import type { EventFeed } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
@@ -12,7 +12,7 @@ export interface RebuildProgress {
 }
 
 export interface RebuildParts {
-  readonly feed: EventFeed;
+  readonly feed: LogFeed;
   readonly state: ProjectionState;
   readonly projector: Projector;
 }

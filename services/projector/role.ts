@@ -1,14 +1,8 @@
 import type { Config } from '#libs/platform/config/index.ts';
 import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { EventFeed } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
-import {
-  KafkaConnection,
-  kafkaOptionsOf,
-  KafkaSharedFeed,
-  LogMessages,
-  logTopics,
-} from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, kafkaOptionsOf, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import type { LogTopics } from '#libs/platform/kafka/index.ts';
 import { pause, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
@@ -21,17 +15,17 @@ import type { RoleContext } from '#services/role.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
-import type { SharedSource } from './shares-following.ts';
-import { Trail } from './trail.ts';
+import type { PartitionedSource } from './sources.ts';
+import { RecentCheckpoints } from './recent-checkpoints.ts';
 
-/** Silent brokers are not waited for when the process stops: nothing depends on their answers. */
+/** Longest wait for silent brokers when the process stops: nothing depends on their answers. */
 const STOP_MS = 3_000;
-/** Redis writes to the disk every second, and replicas are some moments behind; a hanging one is replaced late. */
+/** Redis writes to disk every second, replicas lag a little, and a failover takes a while. */
 const GO_BACK_MS = 60_000;
 
 /**
- * Brings every event of the log into the read models, as far as nobody else has done so already. Where the log is
- * carried to Kafka, the projectors of all processes share it.
+ * Applies the events of the log to the read models that no other process has applied. With Kafka, the projectors of all
+ * processes divide its partitions among them.
  */
 export async function start({ platform, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
   const { feed, redis, log, metrics } = platform;
@@ -43,13 +37,14 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
   const loop = new ProjectionLoop({
     feed,
     ...(kafka !== null && {
-      shared: sharedSource(platform, kafka, logTopics(config.kafkaTopicPrefix), projector.readModels),
+      partitioned: partitionedSource(platform, kafka, logTopics(config.kafkaTopicPrefix), projector.readModels),
     }),
     state,
     projector,
-    // One server that loses writes loses the checkpoint behind them, too.
-    ...(!redis.isOneServer && { trail: new Trail({ spanMs: GO_BACK_MS, isWhole: () => redis.isReady }) }),
-    onLost: (reason) => log.warn({ reason }, 'the projector goes on from the log, as Kafka has not got what follows'),
+    // A single server that loses writes loses their checkpoint as well.
+    ...(!redis.isOneServer && { recent: new RecentCheckpoints({ spanMs: GO_BACK_MS, isWhole: () => redis.isReady }) }),
+    onLost: (reason) =>
+      log.warn({ reason }, 'the projector resumes from the log, as Kafka lacks the messages that follow'),
     onProblem: (error, { phase }) =>
       phase === 'halted'
         ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
@@ -69,9 +64,9 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
     read: () => loop.progress.position,
   });
   platform.probes.push(projectionProbe(loop, feed));
-  // A Redis (or a node of it) that comes back may have lost its newest writes: go back to what it says it has.
+  // A Redis (or a node of it) that comes back may have lost its newest writes.
   const stopRestarting = redis.onReady(() => loop.goBack());
-  // Following another log would overwrite what the check compares the log with.
+  // Following another log would overwrite the witnesses that the check reads.
   const job = startBackgroundJob({
     name: 'projection',
     log,
@@ -89,25 +84,25 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
   return {
     async stop() {
       stopRestarting();
-      const patience = new AbortController();
-      await Promise.all([Promise.race([job.stop(), pause(STOP_MS, patience.signal)]), cleaning.stop()]);
-      patience.abort();
+      const stopped = new AbortController();
+      await Promise.all([Promise.race([job.stop(), pause(STOP_MS, stopped.signal)]), cleaning.stop()]);
+      stopped.abort();
       await kafka?.close();
     },
   };
 }
 
-function sharedSource(
+function partitionedSource(
   { log, metrics, redis, tokenSecret }: Platform,
   kafka: KafkaConnection,
   { log: topic, projectorGroup: groupId }: LogTopics,
   readModels: readonly ReadModelName[],
-): SharedSource {
+): PartitionedSource {
   const refused = metrics.counter(
     'projector_messages_refused_total',
     'Messages in the topic of the log that are none of ours, not signed with our secret, or not in their place',
   );
-  const feed = new KafkaSharedFeed({
+  const feed = new KafkaEventFeed({
     kafka,
     messages: new LogMessages(tokenSecret),
     topic,
@@ -115,11 +110,11 @@ function sharedSource(
     onRefused: (reason) => refused.add({ reason }),
     onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'kafka: the feed broke off'),
   });
-  return { feed, shares: new PartitionCheckpoints(redis, readModels) };
+  return { feed, partitions: new PartitionCheckpoints(redis, readModels) };
 }
 
-/** Longer than it takes to replace the processes of an older version, one after another. */
-const LOOK_EVERY_MS = 10 * 60_000;
+/** Longer than a rolling upgrade takes. */
+const CLEAN_EVERY_MS = 10 * 60_000;
 
 async function removeOld(
   old: OldReadModels,
@@ -128,7 +123,7 @@ async function removeOld(
   while (!signal.aborted) {
     const removed = loop.progress.phase === 'live' ? await old.removeUnused() : [];
     if (removed.length > 0) log.info({ prefixes: removed }, 'removed read models of older versions');
-    await pause(LOOK_EVERY_MS, signal);
+    await pause(CLEAN_EVERY_MS, signal);
   }
 }
 
@@ -137,7 +132,7 @@ async function removeOld(
  * until then lists may answer 503. Later, being behind is no reason to take it out of service, because single entities
  * are then folded on the spot; being stuck is one.
  */
-export function projectionProbe(loop: ProjectionLoop, feed: EventFeed): ReadinessProbe {
+export function projectionProbe(loop: ProjectionLoop, feed: LogFeed): ReadinessProbe {
   let hasCaughtUp = false;
   return {
     name: 'projection',
@@ -165,8 +160,8 @@ export function projectionProbe(loop: ProjectionLoop, feed: EventFeed): Readines
 /** `behind`: messages of a partition that were there, and not applied, when the last one was; null before the first. */
 function sourceDetail(source: ProjectionProgress['source']): Record<string, unknown> {
   if (source === 'log') return { feed: 'log' };
-  const partitions = source.map(({ share, position, behind }) => [
-    share,
+  const partitions = source.map(({ partition, position, behind }) => [
+    partition,
     { position: encodePosition(position), behind },
   ]);
   return { feed: 'kafka', partitions: Object.fromEntries(partitions) };

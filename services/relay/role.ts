@@ -1,6 +1,6 @@
 import type { Config } from '#libs/platform/config/index.ts';
 import { encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { EventFeed } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { pause, startBackgroundJob, StartRefusal } from '#libs/platform/lifecycle/index.ts';
@@ -61,7 +61,7 @@ export async function start({ platform }: RoleContext, config: Config): Promise<
 }
 
 /** Tells how it is, and is no reason to take a process out of service: nobody else of Parley waits for Kafka. */
-function relayProbe(relay: Relay, feed: EventFeed): ReadinessProbe {
+function relayProbe(relay: Relay, feed: LogFeed): ReadinessProbe {
   return {
     name: 'relay',
     async check() {

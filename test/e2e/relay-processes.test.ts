@@ -7,7 +7,7 @@ import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import {
   DEFAULT_TOPIC_PREFIX,
   KafkaConnection,
-  KafkaSharedFeed,
+  KafkaEventFeed,
   LogMessages,
   logTopics,
 } from '#libs/platform/kafka/index.ts';
@@ -134,11 +134,11 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
 /** What somebody hears first who comes to share the log. */
 async function firstKindOfShared(): Promise<string | undefined> {
   const messages = new LogMessages(SECRET);
-  const feed = new KafkaSharedFeed({ kafka, messages, topic: topics.log, groupId: `test-${newId()}` });
+  const feed = new KafkaEventFeed({ kafka, messages, topic: topics.log, groupId: `test-${newId()}` });
   const ends = (await feed.ends()) ?? [];
   const marks = ends.map((end) => ({ ...end, position: { commit: 0n, prepare: 0n } }));
   const abort = new AbortController();
-  const items = feed.subscribe({ streamPrefixes: ['channel-'], signal: abort.signal, marks: async () => marks });
+  const items = feed.subscribe({ streamPrefixes: ['channel-'], signal: abort.signal, from: async () => marks });
   const { value } = await items.next();
   abort.abort();
   await items.return();

@@ -5,7 +5,7 @@ import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 import type { EventStoreConnection } from './connection.ts';
-import type { EventFeed, FeedItem, FeedOptions } from './event-feed.ts';
+import type { LogFeed, FeedItem, FeedOptions, LogStart } from './event-feed.ts';
 import { EventPull } from './event-pull.ts';
 import { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
 import { readLastPosition } from './log-head.ts';
@@ -29,8 +29,8 @@ const NOT_OF_THE_SYSTEM = '^[^$]';
 /** How long a batch waits to be full while there is a log to catch up with; live events never wait. */
 const GATHER_MS = 10;
 
-/** {@link EventFeed} on EventStoreDB: catch-up subscriptions to `$all`, filtered by the server. */
-export class EventStoreDbFeed implements EventFeed {
+/** {@link LogFeed} on EventStoreDB: catch-up subscriptions to `$all`, filtered by the server. */
+export class EventStoreDbFeed implements LogFeed {
   readonly #connection: EventStoreConnection;
   readonly #options: EventStoreDbFeedOptions;
 
@@ -39,7 +39,7 @@ export class EventStoreDbFeed implements EventFeed {
     this.#options = options;
   }
 
-  async *subscribe(options: FeedOptions): AsyncGenerator<FeedItem, void, undefined> {
+  async *subscribe(options: FeedOptions<LogStart>): AsyncGenerator<FeedItem, void, undefined> {
     const { signal, maxBatch = DEFAULT_MAX_BATCH } = options;
     checkFeedOptions(options);
     let from = options.from;
@@ -86,7 +86,7 @@ class Subscription {
 
   constructor(
     connection: EventStoreConnection,
-    { from, streamPrefixes, signal }: FeedOptions,
+    { from, streamPrefixes, signal }: FeedOptions<LogStart>,
     maxBatch: number,
     { livenessMs = 5000 }: EventStoreDbFeedOptions,
   ) {

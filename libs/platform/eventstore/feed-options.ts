@@ -8,7 +8,7 @@ export const DEFAULT_MAX_BATCH = 500;
  *
  * @throws TypeError for no prefix, an empty one, or one of system streams; RangeError for a batch of no size
  */
-export function checkFeedOptions(options: Pick<FeedOptions, 'streamPrefixes' | 'maxBatch'>): void {
+export function checkFeedOptions(options: Pick<FeedOptions<unknown>, 'streamPrefixes' | 'maxBatch'>): void {
   const { streamPrefixes, maxBatch = DEFAULT_MAX_BATCH } = options;
   if (streamPrefixes.length === 0) throw new TypeError('a feed needs a stream prefix');
   for (const prefix of streamPrefixes === 'all' ? [] : streamPrefixes) {

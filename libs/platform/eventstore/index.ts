@@ -15,7 +15,7 @@ import { EventStoreDbConsumerGroups } from './consumer-groups.eventstoredb.ts';
 import type { ConsumerGroups } from './consumer-groups.ts';
 import { EventStoreDbFeed } from './event-feed.eventstoredb.ts';
 import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
-import type { EventFeed } from './event-feed.ts';
+import type { LogFeed } from './event-feed.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore } from './event-store.ts';
 
@@ -40,9 +40,18 @@ export type {
   EventsOf,
   Upcaster,
 } from './event-codec.ts';
-export type { EventFeed, FeedItem, FeedOptions } from './event-feed.ts';
+export type {
+  EventFeed,
+  FeedItem,
+  FeedOptions,
+  LogFeed,
+  LogStart,
+  ReadCheckpoints,
+  PartitionCheckpoint,
+  PartitionedFeed,
+  PartitionEnd,
+} from './event-feed.ts';
 export { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
-export type { SharedFeed, SharedFeedItem, SharedFeedOptions, ShareEnd, ShareMark } from './shared-feed.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';
 
@@ -55,7 +64,7 @@ export type EventStoreOptions = ConnectionOptions & EventStoreDbFeedOptions;
  */
 export function connectEventStore(options: EventStoreOptions): {
   readonly store: EventStore;
-  readonly feed: EventFeed;
+  readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
   /** Ends what is running, within about a second. Same as `store.close()`. */
   close(): Promise<void>;

@@ -18,7 +18,7 @@ export type { MessagePlace, PartitionName, Refusal, Watermark } from './log-mess
 export { kafkaOptionsOf } from './options.ts';
 export { Relay } from './relay.ts';
 export type { RelayParts, RelayProgress } from './relay.ts';
-export { KafkaSharedFeed } from './shared-feed.kafka.ts';
-export type { KafkaSharedFeedParts } from './shared-membership.ts';
+export { KafkaEventFeed } from './event-feed.kafka.ts';
+export type { KafkaEventFeedParts } from './group-membership.ts';
 export { DEFAULT_TOPIC_PREFIX, logTopics } from './topics.ts';
 export type { LogTopics } from './topics.ts';

@@ -2,7 +2,7 @@ import type { ConsumerCrashEvent, ConsumerGroupJoinEvent } from 'kafkajs';
 import { disconnect } from './connection.ts';
 import type { KafkaConnection } from './connection.ts';
 import { kafkaFault } from './kafka-errors.ts';
-import { groupMember } from './membership.ts';
+import { groupMember } from './group-member.ts';
 
 /** The time in which this process is the one that does the work. */
 export interface Term {

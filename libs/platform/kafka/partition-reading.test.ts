@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LostError, PartitionReading } from './partition-reading.ts';
 
 const position = { commit: 7n, prepare: 7n };
-const reading = (mark: string): PartitionReading => new PartitionReading({ mark, position });
+const reading = (checkpoint: string): PartitionReading => new PartitionReading({ checkpoint, position });
 const offsets = (messages: readonly KafkaMessage[]): string[] => messages.map(({ offset }) => offset);
 
 /** Messages as they lie in a partition; the one at offset n was sent at `from + n`. */
@@ -19,12 +19,12 @@ function messages(first: number, count: number, from = 1_000): KafkaMessage[] {
 }
 
 describe('reading of a partition', () => {
-  it('begins one message before its mark, and passes that over', () => {
+  it('begins one message before its checkpoint, and passes that over', () => {
     const one = reading('5:1004');
     expect(one.seekTo).toBe(4n);
     const fresh = one.fresh(messages(4, 3));
     expect(offsets(fresh)).toEqual(['5', '6']);
-    expect(one.passed(6n, { last: fresh.at(-1), position })).toEqual({ mark: '7:1006', position });
+    expect(one.passed(6n, { last: fresh.at(-1), position })).toEqual({ checkpoint: '7:1006', position });
     expect(one.seekTo).toBe(7n);
   });
 
@@ -34,19 +34,19 @@ describe('reading of a partition', () => {
     expect(offsets(one.fresh(messages(0, 2)))).toEqual(['0', '1']);
   });
 
-  it('says where it is although nothing follows its mark', () => {
+  it('says where it is although nothing follows its checkpoint', () => {
     const one = reading('5:');
     const fresh = one.fresh(messages(4, 1));
-    expect(one.passed(4n, { last: fresh.at(-1), position })).toEqual({ mark: '5:1004', position });
+    expect(one.passed(4n, { last: fresh.at(-1), position })).toEqual({ checkpoint: '5:1004', position });
   });
 
-  it('reads on behind what was refused, and leaves its mark before that', () => {
+  it('reads on behind what was refused, and leaves its checkpoint before that', () => {
     const one = reading('5:1004');
     one.fresh(messages(4, 1));
-    expect(one.passed(7n, { last: undefined, position })).toEqual({ mark: '5:1004', position });
+    expect(one.passed(7n, { last: undefined, position })).toEqual({ checkpoint: '5:1004', position });
     expect([one.next, one.seekTo]).toEqual([8n, 8n]);
     const [taken] = one.fresh(messages(8, 2));
-    expect(one.passed(9n, { last: taken, position })).toEqual({ mark: '9:1008', position });
+    expect(one.passed(9n, { last: taken, position })).toEqual({ checkpoint: '9:1008', position });
     expect(one.next).toBe(10n);
   });
 
@@ -57,7 +57,7 @@ describe('reading of a partition', () => {
     expect([one.next, one.seekTo]).toEqual([7n, 6n]);
     expect(one.passed(5n, { last: undefined, position })).toBeNull();
     expect(offsets(one.fresh(messages(6, 2)))).toEqual(['7']);
-    expect(one.passed(7n, { last: undefined, position })).toEqual({ mark: '6:1005', position });
+    expect(one.passed(7n, { last: undefined, position })).toEqual({ checkpoint: '6:1005', position });
     one.doubt();
     expect(one.fresh(messages(7, 1))).toEqual([]);
     expect(one.passed(7n, { last: undefined, position })).toBeNull();
@@ -72,7 +72,7 @@ describe('reading of a partition', () => {
     expect(offsets(one.fresh(messages(0, 2)))).toEqual(['0', '1']);
   });
 
-  it('is lost where the message before its mark is another one, or gone', () => {
+  it('is lost where the message before its checkpoint is another one, or gone', () => {
     expect(() => reading('5:1004').fresh(messages(4, 3, 2_000))).toThrow(LostError);
     expect(() => reading('5:').fresh(messages(6, 3))).toThrow(LostError);
   });
@@ -83,7 +83,7 @@ describe('reading of a partition', () => {
     expect(() => reading('5:1004').checkBounds(4n, 5n)).not.toThrow();
   });
 
-  it('passes over what comes again, and waits for the message before its mark', () => {
+  it('passes over what comes again, and waits for the message before its checkpoint', () => {
     const one = reading('5:1004');
     expect(offsets(one.fresh(messages(0, 3)))).toEqual([]);
     expect(one.passed(2n, { last: undefined, position })).toBeNull();

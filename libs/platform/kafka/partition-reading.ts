@@ -1,52 +1,52 @@
 import type { KafkaMessage } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import type { ShareMark } from '#libs/platform/eventstore/index.ts';
+import type { PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
 
-/** What follows a mark is not in Kafka any more. */
+/** The messages after a checkpoint are not in Kafka any more. */
 export class LostError extends Error {
   override readonly name = 'LostError';
 }
 
-/** A batch is asked for again so often when it does not follow on the one before. */
-const MOST_HOLES = 3;
+/** Attempts to fetch a batch that follows the one before. */
+const MAX_HOLES = 3;
 
-/** Behind a message of a partition. */
+/** The end of a message in a partition. */
 interface Place {
-  /** The offset that follows on the message. */
+  /** The offset after the message. */
   readonly next: bigint;
-  /** Of the message, in milliseconds as a text; empty while that is not known. */
+  /** Kafka's timestamp of the message, in milliseconds as a text; empty while unknown. */
   readonly time: string;
 }
 
 /**
- * Where a member is in one partition: it goes on without a hole from a mark, `offset:time`, of which the message
+ * Where a member is in one partition: it goes on without a hole from a checkpoint, `offset:time`, of which the message
  * before the offset is read again. That has to be the same message, told by the time that Kafka has for it; without a
- * time, any is taken for it, and gives its own to the next mark.
+ * time, any is taken for it, and gives its own to the next checkpoint.
  */
 export class PartitionReading {
   #next: bigint;
-  /** Behind the last message that was taken. */
-  #mark: Place;
-  /** Behind the last message that was passed, by which the topic is known. */
+  /** The end of the last message that was accepted. */
+  #checkpoint: Place;
+  /** The end of the last message that was read, by which the topic is recognized. */
   #seen: Place;
-  /** The last message of the batch that is being dealt with. */
+  /** The last message of the batch in progress. */
   #last: KafkaMessage | undefined;
-  /** The mark that was given or told last. */
-  #told: string;
+  /** The checkpoint that was given or reported last. */
+  #reported: string;
   #isKnown: boolean;
   #position: GlobalPosition;
   #holes = 0;
 
-  constructor({ mark, position }: Omit<ShareMark, 'share'>) {
-    const [offset = '0', time = ''] = mark.split(':');
+  constructor({ checkpoint, position }: Omit<PartitionCheckpoint, 'partition'>) {
+    const [offset = '0', time = ''] = checkpoint.split(':');
     this.#next = BigInt(offset);
-    this.#mark = this.#seen = { next: this.#next, time };
-    this.#told = mark;
+    this.#checkpoint = this.#seen = { next: this.#next, time };
+    this.#reported = checkpoint;
     this.#isKnown = this.#next === 0n;
     this.#position = position;
   }
 
-  /** The offset behind everything that was passed. */
+  /** The offset after everything that was read. */
   get next(): bigint {
     return this.#next;
   }
@@ -55,18 +55,18 @@ export class PartitionReading {
     return this.#position;
   }
 
-  /** Where to read from: while the topic is not known to be the same, one message before. */
+  /** Where to read from: one message earlier while the topic is not known to be the same. */
   get seekTo(): bigint {
     return this.#isKnown ? this.#next : this.#seen.next - 1n;
   }
 
-  /** The topic may be another one by now: the last message of it that was passed is to be read again. */
+  /** The topic may have been made anew: the last message that was read has to be read again. */
   doubt(): void {
     this.#next = this.#seen.next;
     this.#isKnown = this.#next === 0n;
   }
 
-  /** @throws LostError where Kafka has deleted what follows, or has not got so far */
+  /** @throws LostError where Kafka has deleted what follows, or its end lies before it */
   checkBounds(low: bigint, high: bigint): void {
     if (this.seekTo >= low && this.#next <= high) return;
     throw new LostError(`offset ${this.seekTo} is not within ${low} and ${high}, which is what there is`);
@@ -81,15 +81,15 @@ export class PartitionReading {
    */
   holeBefore(offset: bigint): bigint | null {
     if (offset === this.seekTo) return null;
-    if (++this.#holes > MOST_HOLES)
+    if (++this.#holes > MAX_HOLES)
       throw new LostError(`Kafka has not got offset ${this.seekTo}: it gives what follows ${offset} instead`);
     return this.seekTo;
   }
 
   /**
-   * Those of a batch that were not passed yet.
+   * The messages of a batch that were not read yet.
    *
-   * @throws LostError where the message before the mark is not the one that it was
+   * @throws LostError where the message before the checkpoint is not the one that it was
    */
   fresh(messages: readonly KafkaMessage[]): readonly KafkaMessage[] {
     const following = messages.filter(({ offset }) => BigInt(offset) >= this.seekTo);
@@ -101,31 +101,31 @@ export class PartitionReading {
       throw new LostError(`the message at offset ${this.seekTo} is not the one that it was: the topic is another one`);
     }
     this.#isKnown = true;
-    if (time === '') this.#mark = this.#seen = { next, time: first.timestamp };
+    if (time === '') this.#checkpoint = this.#seen = { next, time: first.timestamp };
     return rest;
   }
 
   /**
-   * A batch up to `lastOffset` was dealt with.
+   * A batch up to `lastOffset` was delivered.
    *
-   * @param news.last the last message that was taken. Those that are refused do not move the mark: whoever has the wrong
+   * @param news.last the last message that was taken. Those that are refused do not move the checkpoint: whoever has the wrong
    *   secret refuses all, and they must be there still for the one with the right secret
-   * @returns the mark behind it; null where there is none yet, or nothing has changed
+   * @returns the checkpoint behind it; null where there is none yet, or nothing has changed
    */
   passed(
     lastOffset: bigint,
     { last, position }: { readonly last: KafkaMessage | undefined; readonly position: GlobalPosition },
-  ): { readonly mark: string; readonly position: GlobalPosition } | null {
+  ): { readonly checkpoint: string; readonly position: GlobalPosition } | null {
     if (!this.#isKnown) return null;
     this.#holes = 0;
     if (this.#last !== undefined) this.#seen = behind(this.#last);
-    if (last !== undefined) this.#mark = behind(last);
-    const mark = `${this.#mark.next}:${this.#mark.time}`;
-    if (lastOffset < this.#next && mark === this.#told) return null;
+    if (last !== undefined) this.#checkpoint = behind(last);
+    const checkpoint = `${this.#checkpoint.next}:${this.#checkpoint.time}`;
+    if (lastOffset < this.#next && checkpoint === this.#reported) return null;
     if (lastOffset >= this.#next) this.#next = lastOffset + 1n;
     this.#position = position;
-    this.#told = mark;
-    return { mark, position };
+    this.#reported = checkpoint;
+    return { checkpoint, position };
   }
 }
 

@@ -2,7 +2,7 @@ import type { Message } from 'kafkajs';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { comparePositions, decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { EventFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { PublicMessages } from '#libs/platform/live/index.ts';
 import type { KafkaConnection } from './connection.ts';
@@ -25,7 +25,7 @@ export interface RelayProgress {
 }
 
 export interface RelayParts {
-  readonly feed: EventFeed;
+  readonly feed: LogFeed;
   readonly kafka: KafkaConnection;
   readonly messages: LogMessages;
   /** Makes what other teams are told; absent where they are told nothing. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { ShareEnd, ShareMark } from '#libs/platform/eventstore/index.ts';
+import type { PartitionEnd, PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
@@ -13,16 +13,16 @@ import type { ReadModelName } from './read-model.keys.ts';
 
 /** How far builds of the read models have come, where projectors divide the partitions among them. */
 export interface SavedPartitions {
-  /** Names the handover from the log to the partitions; marks of another one are not valid here. */
+  /** Names the handover from the log to the partitions; checkpoints of another one are not valid here. */
   readonly handover: string;
-  readonly marks: readonly ShareMark[];
+  readonly checkpoints: readonly PartitionCheckpoint[];
 }
 
 /** Longer than projectors pause in an upgrade. A projector without the hash starts from the log. */
 const KEPT_SECONDS = 7 * 86_400;
 
 /**
- * Checkpoints of partitions, for projectors that divide them: one mark for each partition, and over all of them the
+ * Checkpoints of partitions, for projectors that divide them: one checkpoint for each partition, and over all of them the
  * position up to which everything is applied, which is saved as the checkpoint of the categories. They belong to the
  * exact set of read models that a projector writes: during an upgrade, projectors with another version of one category
  * keep their own, and both raise the checkpoints of the categories that they have in common. All of it is kept beside
@@ -46,7 +46,7 @@ export class PartitionCheckpoints {
     const [key] = this.#keys;
     const { handover, ...partitions } = await this.#redis.send(key, (node) => node.hgetall(key));
     if (handover === undefined || !handover.startsWith(`${build}/`)) return null;
-    return { handover, marks: Object.entries(partitions).map(([partition, text]) => markOf(partition, text)) };
+    return { handover, checkpoints: Object.entries(partitions).map(([partition, text]) => markOf(partition, text)) };
   }
 
   /**
@@ -59,7 +59,7 @@ export class PartitionCheckpoints {
   async handOver(
     { build, builds }: ProjectionStart,
     seen: string | null,
-    { position, ends }: { readonly position: GlobalPosition; readonly ends: readonly ShareEnd[] },
+    { position, ends }: { readonly position: GlobalPosition; readonly ends: readonly PartitionEnd[] },
   ): Promise<boolean> {
     const done = await this.#call('parley_partitions_hand_over_v1', [
       build,
@@ -69,29 +69,37 @@ export class PartitionCheckpoints {
       KEPT_SECONDS,
       builds.size,
       ...builds.values(),
-      ...ends.flatMap(({ share, mark }) => [share, mark]),
+      ...ends.flatMap(({ partition, checkpoint }) => [partition, checkpoint]),
     ]);
     return done === 1;
   }
 
   /**
-   * Saves marks, monotonically: later ones of other members stay.
+   * Saves checkpoints, monotonically: later ones of other members stay.
    *
-   * @param known the marks that the caller has saved or read before, by partition
+   * @param known the checkpoints that the caller has saved or read before, by partition
    * @returns the least position of all partitions; null if the caller has to begin again from what is saved, because
-   *   the builds, the handover or the marks in Redis are not those that it knew
+   *   the builds, the handover or the checkpoints in Redis are not those that it knew
    */
   async save(
     { builds }: ProjectionStart,
     handover: string,
-    { marks, known }: { readonly marks: readonly ShareMark[]; readonly known: ReadonlyMap<string, string> },
+    {
+      checkpoints,
+      known,
+    }: { readonly checkpoints: readonly PartitionCheckpoint[]; readonly known: ReadonlyMap<string, string> },
   ): Promise<GlobalPosition | null> {
     const least = await this.#call('parley_partitions_save_v1', [
       handover,
       KEPT_SECONDS,
       builds.size,
       ...builds.values(),
-      ...marks.flatMap(({ share, mark, position }) => [share, known.get(share) ?? '0', mark, encodePosition(position)]),
+      ...checkpoints.flatMap(({ partition, checkpoint, position }) => [
+        partition,
+        known.get(partition) ?? '0',
+        checkpoint,
+        encodePosition(position),
+      ]),
     ]);
     return typeof least === 'string' ? decodePosition(least) : null;
   }
@@ -102,7 +110,7 @@ export class PartitionCheckpoints {
   }
 }
 
-function markOf(share: string, text: string): ShareMark {
-  const [mark = '', position = ''] = text.split(' ');
-  return { share, mark, position: decodePosition(position) };
+function markOf(partition: string, text: string): PartitionCheckpoint {
+  const [checkpoint = '', position = ''] = text.split(' ');
+  return { partition, checkpoint, position: decodePosition(position) };
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { ConsumerGroups, EventFeed, EventStore } from '#libs/platform/eventstore/index.ts';
+import type { ConsumerGroups, LogFeed, EventStore } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, TopicSubscriptions } from '#libs/platform/redis/index.ts';
@@ -14,7 +14,7 @@ import { Upgrades } from '#libs/platform/websocket/index.ts';
 /** The clients, log and metrics that every role works with. A process opens it once, and closes it. */
 export interface Platform {
   readonly store: EventStore;
-  readonly feed: EventFeed;
+  readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
   readonly redis: RedisClient;
   readonly readModel: ReadModel;

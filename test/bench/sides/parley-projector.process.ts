@@ -1,10 +1,10 @@
 /** A projector as `npx parley projector` runs it, that waits for a word before the first event. */
-import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { PartitionCheckpoints } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
-import type { SharedSource } from '#services/projector/shares-following.ts';
+import type { PartitionedSource } from '#services/projector/sources.ts';
 
 import { answerTasks } from '../child-process.ts';
 import type { ProjectorAnswer, ProjectorTask } from '../projectors.benchmark.ts';
@@ -35,14 +35,14 @@ class Pass {
     const loop = new ProjectionLoop({
       ...composeReadModels(platform),
       feed: platform.feed,
-      ...(this.#kafka !== null && { shared: this.#shared(platform, this.#kafka) }),
+      ...(this.#kafka !== null && { partitioned: this.#partitioned(platform, this.#kafka) }),
       onProblem: (error) => console.error(error),
       onLost: (reason) => console.error(reason),
       onProgress: ({ eventsSeen }) => this.#note(eventsSeen),
     });
     if (brokers === null) this.#member.resolve();
     const run = async (): Promise<void> => {
-      // With Kafka it is a member before the word is given, and waits where its shares begin.
+      // With Kafka it is a member before the word is given, and waits where its partitions begin.
       if (brokers === null) await this.#gate.promise;
       await loop.run(this.#abort.signal);
     };
@@ -71,20 +71,20 @@ class Pass {
     };
   }
 
-  #shared({ redis, tokenSecret }: BenchPlatform['platform'], kafka: KafkaConnection): SharedSource {
+  #partitioned({ redis, tokenSecret }: BenchPlatform['platform'], kafka: KafkaConnection): PartitionedSource {
     const { log: topic, projectorGroup: groupId } = logTopics('parley');
-    const feed = new KafkaSharedFeed({ kafka, messages: new LogMessages(tokenSecret), topic, groupId });
+    const feed = new KafkaEventFeed({ kafka, messages: new LogMessages(tokenSecret), topic, groupId });
     return {
-      shares: new PartitionCheckpoints(redis, PROJECTIONS),
+      partitions: new PartitionCheckpoints(redis, PROJECTIONS),
       feed: {
         ends: () => feed.ends(),
         subscribe: (options) =>
           feed.subscribe({
             ...options,
-            marks: async () => {
+            from: async () => {
               this.#member.resolve();
               await this.#gate.promise;
-              return options.marks();
+              return options.from();
             },
           }),
       },

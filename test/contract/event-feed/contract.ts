@@ -1,5 +1,5 @@
 /**
- * What every adapter of `EventFeed` must do. An adapter's test file calls `describeEventFeed` with the
+ * What every adapter of `LogFeed` must do. An adapter's test file calls `describeEventFeed` with the
  * way to set up its feed; the log behind it may hold events of other tests.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,18 +8,19 @@ import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type {
-  EventFeed,
+  LogFeed,
   EventStore,
   EventToAppend,
   FeedItem,
   FeedOptions,
+  LogStart,
   StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 
 export interface FeedUnderTest {
-  readonly feed: EventFeed;
+  readonly feed: LogFeed;
   /** Writes to the log that the feed reads. */
   readonly store: EventStore;
   /** Cuts the feed off from where it reads, and lets it back. */
@@ -45,7 +46,7 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       if (appended.kind !== 'appended' || !appended.position) throw new Error(`not appended to ${stream}`);
       return appended.position;
     };
-    const reader = (options: Partial<FeedOptions>) => new Reader(under.feed, options);
+    const reader = (options: Partial<FeedOptions<LogStart>>) => new Reader(under.feed, options);
 
     test('delivers the history of the streams asked for, every field of it, and nothing else', async () => {
       const [prefix, other] = [newPrefix(), newPrefix()];
@@ -262,7 +263,7 @@ class Reader {
   #gate: Promise<void> | undefined;
   #open: (() => void) | undefined;
 
-  constructor(feed: EventFeed, options: Partial<FeedOptions>) {
+  constructor(feed: LogFeed, options: Partial<FeedOptions<LogStart>>) {
     const { signal } = this.#abort;
     this.#done = this.#consume(feed.subscribe({ from: 'start', streamPrefixes: [], signal, ...options }));
   }

@@ -5,7 +5,7 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventFeed, EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed, EventStore, EventToAppend } from '#libs/platform/eventstore/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import type { TestEventStoreProcess } from '#test/support/event-store.ts';
 import { eventually as eventuallyWithin } from '#test/support/eventually.ts';
@@ -253,7 +253,7 @@ function writeUntil(signal: AbortSignal, store: EventStore, stream: string) {
 }
 
 /** The revisions of `stream` as a feed delivers them, for as long as the test runs. */
-function follow(feed: EventFeed, stream: string): number[] {
+function follow(feed: LogFeed, stream: string): number[] {
   const seen: number[] = [];
   const abort = new AbortController();
   const consume = async () => {

@@ -5,7 +5,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, expect, test } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { EventFeed, FeedItem, FeedOptions } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed, FeedItem, FeedOptions, LogStart } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startMisbehavingServer } from './misbehaving-server.ts';
 import type { ReadCall } from './misbehaving-server.ts';
@@ -181,13 +181,13 @@ async function against(read: (call: ReadCall, asksForHead: boolean) => unknown) 
   return { feed, requests, interruptions };
 }
 
-function defaults(): FeedOptions {
+function defaults(): FeedOptions<LogStart> {
   const abort = new AbortController();
   cleanUps.push(() => abort.abort());
   return { from: 'start', streamPrefixes: ['s-'], signal: abort.signal };
 }
 
-function collect(feed: EventFeed, options: Partial<FeedOptions> = {}): FeedItem[] {
+function collect(feed: LogFeed, options: Partial<FeedOptions<LogStart>> = {}): FeedItem[] {
   const items: FeedItem[] = [];
   const consume = async () => {
     for await (const item of feed.subscribe({ ...defaults(), ...options })) items.push(item);
@@ -200,6 +200,7 @@ function placesOf(items: readonly FeedItem[]): string[] {
   return items.flatMap((item) => {
     if (item.kind === 'checkpoint') return [`checkpoint ${encodePosition(item.position)}`];
     if (item.kind === 'caught-up') return [item.kind];
+    if (item.kind !== 'events') throw new TypeError(`the log has no ${item.kind}`);
     return item.events.map(({ position }) => (position ? encodePosition(position) : 'nowhere'));
   });
 }

@@ -1,15 +1,15 @@
-/** What projectors that share the log save, in any interleaving: planted ones, on a real Redis. */
+/** What projectors that partition the log save, in any interleaving: planted ones, on a real Redis. */
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decodePosition } from '#libs/platform/eventstore/index.ts';
-import type { ShareMark } from '#libs/platform/eventstore/index.ts';
+import type { PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
 import { PartitionCheckpoints, projectionKeys, ProjectionState } from '#libs/platform/readmodel/index.ts';
 import type { ProjectionStart } from '#libs/platform/readmodel/index.ts';
 import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { SharesBookmark } from '#services/projector/bookmarks.ts';
+import { PartitionCheckpointWriter } from '#services/projector/checkpoint-writers.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 import { startEmptyRedis } from '#test/support/redis.ts';
 import type { EmptyRedis } from '#test/support/redis.ts';
@@ -17,7 +17,7 @@ import type { EmptyRedis } from '#test/support/redis.ts';
 let server: EmptyRedis;
 let redis: Redis;
 let client: RedisClient;
-/** One that is shared, and one that only newer projectors have in its second version. */
+/** One that is partitioned, and one that only newer projectors have in its second version. */
 const NAMES = [
   { category: 'one', version: 1 },
   { category: 'two', version: 1 },
@@ -25,7 +25,7 @@ const NAMES = [
 const KEYS = projectionKeys(NAMES[0]!);
 const PARTITIONS = partitionsKey(NAMES);
 
-let shares: PartitionCheckpoints;
+let partitions: PartitionCheckpoints;
 let state: ProjectionState;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await waitForRedis(client, 60_000);
   // All that is saved is on one node of a cluster.
   redis = nodeWith(client, KEYS.build);
-  shares = new PartitionCheckpoints(client, NAMES);
+  partitions = new PartitionCheckpoints(client, NAMES);
   state = new ProjectionState(client, NAMES);
 }, 120_000);
 afterAll(async () => {
@@ -46,11 +46,11 @@ beforeEach(() => redis.flushall());
 const SHARES = 3;
 const MEMBERS = 2;
 const at = (position: number) => ({ commit: BigInt(position), prepare: BigInt(position) });
-/** Event `n` of the log, from 1, lies in this share; the one at `offset` of it is event `share + 1 + offset * SHARES`. */
-const eventAt = (share: number, offset: number): number => share + 1 + offset * SHARES;
+/** Event `n` of the log, from 1, lies in this partition; the one at `offset` of it is event `partition + 1 + offset * SHARES`. */
+const eventAt = (partition: number, offset: number): number => partition + 1 + offset * SHARES;
 
 type Step =
-  | { readonly kind: 'assign' | 'apply'; readonly member: number; readonly share: number; readonly count: number }
+  | { readonly kind: 'assign' | 'apply'; readonly member: number; readonly partition: number; readonly count: number }
   | { readonly kind: 'save' | 'check'; readonly member: number }
   | { readonly kind: 'copy' }
   | { readonly kind: 'set back' };
@@ -63,7 +63,7 @@ const steps = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('apply' as const),
         member: members,
-        share: fc.nat(SHARES - 1),
+        partition: fc.nat(SHARES - 1),
         count: fc.integer({ min: 1, max: 4 }),
       }),
     },
@@ -72,7 +72,7 @@ const steps = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('assign' as const),
         member: members,
-        share: fc.nat(SHARES - 1),
+        partition: fc.nat(SHARES - 1),
         count: fc.constant(0),
       }),
     },
@@ -82,8 +82,8 @@ const steps = fc.array(
   { minLength: 20, maxLength: 60 },
 );
 
-describe('the checkpoint of projectors that share the log', { timeout: 120_000 }, () => {
-  it('is never ahead of what was applied, nor is a mark, whoever saves what and however late', async () => {
+describe('the checkpoint of projectors that partition the log', { timeout: 120_000 }, () => {
+  it('is never ahead of what was applied, nor is a checkpoint, whoever saves what and however late', async () => {
     const { failed, counterexample, errorInstance } = await fc.check(fc.asyncProperty(steps, play), { numRuns: 60 });
     expect({ failed, counterexample, errorInstance }).toEqual({
       failed: false,
@@ -92,31 +92,35 @@ describe('the checkpoint of projectors that share the log', { timeout: 120_000 }
     });
   });
 
-  it('does not go back, and is the least of all shares', async () => {
+  it('does not go back, and is the least of all partitions', async () => {
     const { start, handover } = await handedOver(10);
     const known = new Map([['0', '0']]);
-    const save = (marks: ShareMark[]) => shares.save(start, handover, { marks, known });
-    expect(await save([{ share: '0', mark: '9:', position: at(90) }])).toEqual(at(10));
-    await save([{ share: '1', mark: '9:', position: at(100) }]);
-    expect(await save([{ share: '2', mark: '100:', position: at(1_000) }])).toEqual(at(90));
+    const save = (checkpoints: PartitionCheckpoint[]) => partitions.save(start, handover, { checkpoints, known });
+    expect(await save([{ partition: '0', checkpoint: '9:', position: at(90) }])).toEqual(at(10));
+    await save([{ partition: '1', checkpoint: '9:', position: at(100) }]);
+    expect(await save([{ partition: '2', checkpoint: '100:', position: at(1_000) }])).toEqual(at(90));
     // What was said before is said again by somebody who was paused.
-    expect(await save([{ share: '0', mark: '8:', position: at(80) }])).toEqual(at(90));
-    const saved = await shares.read(start);
-    expect(saved?.marks.find(({ share }) => share === '0')).toEqual({ share: '0', mark: '9:', position: at(90) });
+    expect(await save([{ partition: '0', checkpoint: '8:', position: at(80) }])).toEqual(at(90));
+    const saved = await partitions.read(start);
+    expect(saved?.checkpoints.find(({ partition }) => partition === '0')).toEqual({
+      partition: '0',
+      checkpoint: '9:',
+      position: at(90),
+    });
   });
 
   it('is not saved for another build, another handover, or onto less than was saved before', async () => {
     const { start, handover } = await handedOver(10);
-    const marks = [{ share: '0', mark: '9:', position: at(90) }];
+    const checkpoints = [{ partition: '0', checkpoint: '9:', position: at(90) }];
     expect(
-      await shares.save({ ...start, builds: new Map([...start.builds, ['two', 'another']]) }, handover, {
-        marks,
+      await partitions.save({ ...start, builds: new Map([...start.builds, ['two', 'another']]) }, handover, {
+        checkpoints,
         known: new Map(),
       }),
     ).toBeNull();
-    expect(await shares.save(start, `${start.build}/another`, { marks, known: new Map() })).toBeNull();
-    expect(await shares.save(start, handover, { marks, known: new Map([['0', '5:']]) })).toBeNull();
-    expect(await shares.save(start, handover, { marks, known: new Map([['0', '4:']]) })).toEqual(at(10));
+    expect(await partitions.save(start, `${start.build}/another`, { checkpoints, known: new Map() })).toBeNull();
+    expect(await partitions.save(start, handover, { checkpoints, known: new Map([['0', '5:']]) })).toBeNull();
+    expect(await partitions.save(start, handover, { checkpoints, known: new Map([['0', '4:']]) })).toEqual(at(10));
   });
 
   it('is handed over by one of several only, and by nobody once the read models were emptied', async () => {
@@ -127,7 +131,7 @@ describe('the checkpoint of projectors that share the log', { timeout: 120_000 }
     await state.clear();
     expect(await handOver(start, null)).toBe(false);
     const next = await state.begin();
-    expect(await shares.read(next)).toBeNull();
+    expect(await partitions.read(next)).toBeNull();
     expect(await handOver(next, null)).toBe(true);
   });
 
@@ -135,28 +139,28 @@ describe('the checkpoint of projectors that share the log', { timeout: 120_000 }
     await handedOver(10);
     await redis.del(KEYS.build, KEYS.checkpoint, KEYS.complete);
     const start = await state.begin();
-    expect(await shares.read(start)).toBeNull();
+    expect(await partitions.read(start)).toBeNull();
     expect(await handOver(start, null)).toBe(true);
   });
 });
 
 function handOver(start: ProjectionStart, seen: string | null): Promise<boolean> {
-  const ends = Array.from({ length: SHARES }, (_, share) => ({ share: `${share}`, mark: '4:' }));
-  return shares.handOver(start, seen, { position: at(10), ends });
+  const ends = Array.from({ length: SHARES }, (_, partition) => ({ partition: `${partition}`, checkpoint: '4:' }));
+  return partitions.handOver(start, seen, { position: at(10), ends });
 }
 
-/** With shares that begin at offset 4, everything up to `position` being applied. */
+/** With partitions that begin at offset 4, everything up to `position` being applied. */
 async function handedOver(position: number): Promise<{ readonly start: ProjectionStart; readonly handover: string }> {
   const start = await state.begin();
-  const ends = Array.from({ length: SHARES }, (_, share) => ({ share: `${share}`, mark: '4:' }));
-  expect(await shares.handOver(start, null, { position: at(position), ends })).toBe(true);
-  const saved = await shares.read(start);
+  const ends = Array.from({ length: SHARES }, (_, partition) => ({ partition: `${partition}`, checkpoint: '4:' }));
+  expect(await partitions.handOver(start, null, { position: at(position), ends })).toBe(true);
+  const saved = await partitions.read(start);
   return { start, handover: saved!.handover };
 }
 
 interface Member {
-  bookmark: SharesBookmark;
-  /** By share, the offset that it goes on from. */
+  writer: PartitionCheckpointWriter;
+  /** By partition, the offset that it goes on from. */
   readonly next: Map<number, number>;
 }
 
@@ -171,11 +175,18 @@ async function play(script: readonly Step[]): Promise<void> {
     readonly hash: Record<string, string>;
     readonly checkpoint: string;
   } | null = null;
-  const join = async (share: number | null): Promise<Member> => {
-    const bookmark = new SharesBookmark(shares, start, handover, () => undefined);
-    const marks = (await shares.read(start))!.marks.filter((mark) => share !== null && mark.share === `${share}`);
-    bookmark.begin(marks);
-    return { bookmark, next: new Map(marks.map((mark) => [Number(mark.share), Number.parseInt(mark.mark, 10)])) };
+  const join = async (partition: number | null): Promise<Member> => {
+    const writer = new PartitionCheckpointWriter(partitions, start, handover, () => undefined);
+    const checkpoints = (await partitions.read(start))!.checkpoints.filter(
+      (checkpoint) => partition !== null && checkpoint.partition === `${partition}`,
+    );
+    writer.begin(checkpoints);
+    return {
+      writer,
+      next: new Map(
+        checkpoints.map((checkpoint) => [Number(checkpoint.partition), Number.parseInt(checkpoint.checkpoint, 10)]),
+      ),
+    };
   };
   const all = await Promise.all(Array.from({ length: MEMBERS }, (_, n) => join(n)));
   for (const step of script) {
@@ -192,17 +203,17 @@ async function play(script: readonly Step[]): Promise<void> {
     } else {
       const member = all[step.member]!;
       if (step.kind === 'assign') {
-        // Of a member that does not know that it has lost the share, what it holds stays as it is.
-        if (await member.bookmark.save()) all[step.member] = await join(step.share);
+        // Of a member that does not know that it has lost the partition, what it holds stays as it is.
+        if (await member.writer.save()) all[step.member] = await join(step.partition);
       } else if (step.kind === 'apply') {
-        const [share, next] = [...member.next][0] ?? [];
-        if (share === undefined || next === undefined) continue;
-        for (let offset = next; offset < next + step.count; offset++) applied.add(eventAt(share, offset));
+        const [partition, next] = [...member.next][0] ?? [];
+        if (partition === undefined || next === undefined) continue;
+        for (let offset = next; offset < next + step.count; offset++) applied.add(eventAt(partition, offset));
         const last = next + step.count;
-        member.next.set(share, last);
-        const position = at(eventAt(share, last - 1));
-        member.bookmark.note([{ share: `${share}`, mark: `${last}:`, position }]);
-      } else if (!(await (step.kind === 'save' ? member.bookmark.save() : member.bookmark.isCurrent()))) {
+        member.next.set(partition, last);
+        const position = at(eventAt(partition, last - 1));
+        member.writer.note([{ partition: `${partition}`, checkpoint: `${last}:`, position }]);
+      } else if (!(await (step.kind === 'save' ? member.writer.save() : member.writer.isCurrent()))) {
         all[step.member] = await join([...member.next.keys()][0] ?? null);
       }
     }
@@ -214,8 +225,10 @@ async function expectTrue(applied: ReadonlySet<number>, start: ProjectionStart):
   const { commit } = decodePosition((await redis.get(KEYS.checkpoint))!);
   const upTo = Array.from({ length: Number(commit) }, (_, n) => n + 1);
   expect(upTo.filter((event) => !applied.has(event))).toEqual([]);
-  for (const { share, mark } of (await shares.read(start))!.marks) {
-    const before = Array.from({ length: Number.parseInt(mark, 10) }, (_, offset) => eventAt(Number(share), offset));
+  for (const { partition, checkpoint } of (await partitions.read(start))!.checkpoints) {
+    const before = Array.from({ length: Number.parseInt(checkpoint, 10) }, (_, offset) =>
+      eventAt(Number(partition), offset),
+    );
     expect(before.filter((event) => !applied.has(event))).toEqual([]);
   }
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
-import type { EventFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { ALL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import type { Projector } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
@@ -159,7 +159,7 @@ async function applyHalf(): Promise<GlobalPosition> {
 
 describe('a rebuild while the log is away', () => {
   it('leaves the read models as they are', async () => {
-    const feed: EventFeed = {
+    const feed: LogFeed = {
       subscribe: (options) => test.platform.feed.subscribe(options),
       head: () => Promise.reject(storeUnavailable('event store')),
     };

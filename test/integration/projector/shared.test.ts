@@ -1,10 +1,10 @@
-/** Projectors that share the log over Kafka, as processes that are killed and paused, with stores that fail. */
+/** Projectors that partition the log over Kafka, as processes that are killed and paused, with stores that fail. */
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
-import type { SharedFeedItem } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import type { FeedItem } from '#libs/platform/eventstore/index.ts';
+import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { pause, silentLog } from '#libs/platform/lifecycle/index.ts';
 import { PartitionCheckpoints, ReadModel } from '#libs/platform/readmodel/index.ts';
 import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
@@ -29,7 +29,7 @@ import type { TestRedis } from '#test/support/redis.ts';
 const SECRET = 'a secret of this test only';
 const WAIT = { timeoutMs: 120_000, everyMs: 100 };
 const messages = new LogMessages(SECRET);
-const PREFIX = 'shared';
+const PREFIX = 'partitioned';
 const PARTITIONS = partitionsKey(PROJECTIONS);
 const TOPICS = logTopics(PREFIX);
 
@@ -67,13 +67,13 @@ afterAll(async () => {
   await Promise.all([test?.stop(), broker?.stop(), other?.server.stop()]);
 }, 60_000);
 
-describe('projectors that share the log', { timeout: 240_000 }, () => {
+describe('projectors that partition the log', { timeout: 240_000 }, () => {
   it('divide all partitions among them once the log is folded, and bring what no gateway has applied', async () => {
     await append(100);
     startProjectors(3);
     await eventually(async () => {
       const partitions = (await details()).map(partitionsOf);
-      if (partitions.some((held) => held.length === 0)) throw new Error(`shares: ${JSON.stringify(partitions)}`);
+      if (partitions.some((held) => held.length === 0)) throw new Error(`partitions: ${JSON.stringify(partitions)}`);
       expect(partitions.flat().toSorted()).toEqual(await allPartitions());
     }, WAIT);
     await append(100);
@@ -110,7 +110,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     await expectFoldOfLog();
   });
 
-  it('go on from the log where the topic is another one by now, and share that one then', async () => {
+  it('go on from the log where the topic is another one by now, and partition that one then', async () => {
     await eventually(allShare, WAIT);
     const before = await handover();
     await kafka.withAdmin((admin) => admin.deleteTopics({ topics: [TOPICS.log] }));
@@ -125,7 +125,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     // Whoever counts here must be the one who has all partitions.
     await Promise.all(projectors.splice(0).map((projector) => projector.kill9()));
     const refused: string[] = [];
-    const feed = new KafkaSharedFeed({
+    const feed = new KafkaEventFeed({
       kafka,
       messages,
       topic: TOPICS.log,
@@ -138,7 +138,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     const loop = new ProjectionLoop({
       ...composeReadModels(platform),
       feed: platform.feed,
-      shared: { feed, shares: new PartitionCheckpoints(platform.redis, PROJECTIONS) },
+      partitioned: { feed, partitions: new PartitionCheckpoints(platform.redis, PROJECTIONS) },
       onProblem: () => undefined,
     });
     const abort = new AbortController();
@@ -166,21 +166,21 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
   });
 
   it('are members of the group still when long nothing came, however they are interrupted then', async () => {
-    const topic = 'shared.quiet';
+    const topic = 'partitioned.quiet';
     await kafka.ensureTopics([{ topic, partitions: 1 }]);
     const patienceMs = 8_000;
-    const feed = new KafkaSharedFeed({ kafka, messages, topic, groupId: topic, patienceMs });
-    const marks = [{ share: '0', mark: '0:', position: { commit: 0n, prepare: 0n } }];
+    const feed = new KafkaEventFeed({ kafka, messages, topic, groupId: topic, patienceMs });
+    const checkpoints = [{ partition: '0', checkpoint: '0:', position: { commit: 0n, prepare: 0n } }];
     let isAway = false;
     const abort = new AbortController();
     const { signal } = abort;
     const member = feed.subscribe({
       streamPrefixes: ['channel-'],
       signal,
-      marks: async () => {
-        if (!isAway) return marks;
+      from: async () => {
+        if (!isAway) return checkpoints;
         isAway = false;
-        throw new Error('the store of the marks is away');
+        throw new Error('the store of the checkpoints is away');
       },
     });
     expect(await kindOf(member)).toBe('assigned');
@@ -188,7 +188,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
     const next = kindOf(member);
     await pause(patienceMs + 1_000, signal);
     isAway = true;
-    const other = feed.subscribe({ streamPrefixes: ['channel-'], signal, marks: async () => marks });
+    const other = feed.subscribe({ streamPrefixes: ['channel-'], signal, from: async () => checkpoints });
     const others = kindOf(other);
     expect(await next).toBe('assigned');
     expect(isAway).toBe(false);
@@ -198,7 +198,7 @@ describe('projectors that share the log', { timeout: 240_000 }, () => {
   });
 });
 
-async function kindOf(items: AsyncGenerator<SharedFeedItem, void>): Promise<string | undefined> {
+async function kindOf(items: AsyncGenerator<FeedItem, void>): Promise<string | undefined> {
   const { value } = await items.next();
   return value?.kind;
 }

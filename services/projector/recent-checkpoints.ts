@@ -3,37 +3,37 @@ import type { ProjectionStart } from '#libs/platform/readmodel/index.ts';
 
 type From = ProjectionStart['from'];
 
-export interface TrailOptions {
-  /** How far back it reaches. */
+export interface RecentCheckpointsOptions {
+  /** How far back they reach. */
   readonly spanMs: number;
-  /** Whether all that was applied can be reached at the moment. Time in which it cannot does not count. */
+  /** Whether all nodes are available now. Time in which some are not does not count. */
   readonly isWhole: () => boolean;
   readonly nowMs?: () => number;
 }
 
-/** Notes of one span. */
+/** Checkpoints that are kept of one span. */
 const NOTES = 12;
 
 /**
- * How far the read models had come a while ago. Stores that are replaced by others one by one (the masters of a Redis
- * Cluster) may lose their newest writes each, while the checkpoint, which lives on one of them, counts these.
+ * How far the read models had come a while ago. When a replica replaces one master of a Redis Cluster, its newest writes
+ * may be lost, while the saved checkpoint, which may be on another master, includes them.
  *
- * It is kept in memory: of what was before it began it knows nothing.
+ * Kept in memory: it knows nothing of the time before the process started.
  */
-export class Trail {
-  readonly #options: TrailOptions;
+export class RecentCheckpoints {
+  readonly #options: RecentCheckpointsOptions;
   readonly #nowMs: () => number;
   #build: string | null = null;
   /** The oldest first. */
   #notes: readonly From[] = [];
   #notedMs = 0;
 
-  constructor(options: TrailOptions) {
+  constructor(options: RecentCheckpointsOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
   }
 
-  /** What was applied to another build is not in this one. */
+  /** Forgets the checkpoints of other builds. */
   begin({ build, from }: Pick<ProjectionStart, 'build' | 'from'>): void {
     if (build === this.#build) return;
     this.#build = build;
@@ -49,7 +49,7 @@ export class Trail {
     this.#notes = [...this.#notes, position].slice(-NOTES - 1);
   }
 
-  /** What lies after it may be lost, though it was applied; null before it has begun. */
+  /** Writes after it may be lost, though they were applied; null before the start. */
   get oldest(): From | null {
     return this.#notes[0] ?? null;
   }

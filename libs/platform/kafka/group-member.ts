@@ -1,21 +1,21 @@
 import type { Consumer } from 'kafkajs';
 import type { KafkaConnection } from './connection.ts';
 
-/** The shortest that brokers allow: so long after it fell silent, what was a member's goes to others. */
+/** The shortest that brokers allow: the partitions of a silent member are assigned to others after it. */
 const SESSION_MS = 6_000;
-/** How often a member tells that it is alive, if it gets to it: see {@link groupMember}. */
+/** How often a member sends heartbeats, if it can: see {@link groupMember}. */
 export const HEARTBEAT_MS = 1_000;
 
 export interface MembershipOptions {
   readonly groupId: string;
   /**
-   * How long a fetch waits for news. kafkajs sends heartbeats, and notices that it is to stop, only between fetches
-   * and where the handler of a batch asks for it.
+   * How long a fetch waits for messages. kafkajs sends heartbeats, and notices that it must stop, only between fetches
+   * and where the handler of a batch calls for it.
    */
   readonly fetchMs: number;
 }
 
-/** A consumer, not connected yet, whose work others of its group take over soon after it died. It makes no topics. */
+/** A consumer, not connected yet, whose partitions other members take over soon after it died. Creates no topics. */
 export function groupMember(kafka: KafkaConnection, { groupId, fetchMs }: MembershipOptions): Consumer {
   return kafka.consumer({
     groupId,
@@ -24,7 +24,7 @@ export function groupMember(kafka: KafkaConnection, { groupId, fetchMs }: Member
     heartbeatInterval: HEARTBEAT_MS,
     maxWaitTimeInMs: fetchMs,
     allowAutoTopicCreation: false,
-    // Nothing that we wait for is in a transaction, and somebody else's would hold up what lies behind it.
+    // Parley writes no transactions, and those of others would delay the messages behind them.
     readUncommitted: true,
   });
 }

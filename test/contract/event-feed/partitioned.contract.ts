@@ -1,5 +1,5 @@
 /**
- * What every adapter of `SharedFeed` must do. An adapter's test file calls `describeSharedFeed` with the way to set up
+ * What every adapter of `PartitionedFeed` must do. An adapter's test file calls `describePartitionedFeed` with the way to set up
  * its feed; the log behind it may hold events of other tests.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,14 +7,20 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { comparePositions } from '#libs/platform/eventstore/index.ts';
-import type { EventToAppend, SharedFeed, SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type {
+  EventToAppend,
+  PartitionedFeed,
+  FeedOptions,
+  ReadCheckpoints,
+  StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
-import { Marks, numberOf, Subscriber } from './subscriber.ts';
+import { SavedCheckpoints, numberOf, Subscriber } from './subscriber.ts';
 
-export interface SharedFeedUnderTest {
-  /** Whoever subscribes to the same one shares; those of different ones have nothing to do with each other. */
-  newFeed(): SharedFeed;
+export interface PartitionedFeedUnderTest {
+  /** Whoever subscribes to the same one partitions; those of different ones have nothing to do with each other. */
+  newFeed(): PartitionedFeed;
   /** Writes to the log; resolves when that has come to the feed. */
   append(stream: string, from: StreamRevision, events: readonly EventToAppend[]): Promise<void>;
   /** Position of the last event of the log. */
@@ -33,13 +39,13 @@ export interface SuiteOptions {
   readonly deliveryMs?: number;
 }
 
-export function describeSharedFeed(
+export function describePartitionedFeed(
   adapter: string,
-  setUp: () => Promise<SharedFeedUnderTest>,
+  setUp: () => Promise<PartitionedFeedUnderTest>,
   { setUpMs, deliveryMs = 15_000 }: SuiteOptions = {},
 ): void {
-  describe(`shared feed: ${adapter}`, { timeout: deliveryMs * 6 }, () => {
-    let under: SharedFeedUnderTest;
+  describe(`partitioned feed: ${adapter}`, { timeout: deliveryMs * 6 }, () => {
+    let under: PartitionedFeedUnderTest;
     beforeAll(async () => {
       under = await setUp();
       // Shares begin once there is something in all of them.
@@ -59,12 +65,13 @@ export function describeSharedFeed(
         { timeoutMs: deliveryMs },
       );
       const position = (await under.head())!;
-      const marks = new Marks(ends.map((end) => ({ ...end, position })));
-      const subscribe = (options: Partial<SharedFeedOptions>) => new Subscriber(feed, marks, options, deliveryMs);
-      return { feed, marks, subscribe };
+      const checkpoints = new SavedCheckpoints(ends.map((end) => ({ ...end, position })));
+      const subscribe = (options: Partial<FeedOptions<ReadCheckpoints>>) =>
+        new Subscriber(feed, checkpoints, options, deliveryMs);
+      return { feed, checkpoints, subscribe };
     };
 
-    test('delivers what follows the marks of the streams asked for, every field of it, and nothing else', async () => {
+    test('delivers what follows the checkpoints of the streams asked for, every field of it, and nothing else', async () => {
       const [prefix, other] = [newPrefix(), newPrefix()];
       await under.append(`${prefix}before`, NO_EVENTS, numberedEvents(1));
       await under.settled();
@@ -108,49 +115,49 @@ export function describeSharedFeed(
       expect(revisionsOf(subscriber.events, `${prefix}b`)).toEqual(numbers(3));
     });
 
-    test('goes on from the marks that it has told, with nothing of what lies before them', async () => {
+    test('goes on from the checkpoints that it has told, with nothing of what lies before them', async () => {
       const prefix = newPrefix();
-      const { marks, subscribe } = await begin();
+      const { checkpoints, subscribe } = await begin();
       for (const part of ['a', 'b', 'c']) {
         const stream = `${prefix}${part}`;
         await under.append(stream, NO_EVENTS, numberedEvents(20));
         await under.settled();
         const head = (await under.head())!;
         const subscriber = subscribe({ streamPrefixes: [prefix] });
-        await subscriber.until(() => comparePositions(marks.least, head) >= 0);
+        await subscriber.until(() => comparePositions(checkpoints.least, head) >= 0);
         await subscriber.stop();
         expect(new Set(subscriber.events.map((event) => event.stream))).toEqual(new Set([stream]));
         expect(revisionsOf(subscriber.events, stream)).toEqual(numbers(20));
       }
     });
 
-    test('never says that it has brought a share further than it has, and says it where no event matches', async () => {
+    test('never says that it has brought a partition further than it has, and says it where no event matches', async () => {
       const [prefix, other] = [newPrefix(), newPrefix()];
-      const { marks, subscribe } = await begin();
+      const { checkpoints, subscribe } = await begin();
       for (let round = 0; round < 10; round++) {
         await under.append(`${other}${round}`, NO_EVENTS, numberedEvents(100));
         await under.append(`${prefix}${round}`, NO_EVENTS, numberedEvents(20));
       }
       await under.append(`${other}x`, NO_EVENTS, numberedEvents(10));
       const head = (await under.head())!;
-      const from = marks.all;
+      const from = checkpoints.all;
       const subscriber = subscribe({ streamPrefixes: [prefix], maxBatch: 7 });
-      await subscriber.until(() => comparePositions(marks.least, head) >= 0);
+      await subscriber.until(() => comparePositions(checkpoints.least, head) >= 0);
       await subscriber.stop();
       const all = firstSights(subscriber.events);
       expect(all).toHaveLength(200);
-      const told = new Marks(from);
+      const told = new SavedCheckpoints(from);
       const delivered = new Set<string>();
       for (const item of subscriber.items) {
         if (item.kind === 'events') for (const { id } of item.events) delivered.add(id);
         if (item.kind !== 'reached') continue;
-        told.note(item.marks);
+        told.note(item.checkpoints);
         const due = all.filter(({ position }) => comparePositions(position!, told.least) <= 0);
         expect(due.filter(({ id }) => !delivered.has(id))).toEqual([]);
       }
-      const reached = subscriber.items.flatMap((item) => (item.kind === 'reached' ? item.marks : []));
-      for (const share of marks.shares) {
-        const steps = reached.filter((one) => one.share === share);
+      const reached = subscriber.items.flatMap((item) => (item.kind === 'reached' ? item.checkpoints : []));
+      for (const partition of checkpoints.partitions) {
+        const steps = reached.filter((one) => one.partition === partition);
         const positions = steps.map(({ position }) => position);
         expect(positions.toSorted(comparePositions)).toEqual(positions);
         expect(steps.every(({ behind }) => Number.isSafeInteger(behind) && behind >= 0)).toBe(true);
@@ -159,11 +166,11 @@ export function describeSharedFeed(
 
     test('no item holds more events than asked for, whatever the size', async () => {
       const prefix = newPrefix();
-      const { marks } = await begin();
+      const { checkpoints } = await begin();
       for (const part of ['a', 'b', 'c']) await under.append(`${prefix}${part}`, NO_EVENTS, numberedEvents(100));
       for (const maxBatch of [1, 7, 500]) {
         const options = { streamPrefixes: [prefix], maxBatch };
-        const subscriber = new Subscriber(under.newFeed(), new Marks(marks.all), options, deliveryMs);
+        const subscriber = new Subscriber(under.newFeed(), new SavedCheckpoints(checkpoints.all), options, deliveryMs);
         await subscriber.until((one) => one.has('caught-up'));
         await subscriber.stop();
         const sizes = subscriber.items.flatMap((item) => (item.kind === 'events' ? [item.events.length] : []));
@@ -187,7 +194,7 @@ export function describeSharedFeed(
 
     test('a subscriber that is slow gets everything all the same, and no hurry', async () => {
       const prefix = newPrefix();
-      const { marks, subscribe } = await begin();
+      const { checkpoints, subscribe } = await begin();
       for (let n = 0; n < 2_000; n += 500) {
         await under.append(`${prefix}a`, streamRevision(n - 1), numberedEvents(500, n));
       }
@@ -197,14 +204,14 @@ export function describeSharedFeed(
       await subscriber.until(({ events }) => events.length > 0);
       expect(subscriber.events.length).toBeLessThanOrEqual(50);
       subscriber.release();
-      await subscriber.until(() => comparePositions(marks.least, head) >= 0);
+      await subscriber.until(() => comparePositions(checkpoints.least, head) >= 0);
       await subscriber.stop();
       expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(2_000));
     });
 
     test('delivers again what was taken and not acknowledged by asking for more', async () => {
       const prefix = newPrefix();
-      const { marks, subscribe } = await begin();
+      const { checkpoints, subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
       const first = subscribe({ streamPrefixes: [prefix], maxBatch: 4 });
       first.hold();
@@ -213,7 +220,7 @@ export function describeSharedFeed(
       first.release();
       await ended;
       expect(first.events.length).toBeLessThanOrEqual(4);
-      expect(comparePositions(marks.least, first.events[0]!.position!)).toBeLessThan(0);
+      expect(comparePositions(checkpoints.least, first.events[0]!.position!)).toBeLessThan(0);
       const next = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
       await next.stop();
       expect(revisionsOf(next.events, `${prefix}a`)).toEqual(numbers(10));
@@ -221,14 +228,19 @@ export function describeSharedFeed(
 
     test('a subscriber may leave in the middle and come back as another', async () => {
       const prefix = newPrefix();
-      const { feed, marks, subscribe } = await begin();
+      const { feed, checkpoints, subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(30));
       const { signal } = new AbortController();
       const seen: StoredEvent[] = [];
       for (let round = 0; round < 5; round++) {
-        const items = feed.subscribe({ streamPrefixes: [prefix], maxBatch: 3, signal, marks: async () => marks.all });
+        const items = feed.subscribe({
+          streamPrefixes: [prefix],
+          maxBatch: 3,
+          signal,
+          from: async () => checkpoints.all,
+        });
         for await (const item of items) {
-          if (item.kind === 'reached') marks.note(item.marks);
+          if (item.kind === 'reached') checkpoints.note(item.checkpoints);
           if (item.kind !== 'events') continue;
           seen.push(...item.events);
           break;
@@ -240,15 +252,19 @@ export function describeSharedFeed(
       expect(revisionsOf([...seen, ...last.events], `${prefix}a`)).toEqual(numbers(30));
     });
 
-    test('gives each share to one of its subscribers, and to another once that has gone', async () => {
+    test('gives each partition to one of its subscribers, and to another once that has gone', async () => {
       const prefix = newPrefix();
-      const { marks, subscribe } = await begin();
+      const { checkpoints, subscribe } = await begin();
       const subscribers = [subscribe({ streamPrefixes: [prefix] }), subscribe({ streamPrefixes: [prefix] })];
       const [leaving, staying] = [subscribers[0]!, subscribers[1]!];
-      const sharesOfBoth = () => subscribers.flatMap(({ shares }) => shares).toSorted();
-      await leaving.until(({ shares }) => shares.length > 0 && shares.length < marks.shares.length);
-      await staying.until(({ shares }) => shares.length > 0 && sharesOfBoth().length === marks.shares.length);
-      expect(sharesOfBoth()).toEqual(marks.shares);
+      const sharesOfBoth = () => subscribers.flatMap(({ partitions }) => partitions).toSorted();
+      await leaving.until(
+        ({ partitions }) => partitions.length > 0 && partitions.length < checkpoints.partitions.length,
+      );
+      await staying.until(
+        ({ partitions }) => partitions.length > 0 && sharesOfBoth().length === checkpoints.partitions.length,
+      );
+      expect(sharesOfBoth()).toEqual(checkpoints.partitions);
 
       const streams = Array.from({ length: 24 }, (_, n) => `${prefix}${n}`);
       for (const stream of streams) await under.append(stream, NO_EVENTS, numberedEvents(3));
@@ -258,7 +274,7 @@ export function describeSharedFeed(
       for (const stream of streams) expect(revisionsOf(both(), stream)).toEqual(numbers(3));
 
       await leaving.stop();
-      await staying.until(({ shares }) => shares.length === marks.shares.length);
+      await staying.until(({ partitions }) => partitions.length === checkpoints.partitions.length);
       for (const stream of streams) await under.append(stream, streamRevision(2), numberedEvents(1, 3));
       const news = () => firstSights(staying.events).filter(({ revision }) => revision === 3);
       await staying.until(() => news().length === 24);
@@ -266,7 +282,7 @@ export function describeSharedFeed(
       expect(news().map(({ stream }) => stream)).toEqual(streams.toSorted());
     });
 
-    test('those who do not share do not take events from each other', async () => {
+    test('those who do not partition do not take events from each other', async () => {
       const prefix = newPrefix();
       const alone = [await begin(), await begin()];
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(50));
@@ -291,16 +307,16 @@ export function describeSharedFeed(
       expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(20));
     });
 
-    test('asks for the marks again where they could not be had', async () => {
+    test('asks for the checkpoints again where they could not be had', async () => {
       const prefix = newPrefix();
-      const { marks, subscribe } = await begin();
+      const { checkpoints, subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(5));
       let asked = 0;
       const subscriber = subscribe({
         streamPrefixes: [prefix],
-        marks: async () => {
-          if (++asked <= 2) throw new Error('the store of the marks is away');
-          return marks.all;
+        from: async () => {
+          if (++asked <= 2) throw new Error('the store of the checkpoints is away');
+          return checkpoints.all;
         },
       });
       await subscriber.until((one) => one.has('caught-up'));
@@ -309,10 +325,10 @@ export function describeSharedFeed(
       expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(5));
     });
 
-    test('says that it is lost, and ends, where it has not got what follows a mark', async () => {
-      const { feed, marks } = await begin();
-      const ahead = marks.all.map((one) => ({ ...one, mark: `${numberOf(one.mark) + 1_000_000n}:` }));
-      const subscriber = new Subscriber(feed, new Marks(ahead), { streamPrefixes: ['a-'] }, deliveryMs);
+    test('says that it is lost, and ends, where it has not got what follows a checkpoint', async () => {
+      const { feed, checkpoints } = await begin();
+      const ahead = checkpoints.all.map((one) => ({ ...one, checkpoint: `${numberOf(one.checkpoint) + 1_000_000n}:` }));
+      const subscriber = new Subscriber(feed, new SavedCheckpoints(ahead), { streamPrefixes: ['a-'] }, deliveryMs);
       await subscriber.until((one) => one.has('lost'));
       await subscriber.stop();
       expect(subscriber.items.at(-1)?.kind).toBe('lost');
@@ -321,9 +337,9 @@ export function describeSharedFeed(
 
     test('ends at once when it is aborted: before it starts, while it waits, and between two items', async () => {
       const prefix = newPrefix();
-      const { feed, marks, subscribe } = await begin();
+      const { feed, checkpoints, subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(50));
-      const aborted = { streamPrefixes: [prefix], signal: AbortSignal.abort(), marks: async () => marks.all };
+      const aborted = { streamPrefixes: [prefix], signal: AbortSignal.abort(), from: async () => checkpoints.all };
       for await (const item of feed.subscribe(aborted)) expect.unreachable(`yielded ${item.kind}`);
 
       const between = subscribe({ streamPrefixes: [prefix], maxBatch: 1 });
@@ -353,7 +369,7 @@ export function describeSharedFeed(
   });
 }
 
-const newPrefix = () => `shared${newId().replaceAll('-', '')}-`;
+const newPrefix = () => `partitioned${newId().replaceAll('-', '')}-`;
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
 
 /** By stream, each event once, in the order in which they came for the first time. */

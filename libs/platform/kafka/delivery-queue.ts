@@ -1,5 +1,5 @@
-import type { SharedFeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { HEARTBEAT_MS } from './membership.ts';
+import type { FeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { HEARTBEAT_MS } from './group-member.ts';
 
 type Events = readonly [StoredEvent, ...StoredEvent[]];
 
@@ -9,14 +9,14 @@ interface Waiting {
 }
 
 /**
- * Between kafkajs, which pushes, and a feed, which is pulled: asking for the next item acknowledges the one before.
+ * Connects kafkajs, which pushes, with a feed, which is pulled: asking for the next item acknowledges the one before.
  *
- * Several batches may wait at once, those of different partitions; together they make one item, up to `maxBatch`.
+ * Batches of different partitions may wait together; they become one item, up to `maxBatch`.
  */
-export class Handover {
+export class DeliveryQueue {
   readonly #maxBatch: number;
   readonly #offers: Waiting[] = [];
-  readonly #told: SharedFeedItem[] = [];
+  readonly #items: FeedItem[] = [];
   #taken: readonly Waiting[] = [];
   #closed = false;
   #failure: { readonly error: unknown } | null = null;
@@ -31,11 +31,11 @@ export class Handover {
   }
 
   /**
-   * Waits until the events are acknowledged, in pieces if they are too many, and calls `heartbeat` meanwhile: a slow
-   * consumer is a member all the same.
+   * Waits until the events are acknowledged, in pieces if they are too many, and calls `heartbeat` meanwhile, so that a
+   * slow consumer remains a member.
    *
-   * @returns false if nobody will acknowledge them any more
-   * @throws what `heartbeat` throws, which is how it tells of a rebalance
+   * @returns false if they will not be acknowledged any more
+   * @throws what `heartbeat` throws, which announces a rebalance
    */
   async deliver(events: readonly StoredEvent[], heartbeat: () => Promise<void>): Promise<boolean> {
     for (let start = 0; start < events.length && !this.#closed; start += this.#maxBatch) {
@@ -55,9 +55,9 @@ export class Handover {
     return !this.#closed;
   }
 
-  /** An item of the feed's own. It comes after what was acknowledged, and before what is waiting. */
-  tell(item: SharedFeedItem): void {
-    this.#told.push(item);
+  /** Adds an item that is not a batch: after the acknowledged batches, and before the waiting ones. */
+  push(item: FeedItem): void {
+    this.#items.push(item);
     this.#changed();
   }
 
@@ -72,15 +72,15 @@ export class Handover {
     this.#changed();
   }
 
-  /** Null when closed. @throws what it was failed with */
-  async next(): Promise<SharedFeedItem | null> {
+  /** Null when closed. @throws the error of `fail` */
+  async next(): Promise<FeedItem | null> {
     for (const { done } of this.#taken) done.resolve();
     this.#taken = [];
     for (;;) {
       if (this.#closed) return null;
       if (this.#failure !== null) throw this.#failure.error;
-      const told = this.#told.shift();
-      if (told !== undefined) return told;
+      const item = this.#items.shift();
+      if (item !== undefined) return item;
       const events = this.#take();
       if (events !== null) return { kind: 'events', events };
       await this.#change.promise;
@@ -105,7 +105,7 @@ export class Handover {
   }
 }
 
-/** Waits for `promise` and calls `heartbeat` as often as a member has to. */
+/** Waits for `promise` and calls `heartbeat` as often as a member must. */
 export async function settled<T>(promise: Promise<T>, heartbeat: () => Promise<void>): Promise<T> {
   for (;;) {
     const { promise: late, resolve } = Promise.withResolvers<typeof LATE>();

@@ -1,20 +1,20 @@
 import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { comparePositions, DEFAULT_MAX_BATCH } from '#libs/platform/eventstore/index.ts';
-import type { SharedFeedItem, SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { FeedItem, FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { disconnect } from './connection.ts';
 import type { KafkaConnection } from './connection.ts';
 import { FetchGaps } from './fetch-gaps.ts';
-import { Handover, settled } from './handover.ts';
+import { DeliveryQueue, settled } from './delivery-queue.ts';
 import type { LogMessages, MessagePlace, Refusal } from './log-message.ts';
-import { groupMember } from './membership.ts';
+import { groupMember } from './group-member.ts';
 import { LostError, PartitionReading } from './partition-reading.ts';
 
-export interface KafkaSharedFeedParts {
+export interface KafkaEventFeedParts {
   readonly kafka: KafkaConnection;
   readonly messages: LogMessages;
   /** The topic that a relay fills. */
   readonly topic: string;
-  /** Who is in it shares the partitions. Kafka's own note of how far it has come is for those who watch it. */
+  /** Who is in it partitions the partitions. Kafka's own note of how far it has come is for those who watch it. */
   readonly groupId: string;
   /** Told of each message that is not taken. */
   readonly onRefused?: (refusal: Refusal) => void;
@@ -24,59 +24,59 @@ export interface KafkaSharedFeedParts {
   readonly patienceMs?: number;
 }
 
-/** How long a fetch waits for news. */
+/** How long a fetch waits for messages. */
 const FETCH_MS = 250;
-/** Batches of so many partitions are delivered together: one by one, most of the time would be spent waiting. */
-const AT_ONCE = 16;
+/** Partitions whose batches are delivered together: one by one, most of the time would be spent waiting. */
+const MAX_CONCURRENT_PARTITIONS = 16;
 
-/** What this member has between two rebalances. */
+/** The partitions of this member between two rebalances. */
 interface Assignment {
-  /** Of the topic, whoever has them. */
+  /** Partition count of the topic, across all members. */
   readonly partitions: number;
   readonly readings: Map<number, PartitionReading>;
-  /** By partition, the offset up to which there is something to catch up with. */
+  /** By partition, the offset that `caught-up` waits for. */
   readonly ends: Map<number, bigint>;
-  /** Partitions of which a batch is being dealt with. */
+  /** Partitions with a batch in progress. */
   readonly busy: Set<number>;
   caughtUp: boolean;
 }
 
-/** One membership of the group, from its beginning to its first failure. */
-export class SharedMembership {
-  readonly #parts: KafkaSharedFeedParts;
-  readonly #options: SharedFeedOptions;
+/** One membership of the consumer group, from joining to its first failure. */
+export class GroupMembership {
+  readonly #parts: KafkaEventFeedParts;
+  readonly #options: FeedOptions<ReadCheckpoints>;
   readonly #consumer: Consumer;
-  readonly #handover: Handover;
+  readonly #queue: DeliveryQueue;
   readonly #onAbort: () => void;
   readonly #gaps: FetchGaps;
   #joining: Promise<void> = Promise.resolve();
   #assignment: Promise<Assignment> = new Promise(() => undefined);
-  /** The newest one, once it is known. */
+  /** The latest assignment, once its checkpoints are read. */
   #current: Assignment | null = null;
   #joined = 0;
   #fetchedMs = 0;
-  /** By `host:port`, what brokers are called where fetches are told of. */
+  /** Broker ids by `host:port`, for fetch events. */
   #brokers: ReadonlyMap<string, number> = new Map();
 
-  constructor(parts: KafkaSharedFeedParts, options: SharedFeedOptions) {
+  constructor(parts: KafkaEventFeedParts, options: FeedOptions<ReadCheckpoints>) {
     this.#parts = parts;
     this.#options = options;
-    this.#handover = new Handover(options.maxBatch ?? DEFAULT_MAX_BATCH);
+    this.#queue = new DeliveryQueue(options.maxBatch ?? DEFAULT_MAX_BATCH);
     this.#consumer = groupMember(parts.kafka, { groupId: parts.groupId, fetchMs: FETCH_MS });
     this.#gaps = new FetchGaps(() => this.#doubt());
-    this.#onAbort = () => this.#handover.close();
+    this.#onAbort = () => this.#queue.close();
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** When Kafka has last answered a fetch, with or without news; 0 for never. */
+  /** When Kafka last answered a fetch, with or without messages; 0 for never. */
   get fetchedMs(): number {
     return this.#fetchedMs;
   }
 
-  /** Is not waited for: the feed may be aborted meanwhile, and Kafka may be silent. */
+  /** Does not wait: the feed may be aborted meanwhile, and Kafka may be silent. */
   join(): void {
     const { events } = this.#consumer;
-    const fail = (error: unknown): void => this.#handover.fail(error);
+    const fail = (error: unknown): void => this.#queue.fail(error);
     this.#consumer.on(events.GROUP_JOIN, ({ payload }) => {
       this.#current = null;
       this.#assignment = this.#assigned(payload.memberAssignment[this.#parts.topic] ?? [], ++this.#joined);
@@ -91,33 +91,33 @@ export class SharedMembership {
     this.#joining = this.#becomeMember().catch(fail);
   }
 
-  next(): Promise<SharedFeedItem | null> {
-    return this.#handover.next();
+  next(): Promise<FeedItem | null> {
+    return this.#queue.next();
   }
 
   async leave(): Promise<void> {
     this.#options.signal.removeEventListener('abort', this.#onAbort);
-    this.#handover.close();
-    // One that is disconnected while it connects becomes a member all the same, of which nobody knows any more.
+    this.#queue.close();
+    // A consumer that is disconnected while it connects would become a member that nothing can close.
     await disconnect({ disconnect: () => this.#joining.then(() => this.#consumer.disconnect()) });
   }
 
   async #becomeMember(): Promise<void> {
     await this.#consumer.connect();
-    if (this.#handover.isClosed) return;
+    if (this.#queue.isClosed) return;
     await this.#consumer.subscribe({ topics: [this.#parts.topic], fromBeginning: true });
-    if (this.#handover.isClosed) return;
+    if (this.#queue.isClosed) return;
     await this.#consumer.run({
       autoCommit: false,
-      partitionsConsumedConcurrently: AT_ONCE,
+      partitionsConsumedConcurrently: MAX_CONCURRENT_PARTITIONS,
       eachBatch: (payload) => this.#deliver(payload),
     });
   }
 
-  /** @throws LostError where what follows a mark is not there */
+  /** @throws LostError where the messages after a checkpoint are missing */
   async #assigned(partitions: readonly number[], joined: number): Promise<Assignment> {
     const { kafka, topic } = this.#parts;
-    const marks = new Map((await this.#options.marks()).map((mark) => [mark.share, mark]));
+    const checkpoints = new Map((await this.#options.from()).map((checkpoint) => [checkpoint.partition, checkpoint]));
     const { offsets, brokers } = await kafka.withAdmin(async (admin) => ({
       offsets: await admin.fetchTopicOffsets(topic),
       brokers: await brokersOf(admin),
@@ -129,27 +129,27 @@ export class SharedMembership {
       busy: new Set(),
       caughtUp: false,
     };
-    // Dealt out anew meanwhile: what is told of this one must not come after what is told of the next.
+    // Assigned again meanwhile: items of this assignment must not follow those of the next.
     if (joined !== this.#joined) return assignment;
-    // With another number of partitions, streams go on in others than those that the marks speak of.
-    if (offsets.length !== marks.size)
-      throw new LostError(`the topic has ${offsets.length} partitions, and ${marks.size} are known`);
+    // With another number of partitions, streams continue in other partitions than those of the checkpoints.
+    if (offsets.length !== checkpoints.size)
+      throw new LostError(`the topic has ${offsets.length} partitions, and ${checkpoints.size} are known`);
     for (const { partition, low, high } of offsets) {
       if (!partitions.includes(partition)) continue;
-      const mark = marks.get(`${partition}`);
-      if (mark === undefined) throw new LostError(`nothing is known of partition ${partition}`);
-      const reading = new PartitionReading(mark);
+      const checkpoint = checkpoints.get(`${partition}`);
+      if (checkpoint === undefined) throw new LostError(`partition ${partition} has no checkpoint`);
+      const reading = new PartitionReading(checkpoint);
       reading.checkBounds(BigInt(low), BigInt(high));
       assignment.readings.set(partition, reading);
       assignment.ends.set(partition, BigInt(high));
-      // Has an effect before anything that is fetched from now on, and makes what was fetched already stale.
+      // Takes effect before the next fetch, and makes batches that were fetched already stale.
       this.#seek(partition, reading.seekTo);
     }
     this.#brokers = new Map(brokers.map(({ nodeId, host, port }) => [`${host}:${port}`, nodeId]));
     this.#current = assignment;
-    const held = partitions.flatMap((partition) => marks.get(`${partition}`) ?? []);
-    this.#handover.tell({ kind: 'assigned', marks: held });
-    this.#tellIfCaughtUp(assignment);
+    const held = partitions.flatMap((partition) => checkpoints.get(`${partition}`) ?? []);
+    this.#queue.push({ kind: 'assigned', checkpoints: held });
+    this.#reportCaughtUp(assignment);
     return assignment;
   }
 
@@ -159,10 +159,10 @@ export class SharedMembership {
     if (broker !== undefined) this.#gaps.answered(broker);
   }
 
-  /** Before a fetch, after a while without any: the topic may have been deleted, made and filled again meanwhile. */
+  /** Before a fetch, after a while without any: the topic may have been deleted and made again meanwhile. */
   #doubt(): void {
     for (const [partition, reading] of this.#current?.readings ?? []) {
-      // Of what another broker has sent: its own next fetch is late, too.
+      // Sent by another broker, whose own next fetch is late as well.
       if (this.#current?.busy.has(partition) === true) continue;
       reading.doubt();
       this.#seek(partition, reading.seekTo);
@@ -181,9 +181,9 @@ export class SharedMembership {
       assignment.busy.add(partition);
       await this.#read(assignment, payload).finally(() => assignment.busy.delete(partition));
     } catch (error) {
-      // Of everything else kafkajs knows what to do: it is how a rebalance is told.
+      // kafkajs handles all other errors; one of them announces a rebalance.
       if (!(error instanceof LostError)) throw error;
-      this.#handover.fail(error);
+      this.#queue.fail(error);
     }
   }
 
@@ -191,18 +191,18 @@ export class SharedMembership {
     const { topic, partition } = batch;
     const { partitions, readings } = assignment;
     const reading = readings.get(partition);
-    if (reading === undefined || isStale() || this.#handover.isClosed) return;
+    if (reading === undefined || isStale() || this.#queue.isClosed) return;
     const seekTo = reading.holeBefore(fetchedFrom(batch));
     if (seekTo !== null) return this.#seek(partition, seekTo);
-    const news = this.#decode(reading, batch.messages, { topic, partition, partitions });
-    if (!(await this.#handover.deliver(news.events, heartbeat))) return;
-    // Others have it by now, and may have gone back in it.
+    const decoded = this.#decode(reading, batch.messages, { topic, partition, partitions });
+    if (!(await this.#queue.deliver(decoded.events, heartbeat))) return;
+    // Another member holds the partition by now, and may have gone back in it.
     if (assignment !== this.#current) return;
-    const mark = reading.passed(BigInt(batch.lastOffset()), news);
-    if (mark === null) return;
+    const checkpoint = reading.passed(BigInt(batch.lastOffset()), decoded);
+    if (checkpoint === null) return;
     const behind = Math.max(0, Number(BigInt(batch.highWatermark) - 1n - BigInt(batch.lastOffset())));
-    this.#handover.tell({ kind: 'reached', marks: [{ share: `${partition}`, ...mark, behind }] });
-    this.#tellIfCaughtUp(assignment);
+    this.#queue.push({ kind: 'reached', checkpoints: [{ partition: `${partition}`, ...checkpoint, behind }] });
+    this.#reportCaughtUp(assignment);
     await this.#consumer.commitOffsets([{ topic, partition, offset: `${reading.next}` }]);
   }
 
@@ -227,23 +227,24 @@ export class SharedMembership {
   }
 
   #isWanted({ stream }: StoredEvent): boolean {
-    return this.#options.streamPrefixes.some((prefix) => stream.startsWith(prefix));
+    const { streamPrefixes } = this.#options;
+    return streamPrefixes === 'all' || streamPrefixes.some((prefix) => stream.startsWith(prefix));
   }
 
   /** Once for each assignment. */
-  #tellIfCaughtUp(assignment: Assignment): void {
+  #reportCaughtUp(assignment: Assignment): void {
     if (assignment.caughtUp) return;
     for (const [partition, end] of assignment.ends) {
       if ((assignment.readings.get(partition)?.next ?? 0n) < end) return;
     }
     assignment.caughtUp = true;
-    this.#handover.tell({ kind: 'caught-up' });
+    this.#queue.push({ kind: 'caught-up' });
   }
 }
 
 /**
- * None where kafkajs cannot say: it asks for all topics as well, and somebody's may have no leader. Then a fetch that
- * broke off is told from one without news only by the time that it took.
+ * Empty where kafkajs fails: it asks for all topics as well, and one of them may have no leader. Then a fetch that broke
+ * off differs from one without messages only by its duration.
  */
 async function brokersOf(admin: Admin): Promise<Awaited<ReturnType<Admin['describeCluster']>>['brokers']> {
   try {
@@ -253,7 +254,7 @@ async function brokersOf(admin: Admin): Promise<Awaited<ReturnType<Admin['descri
   }
 }
 
-/** The offset that a batch was asked for from: kafkajs has it, its types do not. */
+/** The offset that a batch was fetched from, which kafkajs' types lack. */
 function fetchedFrom(batch: Batch): bigint {
   const known: unknown = 'fetchedOffset' in batch ? batch.fetchedOffset : undefined;
   return BigInt(typeof known === 'string' ? known : (batch.messages[0]?.offset ?? batch.lastOffset()));

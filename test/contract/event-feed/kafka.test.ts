@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { comparePositions, connectEventStore, decodePosition } from '#libs/platform/eventstore/index.ts';
-import type { SharedFeedOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { KafkaConnection, KafkaSharedFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import type { FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import type { Refusal } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
@@ -13,8 +13,8 @@ import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broke
 import type { TestKafkaProcess } from '#test/support/kafka/broker.ts';
 import { describeGroup } from '#test/support/kafka/group.ts';
 import { logMetadata } from '#test/support/log-events.ts';
-import { describeSharedFeed } from './contract.ts';
-import { Marks, Subscriber } from './subscriber.ts';
+import { describePartitionedFeed } from './partitioned.contract.ts';
+import { SavedCheckpoints, Subscriber } from './subscriber.ts';
 
 const messages = new LogMessages('a secret of this test only');
 const DELIVERY_MS = 120_000;
@@ -22,7 +22,7 @@ const DELIVERY_MS = 120_000;
 const PATIENCE_MS = 600_000;
 const WAIT = { timeoutMs: DELIVERY_MS, everyMs: 20 };
 
-describeSharedFeed(
+describePartitionedFeed(
   'Kafka',
   async () => {
     const [broker, server] = await Promise.all([startTestKafkaProcess(), startTestEventStore()]);
@@ -35,7 +35,7 @@ describeSharedFeed(
     await eventually(() => relay.progress.phase === 'active', WAIT);
     return {
       newFeed: () =>
-        new KafkaSharedFeed({
+        new KafkaEventFeed({
           kafka,
           messages,
           topic: topics.log,
@@ -74,7 +74,7 @@ describeSharedFeed(
 
 const START = { commit: 0n, prepare: 0n };
 
-describe('shared feed: Kafka, in a topic that holds what somebody has put there', { timeout: 180_000 }, () => {
+describe('partitioned feed: Kafka, in a topic that holds what somebody has put there', { timeout: 180_000 }, () => {
   const PARTITIONS = 3;
   let broker: TestKafkaProcess;
   let kafka: KafkaConnection;
@@ -90,7 +90,7 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
   });
 
   it('has no ends where there is no topic, nor while a partition of it is empty', async () => {
-    const { feed } = await begin({ partitions: 0 });
+    const { feed } = await begin({ count: 0 });
     expect(await feed.ends()).toBeNull();
     await makeTopic();
     expect(await feed.ends()).toBeNull();
@@ -99,13 +99,13 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
     for (let partition = 0; partition < PARTITIONS; partition++) {
       await kafka.send(topic, [messages.encodeWatermark({ topic, partition }, START)]);
     }
-    expect((await feed.ends())?.map(({ share }) => share).toSorted()).toEqual(['0', '1', '2']);
+    expect((await feed.ends())?.map(({ partition }) => partition).toSorted()).toEqual(['0', '1', '2']);
   });
 
   it('says once what Kafka refuses to tell of the ends, and nothing of a topic that is not there yet', async () => {
     const told: unknown[] = [];
     const feedOf = (name: string) =>
-      new KafkaSharedFeed({
+      new KafkaEventFeed({
         kafka,
         messages,
         topic: name,
@@ -121,7 +121,7 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
   });
 
   it('drops what is foreign or forged, and what was copied to where it does not belong, and counts it', async () => {
-    const { marks, refused, subscribe } = await begin();
+    const { checkpoints, refused, subscribe } = await begin();
     const [event] = events(1);
     const far = { commit: 2n ** 62n, prepare: 2n ** 62n };
     const copies = Array.from({ length: PARTITIONS }, (_, partition) => ({ ...event!, partition }));
@@ -137,12 +137,12 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
     // Counted again where they are read again, as by a member that had to begin again.
     expect(new Set(refused)).toEqual(new Set(['foreign', 'forged', 'misplaced']));
     expect(refused.filter((refusal) => refusal === 'misplaced').length).toBeGreaterThanOrEqual(3);
-    const moved = marks.all.filter(({ position }) => comparePositions(position, START) > 0);
+    const moved = checkpoints.all.filter(({ position }) => comparePositions(position, START) > 0);
     expect(moved.map(({ position }) => position)).toEqual([positionAt(1)]);
   });
 
   it('goes on beside transactions of others, and behind those that were ended', async () => {
-    const { marks, subscribe } = await begin();
+    const { checkpoints, subscribe } = await begin();
     const others = new Kafka({ brokers: [...broker.brokers], logLevel: logLevel.NOTHING });
     const producer = others.producer({ transactionalId: newId(), idempotent: true, maxInFlightRequests: 1 });
     await producer.connect();
@@ -151,7 +151,7 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
       const transaction = await producer.transaction();
       await transaction.send({ topic, messages: [{ key: 'test-a', value: `foreign ${round}` }] });
       await kafka.send(topic, events(2, first));
-      await subscriber.until(() => marks.all.some(({ position }) => position.commit === BigInt(first + 2)));
+      await subscriber.until(() => checkpoints.all.some(({ position }) => position.commit === BigInt(first + 2)));
       await (round % 2 === 0 ? transaction.abort() : transaction.commit());
     }
     await kafka.send(topic, events(1, 6));
@@ -177,10 +177,10 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
     expect(subscriber.events.every(({ revision }) => revision < 3)).toBe(true);
   });
 
-  it('is lost where the topic has not as many partitions as the marks know of', async () => {
-    const { marks, subscribe } = await begin();
+  it('is lost where the topic has not as many partitions as the checkpoints know of', async () => {
+    const { checkpoints, subscribe } = await begin();
     const fewer = await subscribe({
-      marks: async () => [...marks.all, { share: `${PARTITIONS}`, mark: '0:', position: START }],
+      from: async () => [...checkpoints.all, { partition: `${PARTITIONS}`, checkpoint: '0:', position: START }],
     }).until((one) => one.has('lost'));
     await fewer.stop();
     await kafka.withAdmin((admin) => admin.createPartitions({ topicPartitions: [{ topic, count: PARTITIONS + 1 }] }));
@@ -201,12 +201,12 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
     }, WAIT);
   });
 
-  async function begin({ partitions = PARTITIONS } = {}) {
+  async function begin({ count = PARTITIONS } = {}) {
     topic = `test-${newId()}`;
     const groupId = `test-${newId()}`;
-    if (partitions > 0) await makeTopic();
+    if (count > 0) await makeTopic();
     const refused: Refusal[] = [];
-    const feed = new KafkaSharedFeed({
+    const feed = new KafkaEventFeed({
       kafka,
       messages,
       topic,
@@ -214,11 +214,13 @@ describe('shared feed: Kafka, in a topic that holds what somebody has put there'
       patienceMs: PATIENCE_MS,
       onRefused: (refusal) => refused.push(refusal),
     });
-    const shares = Array.from({ length: partitions }, (_, partition) => `${partition}`);
-    const marks = new Marks(shares.map((share) => ({ share, mark: '0:', position: START })));
-    const subscribe = (options: Partial<SharedFeedOptions> = {}) =>
-      new Subscriber(feed, marks, { streamPrefixes: ['test-'], ...options }, DELIVERY_MS);
-    return { feed, groupId, marks, refused, subscribe };
+    const partitions = Array.from({ length: count }, (_, partition) => `${partition}`);
+    const checkpoints = new SavedCheckpoints(
+      partitions.map((partition) => ({ partition, checkpoint: '0:', position: START })),
+    );
+    const subscribe = (options: Partial<FeedOptions<ReadCheckpoints>> = {}) =>
+      new Subscriber(feed, checkpoints, { streamPrefixes: ['test-'], ...options }, DELIVERY_MS);
+    return { feed, groupId, checkpoints, refused, subscribe };
   }
 
   const makeTopic = () => kafka.ensureTopics([{ topic, partitions: PARTITIONS }]);

@@ -131,6 +131,25 @@ describe('what is verified', () => {
   });
 });
 
+describe('a key is known', () => {
+  it('after it was read by its secret or, for a ticket, by its id', async () => {
+    expect(authenticator.isKnown(secret)).toBe(false);
+    await authenticator.principal(id);
+    expect(authenticator.isKnown(secret)).toBe(true);
+    expect(authenticator.isKnown(newKey().secret)).toBe(false);
+  });
+
+  it('although it changes, which makes it be read again, and until it is revoked', async () => {
+    await authenticate();
+    authenticator.onChange({ kind: 'changed', keyId: id });
+    expect(authenticator.isKnown(secret)).toBe(true);
+    expect(await authenticate()).toBe(true);
+    expect(log.reads).toBe(2);
+    authenticator.onChange({ kind: 'revoked', keyId: id });
+    expect(authenticator.isKnown(secret)).toBe(false);
+  });
+});
+
 it('a key that was unknown is read again once it is announced', async () => {
   log.works = false;
   expect(await authenticate()).toBe(false);

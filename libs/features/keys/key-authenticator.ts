@@ -77,6 +77,13 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     return this.#read(id).then((reading) => this.#principalOf(reading, digest));
   }
 
+  /** See the port. */
+  isKnown(presented: string): boolean {
+    const digest = digestOf(presented);
+    const reading = this.#known.get(keyIdOf(digest));
+    return reading !== undefined && isSameDigest(reading.key.digest, digest);
+  }
+
   /** As `authenticate`, for a caller that presented the key earlier, such as one with a ticket. */
   principal(id: EntityId): Principal | null | Promise<Principal | null> {
     const current = this.#current(id);
@@ -103,11 +110,18 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
       }
       return;
     }
-    this.#known.delete(change.keyId);
-    const pending = this.#pending.get(change.keyId);
+    const { keyId } = change;
+    const pending = this.#pending.get(keyId);
     if (pending !== undefined) pending.outdated = true;
-    if (change.kind === 'revoked') this.#refused.set(change.keyId, 'revoked', { ttl: REVOKED_TTL_MS });
-    else if (this.#refused.get(change.keyId) === 'unknown') this.#refused.delete(change.keyId);
+    if (change.kind === 'revoked') {
+      this.#known.delete(keyId);
+      this.#refused.set(keyId, 'revoked', { ttl: REVOKED_TTL_MS });
+      return;
+    }
+    // A key that was rotated still works: it is read again, but remains known.
+    const reading = this.#known.get(keyId);
+    if (reading !== undefined) this.#known.set(keyId, { ...reading, readAtMs: -Infinity });
+    if (this.#refused.get(keyId) === 'unknown') this.#refused.delete(keyId);
   }
 
   onGap(): void {

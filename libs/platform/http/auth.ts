@@ -25,6 +25,8 @@ export interface Principal {
  */
 export interface Authenticator {
   authenticate(presentedKey: string): Principal | null | Promise<Principal | null>;
+  /** Whether the key was valid at its last look-up. Without a promise; absent where no key needs a look-up. */
+  isKnown?(presentedKey: string): boolean;
 }
 
 const SCHEMES = ['bearer ', 'token '] as const;

@@ -12,11 +12,12 @@ const principal: Principal = {
   expiresAtMs: null,
 };
 
-/** Keys that start with `good` work; `remembered` ones are answered without a look-up. */
+/** Keys that start with `good` work; `remembered` ones are answered without a look-up. Keys that worked are known. */
 function authenticator() {
   const waiting = new Map<string, () => void>();
   const pending = new Map<string, Promise<Principal | null>>();
   const remembered = new Set<string>();
+  const known = new Set<string>();
   const answerOf = (key: string): Principal | null => (key.startsWith('good') ? principal : null);
   return {
     remembered,
@@ -29,9 +30,15 @@ function authenticator() {
       const { promise, resolve } = Promise.withResolvers<Principal | null>();
       const shared = pending.get(key) ?? promise;
       pending.set(key, shared);
-      if (shared === promise) waiting.set(key, () => resolve(answerOf(key)));
+      if (shared === promise) {
+        waiting.set(key, () => {
+          if (answerOf(key) !== null) known.add(key);
+          resolve(answerOf(key));
+        });
+      }
       return shared;
     },
+    isKnown: (key: string) => known.has(key),
     /** Ends all look-ups, and those that follow them. */
     async settle(): Promise<void> {
       while (waiting.size > 0) {

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { FairSemaphore } from '../lifecycle/index.ts';
 import { digestOf } from './auth.ts';
 import type { Authenticator, Principal } from './auth.ts';
@@ -13,7 +12,6 @@ const MAX_WAITING_PER_ADDRESS = 512;
 const MAX_WAIT_MS = 1_000;
 /** Keys per address that were looked up and refused. */
 const UNKNOWN_PER_ADDRESS: RateLimit = { max: 600, windowMs: 60_000 };
-const MAX_KNOWN = 10_000;
 
 type Identity = Principal | null | Promise<Principal | null>;
 
@@ -22,9 +20,8 @@ type Identity = Principal | null | Promise<Principal | null>;
  * make up any number of well-formed keys.
  *
  * Guarantees: a bounded number of concurrent look-ups, for which addresses take turns; none for an address with too
- * many refused keys within a minute (429). A key that has worked in this process never waits behind unknown keys, and
- * is never refused because of other keys of the same address; this holds although the authenticator forgets a key
- * that changes. Returns without a promise if no look-up is needed.
+ * many refused keys within a minute (429). A key that the authenticator knows never waits behind unknown keys, and is
+ * never refused because of other keys of the same address. Returns without a promise if no look-up is needed.
  */
 export class KeyLookups {
   readonly #authenticator: Authenticator;
@@ -34,8 +31,6 @@ export class KeyLookups {
     maxWaitingInGroup: MAX_WAITING_PER_ADDRESS,
   });
   readonly #failures: Windows | null;
-  /** Digests of keys that were valid at their last look-up. */
-  readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN });
   /** Running and queued look-ups by digest: requests with the same key share one. */
   readonly #pending = new Map<string, Promise<Principal | null>>();
 
@@ -52,11 +47,11 @@ export class KeyLookups {
       const identity = this.#authenticator.authenticate(key);
       return identity instanceof Promise ? this.#lookUp(digestOf(key), address, () => identity) : identity;
     }
-    const digest = digestOf(key);
-    if (this.#known.has(digest)) {
+    if (this.#authenticator.isKnown?.(key) === true) {
       const identity = this.#authenticator.authenticate(key);
-      return identity instanceof Promise ? this.#noted(identity, digest, address) : identity;
+      return identity instanceof Promise ? this.#counted(identity, address) : identity;
     }
+    const digest = digestOf(key);
     const pending = this.#pending.get(digest);
     if (pending !== undefined) return pending;
     if (seconds > 0) throw tooManyRequests(seconds);
@@ -73,7 +68,7 @@ export class KeyLookups {
     const result = inTurn(this.#turns, turn, async () => {
       const seconds = this.#failures?.remaining(address) ?? 0;
       if (seconds > 0) throw tooManyRequests(seconds);
-      return this.#noted(read(), digest, address);
+      return this.#counted(read(), address);
     }).finally(() => {
       if (this.#pending.get(digest) === result) this.#pending.delete(digest);
     });
@@ -81,13 +76,9 @@ export class KeyLookups {
     return result;
   }
 
-  async #noted(found: Promise<Principal | null>, digest: string, address: string): Promise<Principal | null> {
+  async #counted(found: Promise<Principal | null>, address: string): Promise<Principal | null> {
     const principal = await found;
-    if (principal !== null) this.#known.set(digest, true);
-    else {
-      this.#known.delete(digest);
-      this.#failures?.take(address);
-    }
+    if (principal === null) this.#failures?.take(address);
     return principal;
   }
 }

@@ -62,12 +62,13 @@ test('an address whose unknown keys were looked up too often is 429 for further 
     if (lookedUp.has(key)) return principal;
     return Promise.resolve(principal).finally(() => lookedUp.add(key));
   };
+  const isKnown = (key: string): boolean => key === KNOWN;
   const answerTo = (edge: Edge, authorization: string) => edge.call('/things/one', { headers: { authorization } });
   const statusWith = async (edge: Edge, key: string): Promise<number> => (await answerTo(edge, key)).status;
   const guess = (edge: Edge, count: number): Promise<number[]> =>
     Promise.all(Array.from({ length: count }, () => statusWith(edge, createApiKey())));
 
-  const edge = await start({ authenticator: { authenticate } });
+  const edge = await start({ authenticator: { authenticate, isKnown } });
   expect(await statusWith(edge, KNOWN)).toBe(200);
   for (let guesses = 0; guesses < 600; guesses += 100) expect(new Set(await guess(edge, 100))).toEqual(new Set([401]));
   expect(new Set(await guess(edge, 10))).toEqual(new Set([429]));
@@ -77,7 +78,7 @@ test('an address whose unknown keys were looked up too often is 429 for further 
   expect(await statusWith(edge, KNOWN)).toBe(200);
 
   // Behind a proxy that limits by itself, callers may share an address.
-  const proxied = await start({ authenticator: { authenticate }, rateLimits: { perAddress: false } });
+  const proxied = await start({ authenticator: { authenticate, isKnown }, rateLimits: { perAddress: false } });
   for (let guesses = 0; guesses < 700; guesses += 100) {
     expect(new Set(await guess(proxied, 100))).toEqual(new Set([401]));
   }

@@ -30,8 +30,8 @@ const history = fc.record({
   skewMs: fc.constantFrom(0, 500, 20_000),
 });
 
-/** The first point that is read, and the distance between points: every point of some histories, a sample of others. */
-const strides = fc.constantFrom([0, 1], [0, 5], [1, 7], [2, 11]);
+/** The first point that is read and the distance between points, where a history is too long to read all of them. */
+const strides = fc.constantFrom([0, 3], [1, 5], [2, 7], [0, 11]);
 
 async function play(shape: { seed: number; commands: number; skewMs: number }) {
   const channel = await playInteractions(features, shape);
@@ -126,8 +126,9 @@ describe('a read as of a point', () => {
     'of the sequence shows what the events up to there make, whatever came later',
     async () => {
       await fc.assert(
-        fc.asyncProperty(history, strides, async (shape, [first, stride]) => {
+        fc.asyncProperty(history, strides, async (shape, sample) => {
           const { channel, log } = await play(shape);
+          const [first, stride] = log.length > 60 ? sample : [0, 1];
           // One past the end is the present.
           for (let at = first; at <= log.length + 1; at += stride) {
             expect(await readAt(channel, { sequence: at })).toEqual(folded(pastOf(log.slice(0, at))));

@@ -17,6 +17,7 @@ import type { TestPlatform } from '#test/support/platform.ts';
 import { contextOf, createChannel, hear, live, newChannel } from '#test/support/realtime/channel-life.ts';
 import type { Heard, LiveChannel } from '#test/support/realtime/channel-life.ts';
 import { flush } from '#test/support/redis-commands.ts';
+import { rounds } from '#test/support/rounds.ts';
 
 let test: TestPlatform;
 let features: Features;
@@ -92,7 +93,10 @@ describe('the frames of a channel', () => {
 
     const published = told(heard);
     expect(published.map(({ sequence }) => sequence)).toEqual(Array.from({ length: head }, (_, index) => index + 1));
+    // Longer runs ask from every sequence; each run from those around the edges of blocks.
+    const step = Math.max(1, Math.round(5 / rounds(1)));
     for (let after = 0; after <= head; after++) {
+      if (after % step > 0 && (after + 2) % BLOCK > 4) continue;
       expect(await framesAfter(channel, after), `after ${after}`).toEqual(published.slice(after));
     }
     heard.stop();

@@ -7,6 +7,7 @@ import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf, EventStore } from '#libs/platform/eventstore/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 import type { Process, Reactor } from '#libs/platform/reactors/index.ts';
+import { logMetadata } from '../log-events.ts';
 
 /** Steps of a job that no worker can do. */
 export const HOPELESS = 999;
@@ -74,17 +75,7 @@ export function nextOf({ state, idempotencyKey }: Process<JobState, JobEvent>, w
 
 /** Appends the request of a job. @returns its id */
 export async function requestJob(store: EventStore, category: string, steps: number, id = newId()): Promise<string> {
-  const commandId = newId();
-  const at = new Date().toISOString();
-  const metadata = {
-    at,
-    organizationId: '0199c000-0000-7000-8000-000000000001',
-    actor: { type: 'system', id: 'test' },
-    commandId,
-    $correlationId: commandId,
-    $causationId: commandId,
-  } as const;
-  const event = { id: newId(), type: 'JobRequested.v1', data: { steps }, metadata };
+  const event = { id: newId(), type: 'JobRequested.v1', data: { steps }, metadata: logMetadata(newId()) };
   const result = await store.append(`${category}-${id}`, NO_EVENTS, [event]);
   if (result.kind !== 'appended') throw new Error(`the job ${id} exists`);
   return id;

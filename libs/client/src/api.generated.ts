@@ -26,7 +26,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a channel, now or as it was */
+        /** Read a channel in its current state, or at a point in its history */
         get: operations["getChannel"];
         put?: never;
         post?: never;
@@ -47,8 +47,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Archive a channel: it can be read and no longer changed
-         * @description Incomplete interactions in it fail. No thread can be created below it; those that exist go on.
+         * Archive a channel, which makes it read-only
+         * @description Fails its incomplete interactions. New threads are refused; existing ones stay open.
          */
         post: operations["archiveChannel"];
         delete?: never;
@@ -65,8 +65,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The events of a channel as they happen, as server-sent events
-         * @description Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as `id`: a client that reconnects with `Last-Event-ID` misses nothing.
+         * Stream the events of a channel as server-sent events
+         * @description The `data` of each is the `event` frame of the websocket protocol (see `/asyncapi.json`); its `id` is the sequence. A client that reconnects with `Last-Event-ID` misses no events.
          */
         get: operations["streamChannelEvents"];
         put?: never;
@@ -87,7 +87,7 @@ export interface paths {
         /** List a channel's interactions, by sequence */
         get: operations["listInteractions"];
         put?: never;
-        /** Post an interaction, or start one that is completed later */
+        /** Post an interaction, complete or to be completed later */
         post: operations["postInteraction"];
         delete?: never;
         options?: never;
@@ -102,10 +102,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the participants, each with the id that removes it */
+        /** List the participants of a channel, with the ids of their records */
         get: operations["listChannelParticipants"];
         put?: never;
-        /** Add a participant; one who takes part already stays as it is */
+        /** Add a participant; has no effect if the user or agent already participates */
         post: operations["addChannelParticipant"];
         delete?: never;
         options?: never;
@@ -140,7 +140,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create a ticket that opens a websocket on a channel, within a minute
+         * Create a ticket for opening a websocket on a channel within one minute
          * @description The frames of the websocket are described in `/asyncapi.json`.
          */
         post: operations["createWebsocketTicket"];
@@ -159,7 +159,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The same under its other name */
+        /** Alias of `createWebsocketTicket` */
         post: operations["createWebsocketTicketAlias"];
         delete?: never;
         options?: never;
@@ -228,8 +228,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Show the text of an incomplete interaction as it is being written
-         * @description For those who listen: no read shows it, and no log keeps it. It is forgotten five minutes after the last delta, and when the interaction is completed or fails.
+         * Append to the draft of an incomplete interaction, or replace it
+         * @description Publishes the text to subscribers of the channel. Drafts are ephemeral: reads do not return them, and they are deleted five minutes after the last delta, or when the interaction completes or fails.
          */
         post: operations["writeInteractionDelta"];
         delete?: never;
@@ -247,7 +247,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End an incomplete interaction that failed */
+        /** Fail an incomplete interaction */
         post: operations["failInteraction"];
         delete?: never;
         options?: never;
@@ -264,7 +264,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Dismiss the mention-invite prompt of an own message */
+        /** Dismiss the mention-invite prompt of a message that the calling user sent */
         post: operations["dismissMentionInvitePrompt"];
         delete?: never;
         options?: never;
@@ -283,7 +283,7 @@ export interface paths {
         /** React to an interaction, as the calling user or as an agent */
         put: operations["addReaction"];
         post?: never;
-        /** Take back the calling user's or an agent's reaction */
+        /** Remove a reaction of the calling user or of an agent */
         delete: operations["removeReaction"];
         options?: never;
         head?: never;
@@ -299,7 +299,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Record that an agent has read a user's message; the first time counts */
+        /** Record that an agent has read a user's message; repetitions have no effect */
         post: operations["recordReadReceipt"];
         delete?: never;
         options?: never;
@@ -319,7 +319,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description The secret is in the answer and nowhere else, ever. A request that is repeated with its `Idempotency-Key` is answered with the same key and `"key": null`.
+         * @description Only this response contains the secret. Repeating the request with its `Idempotency-Key` returns the same key with `"key": null`.
          */
         post: operations["createKey"];
         delete?: never;
@@ -355,8 +355,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke an API key: it stops working at once, for good
-         * @description Takes a key that has all scopes of the revoked one.
+         * Revoke an API key permanently; it stops working immediately
+         * @description The calling key must have all scopes of the revoked key.
          */
         post: operations["revokeKey"];
         delete?: never;
@@ -375,8 +375,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replace an API key by a new one of the same name, principal and scopes
-         * @description Takes a key that has all scopes of the old one and works at least as long as the new one. The old key works on until it is revoked, or for `grace_seconds`; at most two keys of a chain work at a time. Answers as the creation of a key does.
+         * Rotate an API key: create a key with the same name, principal and scopes
+         * @description The calling key must have all scopes of the old key, and must not expire before the new one. The old key works until it is revoked, or for `grace_seconds`; at most two keys of a chain are valid at a time. The response is that of `createKey`.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -410,14 +410,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an organization: one's own, or any with the scope `platform` */
+        /** Read your organization, or with the scope `platform` any organization */
         get: operations["getOrganization"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Update an organization: one's own, or any with the scope `platform` */
+        /** Update your organization, or with the scope `platform` any organization */
         patch: operations["updateOrganization"];
         trace?: never;
     };
@@ -450,7 +450,7 @@ export interface paths {
         get: operations["getUser"];
         put?: never;
         post?: never;
-        /** Deactivate a user for good: its API keys stop working at once */
+        /** Deactivate a user permanently; its API keys stop working immediately */
         delete: operations["deactivateUser"];
         options?: never;
         head?: never;
@@ -468,7 +468,7 @@ export interface components {
             agent_handle: string | null;
             agent_url: string | null;
             allow_html_responses: boolean;
-            /** @description Id of the participant record, by which it is removed */
+            /** @description Id of the participant record, used to remove the participant */
             chat_user_id: string;
             description: string;
             id: string;
@@ -494,7 +494,7 @@ export interface components {
         };
         ApiKey: {
             created_at: string;
-            /** @description When it stops working: its expiry, or the end of its grace */
+            /** @description Expiry of the key, or the end of its grace period */
             expires_at: string | null;
             id: string;
             /** @description Last four characters of the secret */
@@ -512,19 +512,19 @@ export interface components {
             scopes: ("read" | "write" | "impersonate" | "admin" | "platform")[];
         };
         ApiKeyCreateInput: {
-            /** @description When the key stops working; in the future, and no later than the calling key. Without it, that of the calling key. Null: never */
+            /** @description Expiry of the key; must be in the future, and no later than that of the calling key, which is the default. Null: the key does not expire */
             expires_at?: string | null;
-            /** @description What the key is for */
+            /** @description Purpose of the key */
             name: string;
-            /** @description Another organization than that of the key; needs the scope `platform` */
+            /** @description An organization other than that of the API key; requires the scope `platform` */
             organization_id?: string;
-            /** @description Who acts with the key: a user of the organization, or a service. Without it, the caller */
+            /** @description The user of the organization, or the service, that the key authenticates. Default: the caller */
             principal?: {
                 id: string;
                 /** @enum {string} */
                 type: "user" | "service";
             };
-            /** @description What the key may do: at most what the calling key may do. `impersonate`: act as others */
+            /** @description Must be scopes of the calling key. `impersonate` allows acting as other users and agents */
             scopes: ("read" | "write" | "impersonate" | "admin" | "platform")[];
         };
         ApiKeyPage: {
@@ -532,9 +532,9 @@ export interface components {
             meta: components["schemas"]["PageMeta"];
         };
         ApiKeyRotateInput: {
-            /** @description Expiry of the new key; without it, that of the old one. Null: none */
+            /** @description Expiry of the new key. Default: that of the old key. Null: none */
             expires_at?: string | null;
-            /** @description How long the old key works on; without it, until it is revoked */
+            /** @description Seconds until the old key stops working. Default: it works until it is revoked */
             grace_seconds?: number | null;
         } | null;
         AudioTagContent: {
@@ -555,7 +555,7 @@ export interface components {
         };
         AuthenticatedUserParticipant: {
             display_name: string;
-            /** @description Id of the participant record, by which it is removed */
+            /** @description Id of the participant record, used to remove the participant */
             id: string;
             image_url: string | null;
             /** @description Whether the user belongs to the organization that owns the channel */
@@ -606,7 +606,7 @@ export interface components {
         ChannelCreateInput: {
             agent_invocation_behavior?: ("at_mentions_only" | "all_messages" | "all_messages_personal_agent" | "intelligent") | null;
             /**
-             * @description `chat`, or `thread` where `parent_channel_id` is given
+             * @description Default: `thread` with a `parent_channel_id`, otherwise `chat`
              * @enum {string}
              */
             channel_type?: "chat" | "collaboration" | "multi_org_chat" | "thread";
@@ -617,7 +617,7 @@ export interface components {
             name: string;
             origin_message_id?: string | null;
             parent_channel_id?: string | null;
-            /** @description Without it, the calling user is the first participant */
+            /** @description Default: the calling user */
             participants?: components["schemas"]["NewChannelParticipantInput"][];
             source?: ("app_main" | "app_two" | "app_three" | "health") | null;
             /**
@@ -775,7 +775,7 @@ export interface components {
             content_role: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
             created_at: string;
             id: string;
-            /** @description The user turn that it belongs to */
+            /** @description Id of the user turn */
             interaction_id: string | null;
             invocation_config: components["schemas"]["InvocationConfig"] | null;
             mention_invite_prompt_dismissed: boolean;
@@ -788,7 +788,7 @@ export interface components {
             parent_span_id: string | null;
             participant: components["schemas"]["InteractionParticipant"];
             reactions: components["schemas"]["ReactionSummary"][] | null;
-            /** @description Place among all that happens in the channel; the channel's own counter */
+            /** @description Position among all events of the channel, from 1 */
             sequence: number | null;
             span_id: string | null;
         };
@@ -843,7 +843,7 @@ export interface components {
             user_id: string;
         };
         InteractionCompletionInput: {
-            /** @description Replaces what was there */
+            /** @description Replaces the content */
             content?: components["schemas"]["InteractionContentInput"][] | null;
         };
         InteractionContent: components["schemas"]["TextContent"] | components["schemas"]["AudioTagContent"] | components["schemas"]["MediaContent"] | components["schemas"]["CustomContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolCallResultContent"] | components["schemas"]["ToolCallUpdateContent"] | components["schemas"]["RequestPaymentContent"] | components["schemas"]["CommitPaymentContent"] | components["schemas"]["RejectPaymentContent"] | components["schemas"]["CompletePaymentContent"] | components["schemas"]["CancelPaymentContent"];
@@ -852,14 +852,14 @@ export interface components {
         };
         InteractionContentInput: components["schemas"]["TextContentInput"] | components["schemas"]["AudioTagContentInput"] | components["schemas"]["MediaContentInput"] | components["schemas"]["CustomContentInput"] | components["schemas"]["ToolCallContentInput"] | components["schemas"]["ToolCallResultContentInput"] | components["schemas"]["ToolCallUpdateContentInput"] | components["schemas"]["RequestPaymentContentInput"] | components["schemas"]["CommitPaymentContentInput"] | components["schemas"]["RejectPaymentContentInput"] | components["schemas"]["CompletePaymentContentInput"] | components["schemas"]["CancelPaymentContentInput"];
         InteractionDeltaInput: {
-            /** @description UTF-16 code units that were written before: 409 if it is another number. Without it, `text` is all */
+            /** @description Expected length of the draft in UTF-16 code units, else 409. Without it, `text` replaces the draft */
             offset?: number | null;
-            /** @description What comes next */
+            /** @description Text to append */
             text: string;
         };
         InteractionDraft: {
             interaction_id: string;
-            /** @description UTF-16 code units so far: the next offset */
+            /** @description UTF-16 code units of the draft: the next offset */
             length: number;
         };
         InteractionExternalAgent: {
@@ -933,7 +933,7 @@ export interface components {
             complete?: boolean;
             content: components["schemas"]["InteractionContentInput"][];
             /**
-             * @description Without it, what fits the sender
+             * @description Default: depends on the type of the sender
              * @enum {string}
              */
             content_role?: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
@@ -943,7 +943,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             parent_span_id?: string | null;
-            /** @description The sender; without it, the caller: the key's user, or an external agent that names the key's service. Another user and `system`, and for a user's key agents, too, take the scope `impersonate` */
+            /** @description The sender. Default: the caller, where a service is an `external_agent`. Another user or `system`, and with a user's key also an agent, requires the scope `impersonate` */
             participant?: components["schemas"]["InteractionParticipantInput"];
             span_id?: string | null;
         };
@@ -1068,7 +1068,7 @@ export interface components {
             content_role: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
             created_at: string;
             id: string;
-            /** @description The user turn that it belongs to */
+            /** @description Id of the user turn */
             interaction_id: string | null;
             invocation_config: components["schemas"]["InvocationConfig"] | null;
             mention_invite_prompt_dismissed: boolean;
@@ -1080,16 +1080,16 @@ export interface components {
             parent_span_id: string | null;
             participant: components["schemas"]["InteractionParticipant"];
             reactions: components["schemas"]["ReactionSummary"][] | null;
-            /** @description Place among all that happens in the channel; the channel's own counter */
+            /** @description Position among all events of the channel, from 1 */
             sequence: number | null;
             span_id: string | null;
         };
         NewApiKey: {
             created_at: string;
-            /** @description When it stops working: its expiry, or the end of its grace */
+            /** @description Expiry of the key, or the end of its grace period */
             expires_at: string | null;
             id: string;
-            /** @description The secret, shown this once. Null when an `Idempotency-Key` replays the answer: it is not stored */
+            /** @description The secret, which is not stored: null if an `Idempotency-Key` replays the response */
             key: string | null;
             /** @description Last four characters of the secret */
             last_four: string;
@@ -1278,7 +1278,7 @@ export interface components {
             /** @description JSON, as in `/asyncapi.json` */
             data: string;
             /**
-             * @description `close`: the last one, `data` has the code and the reason
+             * @description `close`: the last event, whose `data` contains the close code and the reason
              * @enum {string}
              */
             event?: "message" | "close";
@@ -1426,26 +1426,26 @@ export interface components {
         };
         UserCreateInput: {
             /**
-             * @description Name that others see
+             * @description Display name, which other users see
              * @default
              */
             display_name?: string;
             email?: string | null;
             image_url?: string | null;
-            /** @description Another organization than that of the key; needs the scope `platform` */
+            /** @description An organization other than that of the API key; requires the scope `platform` */
             organization_id?: string;
         };
         UserPage: {
             items: components["schemas"]["User"][];
             meta: components["schemas"]["PageMeta"];
         };
-        /** @description A user in short */
+        /** @description Summary of a user */
         UserSummary: {
             display_name: string;
             image_url: string;
         };
         UserUpdateInput: {
-            /** @description Name that others see */
+            /** @description Display name, which other users see */
             display_name?: string;
             email?: string | null;
             image_url?: string | null;
@@ -1477,9 +1477,9 @@ export interface operations {
     listChannels: {
         parameters: {
             query?: {
-                /** @description Only channels in which this agent takes part */
+                /** @description Only channels with this agent as a participant */
                 agent?: string;
-                /** @description Archived channels instead of open ones */
+                /** @description Lists archived channels instead of open ones */
                 archived?: boolean;
                 channel_type?: "chat" | "collaboration" | "multi_org_chat" | "thread";
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
@@ -1496,7 +1496,7 @@ export interface operations {
                 type?: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path?: never;
@@ -1630,7 +1630,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -1767,11 +1767,11 @@ export interface operations {
     getChannel: {
         parameters: {
             query?: {
-                /** @description The channel as it was at this sequence (0: before anything) or time */
+                /** @description Reads the channel as of this sequence (0: before its first event) or time */
                 as_of?: string;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -1908,7 +1908,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2049,7 +2049,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2185,13 +2185,13 @@ export interface operations {
     streamChannelEvents: {
         parameters: {
             query?: {
-                /** @description Sequence of the last event seen (0: from the beginning); without it, only new events */
+                /** @description Sequence of the last event received (0: from the beginning). Default: only new events */
                 after?: number;
-                /** @description Of ephemeral, nested, incomplete: optional frames to send, separated by commas */
+                /** @description Optional frames to receive, separated by commas: ephemeral, nested, incomplete */
                 include?: string;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -2211,7 +2211,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["ServerSentEvent"];
                 };
             };
-            /** @description The channel is archived, and all of it was seen */
+            /** @description The channel is archived, and the client has received all of its events */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -2343,26 +2343,26 @@ export interface operations {
     listInteractions: {
         parameters: {
             query?: {
-                /** @description Only those with a higher sequence */
+                /** @description Only interactions with a higher sequence */
                 after_sequence?: number;
-                /** @description What there was at this sequence of the channel (0: before anything) or time, as it was then */
+                /** @description Reads the state as of this sequence of the channel (0: before its first event) or time */
                 as_of?: string;
-                /** @description Only those with a lower sequence */
+                /** @description Only interactions with a lower sequence */
                 before_sequence?: number;
                 content_role?: "user_message" | "agent_response" | "agent_reasoning" | "tool_call" | "tool_call_result" | "tool_call_update" | "internal_error" | "channel_notification";
-                /** @description Only those created later than this, to the millisecond */
+                /** @description Only interactions created after this time, to the millisecond */
                 created_after?: string;
-                /** @description Only those created earlier than this, to the millisecond */
+                /** @description Only interactions created before this time, to the millisecond */
                 created_before?: string;
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
-                /** @description Show incomplete interactions, too */
+                /** @description Also returns incomplete interactions */
                 include_incomplete?: boolean;
-                /** @description Show the last update of each tool call that runs, too: behind the items of the page with the newest interactions, beside `size` and `total` */
+                /** @description Also returns the last update of each running tool call, after the newest interactions; not counted in `size` and `total` */
                 include_tool_call_updates?: boolean;
-                /** @description Only those of this user turn */
+                /** @description Only interactions of this user turn */
                 interaction_id?: string;
-                /** @description By sequence: `desc` begins with the newest */
+                /** @description By sequence; `desc`: newest first */
                 order?: "asc" | "desc";
                 /** @description Number of the page, from 1; 1 by default */
                 page?: number;
@@ -2370,7 +2370,7 @@ export interface operations {
                 size?: number;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -2507,7 +2507,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2648,7 +2648,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -2785,7 +2785,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3329,17 +3329,17 @@ export interface operations {
     getInteraction: {
         parameters: {
             query?: {
-                /** @description What there was at this sequence of the channel (0: before anything) or time, as it was then */
+                /** @description Reads the state as of this sequence of the channel (0: before its first event) or time */
                 as_of?: string;
-                /** @description Show incomplete interactions, too */
+                /** @description Also returns incomplete interactions */
                 include_incomplete?: boolean;
-                /** @description Show all that hangs below it, ordered by sequence */
+                /** @description Also returns its descendants as `nested_interactions`, ordered by sequence */
                 include_nested_interactions?: boolean;
-                /** @description Show the last update of each tool call that runs, too: behind the nested ones, those of its turn and those whose parent is shown */
+                /** @description Also returns the last update of each running tool call, after the descendants: updates of its turn, and updates whose parent is returned */
                 include_tool_call_updates?: boolean;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -3476,7 +3476,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3617,7 +3617,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3758,7 +3758,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3899,7 +3899,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4040,7 +4040,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4316,7 +4316,7 @@ export interface operations {
     removeReaction: {
         parameters: {
             query?: {
-                /** @description The agent whose reaction it is; without it, the calling user */
+                /** @description The agent whose reaction is removed. Default: the calling user */
                 agent_id?: string;
             };
             header?: never;
@@ -4456,7 +4456,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4598,9 +4598,9 @@ export interface operations {
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
-                /** @description Only keys that were revoked, or that were not */
+                /** @description Only revoked keys, or only keys that are not revoked */
                 is_revoked?: boolean;
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
                 /** @description Number of the page, from 1; 1 by default */
                 page?: number;
@@ -4610,7 +4610,7 @@ export interface operations {
                 size?: number;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path?: never;
@@ -4744,7 +4744,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4881,11 +4881,11 @@ export interface operations {
     getKey: {
         parameters: {
             query?: {
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -5021,11 +5021,11 @@ export interface operations {
     revokeKey: {
         parameters: {
             query?: {
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5161,11 +5161,11 @@ export interface operations {
     rotateKey: {
         parameters: {
             query?: {
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5313,7 +5313,7 @@ export interface operations {
                 size?: number;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path?: never;
@@ -5447,7 +5447,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5585,7 +5585,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -5722,7 +5722,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5864,9 +5864,9 @@ export interface operations {
             query?: {
                 /** @description `meta.next_cursor` of the page before; not together with `page` */
                 cursor?: string;
-                /** @description Only users that are active, or that were deactivated */
+                /** @description Only active users, or only deactivated ones */
                 is_active?: boolean;
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
                 /** @description Number of the page, from 1; 1 by default */
                 page?: number;
@@ -5874,7 +5874,7 @@ export interface operations {
                 size?: number;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path?: never;
@@ -6008,7 +6008,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6145,11 +6145,11 @@ export interface operations {
     getUser: {
         parameters: {
             query?: {
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
             header?: {
-                /** @description Waits, at most two seconds, until this position can be read */
+                /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;
             };
             path: {
@@ -6285,7 +6285,7 @@ export interface operations {
     deactivateUser: {
         parameters: {
             query?: {
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
             header?: never;
@@ -6422,11 +6422,11 @@ export interface operations {
     updateUser: {
         parameters: {
             query?: {
-                /** @description Another organization than that of the key; needs the scope `platform` */
+                /** @description An organization other than that of the API key; requires the scope `platform` */
                 organization_id?: string;
             };
             header?: {
-                /** @description Kept for 24 hours: the same request again gets the first answer again */
+                /** @description Repetitions within 24 hours return the first response */
                 "Idempotency-Key"?: string;
             };
             path: {

@@ -24,21 +24,21 @@ export interface components {
             data?: unknown;
             /** @constant */
             frame: "command";
-            /** @description Identifies the command in its answer. A UUID identifies it across connections, too: sent again, it runs once */
+            /** @description Correlates the response with the command. A UUID also identifies the command across connections, so it runs once even if it is sent again */
             id: string;
             type: string;
         };
-        /** @description More text of an interaction that is being written */
+        /** @description Text appended to the draft of an incomplete interaction */
         DeltaFrame: {
             /** @constant */
             frame: "delta";
-            /** @description `id` of the interaction that is being written */
+            /** @description `id` of the incomplete interaction */
             interaction_id: string;
-            /** @description UTF-16 code units before this text; apply the delta only if exactly so many were received */
+            /** @description UTF-16 code units before this text; apply the delta only if exactly this many were received */
             offset: number;
             text: string;
         };
-        /** @description A value of the moment: not stored in the channel, and may be lost */
+        /** @description An ephemeral value: not stored in the channel, and may be lost */
         EphemeralFrame: {
             data: unknown;
             /** @constant */
@@ -47,17 +47,17 @@ export interface components {
             key: string;
             /** @description Increases with each frame of a key; one with a lower number is out of date */
             n: number;
-            /** @description Discard it after so many milliseconds */
+            /** @description Milliseconds after which to discard the value */
             ttl_ms: number;
         };
         /** @description A command was refused, or a frame is invalid */
         ErrorFrame: {
             code: string;
-            /** @description A sentence; for invalid input the list of its faults, as in REST */
+            /** @description A message; for invalid input a list of validation errors, as in REST */
             detail: string | components["schemas"]["FrameValidationError"][];
             /** @constant */
             frame: "error";
-            /** @description `id` of the command that it answers */
+            /** @description `id` of the command that failed */
             id?: string;
             /** @description Seconds after which the same command may succeed */
             retry_after?: number;
@@ -69,7 +69,7 @@ export interface components {
              * @description Time of the event
              */
             at: string;
-            /** @description The changed resource, as REST shows it after the event; null if the client does not include it */
+            /** @description The resource after the event, in the representation of REST; null if the client did not opt in to it */
             data: unknown;
             /** @constant */
             frame: "event";
@@ -100,7 +100,7 @@ export interface components {
             max_frame_bytes: number;
             /** @constant */
             protocol: "parley.v1";
-            /** @description Identifies this connection in logs and to support */
+            /** @description Identifies this connection in logs and for support */
             session_id: string;
         };
         /** @description Asks for a `pong` */
@@ -113,20 +113,20 @@ export interface components {
             /** @constant */
             frame: "pong";
         };
-        /** @description The first frame of a client: the sequence after which it wants the events */
+        /** @description The first frame of a client: the sequence to resume after */
         ResumeFrame: {
-            /** @description Sequence of the last event seen, however old (0: from the beginning); without it, only new events */
+            /** @description Sequence of the last event received, however old (0: from the beginning). Default: only new events */
             after?: number;
             /** @constant */
             frame: "resume";
-            /** @description `nested`: interactions below others; `incomplete`: those being written, with their text as it grows; `ephemeral`: typing and tool calls that run */
+            /** @description `nested`: interactions with a parent; `incomplete`: interactions in progress, with deltas of their text; `ephemeral`: typing indicators and updates of running tool calls */
             include?: ("ephemeral" | "nested" | "incomplete")[];
         };
-        /** @description All text so far of an interaction that is being written */
+        /** @description The complete draft of an incomplete interaction */
         SnapshotFrame: {
             /** @constant */
             frame: "snapshot";
-            /** @description `id` of the interaction that is being written */
+            /** @description `id` of the incomplete interaction */
             interaction_id: string;
             text: string;
         };

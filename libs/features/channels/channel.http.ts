@@ -112,7 +112,7 @@ function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
       config: read,
       schema: {
         operationId: 'getChannel',
-        summary: 'Read a channel, now or as it was',
+        summary: 'Read a channel in its current state, or at a point in its history',
         tags,
         params: channelParams,
         querystring: readChannelQuery,
@@ -181,8 +181,8 @@ function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): vo
       config: write,
       schema: {
         operationId: 'archiveChannel',
-        summary: 'Archive a channel: it can be read and no longer changed',
-        description: 'Incomplete interactions in it fail. No thread can be created below it; those that exist go on.',
+        summary: 'Archive a channel, which makes it read-only',
+        description: 'Fails its incomplete interactions. New threads are refused; existing ones stay open.',
         tags,
         params: channelParams,
         response: { 200: channelSchema },
@@ -202,7 +202,7 @@ function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): vo
       config: read,
       schema: {
         operationId: 'listChannelParticipants',
-        summary: 'List the participants, each with the id that removes it',
+        summary: 'List the participants of a channel, with the ids of their records',
         tags,
         params: channelParams,
         response: { 200: participantListSchema },
@@ -228,7 +228,7 @@ function participantRoutes(app: HttpApp, { channels, users }: ChannelRouteParts)
       config: write,
       schema: {
         operationId: 'addChannelParticipant',
-        summary: 'Add a participant; one who takes part already stays as it is',
+        summary: 'Add a participant; has no effect if the user or agent already participates',
         tags,
         params: channelParams,
         body: participantInput,

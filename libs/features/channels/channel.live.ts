@@ -11,7 +11,7 @@ import type { ChannelEvent, ChannelState, Participant } from './channel.ts';
 
 const listedParticipant = z
   .intersection(
-    z.object({ participant_id: z.string().describe('Id of the participant record, by which it is removed') }),
+    z.object({ participant_id: z.string().describe('Id of the participant record, used to remove the participant') }),
     participantSchema,
   )
   .meta({ id: 'ListedParticipant' });
@@ -19,10 +19,10 @@ const listedParticipant = z
 /** The frames of a channel's own events. */
 export const channelEventTypes: readonly EventDescription[] = [
   { type: 'channel.created', summary: 'The channel was created: its first event', data: channelSchema },
-  { type: 'channel.updated', summary: 'Its name, its data or its behaviour was changed', data: channelSchema },
+  { type: 'channel.updated', summary: 'Properties of the channel changed', data: channelSchema },
   { type: 'channel.archived', summary: 'The channel was archived: its last event', data: channelSchema },
-  { type: 'participant.joined', summary: 'Somebody takes part from now on', data: listedParticipant },
-  { type: 'participant.left', summary: 'Somebody no longer takes part', data: listedParticipant.nullable() },
+  { type: 'participant.joined', summary: 'A participant joined the channel', data: listedParticipant },
+  { type: 'participant.left', summary: 'A participant left the channel', data: listedParticipant.nullable() },
 ];
 
 interface Content {

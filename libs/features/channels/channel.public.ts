@@ -27,10 +27,10 @@ const archived = z.object({ id: z.string() }).meta({ id: 'ArchivedChannel' });
 
 const described: readonly EventDescription[] = [
   { type: 'channel.created', summary: 'A channel was created: its first event', data: channelSchema },
-  { type: 'channel.updated', summary: 'Some of it was changed: the members that are there', data: changedChannel },
+  { type: 'channel.updated', summary: 'The properties that are present changed', data: changedChannel },
   { type: 'channel.archived', summary: 'The channel was archived: its last event', data: archived },
-  { type: 'participant.joined', summary: 'Somebody takes part from now on', data: joined },
-  { type: 'participant.left', summary: 'Somebody no longer takes part', data: left },
+  { type: 'participant.joined', summary: 'A participant joined the channel', data: joined },
+  { type: 'participant.left', summary: 'A participant left the channel', data: left },
 ];
 
 /** A channel's own events as Kafka publishes them: what each holds by itself, without the events before it. */

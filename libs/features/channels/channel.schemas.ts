@@ -24,7 +24,7 @@ const organizationApplication = z.enum(['app_main', 'app_two', 'app_three', 'app
 
 const userSummary = z
   .object({ display_name: z.string(), image_url: z.string() })
-  .meta({ id: 'UserSummary', description: 'A user in short' });
+  .meta({ id: 'UserSummary', description: 'Summary of a user' });
 
 export const organizationSummary = z
   .object({
@@ -41,7 +41,7 @@ export const participantSchema = z
       .object({
         type: z.literal('authenticated_user'),
         user_id: z.string(),
-        id: z.string().describe('Id of the participant record, by which it is removed'),
+        id: z.string().describe('Id of the participant record, used to remove the participant'),
         display_name: z.string(),
         image_url: z.string().nullable(),
         is_owner: z.boolean().describe('Whether the user belongs to the organization that owns the channel'),
@@ -53,7 +53,7 @@ export const participantSchema = z
     z
       .object({
         id: z.string(),
-        chat_user_id: z.string().describe('Id of the participant record, by which it is removed'),
+        chat_user_id: z.string().describe('Id of the participant record, used to remove the participant'),
         type: z.literal('agent'),
         name: z.string(),
         description: z.string(),
@@ -134,18 +134,14 @@ export const createChannelBody = z
   .object({
     name,
     type: communicationType.default('websocket'),
-    channel_type: channelType.optional().describe('`chat`, or `thread` where `parent_channel_id` is given'),
-    participants: z
-      .array(participantInput)
-      .max(MAX_PARTICIPANTS)
-      .optional()
-      .describe('Without it, the calling user is the first participant'),
+    channel_type: channelType.optional().describe('Default: `thread` with a `parent_channel_id`, otherwise `chat`'),
+    participants: z.array(participantInput).max(MAX_PARTICIPANTS).optional().describe('Default: the calling user'),
     meta_data: jsonMap().nullish(),
     source: channelSource.nullish(),
     agent_invocation_behavior: agentInvocationBehavior.nullish(),
-    parent_channel_id: idReference({ description: 'Makes this channel a thread of that one' }).nullish(),
+    parent_channel_id: idReference({ description: 'Creates the channel as a thread of this channel' }).nullish(),
     origin_message_id: idReference({
-      description: 'The message that started the thread: an interaction of the parent channel',
+      description: 'Id of the interaction in the parent channel that starts the thread',
     }).nullish(),
   })
   .meta({ id: 'ChannelCreate' });
@@ -164,7 +160,7 @@ export const channelParams = z.object({ id: idParam('Id of the channel') });
 
 export const readChannelQuery = z.object({
   as_of: queryPointInHistory({
-    description: 'The channel as it was at this sequence (0: before anything) or time',
+    description: 'Reads the channel as of this sequence (0: before its first event) or time',
   }).optional(),
 });
 
@@ -175,8 +171,8 @@ export const listChannelsQuery = z.object({
   type: communicationType.optional(),
   channel_type: channelType.optional(),
   source: channelSource.optional(),
-  agent: idReference({ description: 'Only channels in which this agent takes part' }).optional(),
+  agent: idReference({ description: 'Only channels with this agent as a participant' }).optional(),
   parent_channel_id: idReference({ description: 'Only threads of this channel' }).optional(),
   is_owner: queryBoolean({ description: 'Only channels that the organization owns, or does not own' }).optional(),
-  archived: queryBoolean({ default: false, description: 'Archived channels instead of open ones' }),
+  archived: queryBoolean({ default: false, description: 'Lists archived channels instead of open ones' }),
 });

@@ -158,10 +158,10 @@ export function draftRoutes(app: HttpApp, drafts: Drafts): void {
       preHandler: refuseIfMatch,
       schema: {
         operationId: 'writeInteractionDelta',
-        summary: 'Show the text of an incomplete interaction as it is being written',
+        summary: 'Append to the draft of an incomplete interaction, or replace it',
         description:
-          'For those who listen: no read shows it, and no log keeps it. It is forgotten five minutes after the last ' +
-          'delta, and when the interaction is completed or fails.',
+          'Publishes the text to subscribers of the channel. Drafts are ephemeral: reads do not return them, and they are ' +
+          'deleted five minutes after the last delta, or when the interaction completes or fails.',
         tags: ['interactions'],
         params: interactionParams,
         body: writeDeltaBody,

@@ -135,7 +135,7 @@ function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts)
       config: write,
       schema: {
         operationId: 'postInteraction',
-        summary: 'Post an interaction, or start one that is completed later',
+        summary: 'Post an interaction, complete or to be completed later',
         tags,
         params: channelParams,
         body: postInteractionBody,
@@ -176,7 +176,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
   const fail = {
     path: 'fail',
     operationId: 'failInteraction',
-    summary: 'End an incomplete interaction that failed',
+    summary: 'Fail an incomplete interaction',
     body: failInteractionBody,
   };
   changeRoute(app, queries, fail, ({ context, place, body }) => commands.fail(context, place, body.reason));

@@ -50,10 +50,10 @@ const data = interactionSchema.nullable();
 
 /** The types of frames. Their data are null for subscribers that did not opt in to such interactions. */
 export const interactionEventTypes: readonly EventDescription[] = [
-  { type: 'interaction.posted', summary: 'An interaction was posted, or begun', data },
-  { type: 'interaction.updated', summary: 'Content was added to one that is not complete', data },
-  { type: 'interaction.completed', summary: 'One that was begun is complete', data },
-  { type: 'interaction.failed', summary: 'One that was begun has failed: `metadata.failure` says why', data },
+  { type: 'interaction.posted', summary: 'An interaction was posted, complete or not', data },
+  { type: 'interaction.updated', summary: 'Content was appended to an incomplete interaction', data },
+  { type: 'interaction.completed', summary: 'An incomplete interaction was completed', data },
+  { type: 'interaction.failed', summary: 'An incomplete interaction failed; `metadata.failure` is the reason', data },
 ];
 
 /** The commands of sockets: the same as `POST /api/v1/channels/{id}/interactions`. */
@@ -67,7 +67,7 @@ export function interactionLiveCommands({
   return [
     liveCommand({
       type: 'interaction.post',
-      summary: 'Post an interaction, or start one that is completed later',
+      summary: 'Post an interaction, complete or to be completed later',
       data: postInteractionBody,
       isDurable: true,
       async run({ context, principal: writer, channelId, data }) {
@@ -84,21 +84,21 @@ export function interactionLiveCommands({
 
 const place = { id: z.string().describe('Id of the interaction'), channel_id: z.string() };
 const content = z.array(contentItem);
-const added = z.object({ ...place, content: content.describe('What was added') }).meta({ id: 'AddedContent' });
+const added = z.object({ ...place, content: content.describe('The appended content') }).meta({ id: 'AddedContent' });
 const completed = z
-  .object({ ...place, content: content.nullable().describe('All of its content, if it was replaced') })
+  .object({ ...place, content: content.nullable().describe('The new content, or null if it did not change') })
   .meta({ id: 'CompletedInteraction' });
 const failed = z.object({ ...place, reason: z.string() }).meta({ id: 'FailedInteraction' });
 
 const described: readonly EventDescription[] = [
   {
     type: 'interaction.posted',
-    summary: 'An interaction was posted; or begun, where `complete` is false',
+    summary: 'An interaction was posted; `complete` is false if it is still in progress',
     data: interactionSchema,
   },
-  { type: 'interaction.updated', summary: 'Content was added to one that is not complete', data: added },
-  { type: 'interaction.completed', summary: 'One that was begun is complete', data: completed },
-  { type: 'interaction.failed', summary: 'One that was begun has failed', data: failed },
+  { type: 'interaction.updated', summary: 'Content was appended to an incomplete interaction', data: added },
+  { type: 'interaction.completed', summary: 'An incomplete interaction was completed', data: completed },
+  { type: 'interaction.failed', summary: 'An incomplete interaction failed', data: failed },
 ];
 
 /** Messages hold what an event alone says, without the state before it. */

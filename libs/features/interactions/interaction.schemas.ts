@@ -52,8 +52,8 @@ const members = {
   complete: z.boolean(),
   metadata: z.record(z.string(), z.unknown()).nullable(),
   invocation_config: invocationConfig.nullable(),
-  interaction_id: z.string().nullable().describe('The user turn that it belongs to'),
-  sequence: z.int().nullable().describe("Place among all that happens in the channel; the channel's own counter"),
+  interaction_id: z.string().nullable().describe('Id of the user turn'),
+  sequence: z.int().nullable().describe('Position among all events of the channel, from 1'),
   span_id: z.string().nullable(),
   parent_span_id: z.string().nullable(),
   organization_id: z.string().nullable(),
@@ -79,20 +79,20 @@ const content = z.array(contentItem).max(MAX_CONTENT_ITEMS);
 export const postInteractionBody = z
   .object({
     content,
-    content_role: contentRole.optional().describe('Without it, what fits the sender'),
+    content_role: contentRole.optional().describe('Default: depends on the type of the sender'),
     participant: interactionParticipant
       .optional()
       .describe(
-        "The sender; without it, the caller: the key's user, or an external agent that names the key's service. Another user and `system`, and for a user's key agents, too, take the scope `impersonate`",
+        "The sender. Default: the caller, where a service is an `external_agent`. Another user or `system`, and with a user's key also an agent, requires the scope `impersonate`",
       ),
     complete: z.boolean().default(true),
     metadata: jsonMap().nullish(),
     invocation_config: invocationConfig.nullish(),
     interaction_id: idReference({
-      description: 'The user turn; without it, that of the parent, or a new one',
+      description: 'Id of the user turn. Default: the turn of the parent, or a new one',
     }).nullish(),
-    span_id: idReference({ description: 'Must be new in the channel; without it, one is made' }).nullish(),
-    parent_span_id: idReference({ description: 'A span of the same channel' }).nullish(),
+    span_id: idReference({ description: 'Must be unique in the channel. Default: generated' }).nullish(),
+    parent_span_id: idReference({ description: 'Span of the parent interaction, in the same channel' }).nullish(),
   })
   .meta({ id: 'InteractionPost' });
 export type PostInteractionBody = z.infer<typeof postInteractionBody>;
@@ -100,7 +100,7 @@ export type PostInteractionBody = z.infer<typeof postInteractionBody>;
 export const appendContentBody = z.object({ content }).meta({ id: 'InteractionContentAppend' });
 
 export const completeInteractionBody = z
-  .object({ content: content.nullish().describe('Replaces what was there') })
+  .object({ content: content.nullish().describe('Replaces the content') })
   .meta({ id: 'InteractionCompletion' });
 
 export const failInteractionBody = z
@@ -113,13 +113,13 @@ export const writeDeltaBody = z
       .int()
       .min(0)
       .nullish()
-      .describe('UTF-16 code units that were written before: 409 if it is another number. Without it, `text` is all'),
-    text: text({ description: 'What comes next' }),
+      .describe('Expected length of the draft in UTF-16 code units, else 409. Without it, `text` replaces the draft'),
+    text: text({ description: 'Text to append' }),
   })
   .meta({ id: 'InteractionDelta' });
 
 export const draftSchema = z
-  .object({ interaction_id: z.string(), length: z.int().describe('UTF-16 code units so far: the next offset') })
+  .object({ interaction_id: z.string(), length: z.int().describe('UTF-16 code units of the draft: the next offset') })
   .meta({ id: 'InteractionDraft' });
 
 export const channelParams = z.object({ id: idParam('Id of the channel') });
@@ -127,38 +127,38 @@ export const channelParams = z.object({ id: idParam('Id of the channel') });
 export const interactionParams = z.object({ interaction_id: idParam('Id of the interaction') });
 
 const includeToolCallUpdates = (where: string) =>
-  queryBoolean({ default: false, description: `Show the last update of each tool call that runs, too: ${where}` });
+  queryBoolean({ default: false, description: `Also returns the last update of each running tool call, ${where}` });
 
-const includeIncomplete = queryBoolean({ default: false, description: 'Show incomplete interactions, too' });
+const includeIncomplete = queryBoolean({ default: false, description: 'Also returns incomplete interactions' });
 
 const asOf = queryPointInHistory({
-  description: 'What there was at this sequence of the channel (0: before anything) or time, as it was then',
+  description: 'Reads the state as of this sequence of the channel (0: before its first event) or time',
 }).optional();
 
 export const readInteractionQuery = z.object({
   include_nested_interactions: queryBoolean({
     default: false,
-    description: 'Show all that hangs below it, ordered by sequence',
+    description: 'Also returns its descendants as `nested_interactions`, ordered by sequence',
   }),
   include_incomplete: includeIncomplete,
   include_tool_call_updates: includeToolCallUpdates(
-    'behind the nested ones, those of its turn and those whose parent is shown',
+    'after the descendants: updates of its turn, and updates whose parent is returned',
   ),
   as_of: asOf,
 });
 
 export const listInteractionsQuery = z.object({
   ...pageQuery,
-  order: z.enum(['asc', 'desc']).default('desc').describe('By sequence: `desc` begins with the newest'),
-  after_sequence: queryInteger({ min: 0, description: 'Only those with a higher sequence' }).optional(),
-  before_sequence: queryInteger({ min: 0, description: 'Only those with a lower sequence' }).optional(),
-  created_after: timestamp({ description: 'Only those created later than this, to the millisecond' }).optional(),
-  created_before: timestamp({ description: 'Only those created earlier than this, to the millisecond' }).optional(),
+  order: z.enum(['asc', 'desc']).default('desc').describe('By sequence; `desc`: newest first'),
+  after_sequence: queryInteger({ min: 0, description: 'Only interactions with a higher sequence' }).optional(),
+  before_sequence: queryInteger({ min: 0, description: 'Only interactions with a lower sequence' }).optional(),
+  created_after: timestamp({ description: 'Only interactions created after this time, to the millisecond' }).optional(),
+  created_before: timestamp({
+    description: 'Only interactions created before this time, to the millisecond',
+  }).optional(),
   content_role: contentRole.optional(),
-  interaction_id: idReference({ description: 'Only those of this user turn' }).optional(),
+  interaction_id: idReference({ description: 'Only interactions of this user turn' }).optional(),
   include_incomplete: includeIncomplete,
-  include_tool_call_updates: includeToolCallUpdates(
-    'behind the items of the page with the newest interactions, beside `size` and `total`',
-  ),
+  include_tool_call_updates: includeToolCallUpdates('after the newest interactions; not counted in `size` and `total`'),
   as_of: asOf,
 });

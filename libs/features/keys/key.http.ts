@@ -31,7 +31,7 @@ import type { KeyEvent, KeyIssued, KeyRejection, KeyState } from './key.ts';
 
 const principal = z.object({ type: z.enum(['user', 'service']), id: idReference() });
 
-const expiresAt = timestamp({ description: 'When the key stops working; in the future' });
+const expiresAt = timestamp({ description: 'Expiry of the key; must be in the future' });
 
 const keySchema = z
   .object({
@@ -42,7 +42,7 @@ const keySchema = z
     scopes: z.array(keyScope),
     last_four: z.string().describe('Last four characters of the secret'),
     created_at: z.string(),
-    expires_at: z.string().nullable().describe('When it stops working: its expiry, or the end of its grace'),
+    expires_at: z.string().nullable().describe('Expiry of the key, or the end of its grace period'),
     revoked_at: z.string().nullable(),
     rotated_from: z.string().nullable(),
     rotated_to: z.string().nullable(),
@@ -54,7 +54,7 @@ const newKeySchema = keySchema
     key: z
       .string()
       .nullable()
-      .describe('The secret, shown this once. Null when an `Idempotency-Key` replays the answer: it is not stored'),
+      .describe('The secret, which is not stored: null if an `Idempotency-Key` replays the response'),
   })
   .meta({ id: 'NewApiKey' });
 
@@ -62,19 +62,19 @@ const keyPageSchema = z.object({ items: z.array(keySchema), meta: pageMetaSchema
 
 const createKeyBody = z
   .object({
-    name: text({ min: 1, max: 256, description: 'What the key is for' }),
+    name: text({ min: 1, max: 256, description: 'Purpose of the key' }),
     scopes: z
       .array(keyScope)
       .min(1)
       .max(16)
-      .describe('What the key may do: at most what the calling key may do. `impersonate`: act as others'),
+      .describe('Must be scopes of the calling key. `impersonate` allows acting as other users and agents'),
     principal: principal
       .optional()
-      .describe('Who acts with the key: a user of the organization, or a service. Without it, the caller'),
+      .describe('The user of the organization, or the service, that the key authenticates. Default: the caller'),
     expires_at: expiresAt
       .nullish()
       .describe(
-        'When the key stops working; in the future, and no later than the calling key. Without it, that of the calling key. Null: never',
+        'Expiry of the key; must be in the future, and no later than that of the calling key, which is the default. Null: the key does not expire',
       ),
     organization_id: organizationReference,
   })
@@ -90,8 +90,8 @@ const rotateKeyBody = z
       .min(0)
       .max(MAX_GRACE_SECONDS)
       .nullish()
-      .describe('How long the old key works on; without it, until it is revoked'),
-    expires_at: expiresAt.nullish().describe('Expiry of the new key; without it, that of the old one. Null: none'),
+      .describe('Seconds until the old key stops working. Default: it works until it is revoked'),
+    expires_at: expiresAt.nullish().describe('Expiry of the new key. Default: that of the old key. Null: none'),
   })
   .nullish()
   .meta({ id: 'ApiKeyRotate' });
@@ -102,7 +102,7 @@ const ofOrganization = z.object({ organization_id: organizationReference });
 const listKeysQuery = z.object({
   ...pageQuery,
   principal_id: idReference({ description: 'Only keys of this user or service' }).optional(),
-  is_revoked: queryBoolean({ description: 'Only keys that were revoked, or that were not' }).optional(),
+  is_revoked: queryBoolean({ description: 'Only revoked keys, or only keys that are not revoked' }).optional(),
   organization_id: organizationReference,
 });
 
@@ -186,7 +186,7 @@ function createRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
         operationId: 'createKey',
         summary: 'Create an API key',
         description:
-          'The secret is in the answer and nowhere else, ever. A request that is repeated with its `Idempotency-Key` is answered with the same key and `"key": null`.',
+          'Only this response contains the secret. Repeating the request with its `Idempotency-Key` returns the same key with `"key": null`.',
         tags,
         body: createKeyBody,
         response: { 200: newKeySchema },
@@ -215,9 +215,9 @@ function rotateRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
       schema: {
         ...ofOne,
         operationId: 'rotateKey',
-        summary: 'Replace an API key by a new one of the same name, principal and scopes',
+        summary: 'Rotate an API key: create a key with the same name, principal and scopes',
         description:
-          'Takes a key that has all scopes of the old one and works at least as long as the new one. The old key works on until it is revoked, or for `grace_seconds`; at most two keys of a chain work at a time. Answers as the creation of a key does.',
+          'The calling key must have all scopes of the old key, and must not expire before the new one. The old key works until it is revoked, or for `grace_seconds`; at most two keys of a chain are valid at a time. The response is that of `createKey`.',
         body: rotateKeyBody,
         response: { 200: newKeySchema },
       },
@@ -244,8 +244,8 @@ function revokeRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
       schema: {
         ...ofOne,
         operationId: 'revokeKey',
-        summary: 'Revoke an API key: it stops working at once, for good',
-        description: 'Takes a key that has all scopes of the revoked one.',
+        summary: 'Revoke an API key permanently; it stops working immediately',
+        description: 'The calling key must have all scopes of the revoked key.',
         response,
       },
     },

@@ -100,7 +100,7 @@ function readRoutes(app: HttpApp, { organizations, summarizeUser }: Organization
       config: { scope: 'read' },
       schema: {
         operationId: 'getOrganization',
-        summary: "Read an organization: one's own, or any with the scope `platform`",
+        summary: 'Read your organization, or with the scope `platform` any organization',
         tags,
         params,
         response,
@@ -147,7 +147,7 @@ function commandRoutes(app: HttpApp, { organizations, summarizeUser }: Organizat
       config: { scope: 'admin' },
       schema: {
         operationId: 'updateOrganization',
-        summary: "Update an organization: one's own, or any with the scope `platform`",
+        summary: 'Update your organization, or with the scope `platform` any organization',
         tags,
         params,
         body: updateOrganizationBody,

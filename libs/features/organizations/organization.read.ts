@@ -55,7 +55,7 @@ export const PLATFORM_SCOPE = 'platform';
 
 /** Parameter of administrative requests: another organization than the caller's. */
 export const organizationReference = idReference({
-  description: 'Another organization than that of the key; needs the scope `platform`',
+  description: 'An organization other than that of the API key; requires the scope `platform`',
 }).optional();
 
 export class Organizations extends Entities<OrganizationState, OrganizationEvent, {}> {

@@ -27,19 +27,19 @@ const reactionParams = interactionParams.extend({
 
 export const agentName = text({
   max: 256,
-  description: 'Shown to others; without it, the name that it has in the channel',
+  description: 'Display name of the agent. Default: its name in the channel',
 });
 
 const reactBody = z
   .object({
-    agent_id: idReference({ description: 'The agent that reacts; without it, the calling user does' }).nullish(),
+    agent_id: idReference({ description: 'The agent that reacts. Default: the calling user' }).nullish(),
     agent_name: agentName.nullish(),
   })
   .nullish()
   .meta({ id: 'ReactionAdd' });
 
 const withdrawQuery = z.object({
-  agent_id: idReference({ description: 'The agent whose reaction it is; without it, the calling user' }).optional(),
+  agent_id: idReference({ description: 'The agent whose reaction is removed. Default: the calling user' }).optional(),
 });
 
 const receiptBody = z
@@ -93,7 +93,7 @@ function withdrawRoute(app: HttpApp, parts: ReactionRouteParts): void {
       config: write,
       schema: {
         operationId: 'removeReaction',
-        summary: "Take back the calling user's or an agent's reaction",
+        summary: 'Remove a reaction of the calling user or of an agent',
         params: reactionParams,
         querystring: withdrawQuery,
         ...common,
@@ -116,7 +116,7 @@ function receiptRoute(app: HttpApp, parts: ReactionRouteParts): void {
       config: write,
       schema: {
         operationId: 'recordReadReceipt',
-        summary: "Record that an agent has read a user's message; the first time counts",
+        summary: "Record that an agent has read a user's message; repetitions have no effect",
         params: interactionParams,
         body: receiptBody,
         ...common,
@@ -138,7 +138,7 @@ function dismissRoute(app: HttpApp, parts: ReactionRouteParts): void {
       config: write,
       schema: {
         operationId: 'dismissMentionInvitePrompt',
-        summary: 'Dismiss the mention-invite prompt of an own message',
+        summary: 'Dismiss the mention-invite prompt of a message that the calling user sent',
         params: interactionParams,
         ...common,
       },

@@ -69,7 +69,7 @@ function reactionOf(id: EntityId, { emoji, reactor, target }: Reaction): object 
 const reactionData = z.object({
   interaction_id: idReference({ description: 'An interaction of the channel' }),
   emoji: singleEmoji({ description: 'Exactly one emoji' }),
-  agent_id: idReference({ description: 'The agent that reacts; without it, the calling user does' }).nullish(),
+  agent_id: idReference({ description: 'The agent that reacts. Default: the calling user' }).nullish(),
 });
 const reactionAddData = reactionData.extend({ agent_name: agentName.nullish() });
 
@@ -92,7 +92,7 @@ export function reactionLiveCommands(
     }),
     liveCommand({
       type: 'reaction.remove',
-      summary: "Take back the calling user's or an agent's reaction",
+      summary: 'Remove a reaction of the calling user or of an agent',
       data: reactionData,
       isDurable: true,
       async run({ context, principal, channelId, data }) {
@@ -133,11 +133,11 @@ const dismissal = z
 /** The types of frames. */
 export const reactionEventTypes: readonly EventDescription[] = [
   { type: 'reaction.added', summary: 'A user or an agent reacted', data: reaction },
-  { type: 'reaction.removed', summary: 'A reaction was taken back', data: reaction },
+  { type: 'reaction.removed', summary: 'A reaction was removed', data: reaction },
   { type: 'receipt.added', summary: 'An agent has read a message', data: readReceiptSchema },
   {
     type: 'mention_invite_prompt.dismissed',
-    summary: 'The sender of a message does not want to invite those whom it mentions',
+    summary: 'The sender of a message dismissed its mention-invite prompt',
     data: dismissal,
   },
 ];

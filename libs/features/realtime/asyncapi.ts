@@ -136,7 +136,7 @@ function publicMessages(types: readonly EventDescription[], schemas: ComponentSc
   const headers = schemas.add('Kafka.headers', publicMessageHeaders, 'received');
   const unknown = {
     type: UNKNOWN_EVENT,
-    summary: 'An event of a newer Parley, which the relay does not know. It keeps the sequence contiguous',
+    summary: 'An event of a newer version of Parley, which the relay does not know. Keeps the sequence contiguous',
     data: z.null(),
   };
   const key = { type: 'string', description: '`channel-` and the id of the channel' };
@@ -189,7 +189,7 @@ const EVENT_STREAM = {
   address: '/api/v1/channels/{id}/events',
   title: 'The events of a channel as server-sent events',
   description:
-    'The same frames as `data`, their sequence as `id`. `Last-Event-ID`, or `?after=`, is the last sequence seen.',
+    '`data` contains the same frames, `id` their sequence. `Last-Event-ID` or `?after=` is the last sequence received.',
   servers: [{ $ref: '#/servers/http' }],
   parameters: { id: CHANNEL_ID },
   bindings: {},
@@ -221,14 +221,14 @@ const SERVERS = {
   http: {
     ...HOST,
     protocol: 'http',
-    description: 'The same port',
+    description: 'The port of the gateway',
     security: [{ $ref: '#/components/securitySchemes/apiKey' }],
   },
   kafka: {
     host: '{host}',
     variables: { host: { description: 'One of `KAFKA_BROKERS`', default: 'localhost:9092' } },
     protocol: 'kafka',
-    description: 'If Parley is configured with brokers; `kafka-secure` where they are behind TLS',
+    description: 'Available if brokers are configured; `kafka-secure` for brokers with TLS',
   },
 };
 

@@ -30,19 +30,19 @@ export const resumeFrame = z
     frame: z.literal('resume'),
     after: sequence()
       .optional()
-      .describe('Sequence of the last event seen, however old (0: from the beginning); without it, only new events'),
+      .describe('Sequence of the last event received, however old (0: from the beginning). Default: only new events'),
     include: z
       .array(include)
       .max(16)
       .optional()
       .describe(
-        '`nested`: interactions below others; `incomplete`: those being written, with their text as it grows; ' +
-          '`ephemeral`: typing and tool calls that run',
+        '`nested`: interactions with a parent; `incomplete`: interactions in progress, with deltas of their text; ' +
+          '`ephemeral`: typing indicators and updates of running tool calls',
       ),
   })
   .meta({
     id: 'ResumeFrame',
-    description: 'The first frame of a client: the sequence after which it wants the events',
+    description: 'The first frame of a client: the sequence to resume after',
   });
 export type ResumeFrame = z.infer<typeof resumeFrame>;
 
@@ -52,7 +52,7 @@ export const commandFrame = z
   .strictObject({
     frame: z.literal('command'),
     id: commandId.describe(
-      'Identifies the command in its answer. A UUID identifies it across connections, too: sent again, it runs once',
+      'Correlates the response with the command. A UUID also identifies the command across connections, so it runs once even if it is sent again',
     ),
     type: text({ min: 1, max: 64 }),
     data: z.unknown().optional().describe('Depends on the type'),
@@ -76,7 +76,7 @@ export const helloFrame = z
   .object({
     frame: z.literal('hello'),
     protocol: z.literal(PROTOCOL),
-    session_id: z.string().describe('Identifies this connection in logs and to support'),
+    session_id: z.string().describe('Identifies this connection in logs and for support'),
     channel_id: z.string(),
     head: sequence().describe("Sequence of the channel's newest event"),
     heartbeat_ms: z.int().min(1).describe('Milliseconds between the pings of the server'),
@@ -92,7 +92,7 @@ export const eventFrameEnvelope = z
     at: z.iso.datetime().describe('Time of the event'),
     data: z
       .unknown()
-      .describe('The changed resource, as REST shows it after the event; null if the client does not include it'),
+      .describe('The resource after the event, in the representation of REST; null if the client did not opt in to it'),
   })
   .meta({ id: 'EventFrame', description: 'An event of the channel: durable, in order' });
 
@@ -100,7 +100,7 @@ export const caughtUpFrame = z
   .object({ frame: z.literal('caught_up'), seq: sequence() })
   .meta({ id: 'CaughtUpFrame', description: 'All events up to `seq` have been sent; what follows is live' });
 
-const interactionId = z.string().describe('`id` of the interaction that is being written');
+const interactionId = z.string().describe('`id` of the incomplete interaction');
 
 export const deltaFrame = z
   .object({
@@ -109,14 +109,14 @@ export const deltaFrame = z
     offset: z
       .int()
       .min(0)
-      .describe('UTF-16 code units before this text; apply the delta only if exactly so many were received'),
+      .describe('UTF-16 code units before this text; apply the delta only if exactly this many were received'),
     text: z.string(),
   })
-  .meta({ id: 'DeltaFrame', description: 'More text of an interaction that is being written' });
+  .meta({ id: 'DeltaFrame', description: 'Text appended to the draft of an incomplete interaction' });
 
 export const snapshotFrame = z
   .object({ frame: z.literal('snapshot'), interaction_id: interactionId, text: z.string() })
-  .meta({ id: 'SnapshotFrame', description: 'All text so far of an interaction that is being written' });
+  .meta({ id: 'SnapshotFrame', description: 'The complete draft of an incomplete interaction' });
 
 export const ephemeralFrame = z
   .object({
@@ -124,9 +124,9 @@ export const ephemeralFrame = z
     key: z.string().describe('A newer frame replaces an older one with the same key'),
     n: z.number().describe('Increases with each frame of a key; one with a lower number is out of date'),
     data: z.unknown(),
-    ttl_ms: z.int().min(0).describe('Discard it after so many milliseconds'),
+    ttl_ms: z.int().min(0).describe('Milliseconds after which to discard the value'),
   })
-  .meta({ id: 'EphemeralFrame', description: 'A value of the moment: not stored in the channel, and may be lost' });
+  .meta({ id: 'EphemeralFrame', description: 'An ephemeral value: not stored in the channel, and may be lost' });
 
 export const ackFrame = z
   .object({
@@ -149,11 +149,11 @@ const validationError = z
 export const errorFrame = z
   .object({
     frame: z.literal('error'),
-    id: z.string().optional().describe('`id` of the command that it answers'),
+    id: z.string().optional().describe('`id` of the command that failed'),
     code: z.string(),
     detail: z
       .union([z.string(), z.array(validationError)])
-      .describe('A sentence; for invalid input the list of its faults, as in REST'),
+      .describe('A message; for invalid input a list of validation errors, as in REST'),
     retry_after: z.number().optional().describe('Seconds after which the same command may succeed'),
   })
   .meta({ id: 'ErrorFrame', description: 'A command was refused, or a frame is invalid' });

@@ -40,7 +40,7 @@ const POLL_MS = 250;
 /** There are no runs of agents yet; the protocol reserves the command. */
 export const CANCEL_RUN = liveCommand({
   type: 'run.cancel',
-  summary: 'End the run of an agent. Not implemented: answered by the error `not_implemented`',
+  summary: 'Stop a run of an agent. Not implemented: fails with the error `not_implemented`',
   data: z.unknown(),
   isDurable: false,
   run: () => Promise.reject(new HttpError(501, 'not_implemented', 'There are no runs that could be cancelled')),

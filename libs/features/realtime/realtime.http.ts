@@ -72,12 +72,12 @@ export function ticketRoutes(
 
   declare('websocket_ticket', {
     operationId: 'createWebsocketTicket',
-    summary: 'Create a ticket that opens a websocket on a channel, within a minute',
+    summary: 'Create a ticket for opening a websocket on a channel within one minute',
     description: 'The frames of the websocket are described in `/asyncapi.json`.',
   });
   declare('websocket_tickets', {
     operationId: 'createWebsocketTicketAlias',
-    summary: 'The same under its other name',
+    summary: 'Alias of `createWebsocketTicket`',
   });
 }
 
@@ -85,11 +85,11 @@ const WORDS = include.options.join('|');
 const querystring = z.object({
   after: queryInteger({
     min: 0,
-    description: 'Sequence of the last event seen (0: from the beginning); without it, only new events',
+    description: 'Sequence of the last event received (0: from the beginning). Default: only new events',
   }).optional(),
   include: text({
     pattern: new RegExp(`^(${WORDS})(,(${WORDS}))*$`),
-    description: `Of ${include.options.join(', ')}: optional frames to send, separated by commas`,
+    description: `Optional frames to receive, separated by commas: ${include.options.join(', ')}`,
   }).optional(),
 });
 
@@ -100,7 +100,7 @@ const serverSentEvent = z
     event: z
       .enum(['message', 'close'])
       .optional()
-      .describe('`close`: the last one, `data` has the code and the reason'),
+      .describe('`close`: the last event, whose `data` contains the close code and the reason'),
     data: z.string().describe('JSON, as in `/asyncapi.json`'),
   })
   .meta({ id: 'ServerSentEvent' });
@@ -118,16 +118,16 @@ export function eventStreamRoutes(
       config: { scope: 'read' },
       schema: {
         operationId: 'streamChannelEvents',
-        summary: 'The events of a channel as they happen, as server-sent events',
+        summary: 'Stream the events of a channel as server-sent events',
         description:
-          'Each has the `event` frame of the websocket protocol as `data` (see `/asyncapi.json`), and its sequence as ' +
-          '`id`: a client that reconnects with `Last-Event-ID` misses nothing.',
+          'The `data` of each is the `event` frame of the websocket protocol (see `/asyncapi.json`); its `id` is the ' +
+          'sequence. A client that reconnects with `Last-Event-ID` misses no events.',
         tags: ['channels'],
         params,
         querystring,
         response: {
           200: { description: 'Server-sent events', content: { 'text/event-stream': { schema: serverSentEvent } } },
-          204: z.null().describe('The channel is archived, and all of it was seen'),
+          204: z.null().describe('The channel is archived, and the client has received all of its events'),
         },
       },
     },

@@ -14,8 +14,8 @@ const MAX_TYPING = 64;
 
 const typingData = z
   .object({
-    agent_id: idReference({ description: 'The agent that writes; without it, the caller does' }).nullish(),
-    typing: z.boolean().default(true).describe('false: no longer'),
+    agent_id: idReference({ description: 'The agent that is typing. Default: the caller' }).nullish(),
+    typing: z.boolean().default(true).describe('`false`: stopped typing'),
   })
   .nullish();
 

@@ -19,7 +19,7 @@ import type { Users } from './user.read.ts';
 import { decideUpdate } from './user.ts';
 import type { UserRejection } from './user.ts';
 
-const displayName = text({ max: 256, description: 'Name that others see' });
+const displayName = text({ max: 256, description: 'Display name, which other users see' });
 /** Loose on purpose: only mail can tell whether an address receives mail. */
 const email = text({ max: 320, pattern: /^[^\s@]+@[^\s@]+$/, description: 'E-mail address' });
 
@@ -58,7 +58,7 @@ const ofOrganization = z.object({ organization_id: organizationReference });
 
 const listUsersQuery = z.object({
   ...pageQuery,
-  is_active: queryBoolean({ description: 'Only users that are active, or that were deactivated' }).optional(),
+  is_active: queryBoolean({ description: 'Only active users, or only deactivated ones' }).optional(),
   organization_id: organizationReference,
 });
 
@@ -154,7 +154,7 @@ function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): 
       schema: {
         ...ofOne,
         operationId: 'deactivateUser',
-        summary: 'Deactivate a user for good: its API keys stop working at once',
+        summary: 'Deactivate a user permanently; its API keys stop working immediately',
         response,
       },
     },

@@ -137,10 +137,10 @@ function headersOf(method: (typeof METHODS)[number]): NonNullable<Operation['par
     schema: { type: 'string' as const, minLength: 1, maxLength },
   });
   if (method === 'get') {
-    return [header('Parley-Position', 'Waits, at most two seconds, until this position can be read', 2048)];
+    return [header('Parley-Position', 'Waits up to two seconds until the read models include this position', 2048)];
   }
   if (method !== 'post' && method !== 'patch') return [];
-  return [header('Idempotency-Key', 'Kept for 24 hours: the same request again gets the first answer again', 255)];
+  return [header('Idempotency-Key', 'Repetitions within 24 hours return the first response', 255)];
 }
 
 const PREFIX = '/docs';

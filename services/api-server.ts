@@ -28,8 +28,8 @@ export async function buildApiServer(
       title: 'Parley',
       version: VERSION,
       description:
-        'Channels and interactions of conversational AI agents, as an event log and its read models. What is told of a ' +
-        'channel as it happens is described in [/asyncapi.json](/asyncapi.json).',
+        'Channels and interactions of conversational AI agents, as an event log and its read models. ' +
+        '[/asyncapi.json](/asyncapi.json) describes the frames that subscribers of a channel receive.',
     },
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,

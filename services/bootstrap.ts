@@ -11,7 +11,7 @@ import { bootstrap } from './first-organization.ts';
 import type { Bootstrapped, BootstrapParts } from './first-organization.ts';
 import type { RoleContext } from './role.ts';
 
-/** With both stores there, a gateway serves nothing before the log is checked; while one is away, it starts anyway. */
+/** With both stores available, a gateway serves nothing before the log is checked; otherwise it starts all the same. */
 const CHECK_WAIT_MS = 1_000;
 
 /** The first organization, its owner and its key, on the stores of a process: see `bootstrap`. */

@@ -1,6 +1,6 @@
 /*
- * The list of modules: what all features contribute to each role, and what they need of each other. By hand, so that
- * the path of a request can be read.
+ * The list of modules: what all features contribute to each role, and what they use of each other. Composed by hand, so
+ * that the path of a request can be read.
  */
 import { CHANNEL, CHANNEL_READ_MODEL, channelBefore, channelsModule } from '#libs/features/channels/index.ts';
 import { interactionsModule, openBefore, openSequences } from '#libs/features/interactions/index.ts';
@@ -40,7 +40,7 @@ const channelEvents = composeProjections(CHANNEL_READ_MODEL, {
   interactions: interactionsModule.partOfChannel,
   reactions: reactionsModule.partOfChannel,
 });
-/** The history keeps what `Channels` and `InteractionQueries` start from. */
+/** The history stores the states that reads of the past start from. */
 export const channelStream = withHistory(channelEvents, {
   channel: (state) => state.channel,
   open: (state) => openSequences(state.interactions),
@@ -153,7 +153,7 @@ function channelRunner(core: Core) {
   );
 }
 
-/** What interactions and reactions ask about users and their organization. */
+/** What interactions and reactions look up about users and their organization. */
 function directoryOf(users: Users, organizations: Organizations) {
   return {
     user: (organizationId: EntityId, userId: EntityId) => users.user(organizationId, userId),

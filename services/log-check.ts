@@ -1,4 +1,4 @@
-/** Keeps Parley from running on another log than the one that its read models were built from. */
+/** Prevents Parley from running on a log that its read models were not built from. */
 import { encodePosition } from '#libs/platform/eventstore/index.ts';
 import { startBackgroundJob, StartRefusal, throwUncaught, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
@@ -18,7 +18,7 @@ export const ACCEPT_OPTION = '--accept-lost-events';
 export class LostLog extends StartRefusal {}
 
 /**
- * @throws LostLog when the log lacks an event that the read models hold; `Fault` while a store is away, which decides
+ * @throws LostLog when the log lacks an event that the read models hold; `Fault` while a store is unavailable, which decides
  *   nothing
  */
 export async function refuseLostLog({ store, feed, redis }: CheckedStores): Promise<void> {

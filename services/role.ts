@@ -8,7 +8,7 @@ import type { Features } from './features.ts';
 export interface RoleContext {
   readonly platform: Platform;
   readonly features: Features;
-  /** Resolves once the log was found to hold the events that the read models were built from. Never rejects. */
+  /** Resolves once the check of the log has passed (`refuseLostLog`). Never rejects. */
   readonly logChecked: Promise<void>;
 }
 

@@ -10,19 +10,19 @@ const STORES = ['PARLEY_TOKEN_SECRET', 'EVENTSTORE_URL', 'REDIS_URL'] as const;
 export const ROLES = [
   {
     name: 'projector',
-    does: 'Bring the log into the read models',
+    does: 'Apply the events of the log to the read models',
     needs: STORES,
     start: async (context, config) => (await import('./projector/role.ts')).start(context, config),
   },
   {
     name: 'relay',
-    does: 'Carry the log to Kafka, or stand by for it',
+    does: 'Publish the log to Kafka, or stand by for the active relay',
     needs: [...STORES, 'KAFKA_BROKERS'],
     start: async (context, config) => (await import('./relay/role.ts')).start(context, config),
   },
   {
     name: 'worker',
-    does: 'Run the reactors: effects that follow from events',
+    does: 'Run reactors: effects that follow from events',
     needs: STORES,
     start: async (context, config) => (await import('./worker/role.ts')).start(context, config),
   },

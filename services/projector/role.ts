@@ -50,12 +50,16 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
         ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
         : log.warn({ err: error }, 'the projector waits for a store'),
   });
-  metrics.observedGauge('projector_events_seen', 'Events that this process has projected or found projected', () => {
-    return loop.progress.eventsSeen;
-  });
+  metrics.observedGauge(
+    'projector_events_seen',
+    'Events that this process has read since it started, applied or already applied',
+    () => {
+      return loop.progress.eventsSeen;
+    },
+  );
   metrics.observedGauge(
     'events_skipped',
-    'Events of unknown types that this process has passed over, each time it read them: those of a newer Parley',
+    'Events of unknown types (of a newer Parley) that this process has skipped, counted at each read',
     skippedEvents,
   );
   observePosition(platform, {
@@ -100,7 +104,7 @@ function partitionedSource(
 ): PartitionedSource {
   const refused = metrics.counter(
     'projector_messages_refused_total',
-    'Messages in the topic of the log that are none of ours, not signed with our secret, or not in their place',
+    'Messages in the topic of the log that are foreign, forged, or in the wrong partition',
   );
   const feed = new KafkaEventFeed({
     kafka,
@@ -108,7 +112,7 @@ function partitionedSource(
     topic,
     groupId,
     onRefused: (reason) => refused.add({ reason }),
-    onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'kafka: the feed broke off'),
+    onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'kafka: the feed was interrupted'),
   });
   return { feed, partitions: new PartitionCheckpoints(redis, readModels) };
 }

@@ -9,10 +9,10 @@ import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 import { composePublicMessages } from '#services/features.ts';
 
-/** A silent broker is not waited for when the process stops: nothing depends on its answers. */
+/** Longest wait for silent brokers when the process stops: nothing depends on their answers. */
 const STOP_MS = 3_000;
 
-/** Carries the log to Kafka, if there is one; of all processes with this role, one does it at a time. */
+/** Publishes the log to Kafka, if brokers are configured. Of all processes with this role, one is active at a time. */
 export async function start({ platform }: RoleContext, config: Config): Promise<RunningRole> {
   const { kafkaBrokers, kafkaTopicPrefix, kafkaPublicEvents, roles } = config;
   if (kafkaBrokers.length === 0) {
@@ -21,27 +21,28 @@ export async function start({ platform }: RoleContext, config: Config): Promise<
   }
   const { feed, log, metrics, tokenSecret } = platform;
   const kafka = new KafkaConnection(kafkaOptionsOf(config, log));
-  const sent = metrics.counter(
-    'relay_events_total',
-    'Events that this process has sent to Kafka, repetitions included',
-  );
-  const failures = metrics.counter('relay_failures_total', 'How often the relay of this process had to begin again');
+  const sent = metrics.counter('relay_events_total', 'Events that this process has sent to Kafka, duplicates included');
+  const failures = metrics.counter('relay_failures_total', 'Restarts of the relay of this process after an error');
   const relay = new Relay({
     feed,
     kafka,
     messages: new LogMessages(tokenSecret),
     publicMessages: kafkaPublicEvents
-      ? composePublicMessages((error) => log.error({ err: error }, 'other teams are told nothing of an event'))
+      ? composePublicMessages((error) =>
+          log.error({ err: error }, 'an event that cannot be decoded is published as parley.unknown'),
+        )
       : undefined,
     topics: logTopics(kafkaTopicPrefix),
     onSent: (events) => sent.add({}, events),
     onProblem(error) {
       failures.add();
-      log.warn({ err: error }, 'the relay to Kafka begins again');
+      log.warn({ err: error }, 'the relay to Kafka restarts after an error');
     },
   });
-  metrics.observedGauge('relay_active', 'Whether this process is the one that carries the log to Kafka', () =>
-    relay.progress.phase === 'active' ? 1 : 0,
+  metrics.observedGauge(
+    'relay_active',
+    '1 in the process that publishes the log to Kafka, 0 in those on standby',
+    () => (relay.progress.phase === 'active' ? 1 : 0),
   );
   observePosition(platform, {
     name: 'relay_position',
@@ -52,15 +53,15 @@ export async function start({ platform }: RoleContext, config: Config): Promise<
   const job = startBackgroundJob({ name: 'relay', log, run: (signal) => relay.run(signal) });
   return {
     async stop() {
-      const patience = new AbortController();
-      await Promise.race([job.stop(), pause(STOP_MS, patience.signal)]);
-      patience.abort();
+      const stopped = new AbortController();
+      await Promise.race([job.stop(), pause(STOP_MS, stopped.signal)]);
+      stopped.abort();
       await kafka.close();
     },
   };
 }
 
-/** Tells how it is, and is no reason to take a process out of service: nobody else of Parley waits for Kafka. */
+/** Reports the relay's progress. It never makes a process unready, because no other part of Parley waits for Kafka. */
 function relayProbe(relay: Relay, feed: LogFeed): ReadinessProbe {
   return {
     name: 'relay',

@@ -7,7 +7,7 @@ import { ROLES, type RoleName } from '#services/roles.ts';
 
 const COMPLETE = {
   PARLEY_TOKEN_SECRET: 'sixteen letters!',
-  // Nobody is there, and nobody is asked.
+  // Addresses at which nothing listens.
   EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false',
   REDIS_URL: 'redis://127.0.0.1:1',
   KAFKA_BROKERS: '127.0.0.1:1',
@@ -18,7 +18,7 @@ describe('the configuration of a role', () => {
     expect(configOfRole(role, { ...COMPLETE, ROLES: 'gateway,relay' }).roles).toEqual([role.name]);
   });
 
-  it('names everything that is missing', () => {
+  it('names all missing variables', () => {
     expect(() => configOfRole(named('realtime'), {})).toThrow(
       [
         'PARLEY_TOKEN_SECRET is missing; the role realtime needs it',
@@ -28,20 +28,20 @@ describe('the configuration of a role', () => {
     );
   });
 
-  it('refuses a first key that cannot be one', () => {
+  it('refuses a first key of the wrong form', () => {
     expect(() => configOfRole(named('gateway'), { ...COMPLETE, PARLEY_BOOTSTRAP_KEY: 'weak' })).toThrow(
       /^PARLEY_BOOTSTRAP_KEY must have /,
     );
   });
 });
 
-it.each(ROLES)('a process of $name stops properly while all of its stores are away', async (role) => {
+it.each(ROLES)('a process of $name stops properly while all its stores are unavailable', async (role) => {
   const config = configOfRole(role, { ...COMPLETE, PORT: '0' });
   const started = await startRoleProcess(role, config, createLogger({ level: 'silent' }));
   expect(await started.stop()).toEqual([]);
 });
 
-it('a role process tells which port is busy and how to choose another', async () => {
+it('a role process names the busy port and how to choose another', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-/** One role in a process of its own, on stores that it shares with others. It keeps nothing on the disk of its machine. */
+/** One role in its own process, on stores that it shares with other processes. It stores nothing on the local disk. */
 import { parseConfig, type Config, type Variables } from '#libs/platform/config/index.ts';
 import {
   createStopSequence,
@@ -42,7 +42,7 @@ export interface RoleProcess {
 }
 
 /**
- * Resolves when the process listens: stores may be away for any time, `/health/ready` names them until they are there.
+ * Resolves when the process listens. Stores may be unavailable for any time; `/health/ready` names them until they answer.
  *
  * @throws StartRefusal when the operator has to do something first; nothing is left running then
  */

@@ -28,7 +28,7 @@ import { startStores, type Stores, type StoresOptions } from './stores.ts';
 export interface StandaloneParts {
   /** In the order in which they start; they stop in the reverse one. Default: all. */
   readonly roles?: readonly StartedRole[];
-  /** The event store cannot be brought back. Default: the error is thrown, uncaught. */
+  /** The event store could not be restarted. Default: throws the error, uncaught. */
   onLost?(error: unknown): void;
   readonly log?: ReturnType<typeof createLogger>;
   /** Default: new ones, with the metrics of the process. */
@@ -43,7 +43,7 @@ export interface Standalone {
   readonly stores: Stores;
   readonly platform: Platform;
   readonly firstKey: Bootstrapped;
-  /** Refuses new work, drains, closes clients, ends the stores. Resolves with the parts that did not stop properly. */
+  /** Refuses new work, drains, closes clients, stops the stores. Resolves with the parts that did not stop properly. */
   stop(): Promise<readonly string[]>;
 }
 
@@ -74,13 +74,13 @@ type AllParts = StandaloneParts & Required<Pick<StandaloneParts, 'log' | 'onLost
 
 async function start(config: Config, parts: AllParts, stops: StopSequence): Promise<Standalone> {
   const { log, onLost, signal } = parts;
-  // 1. What can be refused is refused before anything runs.
+  // 1. All checks that can refuse the start, before anything runs.
   const roles = selectRoles(parts.roles ?? ROLES, config.roles);
   const folder = await openDataFolder(config.dataDir);
   stops.add('data folder', () => folder.release());
   await ensureListenable(config.host, config.port);
 
-  // 2. Stores, and clients of them.
+  // 2. Stores and their clients.
   const stores = await startStores(config, folder.path, {
     stops,
     log,
@@ -99,7 +99,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);
 
-  // 3. The log is the one that the read models were built from, and holds a first key.
+  // 3. Checks that the read models were built from this log, and creates the first key.
   const features = composeFeatures(platform);
   const { firstKey, isChecked } = await beginOnLog({ platform, features }, { ...config, dataDir: folder.path }, parts);
   const check = isChecked ? null : startLogCheck(platform);
@@ -113,11 +113,11 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
   return { baseUrl, dataDir: folder.path, stores, platform, firstKey, stop: () => stops.stop(config.stopDelayMs) };
 }
 
-/** An event store that the configuration names may still be starting, or be away for a moment. */
+/** A configured event store may still be starting, or be unavailable for a moment. */
 const BOOTSTRAP_ATTEMPTS = 20;
 const REDIS_WAIT_MS = 2_000;
 
-/** Checks the log, if Redis can be reached, and creates the first organization and its key if they are not there. */
+/** Checks the log, if Redis can be reached, and creates the first organization and its key if they are missing. */
 async function beginOnLog(
   context: Pick<RoleContext, 'platform' | 'features'>,
   config: Config,

@@ -5,7 +5,7 @@ import { retry, startBackgroundJob, StartRefusal, type LifecycleLog } from '#lib
 export interface EmbeddedEventStoreOptions {
   readonly dataDir: string;
   readonly log: LifecycleLog;
-  /** The thread could not be restarted: without a log nothing can be served. */
+  /** The thread could not be restarted: without the log, Parley cannot serve anything. */
   onLost(error: unknown): void;
 }
 
@@ -21,8 +21,8 @@ const RESTARTS_IN_A_ROW = 10;
 /** @throws StartRefusal when the folder or the port cannot be used */
 export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions): Promise<EmbeddedEventStore> {
   const { dataDir, log, onLost } = options;
-  const place = { dataDir, host: '127.0.0.1' };
-  let worker = await startFirst(place);
+  const location = { dataDir, host: '127.0.0.1' };
+  let worker = await startFirst(location);
   let ended = endOf(worker);
   const { port, url } = worker;
 
@@ -35,8 +35,8 @@ export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions
       for (;;) {
         const error = await Promise.race([ended, aborted(signal)]);
         if (signal.aborted) return;
-        log.error({ err: error }, 'the thread of the event store has died; starting it again');
-        worker = await restart(() => startEventStoreWorker({ ...place, port }), signal);
+        log.error({ err: error }, 'the thread of the event store has died; restarting it');
+        worker = await restart(() => startEventStoreWorker({ ...location, port }), signal);
         ended = endOf(worker);
       }
     },
@@ -51,9 +51,9 @@ export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions
   };
 }
 
-async function startFirst(place: { dataDir: string; host: string }): Promise<EventStoreWorker> {
+async function startFirst(location: { dataDir: string; host: string }): Promise<EventStoreWorker> {
   try {
-    return await startEventStoreWorker({ ...place, port: 0 });
+    return await startEventStoreWorker({ ...location, port: 0 });
   } catch (error) {
     throw error instanceof CannotStartError ? new StartRefusal(error.message) : error;
   }

@@ -42,5 +42,5 @@ export function banner(
 function keyText(apiKey: string | null, bootstrapKey: string | undefined): string {
   if (apiKey !== null) return `${apiKey}   (shown only now: keep it)`;
   const known = bootstrapKey === undefined ? 'shown at the first start' : 'that of PARLEY_BOOTSTRAP_KEY';
-  return `${known}; npx parley keys create makes another`;
+  return `${known}; npx parley keys create creates another`;
 }

@@ -23,7 +23,7 @@ export interface StoresOptions {
   readonly startEventStore?: ((options: EmbeddedEventStoreOptions) => Promise<EmbeddedEventStore>) | undefined;
 }
 
-/** Starts, at the same time, the stores that the configuration names no address for. */
+/** Starts the stores without a configured address, concurrently. */
 export async function startStores(config: Config, dataDir: string, options: StoresOptions): Promise<Stores> {
   const { stops, log, onLost, signal, startEventStore = startEmbeddedEventStore } = options;
   async function eventStore(): Promise<string> {

@@ -15,17 +15,17 @@ import type { TestParley } from './test-parley.ts';
 
 export interface StartParleyOptions {
   /**
-   * Any variable of the configuration. `EVENTSTORE_URL` and `REDIS_URL` name stores that run already: they are used
-   * with what is in them, and nothing is removed. Without them Parley brings empty ones. What the environment of the
-   * test says plays no part.
+   * Any variable of the configuration. `EVENTSTORE_URL` and `REDIS_URL` name running stores: Parley uses them
+   * with the data in them, and removes nothing. Without them Parley starts empty ones. The environment variables of the
+   * test process have no effect.
    */
   readonly settings?: Readonly<Partial<Record<VariableName, string>>>;
 }
 
-/** A Parley that runs in this process, for tests. Its `apiKey` may do everything. */
+/** A Parley in this process, for tests. Its `apiKey` has all scopes. */
 export interface StartedParley extends TestParley {
   /**
-   * Ends it and removes what it has kept; nothing of it is left in this process. Later calls wait for the first.
+   * Stops it and removes its data; leaves nothing behind in this process. Later calls wait for the first.
    *
    * @throws Error (rejects) that names the parts that did not stop within `STOP_TIMEOUT_MS`
    */
@@ -34,7 +34,7 @@ export interface StartedParley extends TestParley {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Long enough for stores that somebody named, with what is in them. */
+/** Long enough for configured stores that hold data. */
 const READ_MODELS_WITHIN_MS = 30_000;
 
 /** See `startParley`. */
@@ -45,7 +45,7 @@ export async function startInProcess({ settings = {} }: StartParleyOptions): Pro
     const config = await configOf({ PARLEY_BOOTSTRAP_KEY: apiKey, ...settings }, stops);
     const standalone = await startStandalone(config, {
       log: loggerOf(config),
-      // Those of the process are the test's.
+      // Metrics of the process belong to the test.
       metrics: createMetrics({ processMetrics: false }),
       startEventStore,
     });
@@ -55,11 +55,11 @@ export async function startInProcess({ settings = {} }: StartParleyOptions): Pro
     return { ...(await testParley({ url: standalone.baseUrl, apiKey })), stop, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stops.stop();
-    throw error instanceof StartRefusal ? new Error(`Parley cannot be started: ${error.message}`) : error;
+    throw error instanceof StartRefusal ? new Error(`Parley cannot start: ${error.message}`) : error;
   }
 }
 
-/** Loopback, a free port, no limits, silence: unless the test says otherwise. */
+/** By default: loopback, a free port, no rate limits, no log. */
 async function configOf(settings: StartParleyOptions['settings'], stops: StopSequence): Promise<Config> {
   const folder = await makeTemporaryFolder('parley-test-');
   stops.add('temporary folder', () => folder.remove());
@@ -73,12 +73,12 @@ async function configOf(settings: StartParleyOptions['settings'], stops: StopSeq
   });
 }
 
-/** In this thread: one of its own would load the same code again, which takes longer than all the rest of the start. */
+/** In this thread: another thread would load the same code again, which takes longer than the rest of the start. */
 function startEventStore({ dataDir }: { readonly dataDir: string }) {
   return startEmbeddedEventStore({ dataDir });
 }
 
-/** One that says nothing has nothing to flush when the process ends, and listens for nothing. */
+/** A silent logger needs no flush when the process exits, so it adds no listeners to the process. */
 function loggerOf({ logLevel: level }: Config) {
   return level === 'silent' ? createLogger({ level }, { write: () => undefined }) : createLogger({ level });
 }
@@ -88,7 +88,7 @@ async function readModelsComplete({ platform }: Standalone): Promise<void> {
   const deadline = Date.now() + READ_MODELS_WITHIN_MS;
   const never = new AbortController().signal;
   while (!(await state.isComplete().catch(() => false))) {
-    if (Date.now() > deadline) throw new Error('Parley did not come to the end of its log within 30 seconds');
+    if (Date.now() > deadline) throw new Error('Parley did not reach the end of its log within 30 seconds');
     await pause(5, never);
   }
 }

@@ -1,4 +1,4 @@
-/** Parley for the test suites of others; docs/testing.md shows how to use it. */
+/** Parley for the test suites of other projects; docs/testing.md shows how to use it. */
 export { startParley } from './start-parley.ts';
 export type { StartedParley, StartParleyOptions } from './in-process.ts';
 export { testParley } from './test-parley.ts';

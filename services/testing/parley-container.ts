@@ -1,6 +1,6 @@
 /**
- * Parley in a container for the test suites of others, by testcontainers, which only this file needs. Whatever the
- * language and the Node of what is tested, it is the Parley of the image; docs/testing.md shows how to use it.
+ * Parley in a container for the test suites of other projects. Only this file needs testcontainers. docs/testing.md shows
+ * how to use it.
  */
 import { randomBytes } from 'node:crypto';
 import { AbstractStartedContainer, GenericContainer, Network, Wait } from 'testcontainers';
@@ -12,22 +12,22 @@ import type { ChannelFields, KeyFields, TestOrganization, TestParley, TestUser, 
 const PORT = 8080;
 const START_MS = 120_000;
 
-/** What has to go when a Parley stops: the Redis that it came with, and the network between them. */
+/** To be removed when Parley stops: the Redis that was started with it, and the network between them. */
 interface Beside {
   readonly network: StartedNetwork;
   readonly redis: StartedTestContainer;
 }
 
 /**
- * A whole Parley in a container, with an empty embedded event store inside and a Redis beside it. Settings are
- * variables of the environment: `withEnvironment({ RATE_LIMIT_PER_KEY: '10' })`; there are no rate limits otherwise.
- * With `EVENTSTORE_URL` or `REDIS_URL` among them it uses those stores, with what is in them; the addresses are as
- * the container sees them.
+ * All of Parley in a container, with an empty embedded event store inside and a Redis container beside it. Settings are
+ * environment variables: `withEnvironment({ RATE_LIMIT_PER_KEY: '10' })`; by default there are no rate limits.
+ * With `EVENTSTORE_URL` or `REDIS_URL` it uses those stores, with the data in them; the container must be able to reach
+ * their addresses.
  */
 export class ParleyContainer extends GenericContainer {
   #redisImage = 'redis:7.4-bookworm';
 
-  /** @param image made of infra/Dockerfile, such as `parley:0.1.0` */
+  /** @param image built from infra/Dockerfile, such as `parley:0.1.0` */
   constructor(image: string) {
     super(image);
     this.withExposedPorts(PORT);
@@ -43,10 +43,10 @@ export class ParleyContainer extends GenericContainer {
   }
 
   /**
-   * Resolves when everything can be called.
+   * Resolves when Parley is ready.
    *
-   * @throws Error (rejects) when Docker does not answer, an image cannot be had, or Parley is not ready in time; then
-   *   nothing is left
+   * @throws Error (rejects) when Docker does not answer, an image is not available, or Parley is not ready in time;
+   *   leaves nothing behind then
    */
   override async start(): Promise<StartedParleyContainer> {
     const apiKey = this.environment['PARLEY_BOOTSTRAP_KEY'] ?? randomBytes(32).toString('hex');
@@ -83,7 +83,7 @@ export class ParleyContainer extends GenericContainer {
   }
 }
 
-/** A Parley that runs in a container. Its `apiKey` may do everything. */
+/** A Parley in a container. Its `apiKey` has all scopes. */
 export class StartedParleyContainer extends AbstractStartedContainer implements TestParley {
   readonly #parley: TestParley;
   readonly #beside: Beside | undefined;
@@ -94,7 +94,7 @@ export class StartedParleyContainer extends AbstractStartedContainer implements 
     this.#beside = beside;
   }
 
-  /** As the test reaches it; another container reaches it by a network of both. */
+  /** The URL for the test; another container needs a network that both share. */
   get url(): string {
     return this.#parley.url;
   }
@@ -127,7 +127,7 @@ export class StartedParleyContainer extends AbstractStartedContainer implements 
     return this.#parley.createOrganization(name);
   }
 
-  /** Ends it, and the Redis that came with it; nothing of them is left. */
+  /** Stops it and the Redis that was started with it; leaves nothing behind. */
   override async stop(options?: Partial<StopOptions>): Promise<StoppedTestContainer> {
     const stopped = await super.stop(options);
     await end(this.#beside);

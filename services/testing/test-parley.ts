@@ -1,11 +1,11 @@
-/** A Parley as a test sees it, wherever that runs: what the test makes there, it makes over the API. */
+/** A running Parley for tests, in this process or elsewhere. Everything is created through the API. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
 import type { Channel, components, paths } from '#libs/client/src/index.ts';
 
-/** What one may send to a route that creates, with nothing required: what is missing gets a value that will do. */
+/** Request body of a route that creates something, all fields optional: missing ones get a default. */
 type Fields<Path extends '/api/v1/channels' | '/api/v1/keys' | '/api/v1/users'> = Partial<
   NonNullable<paths[Path]['post']['requestBody']>['content']['application/json']
 >;
@@ -14,43 +14,42 @@ export type ChannelFields = Fields<'/api/v1/channels'>;
 export type KeyFields = Omit<Fields<'/api/v1/keys'>, 'organization_id'>;
 export type UserFields = Omit<Fields<'/api/v1/users'>, 'organization_id'>;
 
-/** Where a Parley is, and a key of it. */
+/** The address of a Parley, and an API key for it. */
 export interface ParleyAccess {
   /** `http://127.0.0.1:41234`, without a slash at the end. */
   readonly url: string;
   readonly apiKey: string;
 }
 
-/** One who calls. */
 export interface TestCaller extends ParleyAccess {
-  /** Calls with `apiKey`: REST, and channels to follow. */
+  /** Calls the API and subscribes to channels with `apiKey`. */
   readonly client: ParleyClient;
 }
 
-/** A user with a key of its own, which may read and write. */
+/** A user with its own key, with the scopes `read` and `write`. */
 export type TestUser = components['schemas']['User'] & TestCaller;
 
 /**
- * An organization; its `apiKey` may read, write and administrate it, and post as anybody. Everything rejects with an `ApiError` that
- * holds the answer when Parley refuses, and can be used as soon as it resolves. A store that is away for a moment, or
- * slow because the machine is busy, is waited for; nothing is made twice.
+ * An organization; its `apiKey` has the scopes `read`, `write`, `impersonate` and `admin`. All methods reject with an
+ * `ApiError` when Parley refuses. What they create can be read as soon as they resolve. They retry while a store is
+ * unavailable or slow, and create nothing twice.
  */
 export interface TestOrganization extends TestCaller {
   readonly organizationId: string;
-  /** Default: a channel named "Test channel" in which the owner of `apiKey` takes part. */
+  /** Default: a channel named "Test channel" with the owner of `apiKey` as participant. */
   createChannel(fields?: ChannelFields): Promise<Channel>;
   createUser(fields?: UserFields): Promise<TestUser>;
-  /** The secret of a new key. Default: one of the owner of `apiKey` that may read and write. */
+  /** The secret of a new key. Default: a key of the owner of `apiKey` with the scopes `read` and `write`. */
   createKey(fields?: KeyFields): Promise<string>;
 }
 
 export interface TestParley extends TestOrganization {
-  /** One of its own for a test: what others have made does not exist in it, and it costs no new start. */
+  /** A new, empty organization for a test, without the cost of another start. */
   createOrganization(name?: string): Promise<TestOrganization>;
 }
 
 /**
- * A Parley that runs, by a key of it that may do everything (the scope `platform`), such as the first one.
+ * A running Parley, used with a key that has all scopes, such as the first one.
  *
  * @throws ApiError (rejects) when the key is refused
  */
@@ -78,7 +77,7 @@ function testOrganization(access: ParleyAccess, organizationId: string): TestOrg
     async createUser(fields = {}) {
       const body = { display_name: 'Test user', ...fields };
       const user = await answered((headers) => rest.POST('/api/v1/users', { body, headers }));
-      const apiKey = await createKey({ name: 'a key of a test', principal: { type: 'user', id: user.id } });
+      const apiKey = await createKey({ name: 'test key', principal: { type: 'user', id: user.id } });
       return { ...user, ...callerOf({ url: caller.url, apiKey }) };
     },
   };
@@ -98,18 +97,18 @@ async function createOrganization(caller: TestCaller, name: string): Promise<Tes
 }
 
 async function newKey({ client }: TestCaller, fields: Fields<'/api/v1/keys'>): Promise<string> {
-  const body = { name: 'a key of a test', scopes: ['read' as const, 'write' as const], ...fields };
-  // Without the headers: an answer that is replayed has no secret. At worst, there is one more key that nobody knows.
+  const body = { name: 'test key', scopes: ['read' as const, 'write' as const], ...fields };
+  // Without the headers: a replayed answer has no secret. At worst, a retry leaves an unused key behind.
   const { key } = await answered(() => client.rest.POST('/api/v1/keys', { body }));
   if (key === null) throw new Error('Parley answered without the secret of the new key');
   return key;
 }
 
-/** Every key says whose it is, also that with which it is asked. */
+/** Finds the organization of the key in its list of keys. */
 async function organizationOf(access: ParleyAccess): Promise<string> {
   const { rest } = callerOf(access).client;
   const [key] = (await answered(() => rest.GET('/api/v1/keys', { params: { query: { size: 1 } } }))).items;
-  if (key === undefined) throw new Error(`the Parley at ${access.url} does not list the key that it was asked with`);
+  if (key === undefined) throw new Error(`the Parley at ${access.url} does not list the key of the request`);
   return key.organization_id;
 }
 
@@ -125,7 +124,7 @@ interface Answer<T> {
 
 const ATTEMPTS = 10;
 
-/** @param call is made again, with the same headers, while Parley says that the same may succeed later */
+/** @param call is repeated with the same headers while Parley answers that it may succeed later */
 async function answered<T>(call: (headers: Record<string, string>) => Promise<Answer<T>>): Promise<T> {
   const headers = { 'Idempotency-Key': randomUUID() };
   for (let attempt = 1; ; attempt++) {

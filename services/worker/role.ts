@@ -7,7 +7,7 @@ import type { AnyReactor } from '#libs/platform/reactors/index.ts';
 import type { Labels } from '#libs/platform/telemetry/index.ts';
 import type { RoleContext } from '#services/role.ts';
 
-/** Runs the reactors of all features; of one process's events, any number of workers may each get some. */
+/** Runs the reactors of all features. The event store distributes the events over all workers. */
 export async function start(context: RoleContext, _config: Config): Promise<RunningRole> {
   return startReactors(context, context.features.reactors);
 }
@@ -25,7 +25,7 @@ export async function startReactors(
 ): Promise<RunningRole> {
   const { store, groups, log, metrics } = platform;
   const names = reactors.map(({ name }) => name);
-  if (new Set(names).size < names.length) throw new TypeError(`two reactors have one name: ${names.join(', ')}`);
+  if (new Set(names).size < names.length) throw new TypeError(`two reactors have the same name: ${names.join(', ')}`);
   log.info({ reactors: names }, names.length === 0 ? 'no feature has a reactor' : 'running reactors');
 
   const attempts = metrics.counter('reactor_attempts_total', 'Attempts of this worker at events, by their outcome', [
@@ -39,7 +39,7 @@ export async function startReactors(
       groups,
       log,
       onAttempt: (outcome) => attempts.add({ reactor: name, outcome }),
-      // Only for readers' sake: without it, the projector does it a moment later.
+      // So that readers see the outcome at once; otherwise the projector applies it a moment later.
       onRecorded: (category, organizationId, id) =>
         void features.projector.catchUp(category, organizationId, id).catch(() => undefined),
     });
@@ -87,7 +87,7 @@ function observe({ metrics, groups }: RoleContext['platform'], runners: Runners)
   );
 }
 
-/** Reports how far the reactors are. To be behind is no reason to take a process out of service. */
+/** Reports the progress of the reactors. A worker that is behind stays ready. */
 function reactorsProbe(runners: Runners): ReadinessProbe {
   return {
     name: 'reactors',

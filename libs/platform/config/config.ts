@@ -12,7 +12,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 
 /** In the order of the documentation. `prefault` is the default as an operator would write it. */
 export const environment = z.object({
-  PORT: integer(0, 65_535).prefault('8080').describe('Port of the HTTP API; 0 takes a free one.'),
+  PORT: integer(0, 65_535).prefault('8080').describe('Port of the HTTP API; 0 selects a free one.'),
   HOST: text().prefault('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all interfaces.'),
   DATA_DIR: text().prefault('./data').describe('Folder of the embedded stores; one running Parley per folder.'),
   PARLEY_BOOTSTRAP_KEY: text()
@@ -23,21 +23,23 @@ export const environment = z.object({
     .optional()
     .meta({
       description:
-        'Signs cursors, positions and messages; processes of one Parley share it. Default: of the data folder.',
+        'Signs cursors, positions and messages; the same for all processes of one Parley. Default: derived from the data folder.',
       secret: true,
     }),
   EVENTSTORE_URL: url('esdb:', 'esdb+discover:')
     .optional()
-    .describe('EventStoreDB to use, `esdb://…`. Without it an embedded one keeps its events in `DATA_DIR`.'),
+    .describe('EventStoreDB, `esdb://…`. Default: an embedded event store in `DATA_DIR`.'),
   REDIS_URL: redisUrls()
     .optional()
     .describe(
-      'Redis 7 or newer to use, `redis://…`; several addresses with commas between are nodes of one cluster. Without it a private one runs in `DATA_DIR`.',
+      'Redis 7 or newer, `redis://…`; several addresses, separated by commas, are nodes of one cluster. Default: a private Redis in `DATA_DIR`.',
     ),
   ...kafkaVariables,
   PROJECTOR_FEED: oneOf(['kafka', 'log'])
     .prefault('kafka')
-    .describe('What projectors follow: `kafka` shares the work among them where there are brokers, `log` never does.'),
+    .describe(
+      'What projectors follow: `kafka` divides the partitions among them if there are brokers; with `log`, each follows the whole log.',
+    ),
   ROLES: listOf(z.string()).prefault('').describe('Roles to run, separated by commas; empty for all of them.'),
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .prefault('info')
@@ -47,30 +49,30 @@ export const environment = z.object({
     .describe('Origins whose web pages may call the API, separated by commas; empty for none.'),
   REALTIME_ORIGINS: listOf(origin())
     .optional()
-    .describe('Origins whose web pages may open websockets, separated by commas. Default: those of `CORS_ORIGINS`.'),
+    .describe('Origins whose web pages may open websockets, separated by commas. Default: `CORS_ORIGINS`.'),
   TRUST_PROXY: listOf(network())
     .prefault('')
-    .describe('Addresses or networks of the proxies whose `X-Forwarded-For` is believed, separated by commas.'),
+    .describe('Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.'),
   RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
     .prefault('60000')
-    .describe('Requests a minute that one API key may send; 0 for no limit.'),
+    .describe('Requests per minute for one API key; 0 for no limit.'),
   RATE_LIMIT_PER_ADDRESS: integer(0, 100_000_000)
     .prefault('120000')
-    .describe('Requests a minute from one address, counted before authentication; 0 for no limit.'),
+    .describe('Requests per minute from one address, counted before authentication; 0 for no limit.'),
   REQUEST_TIMEOUT_MS: integer(100, 600_000)
     .prefault('15000')
-    .describe('Milliseconds within which a request must have arrived in full.'),
+    .describe('Milliseconds within which a request must arrive completely.'),
   STOP_TIMEOUT_MS: integer(100, 600_000)
     .prefault('10000')
-    .describe('Milliseconds that each part gets to finish its work when Parley stops; all together get 30 seconds.'),
+    .describe('Milliseconds that each part has to finish its work when Parley stops; all together have 30 seconds.'),
   STOP_DELAY_MS: integer(0, 120_000)
     .prefault('0')
-    .describe('Milliseconds to go on serving after being told to stop, while `/health/ready` says 503 already.'),
+    .describe('Milliseconds to continue serving after a stop signal, while `/health/ready` already answers 503.'),
   // The set-up reads it before this schema exists; it is here for the documentation.
   PARLEY_NODE_FLAGS: z
     .string()
     .prefault(DEFAULT_NODE_FLAGS)
-    .describe('Flags of the Node process that `npm start` or `npx parley <role>` runs Parley in.'),
+    .describe('Node flags of the process that `npm start` or `npx parley <role>` starts.'),
 });
 
 export type VariableName = keyof typeof environment.shape;

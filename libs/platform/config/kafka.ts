@@ -11,27 +11,27 @@ const PREFIX = /^[a-zA-Z0-9._-]{1,200}$/;
 export const kafkaVariables = {
   KAFKA_BROKERS: listOf(address())
     .prefault('')
-    .describe('Kafka brokers to carry the log to, `host:port`, separated by commas; empty for none.'),
+    .describe('Kafka brokers to publish the log to, `host:port`, separated by commas; empty for none.'),
   KAFKA_TOPIC_PREFIX: text()
     .refine((value) => PREFIX.test(value), 'must be 1 to 200 letters, digits, dots, dashes and underscores')
     .prefault('parley')
-    .describe('What the names of the topics and consumer groups begin with; one for each Parley of a Kafka.'),
+    .describe('Prefix of the names of topics and consumer groups; unique for each Parley on a Kafka cluster.'),
   KAFKA_PUBLIC_EVENTS: boolean()
     .prefault('true')
-    .describe('Whether what happens in channels is written to the topic for other teams (docs/kafka.md), too.'),
-  KAFKA_TLS: boolean().prefault('false').describe('Whether the brokers are spoken to through TLS.'),
+    .describe('Whether events of channels are also published to the topic for other teams (docs/kafka.md).'),
+  KAFKA_TLS: boolean().prefault('false').describe('Whether connections to the brokers use TLS.'),
   KAFKA_TLS_CA_FILE: pemFile('CERTIFICATE')
     .optional()
-    .describe('Certificates (PEM) that the brokers are trusted by. Default: those that come with Node.'),
+    .describe('CA certificates (PEM) to verify the brokers with. Default: those of Node.'),
   KAFKA_TLS_CERT_FILE: pemFile('CERTIFICATE')
     .optional()
-    .describe('Certificate (PEM) that Parley shows to brokers which ask for one; with `KAFKA_TLS_KEY_FILE`.'),
-  KAFKA_TLS_KEY_FILE: pemFile('PRIVATE KEY').optional().describe('Key (PEM) of `KAFKA_TLS_CERT_FILE`.'),
+    .describe('Client certificate (PEM) for the brokers; with `KAFKA_TLS_KEY_FILE`.'),
+  KAFKA_TLS_KEY_FILE: pemFile('PRIVATE KEY').optional().describe('Private key (PEM) of `KAFKA_TLS_CERT_FILE`.'),
   KAFKA_SASL_MECHANISM: oneOf(MECHANISMS)
     .optional()
-    .describe(`How to authenticate: ${MECHANISMS.join(', ')}. Without it, not at all.`),
-  KAFKA_SASL_USERNAME: text().optional().describe('With `KAFKA_SASL_MECHANISM`.'),
-  KAFKA_SASL_PASSWORD: text().optional().meta({ description: 'With `KAFKA_SASL_MECHANISM`.', secret: true }),
+    .describe(`SASL mechanism: ${MECHANISMS.join(', ')}. Default: no authentication.`),
+  KAFKA_SASL_USERNAME: text().optional().describe('User name; with `KAFKA_SASL_MECHANISM`.'),
+  KAFKA_SASL_PASSWORD: text().optional().meta({ description: 'Password; with `KAFKA_SASL_MECHANISM`.', secret: true }),
 };
 
 /** PEM texts: certificates to trust (null: those of Node), and the client's certificate and key (null: none). */

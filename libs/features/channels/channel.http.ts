@@ -5,11 +5,12 @@ import type { RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   conflict,
-  invalid,
+  invalidBody,
   notFound,
   notModified,
   openPage,
   readPast,
+  routesTagged,
   sendJson,
   sendPage,
 } from '#libs/platform/http/index.ts';
@@ -39,28 +40,22 @@ export interface ChannelRouteParts {
   readonly users: UserDirectory;
 }
 
-const tags = ['channels'];
-const read = { scope: 'read' };
-const write = { scope: 'write' };
+const { reads, writes } = routesTagged('channels');
+const response = { 200: channelSchema };
 
 /** The input of an error is taken from `body`. */
 const errors = (body: unknown): RejectionErrors<ChannelRejection> => ({
   participant_not_found: notFound,
   archived: () => conflict('The channel is archived', 'archived'),
   parent_archived: () => conflict('The parent channel is archived', 'archived'),
-  parent_not_found: () => invalidMember(body, 'parent_channel_id', 'the organization has no such channel'),
-  origin_not_found: () => invalidMember(body, 'origin_message_id', 'the parent channel has no such interaction'),
+  parent_not_found: () => invalidBody(body, 'parent_channel_id', 'the organization has no such channel'),
+  origin_not_found: () => invalidBody(body, 'origin_message_id', 'the parent channel has no such interaction'),
   too_many_participants: () =>
     conflict(
       `A channel has at most ${MAX_PARTICIPANTS} participants, with ${MAX_PARTICIPANTS_BYTES / 1024} KiB of details`,
       'too_many_participants',
     ),
 });
-
-function invalidMember(body: unknown, name: string, message: string): Error {
-  const input: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
-  return invalid(['body', name], message, input);
-}
 
 /** Answers a command with the channel as it left it. */
 function sendChannel(
@@ -83,16 +78,12 @@ export function channelRoutes(app: HttpApp, parts: ChannelRouteParts): void {
 function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
   app.get(
     '/api/v1/channels',
-    {
-      config: read,
-      schema: {
-        operationId: 'listChannels',
-        summary: 'List channels, newest first',
-        tags,
-        querystring: listChannelsQuery,
-        response: { 200: channelPageSchema },
-      },
-    },
+    reads({
+      operationId: 'listChannels',
+      summary: 'List channels, newest first',
+      querystring: listChannelsQuery,
+      response: { 200: channelPageSchema },
+    }),
     async (request, reply) => {
       const { size: _size, page: _page, cursor: _cursor, is_owner: isOwner, ...query } = request.query;
       const page = openPage(request, request.query, { ...query, is_owner: isOwner });
@@ -108,17 +99,13 @@ function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
 
   app.get(
     '/api/v1/channels/:id',
-    {
-      config: read,
-      schema: {
-        operationId: 'getChannel',
-        summary: 'Read a channel in its current state, or at a point in its history',
-        tags,
-        params: channelParams,
-        querystring: readChannelQuery,
-        response: { 200: channelSchema },
-      },
-    },
+    reads({
+      operationId: 'getChannel',
+      summary: 'Read a channel in its current state, or at a point in its history',
+      params: channelParams,
+      querystring: readChannelQuery,
+      response,
+    }),
     async (request, reply) => {
       const { organizationId } = request.principal;
       const { id } = request.params;
@@ -137,16 +124,12 @@ function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
 function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): void {
   app.post(
     '/api/v1/channels',
-    {
-      config: write,
-      schema: {
-        operationId: 'createChannel',
-        summary: 'Create a channel or a thread',
-        tags,
-        body: createChannelBody,
-        response: { 200: channelSchema },
-      },
-    },
+    writes({
+      operationId: 'createChannel',
+      summary: 'Create a channel or a thread',
+      body: createChannelBody,
+      response,
+    }),
     async (request, reply) => {
       const context = commandContext(request);
       const channel = await channelToCreate(context, request.body, users);
@@ -156,17 +139,13 @@ function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): vo
 
   app.patch(
     '/api/v1/channels/:id',
-    {
-      config: write,
-      schema: {
-        operationId: 'updateChannel',
-        summary: 'Update a channel of the organization',
-        tags,
-        params: channelParams,
-        body: updateChannelBody,
-        response: { 200: channelSchema },
-      },
-    },
+    writes({
+      operationId: 'updateChannel',
+      summary: 'Update a channel of the organization',
+      params: channelParams,
+      body: updateChannelBody,
+      response,
+    }),
     async (request, reply) => {
       const { name, meta_data: metaData, agent_invocation_behavior: agentInvocationBehavior } = request.body;
       const changes = { name, metaData, agentInvocationBehavior };
@@ -177,17 +156,13 @@ function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): vo
 
   app.post(
     '/api/v1/channels/:id/archive',
-    {
-      config: write,
-      schema: {
-        operationId: 'archiveChannel',
-        summary: 'Archive a channel, which makes it read-only',
-        description: 'Fails its incomplete interactions. New threads are refused; existing ones stay open.',
-        tags,
-        params: channelParams,
-        response: { 200: channelSchema },
-      },
-    },
+    writes({
+      operationId: 'archiveChannel',
+      summary: 'Archive a channel, which makes it read-only',
+      description: 'Fails its incomplete interactions. New threads are refused; existing ones stay open.',
+      params: channelParams,
+      response,
+    }),
     async (request, reply) => {
       const result = await channels.archive(commandContext(request), request.params.id);
       return sendChannel(request, reply, channels, result);
@@ -198,16 +173,12 @@ function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): vo
 function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): void {
   app.get(
     '/api/v1/channels/:id/participants',
-    {
-      config: read,
-      schema: {
-        operationId: 'listChannelParticipants',
-        summary: 'List the participants of a channel, with the ids of their records',
-        tags,
-        params: channelParams,
-        response: { 200: participantListSchema },
-      },
-    },
+    reads({
+      operationId: 'listChannelParticipants',
+      summary: 'List the participants of a channel, with the ids of their records',
+      params: channelParams,
+      response: { 200: participantListSchema },
+    }),
     async (request) => {
       const participants = await channels.participants(request.principal.organizationId, request.params.id);
       if (participants === null) throw notFound();
@@ -224,17 +195,13 @@ function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): vo
 function participantRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): void {
   app.post(
     '/api/v1/channels/:id/participants',
-    {
-      config: write,
-      schema: {
-        operationId: 'addChannelParticipant',
-        summary: 'Add a participant; has no effect if the user or agent already participates',
-        tags,
-        params: channelParams,
-        body: participantInput,
-        response: { 200: channelSchema },
-      },
-    },
+    writes({
+      operationId: 'addChannelParticipant',
+      summary: 'Add a participant; has no effect if the user or agent already participates',
+      params: channelParams,
+      body: participantInput,
+      response,
+    }),
     async (request, reply) => {
       const context = commandContext(request);
       const { id } = request.params;
@@ -246,16 +213,12 @@ function participantRoutes(app: HttpApp, { channels, users }: ChannelRouteParts)
 
   app.delete(
     '/api/v1/channels/:id/participants/:participant_id',
-    {
-      config: write,
-      schema: {
-        operationId: 'removeChannelParticipant',
-        summary: 'Remove a participant',
-        tags,
-        params: participantParams,
-        response: { 200: channelSchema },
-      },
-    },
+    writes({
+      operationId: 'removeChannelParticipant',
+      summary: 'Remove a participant',
+      params: participantParams,
+      response,
+    }),
     async (request, reply) => {
       const { id, participant_id: participantId } = request.params;
       const context = commandContext(request);

@@ -1,13 +1,27 @@
+/** Channels on sockets and event streams, and in Kafka for other teams. */
 import { z } from 'zod';
 
 import { unreachable } from '#libs/kernel/decider.ts';
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
+import type { StreamEvent } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { FRAME_FLAG, publicEvents } from '#libs/platform/live/index.ts';
 import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
 import { channelResource, participantResource } from './channel.read.ts';
 import { channelSchema, participantSchema } from './channel.schemas.ts';
+import { channelCodec, channelFold } from './channel.ts';
 import type { ChannelEvent, ChannelState, Participant } from './channel.ts';
+
+const TYPES = {
+  'ChannelCreated.v1': 'channel.created',
+  'ChannelRenamed.v1': 'channel.updated',
+  'ChannelMetaDataChanged.v1': 'channel.updated',
+  'AgentInvocationBehaviorChanged.v1': 'channel.updated',
+  'ChannelArchived.v1': 'channel.archived',
+  'ParticipantAdded.v1': 'participant.joined',
+  'ParticipantRemoved.v1': 'participant.left',
+} as const satisfies Record<ChannelEvent['type'], string>;
 
 const listedParticipant = z
   .intersection(
@@ -25,49 +39,81 @@ export const channelEventTypes: readonly EventDescription[] = [
   { type: 'participant.left', summary: 'A participant left the channel', data: listedParticipant.nullable() },
 ];
 
-interface Content {
-  readonly type: string;
-  readonly data: object | null;
-  readonly flags?: number;
-}
-
 /** The frame of an event: the channel, or the participant, after it. */
 export function channelFrame({ before, after, event }: ProjectedEvent<ChannelState, ChannelEvent>): EventContent {
-  const { data, ...content } = contentOf(before, after, event);
-  return { ...content, json: JSON.stringify(data) };
+  const type = TYPES[event.type];
+  if (event.type === 'ParticipantAdded.v1') {
+    const { participant } = event.data;
+    const flags = participant.type === 'authenticated_user' ? FRAME_FLAG.access : 0;
+    return { type, json: JSON.stringify(listed(participant)), flags };
+  }
+  if (event.type === 'ParticipantRemoved.v1') {
+    const { participantId } = event.data;
+    const removed = before?.participants.find((one) => one.participantId === participantId);
+    return { type, json: JSON.stringify(removed ? listed(removed) : null), flags: FRAME_FLAG.access };
+  }
+  const json = JSON.stringify(after && channelResource(after));
+  return event.type === 'ChannelArchived.v1'
+    ? { type, json, flags: FRAME_FLAG.access | FRAME_FLAG.last }
+    : { type, json };
 }
 
-function contentOf(before: ChannelState, after: ChannelState, event: ChannelEvent): Content {
+/** With the id of the record, which two of the four kinds of participants do not show. */
+function listed(participant: Participant): object {
+  return { participant_id: participant.participantId, ...participantResource(participant) };
+}
+
+/* WARNING: other teams read these messages from Kafka. Members may be added; existing ones keep name and meaning. */
+
+const participantId = z.string().describe('Id of the participant record');
+const changedChannel = channelSchema
+  .pick({ name: true, meta_data: true, agent_invocation_behavior: true })
+  .partial()
+  .extend({ id: z.string() })
+  .meta({ id: 'ChangedChannel' });
+const joined = z
+  .object({ channel_id: z.string(), participant_id: participantId, participant: participantSchema })
+  .meta({ id: 'JoinedParticipant' });
+const left = z.object({ channel_id: z.string(), participant_id: participantId }).meta({ id: 'LeftParticipant' });
+const archived = z.object({ id: z.string() }).meta({ id: 'ArchivedChannel' });
+
+const described: readonly EventDescription[] = [
+  { type: 'channel.created', summary: 'A channel was created: its first event', data: channelSchema },
+  { type: 'channel.updated', summary: 'The properties that are present changed', data: changedChannel },
+  { type: 'channel.archived', summary: 'The channel was archived: its last event', data: archived },
+  { type: 'participant.joined', summary: 'A participant joined the channel', data: joined },
+  { type: 'participant.left', summary: 'A participant left the channel', data: left },
+];
+
+/** Messages contain what an event alone states, without the events before it. */
+export const publicChannelEvents = publicEvents({
+  codec: channelCodec,
+  described,
+  publish: (event, id): EventContent => ({ type: TYPES[event.type], json: JSON.stringify(publicData(event, id)) }),
+});
+
+function publicData(event: StreamEvent<ChannelEvent>, id: EntityId): object | null {
   switch (event.type) {
-    case 'ChannelCreated.v1':
-      return { type: 'channel.created', data: resource(after) };
-    case 'ChannelRenamed.v1':
-    case 'ChannelMetaDataChanged.v1':
-    case 'AgentInvocationBehaviorChanged.v1':
-      return { type: 'channel.updated', data: resource(after) };
-    case 'ChannelArchived.v1':
-      return { type: 'channel.archived', data: resource(after), flags: FRAME_FLAG.access | FRAME_FLAG.last };
-    case 'ParticipantAdded.v1':
-      return {
-        type: 'participant.joined',
-        data: listed(event.data.participant),
-        flags: event.data.participant.type === 'authenticated_user' ? FRAME_FLAG.access : 0,
-      };
-    case 'ParticipantRemoved.v1': {
-      const { participantId } = event.data;
-      const gone = before?.participants.find((one) => one.participantId === participantId);
-      return { type: 'participant.left', data: gone ? listed(gone) : null, flags: FRAME_FLAG.access };
+    case 'ChannelCreated.v1': {
+      const channel = channelFold.evolve(null, event);
+      return channel && channelResource(channel);
     }
+    case 'ChannelRenamed.v1':
+      return { id, name: event.data.name };
+    case 'ChannelMetaDataChanged.v1':
+      return { id, meta_data: event.data.metaData };
+    case 'AgentInvocationBehaviorChanged.v1':
+      return { id, agent_invocation_behavior: event.data.agentInvocationBehavior };
+    case 'ChannelArchived.v1':
+      return { id };
+    case 'ParticipantAdded.v1': {
+      const { participant } = event.data;
+      const resource = participantResource(participant);
+      return { channel_id: id, participant_id: participant.participantId, participant: resource };
+    }
+    case 'ParticipantRemoved.v1':
+      return { channel_id: id, participant_id: event.data.participantId };
     default:
       return unreachable(event);
   }
-}
-
-function resource(channel: ChannelState): object | null {
-  return channel && channelResource(channel);
-}
-
-/** With the id that removes it, which two of the four kinds of participants do not show. */
-function listed(participant: Participant): object {
-  return { participant_id: participant.participantId, ...participantResource(participant) };
 }

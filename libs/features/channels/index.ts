@@ -1,4 +1,4 @@
-/** Channels: where users and agents meet. One stream, `channel-<id>`, holds all that happens in one. */
+/** Channels of users and agents. The stream `channel-<id>` holds all events of one. */
 import type { CommandRunner } from '#libs/platform/commands/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
@@ -6,8 +6,7 @@ import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { channelRoutes } from './channel.http.ts';
 import type { UserDirectory } from './channel.inputs.ts';
-import { channelEventTypes, channelFrame } from './channel.live.ts';
-import { publicChannelEvents } from './channel.public.ts';
+import { channelEventTypes, channelFrame, publicChannelEvents } from './channel.live.ts';
 import { channelEntity, Channels } from './channel.read.ts';
 import type { ChannelInteractions } from './channel.read.ts';
 import type { ChannelEvent, ChannelState } from './channel.ts';

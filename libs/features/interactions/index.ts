@@ -26,6 +26,7 @@ import { ToolCallUpdates } from './tool-call-updates.ts';
 
 export { InteractionCommands } from './interaction.commands.ts';
 export type { InteractionResult } from './interaction.commands.ts';
+export { sendChanged } from './interaction.http.ts';
 export { interactionId, placeOfInteraction } from './interaction.id.ts';
 export type { InteractionPlace } from './interaction.id.ts';
 export { interactionToPost, requirePlace } from './interaction.requests.ts';

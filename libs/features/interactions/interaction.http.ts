@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { z } from 'zod';
 
 import { CHANNEL } from '#libs/features/channels/index.ts';
-import { faultAfterWrite } from '#libs/kernel/faults.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import { faultAfterWrite, storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
@@ -10,11 +10,12 @@ import {
   notFound,
   openPage,
   readPast,
+  routesTagged,
   sendJson,
   sendPage,
   setPosition,
 } from '#libs/platform/http/index.ts';
-import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { InteractionCommands, InteractionResult } from './interaction.commands.ts';
@@ -42,9 +43,8 @@ export interface InteractionRouteParts {
   readonly directory: InteractionDirectory;
 }
 
-const tags = ['interactions'];
-const read = { scope: 'read' };
-const write = { scope: 'write' };
+const { reads, writes } = routesTagged('interactions');
+const response = { 200: interactionSchema };
 
 /** Declares the routes of interactions: reads first, then commands. */
 export function interactionRoutes(app: HttpApp, parts: InteractionRouteParts): void {
@@ -57,17 +57,13 @@ export function interactionRoutes(app: HttpApp, parts: InteractionRouteParts): v
 function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
   app.get(
     '/api/v1/interactions/:interaction_id',
-    {
-      config: read,
-      schema: {
-        operationId: 'getInteraction',
-        summary: 'Read an interaction',
-        tags,
-        params: interactionParams,
-        querystring: readInteractionQuery,
-        response: { 200: interactionSchema },
-      },
-    },
+    reads({
+      operationId: 'getInteraction',
+      summary: 'Read an interaction',
+      params: interactionParams,
+      querystring: readInteractionQuery,
+      response,
+    }),
     async (request, reply) => {
       const { organizationId } = request.principal;
       const place = requirePlace(request.params.interaction_id);
@@ -90,17 +86,13 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
 function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
   app.get(
     '/api/v1/channels/:id/interactions',
-    {
-      config: read,
-      schema: {
-        operationId: 'listInteractions',
-        summary: "List a channel's interactions, by sequence",
-        tags,
-        params: channelParams,
-        querystring: listInteractionsQuery,
-        response: { 200: interactionPageSchema },
-      },
-    },
+    reads({
+      operationId: 'listInteractions',
+      summary: "List a channel's interactions, by sequence",
+      params: channelParams,
+      querystring: listInteractionsQuery,
+      response: { 200: interactionPageSchema },
+    }),
     async (request, reply) => {
       const { size: _size, page: _page, cursor: _cursor, ...query } = request.query;
       const { id } = request.params;
@@ -131,95 +123,105 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
 function postRoute(app: HttpApp, { commands, directory }: InteractionRouteParts): void {
   app.post(
     '/api/v1/channels/:id/interactions',
-    {
-      config: write,
-      schema: {
-        operationId: 'postInteraction',
-        summary: 'Post an interaction, complete or to be completed later',
-        tags,
-        params: channelParams,
-        body: postInteractionBody,
-        response: { 200: interactionSchema },
-      },
-    },
+    writes({
+      operationId: 'postInteraction',
+      summary: 'Post an interaction, complete or to be completed later',
+      params: channelParams,
+      body: postInteractionBody,
+      response,
+    }),
     async (request, reply) => {
       const context = commandContext(request);
       const channelId = request.params.id;
       const post = await interactionToPost(context, request.body, { directory, writer: request.principal });
-      const result = await commands.submit(context, channelId, post);
-      return sendInteraction(request, reply, channelId, result);
+      const { document, revision } = accepted(await commands.submit(context, channelId, post), request, channelId);
+      setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision });
+      return sendJson(reply, document);
     },
   );
 }
 
 function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts): void {
-  const content = {
-    path: 'content',
-    operationId: 'appendInteractionContent',
-    summary: 'Add content to an incomplete interaction',
-    body: appendContentBody,
-  };
-  changeRoute(app, queries, content, ({ context, place, body, writer }) => {
-    refuseUpdates(body.content);
-    return commands.append(context, place, body.content, writer);
-  });
-  const complete = {
-    path: 'complete',
-    operationId: 'completeInteraction',
-    summary: 'Complete an incomplete interaction',
-    body: completeInteractionBody,
-  };
-  changeRoute(app, queries, complete, ({ context, place, body, writer }) => {
-    refuseUpdates(body.content ?? []);
-    return commands.complete(context, place, body.content ?? null, writer);
-  });
-  const fail = {
-    path: 'fail',
-    operationId: 'failInteraction',
-    summary: 'Fail an incomplete interaction',
-    body: failInteractionBody,
-  };
-  changeRoute(app, queries, fail, ({ context, place, body }) => commands.fail(context, place, body.reason));
+  const options = { params: interactionParams, response };
+  app.post(
+    '/api/v1/interactions/:interaction_id/content',
+    writes({
+      operationId: 'appendInteractionContent',
+      summary: 'Add content to an incomplete interaction',
+      body: appendContentBody,
+      ...options,
+    }),
+    (request, reply) =>
+      answerChange(request, reply, queries, (context, place) => {
+        const { content } = request.body;
+        refuseUpdates(content);
+        return commands.append(context, place, content, request.principal);
+      }),
+  );
+  app.post(
+    '/api/v1/interactions/:interaction_id/complete',
+    writes({
+      operationId: 'completeInteraction',
+      summary: 'Complete an incomplete interaction',
+      body: completeInteractionBody,
+      ...options,
+    }),
+    (request, reply) =>
+      answerChange(request, reply, queries, (context, place) => {
+        const { content } = request.body;
+        refuseUpdates(content ?? []);
+        return commands.complete(context, place, content ?? null, request.principal);
+      }),
+  );
+  app.post(
+    '/api/v1/interactions/:interaction_id/fail',
+    writes({
+      operationId: 'failInteraction',
+      summary: 'Fail an incomplete interaction',
+      body: failInteractionBody,
+      ...options,
+    }),
+    (request, reply) =>
+      answerChange(request, reply, queries, (context, place) => commands.fail(context, place, request.body.reason)),
+  );
 }
 
-/** Declares a route that changes an interaction, and answers with it as the caller sees it. */
-function changeRoute<Body extends z.ZodType>(
-  app: HttpApp,
+/** Runs a command on an interaction, and answers with the interaction as the caller sees it. */
+async function answerChange(
+  request: FastifyRequest<{ Params: { interaction_id: string } }>,
+  reply: FastifyReply,
   queries: InteractionQueries,
-  { path, ...described }: { readonly path: string; operationId: string; summary: string; body: Body },
-  change: (request: {
-    readonly context: CommandContext;
-    readonly place: InteractionPlace;
-    readonly body: z.output<Body>;
-    readonly writer: Principal;
-  }) => Promise<InteractionResult>,
-): void {
-  const schema = { ...described, tags, params: interactionParams, response: { 200: interactionSchema } };
-  app.post(`/api/v1/interactions/:interaction_id/${path}`, { config: write, schema }, async (request, reply) => {
-    const place = requirePlace(request.params.interaction_id);
-    const { principal } = request;
-    // Validated by the schema, whose type the compiler cannot resolve here.
-    const body = request.body as z.output<Body>;
-    const result = await change({ context: commandContext(request), place, body, writer: principal });
-    if (!result.ok) return sendInteraction(request, reply, place.channelId, result);
-    const stored = Buffer.from(result.document);
-    const { organizationId } = principal;
-    const document = await queries
-      .annotate(organizationId, place, stored, readerOf(principal))
-      .catch((error: unknown) => {
-        throw faultAfterWrite(error);
-      });
-    return sendInteraction(request, reply, place.channelId, { ...result, document });
-  });
+  run: (context: CommandContext, place: InteractionPlace) => Promise<InteractionResult>,
+): Promise<FastifyReply> {
+  const place = requirePlace(request.params.interaction_id);
+  const { document, revision } = accepted(await run(commandContext(request), place), request, place.channelId);
+  const { organizationId } = request.principal;
+  const read = () => queries.annotate(organizationId, place, Buffer.from(document), readerOf(request.principal));
+  return sendChanged(request, reply, place, revision, read);
 }
 
-function sendInteraction(
+function accepted(result: InteractionResult, request: FastifyRequest, channelId: EntityId) {
+  if (!result.ok) throw interactionError(result.rejection, { channelId, body: request.body });
+  return result;
+}
+
+/**
+ * Answers a command that was accepted with the interaction that `read` finds.
+ *
+ * @throws `Fault` `outcome_unknown` if it cannot be read: the command may be repeated
+ */
+export async function sendChanged(
   request: FastifyRequest,
   reply: FastifyReply,
-  channelId: EntityId,
-  result: InteractionResult,
-): FastifyReply {
-  if (!result.ok) throw interactionError(result.rejection, { channelId, body: request.body });
-  setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision: result.revision });
-  return sendJson(reply, result.document);
+  { channelId }: InteractionPlace,
+  revision: StreamRevision,
+  read: () => Promise<Buffer | null>,
+): Promise<FastifyReply> {
+  const document = await read().catch((error: unknown) => {
+    throw faultAfterWrite(error);
+  });
+  // The interaction exists, so Redis does not have it yet.
+  if (document === null) throw faultAfterWrite(storeUnavailable('redis'));
+  setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision });
+  return sendJson(reply, document);
 }

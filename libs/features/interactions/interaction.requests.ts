@@ -7,7 +7,15 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { conflict, invalid, mayActAs, mayNotActAs, notFound, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
+import {
+  conflict,
+  invalid,
+  invalidBody,
+  mayActAs,
+  mayNotActAs,
+  notFound,
+  UNAUTHENTICATED,
+} from '#libs/platform/http/index.ts';
 import type { ActingAs, Caller } from '#libs/platform/http/index.ts';
 
 import { MAX_DEPTH, MAX_OPEN } from './interaction.ts';
@@ -195,21 +203,17 @@ export function interactionError(
   rejection: InteractionRejection,
   { channelId, body }: { readonly channelId: EntityId; readonly body: unknown },
 ): Error {
-  const invalidMember = (name: string, message: string): Error => {
-    const input: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
-    return invalid(['body', name], message, input);
-  };
   switch (rejection.reason) {
     case 'not_found':
       return notFound();
     case 'archived':
       return conflict('The channel is archived', 'archived');
     case 'parent_not_found':
-      return invalidMember('parent_span_id', 'the channel has no such span');
+      return invalidBody(body, 'parent_span_id', 'the channel has no such span');
     case 'span_taken':
-      return invalidMember('span_id', 'the channel has this span already');
+      return invalidBody(body, 'span_id', 'the channel has this span already');
     case 'too_deep':
-      return invalidMember('parent_span_id', `a tree is at most ${MAX_DEPTH} deep`);
+      return invalidBody(body, 'parent_span_id', `a tree is at most ${MAX_DEPTH} deep`);
     case 'too_many_open':
       return tooManyOpen(channelId, rejection.oldest);
     case 'complete_already':

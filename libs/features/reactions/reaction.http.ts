@@ -1,22 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import { CHANNEL } from '#libs/features/channels/index.ts';
-import { interactionParams, interactionSchema, readerOf, requirePlace } from '#libs/features/interactions/index.ts';
+import {
+  interactionParams,
+  interactionSchema,
+  readerOf,
+  requirePlace,
+  sendChanged,
+} from '#libs/features/interactions/index.ts';
 import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
-import { faultAfterWrite, storeUnavailable } from '#libs/kernel/faults.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
   idReference,
   requireMayActAs,
-  sendJson,
-  setPosition,
+  routesTagged,
   singleEmoji,
   text,
   UNAUTHENTICATED,
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { namedReactor, reactionError, reactorOf } from './reaction.commands.ts';
 import type { ReactionCommands, ReactionResult, ReactorNames } from './reaction.commands.ts';
@@ -51,121 +54,80 @@ export interface ReactionRouteParts extends ReactorNames {
   readonly interactions: InteractionQueries;
 }
 
-const write = { scope: 'write' };
-/** All of them change the marks of one interaction, and answer with it. */
-const common = { tags: ['interactions'], response: { 200: interactionSchema } };
+const { writes } = routesTagged('interactions');
+const response = { 200: interactionSchema };
 
-/** Declares the routes of reactions, receipts and dismissals. Each answers the interaction as the caller sees it. */
-export function reactionRoutes(app: HttpApp, parts: ReactionRouteParts): void {
-  reactRoute(app, parts);
-  withdrawRoute(app, parts);
-  receiptRoute(app, parts);
-  dismissRoute(app, parts);
-}
-
-function reactRoute(app: HttpApp, parts: ReactionRouteParts): void {
+/** Declares the routes of reactions, receipts and dismissals. Each answers with the interaction as the caller sees it. */
+export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }: ReactionRouteParts): void {
   app.put(
     '/api/v1/interactions/:interaction_id/reactions/:emoji',
-    {
-      config: write,
-      schema: {
-        operationId: 'addReaction',
-        summary: 'React to an interaction, as the calling user or as an agent',
-        params: reactionParams,
-        body: reactBody,
-        ...common,
-      },
-    },
-    async (request, reply) => {
-      const { interaction_id: id, emoji } = request.params;
-      const place = requirePlace(id);
-      const reactor = await namedReactor(request.principal, request.body ?? {}, parts);
-      const result = await parts.commands.react(commandContext(request), place, reactor, emoji);
-      return sendReacted(request, reply, place, result, parts);
-    },
+    writes({
+      operationId: 'addReaction',
+      summary: 'React to an interaction, as the calling user or as an agent',
+      params: reactionParams,
+      body: reactBody,
+      response,
+    }),
+    (request, reply) =>
+      answer(request, reply, interactions, async (context, place) => {
+        const reactor = await namedReactor(request.principal, request.body ?? {}, { nameOf });
+        return commands.react(context, place, reactor, request.params.emoji);
+      }),
   );
-}
-
-function withdrawRoute(app: HttpApp, parts: ReactionRouteParts): void {
   app.delete(
     '/api/v1/interactions/:interaction_id/reactions/:emoji',
-    {
-      config: write,
-      schema: {
-        operationId: 'removeReaction',
-        summary: 'Remove a reaction of the calling user or of an agent',
-        params: reactionParams,
-        querystring: withdrawQuery,
-        ...common,
-      },
-    },
-    async (request, reply) => {
-      const { interaction_id: id, emoji } = request.params;
-      const place = requirePlace(id);
-      const reactor = reactorOf(request.principal, 'query', request.query.agent_id);
-      const result = await parts.commands.withdraw(commandContext(request), place, reactor, emoji);
-      return sendReacted(request, reply, place, result, parts);
-    },
+    writes({
+      operationId: 'removeReaction',
+      summary: 'Remove a reaction of the calling user or of an agent',
+      params: reactionParams,
+      querystring: withdrawQuery,
+      response,
+    }),
+    (request, reply) =>
+      answer(request, reply, interactions, (context, place) => {
+        const reactor = reactorOf(request.principal, 'query', request.query.agent_id);
+        return commands.withdraw(context, place, reactor, request.params.emoji);
+      }),
   );
-}
-
-function receiptRoute(app: HttpApp, parts: ReactionRouteParts): void {
   app.post(
     '/api/v1/interactions/:interaction_id/read_receipts',
-    {
-      config: write,
-      schema: {
-        operationId: 'recordReadReceipt',
-        summary: "Record that an agent has read a user's message; repetitions have no effect",
-        params: interactionParams,
-        body: receiptBody,
-        ...common,
-      },
-    },
-    async (request, reply) => {
+    writes({
+      operationId: 'recordReadReceipt',
+      summary: "Record that an agent has read a user's message; repetitions have no effect",
+      params: interactionParams,
+      body: receiptBody,
+      response,
+    }),
+    (request, reply) => {
       requireMayActAs(request.principal, UNAUTHENTICATED);
-      const place = requirePlace(request.params.interaction_id);
-      const result = await parts.commands.recordReceipt(commandContext(request), place, request.body.agent_id);
-      return sendReacted(request, reply, place, result, parts);
+      const { agent_id: agentId } = request.body;
+      return answer(request, reply, interactions, (context, place) => commands.recordReceipt(context, place, agentId));
     },
   );
-}
-
-function dismissRoute(app: HttpApp, parts: ReactionRouteParts): void {
   app.post(
     '/api/v1/interactions/:interaction_id/mention_invite_prompt/dismiss',
-    {
-      config: write,
-      schema: {
-        operationId: 'dismissMentionInvitePrompt',
-        summary: 'Dismiss the mention-invite prompt of a message that the calling user sent',
-        params: interactionParams,
-        ...common,
-      },
-    },
-    async (request, reply) => {
-      const place = requirePlace(request.params.interaction_id);
-      const result = await parts.commands.dismissMentionInvitePrompt(commandContext(request), place);
-      return sendReacted(request, reply, place, result, parts);
-    },
+    writes({
+      operationId: 'dismissMentionInvitePrompt',
+      summary: 'Dismiss the mention-invite prompt of a message that the calling user sent',
+      params: interactionParams,
+      response,
+    }),
+    (request, reply) =>
+      answer(request, reply, interactions, (context, place) => commands.dismissMentionInvitePrompt(context, place)),
   );
 }
 
-async function sendReacted(
-  request: FastifyRequest,
+async function answer(
+  request: FastifyRequest<{ Params: { interaction_id: string } }>,
   reply: FastifyReply,
-  place: InteractionPlace,
-  result: ReactionResult,
-  { interactions }: ReactionRouteParts,
+  interactions: InteractionQueries,
+  run: (context: CommandContext, place: InteractionPlace) => Promise<ReactionResult>,
 ): Promise<FastifyReply> {
+  const place = requirePlace(request.params.interaction_id);
+  const result = await run(commandContext(request), place);
   if (!result.ok) throw reactionError(result.rejection);
   const { principal } = request;
   const audience = { reader: readerOf(principal), includeIncomplete: true };
-  const found = await interactions.interaction(principal.organizationId, place, audience).catch((error: unknown) => {
-    throw faultAfterWrite(error);
-  });
-  // The command was accepted, so the interaction exists, and Redis lacks it.
-  if (found === null) throw faultAfterWrite(storeUnavailable('redis'));
-  setPosition(request, reply, { stream: streamName(CHANNEL, place.channelId), revision: result.revision });
-  return sendJson(reply, found);
+  const read = () => interactions.interaction(principal.organizationId, place, audience);
+  return sendChanged(request, reply, place, result.revision, read);
 }

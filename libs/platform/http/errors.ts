@@ -75,6 +75,12 @@ export function invalid(
   return new ValidationFailure([error]);
 }
 
+/** As {@link invalid}, for a member of a body, which is quoted as the input. */
+export function invalidBody(body: unknown, name: string, message: string): ValidationFailure {
+  const input: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : null;
+  return invalid(['body', name], message, input);
+}
+
 /** The answer to an error other than `ValidationFailure`. */
 interface Answer {
   readonly status: number;

@@ -50,6 +50,7 @@
  * and an entry in the OpenAPI document.
  */
 export { buildHttpServer } from './server.ts';
+export { routesTagged } from './server-options.ts';
 export { readPast } from './past-reads.ts';
 export type { HttpApp, HttpServer, HttpServerOptions, RateLimit, ReadinessProbe } from './server-options.ts';
 export { mayActAs, mayNotActAs, requireMayActAs, UNAUTHENTICATED } from './auth.ts';
@@ -65,6 +66,7 @@ export {
   HttpError,
   JSON_TYPE,
   invalid,
+  invalidBody,
   notFound,
   tooManyRequests,
   unauthorized,

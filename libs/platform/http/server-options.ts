@@ -26,6 +26,14 @@ export type HttpApp = FastifyInstance<
   HttpTypeProvider
 >;
 
+/** Options of the routes of one tag: `reads` require the scope `read`, `writes` the scope `write`. */
+export function routesTagged(tag: string) {
+  const requiring =
+    (scope: string) =>
+    <Schema extends object>(schema: Schema) => ({ config: { scope }, schema: { tags: [tag], ...schema } });
+  return { reads: requiring('read'), writes: requiring('write') };
+}
+
 /** At most `max` requests in `windowMs` milliseconds. */
 export interface RateLimit {
   readonly max: number;

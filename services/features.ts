@@ -14,7 +14,7 @@ import type { Users } from '#libs/features/users/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CorruptEventError } from '#libs/kernel/faults.ts';
-import { CommandHandler, runnerOfEvents, runnerOfPart, withPreconditions } from '#libs/platform/commands/index.ts';
+import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { PublicMessages } from '#libs/platform/live/index.ts';
 import { composeProjections, withHistory } from '#libs/platform/readmodel/index.ts';
@@ -147,9 +147,11 @@ function stateOfChannelBefore(core: Core) {
 
 /** Runs every command in a channel. The channel's ETag, which `If-Match` names, does not change with posts. */
 function channelRunner(core: Core) {
-  return withPreconditions(
-    new CommandHandler(channelStream, core, core.commandOptions),
+  return new CommandHandler(
+    channelStream,
+    core,
     ({ channel }) => channel?.changedRevision ?? null,
+    core.commandOptions,
   );
 }
 

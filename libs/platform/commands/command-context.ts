@@ -11,6 +11,13 @@ export interface CommandStores {
   readonly projector: Projector;
 }
 
+export interface CommandHandlerOptions {
+  /** Called when the read model could not be read or written. Commands succeed without it: their events are in the log. */
+  readonly onApplyFailure?: (error: unknown) => void;
+  /** Called about once a minute while this process's clock is too far ahead of the event store's; see `StoreClock`. */
+  readonly onClockAhead?: (aheadMs: number) => void;
+}
+
 /** The data that every command has besides its own. */
 export interface CommandContext {
   /** Identifies a repeated command in the log. */

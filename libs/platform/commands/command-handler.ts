@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
 
 import type { Rejection } from '#libs/kernel/decider.ts';
-import type { DomainEvent } from '#libs/kernel/event.ts';
+import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
 import type { Lookup, Projection } from '#libs/platform/readmodel/index.ts';
 
-import type { CommandContext, CommandStores } from './command-context.ts';
+import type { CommandContext, CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
 import { EntityStream } from './entity-stream.ts';
 import type { Tip } from './entity-stream.ts';
@@ -17,18 +17,11 @@ import { decideBatch } from './decide-batch.ts';
 import type { CommandResult, Decide, Decided, Waiting } from './decide-batch.ts';
 import { readRecentCommands, RecentCommands, eventsOfCommand } from './repeated-command.ts';
 
-export interface CommandHandlerOptions {
-  /** Entities whose state is kept in memory. Default 5,000. */
-  readonly cachedEntities?: number;
-  /** Commands that may wait for one entity before the next is refused as `overloaded`. Default 1,000. */
-  readonly maxWaiting?: number;
-  /** Called when the read model could not be written. The command has succeeded: its events are in the log. */
-  readonly onApplyFailure?: (error: unknown) => void;
-  /** Called about once a minute while this process's clock is too far ahead of the event store's; see `StoreClock`. */
-  readonly onClockAhead?: (aheadMs: number) => void;
-}
-
+/** Entities whose state is kept in memory. */
+const MAX_CACHED_ENTITIES = 5_000;
 const MAX_BATCH = 200;
+/** Commands that may wait for one entity before the next is refused as `overloaded`. */
+const MAX_WAITING = 1_000;
 const MAX_ATTEMPTS = 8;
 /** Bound of the idempotency keys of all cached entities: about 25 MB. */
 const MAX_CACHED_COMMANDS = 250_000;
@@ -57,30 +50,38 @@ interface Cached<State> {
 export class CommandHandler<State, E extends DomainEvent> {
   readonly #projection: Projection<State, E>;
   readonly #stores: CommandStores;
+  readonly #revisionOf: (state: State) => StreamRevision | null;
   readonly #stream: EntityStream<State, E>;
   readonly #cache: LRUCache<string, Cached<State>>;
   readonly #queue: CommandQueue<Waiting<State, E>>;
 
-  constructor(projection: Projection<State, E>, stores: CommandStores, options: CommandHandlerOptions = {}) {
+  /**
+   * @param revisionOf revision of the event that last changed the entity, which `ifMatch` names; null for a missing
+   *   entity, which no condition matches
+   */
+  constructor(
+    projection: Projection<State, E>,
+    stores: CommandStores,
+    revisionOf: (state: State) => StreamRevision | null,
+    options: CommandHandlerOptions = {},
+  ) {
     this.#projection = projection;
     this.#stores = stores;
-    const { onApplyFailure = () => undefined, onClockAhead = () => undefined } = options;
-    this.#stream = new EntityStream(projection, stores, { onReadModelFailure: onApplyFailure, onClockAhead });
+    this.#revisionOf = revisionOf;
+    this.#stream = new EntityStream(projection, stores, options);
     this.#cache = new LRUCache({
-      max: options.cachedEntities ?? 5_000,
+      max: MAX_CACHED_ENTITIES,
       maxSize: MAX_CACHED_COMMANDS,
       sizeCalculation: ({ recent }) => 1 + (recent?.size ?? 0),
     });
-    this.#queue = new CommandQueue((_queue, waiting) => this.#runBatch(waiting), {
-      maxWaiting: options.maxWaiting ?? 1_000,
-      maxBatch: MAX_BATCH,
-    });
+    const limits = { maxWaiting: MAX_WAITING, maxBatch: MAX_BATCH };
+    this.#queue = new CommandQueue((waiting) => this.#runBatch(waiting), limits);
   }
 
   /**
    * @param lookups values that `decide` needs besides the state: fields and counts of the entity's own keys
    * @throws `Fault`: `store_unavailable` (nothing was written), `outcome_unknown` (perhaps written; the same
-   * command may be sent again), `overloaded`, `conflict` (other writers won every attempt)
+   * command may be sent again), `overloaded`, `conflict` (other writers won every attempt), `precondition_failed`
    */
   handle<R extends Rejection>(
     id: EntityId,
@@ -93,7 +94,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       this.#queue.add(`${context.organizationId} ${id}`, {
         id,
         context,
-        decide,
+        decide: this.#matching(context, decide),
         lookups,
         resolve: (result) => {
           context.onDecided?.();
@@ -103,6 +104,23 @@ export class CommandHandler<State, E extends DomainEvent> {
         reject,
       });
     });
+  }
+
+  /**
+   * Fails a command that would be accepted unless its caller allows the revision that it is decided on; rejections come
+   * first (RFC 9110, 13.2.1). The expected revision of the append guards the check. A repeated command is not decided
+   * again, so its own events do not fail it.
+   */
+  #matching<R extends Rejection>({ ifMatch }: CommandContext, decide: Decide<State, E, R>): Decide<State, E, R> {
+    if (ifMatch === undefined) return decide;
+    return (state, at) => {
+      const decision = decide(state, at);
+      if (!decision.ok) return decision;
+      const revision = this.#revisionOf(state);
+      if (revision === null) throw preconditionFailed('There is no ETag that If-Match could name');
+      if (!ifMatch.allows(revision)) throw preconditionFailed('The entity has changed since the given ETag');
+      return decision;
+    };
   }
 
   async #runBatch(batch: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
@@ -244,6 +262,10 @@ async function untilSettled<T>(exhausted: () => Fault, attempt: () => Promise<T 
 
 function notCaughtUp(): Fault {
   return new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+}
+
+function preconditionFailed(detail: string): Fault {
+  return new Fault('precondition_failed', detail);
 }
 
 function tooManyConflicts(): Fault {

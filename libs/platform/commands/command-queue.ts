@@ -4,7 +4,7 @@ import { Fault } from '#libs/kernel/faults.ts';
  * Runs as many of the waiting commands as fit into one batch, settles these, and returns the others. If it throws, it has
  * settled none.
  */
-export type RunBatch<Waiting> = (id: string, waiting: readonly Waiting[]) => Promise<readonly Waiting[]>;
+export type RunBatch<Waiting> = (waiting: readonly Waiting[]) => Promise<readonly Waiting[]>;
 
 /**
  * Queues the commands of each entity and runs them in batches, so that many concurrent commands on one entity cost one
@@ -41,7 +41,7 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
     while (queue.length > 0) {
       const batch = queue.splice(0, this.#limits.maxBatch);
       try {
-        queue.unshift(...(await this.#runBatch(id, batch)));
+        queue.unshift(...(await this.#runBatch(batch)));
       } catch (error) {
         // The commands behind would meet the same fault, each after its own deadline.
         for (const command of [...batch, ...queue.splice(0)]) command.reject(error);

@@ -1,6 +1,5 @@
 import type { Rejection } from '#libs/kernel/decider.ts';
-import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { Fault } from '#libs/kernel/faults.ts';
+import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Lookup } from '#libs/platform/readmodel/index.ts';
 
@@ -44,42 +43,4 @@ export function runnerOfEvents<State, AnyEvent extends DomainEvent, E extends An
 ): CommandRunner<State, E> {
   // The events come from the feature's own decider.
   return runner as CommandRunner<State, AnyEvent & E>;
-}
-
-/**
- * Checks `ifMatch` of every command: a command that would be accepted fails with the fault `precondition_failed` unless
- * its caller allows the revision of the entity that it was decided on. Rejections come first (RFC 9110, 13.2.1). The check
- * is part of the decision, so the expected revision of the append guards it. A repeated command is not decided again, so
- * its own events do not fail it.
- *
- * @param revisionOf revision of the event that last changed the entity; null for a missing entity, which no condition
- *   matches
- */
-export function withPreconditions<State, E extends DomainEvent>(
-  runner: CommandRunner<State, E>,
-  revisionOf: (state: State) => StreamRevision | null,
-): CommandRunner<State, E> {
-  return {
-    handle(id, context, decide, lookups) {
-      const { ifMatch } = context;
-      if (ifMatch === undefined) return runner.handle(id, context, decide, lookups);
-      return runner.handle(
-        id,
-        context,
-        (state, at) => {
-          const decision = decide(state, at);
-          if (!decision.ok) return decision;
-          const revision = revisionOf(state);
-          if (revision === null) throw preconditionFailed('There is no ETag that If-Match could name');
-          if (!ifMatch.allows(revision)) throw preconditionFailed('The entity has changed since the given ETag');
-          return decision;
-        },
-        lookups,
-      );
-    },
-  };
-}
-
-function preconditionFailed(detail: string): Fault {
-  return new Fault('precondition_failed', detail);
 }

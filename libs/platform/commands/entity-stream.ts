@@ -6,7 +6,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
 import type { Projection } from '#libs/platform/readmodel/index.ts';
 
-import type { CommandStores } from './command-context.ts';
+import type { CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { latestTime, StoreClock } from './event-times.ts';
 import { textOf } from './repeated-command.ts';
 import type { RecentCommands } from './repeated-command.ts';
@@ -19,12 +19,6 @@ export interface Tip<State> {
   readonly at: Timestamp | null;
 }
 
-export interface EntityStreamOptions {
-  /** Called when the read model could not be read or written. The log is complete without it. */
-  readonly onReadModelFailure: (error: unknown) => void;
-  readonly onClockAhead: (aheadMs: number) => void;
-}
-
 /**
  * Loads the entities of one category, appends their events, and applies these to the read model. Entities are folded
  * from the snapshots of the read model, so that a cold load costs only the events that came after.
@@ -35,17 +29,13 @@ export class EntityStream<State, E extends DomainEvent> {
   readonly clock: StoreClock;
   readonly #projection: Projection<State, E>;
   readonly #stores: CommandStores;
-  readonly #onReadModelFailure: (error: unknown) => void;
+  readonly #options: CommandHandlerOptions;
 
-  constructor(
-    projection: Projection<State, E>,
-    stores: CommandStores,
-    { onReadModelFailure, onClockAhead }: EntityStreamOptions,
-  ) {
-    this.clock = new StoreClock(stores.store, onClockAhead);
+  constructor(projection: Projection<State, E>, stores: CommandStores, options: CommandHandlerOptions) {
+    this.clock = new StoreClock(stores.store, options.onClockAhead);
     this.#projection = projection;
     this.#stores = stores;
-    this.#onReadModelFailure = onReadModelFailure;
+    this.#options = options;
   }
 
   /** The entity at the end of its stream. While Redis is unavailable, the whole stream is folded. */
@@ -57,7 +47,7 @@ export class EntityStream<State, E extends DomainEvent> {
       // This fold made the snapshot, under a key with the version of its shape.
       if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision, at: null };
     } catch (error) {
-      this.#onReadModelFailure(error);
+      this.#options.onApplyFailure?.(error);
     }
     return this.readTail(id, start);
   }
@@ -125,7 +115,7 @@ export class EntityStream<State, E extends DomainEvent> {
       await this.#stores.projector.applyAppended(this.#projection, run);
     } catch (error) {
       // The projector will apply the events from the log, and a read can wait for their position.
-      this.#onReadModelFailure(error);
+      this.#options.onApplyFailure?.(error);
     }
   }
 
@@ -134,7 +124,7 @@ export class EntityStream<State, E extends DomainEvent> {
     try {
       await this.#stores.projector.catchUp(this.#projection.category, organizationId, id);
     } catch (error) {
-      this.#onReadModelFailure(error);
+      this.#options.onApplyFailure?.(error);
     }
   }
 }

@@ -22,11 +22,11 @@ const MEASURE_EVERY_MS = 60_000;
  */
 export class StoreClock {
   readonly #store: Pick<EventStore, 'readStream'>;
-  readonly #onAhead: (aheadMs: number) => void;
+  readonly #onAhead: ((aheadMs: number) => void) | undefined;
   #aheadMs = 0;
   #measureAtMs = -Infinity;
 
-  constructor(store: Pick<EventStore, 'readStream'>, onAhead: (aheadMs: number) => void) {
+  constructor(store: Pick<EventStore, 'readStream'>, onAhead?: (aheadMs: number) => void) {
     this.#store = store;
     this.#onAhead = onAhead;
   }
@@ -46,7 +46,7 @@ export class StoreClock {
         if (textOf(stored.metadata, 'at') !== metadata.at) continue;
         const aheadMs = sentAtMs - stored.createdMs;
         this.#aheadMs = aheadMs > MAX_AHEAD_MS ? aheadMs : 0;
-        if (this.#aheadMs > 0) this.#onAhead(aheadMs);
+        if (this.#aheadMs > 0) this.#onAhead?.(aheadMs);
       }
     } catch {
       // The next append measures again.

@@ -2,7 +2,7 @@ import { accept, refuse } from '#libs/kernel/decider.ts';
 import type { Decision, Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { CommandHandler, withPreconditions } from '#libs/platform/commands/index.ts';
+import { CommandHandler } from '#libs/platform/commands/index.ts';
 import type {
   CommandContext,
   CommandHandlerOptions,
@@ -51,12 +51,8 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     this.type = type;
     this.#reader = core.reader;
     this.#part = shared?.part;
-    this.#runner =
-      shared?.runner ??
-      withPreconditions(
-        new CommandHandler(type.projection, core, core.commandOptions),
-        (state) => entityOf(state)?.changedRevision ?? null,
-      );
+    const revisionOf = (state: State) => entityOf(state)?.changedRevision ?? null;
+    this.#runner = shared?.runner ?? new CommandHandler(type.projection, core, revisionOf, core.commandOptions);
   }
 
   /** Creates the entity. Its id is new: an entity that exists was created by an earlier run of this very command. */

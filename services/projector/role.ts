@@ -50,13 +50,8 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
         ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
         : log.warn({ err: error }, 'the projector waits for a store'),
   });
-  metrics.observedGauge(
-    'projector_events_seen',
-    'Events that this process has read since it started, applied or already applied',
-    () => {
-      return loop.progress.eventsSeen;
-    },
-  );
+  const eventsSeen = () => loop.progress.eventsSeen;
+  metrics.observedGauge('projector_events_seen', 'Events that this process has read since its start', eventsSeen);
   metrics.observedGauge(
     'events_skipped',
     'Events of unknown types (of a newer Parley) that this process has skipped, counted at each read',

@@ -31,7 +31,7 @@ test('docs/testing.md shows the next test as it is', async () => {
   expect(shown.exec(text ?? '')?.[0]).toBe(shown.exec(self ?? '')?.[0] ?? 'the test is gone');
 });
 
-test('what a user posts is heard by whoever follows the channel', async () => {
+test('subscribers of a channel receive the posts of a user', async () => {
   const { client, createChannel, createUser } = await parley.createOrganization();
   const ada = await createUser({ display_name: 'Ada' });
   const { id } = await createChannel({ participants: [{ type: 'authenticated_user', user_id: ada.id }] });

@@ -1,4 +1,4 @@
-/** The packed client in a page that a real browser shows, while connections are cut and Parley is killed. */
+/** The packed client in a page of a real browser, while connections are cut and Parley is killed. */
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 import type { ParleyProcess } from '#test/support/parley-process.ts';
 
-/** Follows a channel when it is told to; what it has seen stands in `window.seen`. */
+/** Follows a channel on request and records what it received in `window.seen`. */
 const PAGE = `<!doctype html>
 <title>A page that follows a channel</title>
 <script type="importmap">
@@ -94,7 +94,7 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
   const state = (page: Page): Promise<Followed> => page.evaluate('({ seen, states, drafts })');
   const oneTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
 
-  it('has each event once, in order, after cut connections and a Parley that was killed', async () => {
+  it('receives each event once, in order, after cut connections and a killed Parley', async () => {
     const channel = await createChannel();
     const page = await open(pages.origins[0]);
     await follow(page, channel, { apiKey: parley.apiKey, after: 0 });
@@ -114,7 +114,7 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
     await page.close();
   });
 
-  it('sends commands, and sees answers grow', async () => {
+  it('sends commands, and receives drafts as they grow', async () => {
     const channel = await createChannel();
     const page = await open(pages.origins[0]);
     await follow(page, channel, { apiKey: parley.apiKey, after: 0 });
@@ -153,7 +153,7 @@ describe('the client in a browser', { timeout: 120_000 }, () => {
     await page.close();
   });
 
-  it('is refused from an origin that Parley does not know, and says so instead of trying on', async () => {
+  it('is refused from an origin that Parley does not know, and reports that instead of retrying', async () => {
     const channel = await createChannel();
     const page = await open(pages.origins[1]);
     await follow(page, channel, { backend: true, after: 0 });

@@ -1,4 +1,4 @@
-/* Paging, entity tags, idempotency keys and positions, on channels, from outside. */
+/* Paging, entity tags, idempotency keys and positions, tested on channels over HTTP. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, Reply } from '#test/support/api-client.ts';
@@ -20,7 +20,7 @@ afterAll(async () => {
   await parley?.stop();
 }, 30_000);
 
-/** An organization of its own for each test: its lists hold what the test has made. */
+/** A new organization for each test, whose lists hold only what the test has made. */
 async function organization(): Promise<ApiClient> {
   const { api } = await newTenant(parley.api);
   tenants.push(api);
@@ -67,21 +67,21 @@ describe('a list', () => {
     });
   });
 
-  it('goes on behind a cursor without a hole or a repetition, though rows are added and others leave', async () => {
+  it('continues after a cursor without gap or duplicate, though rows are added and removed', async () => {
     const api = await organization();
     const ids = await createMany(api, 12);
     const first = await page(api, 'size=5');
     await createMany(api, 7);
     await api.post(`/api/v1/channels/${first.ids[0]}/archive`);
     const second = await page(api, `size=5&cursor=${String(first.meta['next_cursor'])}`);
-    // The row that the cursor stands behind leaves, too.
+    // The row of the cursor is removed, too.
     await api.post(`/api/v1/channels/${second.ids[4]}/archive`);
     const third = await page(api, `size=5&cursor=${String(second.meta['next_cursor'])}`);
     expect([...first.ids, ...second.ids, ...third.ids]).toEqual(ids);
     expect(third.meta).toMatchObject({ has_next: false, has_previous: true, page: 3, next_cursor: null });
   });
 
-  it('takes a cursor only as it was given, for the same filter and organization', async () => {
+  it('accepts a cursor only unchanged, for the same filter and organization', async () => {
     const [api, other] = [await organization(), await organization()];
     await createMany(api, 3, { type: 'sms' });
     await createMany(other, 3, { type: 'sms' });
@@ -101,7 +101,7 @@ describe('a list', () => {
     }
   });
 
-  it('holds what has all that is asked for, and never what is another organization’s', async () => {
+  it('holds exactly the rows that match all filters, and never those of another organization', async () => {
     const [api, other] = [await organization(), await organization()];
     await createMany(other, 2, { source: 'health' });
     const sms = await create(api, { type: 'sms', source: 'health' });
@@ -118,7 +118,7 @@ describe('a list', () => {
 });
 
 describe('entity tags', () => {
-  it('let a write through that knows the latest state, and refuse others with 412', async () => {
+  it('let a write pass that names the latest state, and refuse others with 412', async () => {
     const api = await organization();
     const id = await create(api);
     const path = `/api/v1/channels/${id}`;
@@ -139,7 +139,7 @@ describe('entity tags', () => {
     expect(archive.status).toBe(412);
   });
 
-  it('spare a reader the body that it has', async () => {
+  it('save a reader the body that it already has', async () => {
     const api = await organization();
     const path = `/api/v1/channels/${await create(api)}`;
     const etag = (await api.get(path)).headers.etag ?? '';
@@ -163,7 +163,7 @@ describe('idempotency keys', () => {
     type: headers['content-type'],
   });
 
-  it('answer the same again, whatever has happened since, and do nothing', async () => {
+  it('replay the same answer, whatever has happened since, and do nothing', async () => {
     const api = await organization();
     const key = randomUUID();
     const first = await api.post('/api/v1/channels', { name: 'x', meta_data: { a: 1, b: 2 } }, under(key));
@@ -196,7 +196,7 @@ describe('idempotency keys', () => {
     expect(theirs.headers['idempotency-replayed']).toBeUndefined();
   });
 
-  it('are not used up by a request that was refused as it stood', async () => {
+  it('are not used up by a request with invalid input', async () => {
     const api = await organization();
     const key = randomUUID();
     expect((await api.post('/api/v1/channels', { name: 5 }, under(key))).status).toBe(422);
@@ -209,7 +209,7 @@ describe('idempotency keys', () => {
 });
 
 describe('positions', () => {
-  it('make a read wait for what was written, and are of one organization', async () => {
+  it('make a read wait for the write, and belong to one organization', async () => {
     const [api, other] = [await organization(), await organization()];
     const id = await create(api);
     const written = await api.patch(`/api/v1/channels/${id}`, { name: 'seen' });

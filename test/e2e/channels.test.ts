@@ -1,4 +1,4 @@
-/* Channels over HTTP, as the contract (2.1 to 2.3, 4.1) and the conventions have them. */
+/* Channels over HTTP, as the contract (2.1 to 2.3, 4.1) and the conventions specify them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, Reply } from '#test/support/api-client.ts';
 import { asRecord } from '#test/support/log-reader.ts';
@@ -60,7 +60,7 @@ describe('POST /channels', () => {
     expect((await read(channel['id'])).json()).toEqual(channel);
   });
 
-  it('keeps what it is given, character by character', async () => {
+  it('keeps its input, character by character', async () => {
     const given = {
       type: 'sms',
       channel_type: 'multi_org_chat',
@@ -79,7 +79,7 @@ describe('POST /channels', () => {
 describe('PATCH /channels/{id}', () => {
   const full = { meta_data: { a: 1 }, agent_invocation_behavior: 'all_messages', source: 'app_two' };
 
-  it('leaves what is absent as it is, and takes an empty object', async () => {
+  it('keeps absent fields unchanged, and accepts an empty object', async () => {
     const channel = await create(full);
     expect(await patch(channel['id'], {})).toEqual(channel);
     const renamed = await patch(channel['id'], { name: 'Renamed' });
@@ -89,7 +89,7 @@ describe('PATCH /channels/{id}', () => {
     expect((await read(channel['id'])).json()).toEqual(marked);
   });
 
-  it('clears with null what may be null, and refuses a name of null', async () => {
+  it('clears nullable fields with null, and refuses a null name', async () => {
     const channel = await create(full);
     const cleared = await patch(channel['id'], { meta_data: null, agent_invocation_behavior: null });
     expect(cleared).toMatchObject({ meta_data: null, agent_invocation_behavior: null, name: 'A channel' });
@@ -99,7 +99,7 @@ describe('PATCH /channels/{id}', () => {
     expect((await read(channel['id'])).json()).toEqual(cleared);
   });
 
-  it('takes an empty name, every behaviour, and no notice of what it does not know', async () => {
+  it('accepts an empty name and every behaviour, and ignores unknown members', async () => {
     const { id } = await create();
     expect(await patch(id, { name: '' })).toMatchObject({ name: '' });
     for (const behavior of ['at_mentions_only', 'all_messages', 'all_messages_personal_agent', 'intelligent']) {
@@ -138,7 +138,7 @@ describe('threads', () => {
     expect(listed.json()).toMatchObject({ meta: { total: 2 } });
   });
 
-  it('need a channel that the organization has, and nothing else may have a parent', async () => {
+  it('need a channel of the organization, and nothing else may have a parent', async () => {
     const parent = (await create())['id'];
     const stranger = await newTenant(parley.api);
     const foreign = (await create({}, stranger.api))['id'];
@@ -163,7 +163,7 @@ describe('threads', () => {
 describe('participants', () => {
   const agent = { type: 'agent', id: 'agent-1', name: 'Ada', website: 'https://ada.example/', is_active: false };
 
-  it('of all four kinds are shown as the contract has them', async () => {
+  it('of all four kinds have the shape of the contract', async () => {
     const participants = [
       { type: 'authenticated_user', user_id: tenant.userId },
       { type: 'non_authenticated_user', user_metadata: { network: 'here' } },
@@ -207,7 +207,7 @@ describe('participants', () => {
     expect(listed.text).toContain(String(channel['id']));
   });
 
-  it('come and go one by one, by the ids of their records, and users and agents only once', async () => {
+  it('are added and removed one by one, by the ids of their records, and users and agents only once', async () => {
     const { id } = await create({ participants: [] });
     for (const one of [agent, agent, { type: 'external_agent' }, { type: 'external_agent' }]) {
       expect((await api.post(at(id, '/participants'), one)).status).toBe(200);
@@ -223,7 +223,7 @@ describe('participants', () => {
     });
   });
 
-  it('are users of the organization, and agents with what an agent needs', async () => {
+  it('are users of the organization, and agents with their required fields', async () => {
     const { id } = await create({ participants: [] });
     const stranger = await newTenant(parley.api);
     stranger.api.close();
@@ -249,7 +249,7 @@ describe('participants', () => {
 });
 
 describe('an archived channel', () => {
-  it('can be read and no longer changed, and has left the list for the list of the archive', async () => {
+  it('can be read but not changed, and moves from the list to the list of archived channels', async () => {
     const { id } = await create();
     expect((await api.post(at(id, '/archive'))).status).toBe(200);
     expect((await api.post(at(id, '/archive'))).status).toBe(200);

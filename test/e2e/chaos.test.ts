@@ -1,6 +1,6 @@
 /*
- * Stores and processes are killed in turn under load; then every acknowledged write is in the log once, in order, and
- * REST shows it. CHAOS_ROUNDS sets the number of kills, CHAOS_SEED their moments.
+ * Stores and processes are killed in turn under load; afterwards every acknowledged write is in the log once, in
+ * order, and REST shows it. CHAOS_ROUNDS sets the number of kills, CHAOS_SEED their moments.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -35,7 +35,7 @@ function owned<T extends { stop(): Promise<unknown> }>(part: T): T {
 
 interface Victim {
   readonly name: string;
-  /** Ends it without a warning. */
+  /** Ends it abruptly. */
   kill(): Promise<unknown>;
   /** Starts it again, unless its supervisor does. */
   revive(): Promise<void>;
@@ -69,7 +69,7 @@ async function writesGetThrough(load: ChannelLoad, when: string): Promise<void> 
   });
 }
 
-/** Expects no problems, and enough acknowledged and failed writes for that to prove something. */
+/** Expects no problems, and enough acknowledged and failed writes for the result to mean something. */
 function expectSound(observation: Observation, killings: number): void {
   expect(problemsOf(observation)).toEqual([]);
   const outcomes = observation.operations.flatMap(({ attempts }) => attempts.map(({ outcome }) => outcome));

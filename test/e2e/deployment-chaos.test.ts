@@ -1,8 +1,8 @@
 /*
- * A whole deployment under load, while all that it consists of is killed, paused and replaced. In the end every
- * acknowledged write is in the log once and in order, everything that is read is a fold of the log, every socket
- * has the exact suffix of it, and Kafka holds all of it. DEPLOYMENT_ROUNDS makes it longer, DEPLOYMENT_SEED makes
- * it another one; KAFKA_AWAY_MS takes the broker away for so long in the middle.
+ * A whole deployment under load while all its parts are killed, paused and replaced. Afterwards every acknowledged
+ * write is in the log once and in order, all reads are folds of the log, every socket has received its exact suffix,
+ * and Kafka holds all of it. DEPLOYMENT_ROUNDS sets the length, DEPLOYMENT_SEED the choices; KAFKA_AWAY_MS stops the
+ * broker for so long in the middle.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -57,7 +57,7 @@ const KAFKA_AWAY_MS = Number(process.env['KAFKA_AWAY_MS'] ?? 0);
 const IS_LONG = ROUNDS > 3;
 const SOCKETS = 96;
 const LOG_PARTITIONS = 12;
-/** Time-outs only end what hangs: on a busy machine, a process takes a minute to start. */
+/** Timeouts only end a hang: on a busy machine, a process takes a minute to start. */
 const PATIENCE = { timeoutMs: 240_000, everyMs: 100 };
 const ROUND_MS = 300_000;
 
@@ -80,15 +80,16 @@ afterAll(async () => {
   await deployment?.stop();
 }, 60_000);
 
-/** Only where it is asked for (`npm run test:deployment`): it takes minutes where its processes share two cores. */
+/** Runs only on request (`npm run test:deployment`): it takes minutes where its processes share two cores. */
 const isWanted = process.env['DEPLOYMENT_ROUNDS'] !== undefined;
 
 describe.runIf(isWanted)('a deployment of two gateways, two realtime nodes, three projectors and two relays', () => {
   it(
-    'loses, doubles and reorders nothing, whatever of it is killed, paused, replaced or emptied',
+    'loses, duplicates and reorders nothing, whichever of its parts are killed, paused, replaced or emptied',
     async () => {
       const load = await startLoad();
-      // Some sockets begin at the eleventh event: one that asks for what is not there yet is sent away for good.
+      // Some sockets begin at the eleventh event: a socket that asks for an event that does not exist yet is closed
+      // for good.
       await eventually(async () => {
         const streams = Map.groupBy(await eventsOf(load.channels), ({ stream }) => stream);
         return streams.size === load.channels.length && [...streams.values()].every((events) => events.length > 11);
@@ -109,7 +110,7 @@ describe.runIf(isWanted)('a deployment of two gateways, two realtime nodes, thre
         await load.stop();
         await projectorsHaveCaughtUp();
 
-        // Before anything is read over REST, which would bring it up to date.
+        // Before any read over REST, which would bring the read models up to date.
         expect(await readModelsBesideTheLog()).toEqual([]);
         const log = await readLog(deployment.eventStore.url, '');
         await expectWrites(load, log);
@@ -132,7 +133,7 @@ async function startLoad() {
   const tenant = await newTenant(gateways[0].api);
   const tenantClients = deployment.withKey(tenant.key);
   const channels = await Promise.all([0, 1, 2, 3].map((n) => newChannel(tenantClients[n % 2] ?? tenant.api)));
-  // Before the writers begin: what is in these channels now, they have not made.
+  // Before the writers begin: the current events of these channels are not theirs.
   const others = new Set((await eventsOf(channels)).map(({ metadata }) => String(metadata['$correlationId'])));
   const unapplied = composeUnapplied(platform);
   const interactions = startInteractionLoad({
@@ -144,7 +145,7 @@ async function startLoad() {
   });
   const clients = [gateways[0].api, gateways[1].api] as const;
   const channelLoad = startChannelLoad({ clients, writers: 3, seed: SEED, thinkMs: 100 });
-  // What the first of them appends, somebody else has to apply as well.
+  // Another process has to apply what the first of them appends.
   const histories = [
     playHistories([unapplied, composeUnapplied(platform)], { seed: SEED, pauseMs: 600 }),
     playHistories([composeFeatures(platform), unapplied], { seed: SEED + 1_000, pauseMs: 600 }),
@@ -174,7 +175,7 @@ const eventsOf = async (channels: readonly string[]): Promise<LogEvent[]> =>
     channels.includes(stream.slice('channel-'.length)),
   );
 
-/** Each round several things happen at once, and then writes must get through again. */
+/** Each round several failures happen at once, and then writes must succeed again. */
 async function allHappens(load: Load): Promise<void> {
   const random = randomFrom(SEED);
   const mishaps = mishapsOf(deployment, IS_LONG ? 9_000 : 1_500);
@@ -185,18 +186,18 @@ async function allHappens(load: Load): Promise<void> {
     await Promise.all(round.map((mishap) => mishap.happen(random)));
     await writesGetThrough(load, `after ${names}`);
     if (KAFKA_AWAY_MS > 0 && index === Math.floor(ROUNDS / 2)) await kafkaIsAway(load);
-    for (const one of processes()) if (!one.alive()) throw new Error(`one has ended by itself: ${one.output()}`);
+    for (const one of processes()) if (!one.alive()) throw new Error(`a process has ended by itself: ${one.output()}`);
   }
 }
 
-/** Minutes in which there is no broker: every gateway says that it can be used, and writes get through as ever. */
+/** Minutes without a broker: every gateway reports that it is ready, and writes succeed. */
 async function kafkaIsAway(load: Load): Promise<void> {
   const { kafka, gateways, realtime } = deployment;
   await kafka.kill9();
   const end = Date.now() + KAFKA_AWAY_MS;
   while (Date.now() < end) {
     await writesGetThrough(load, 'while Kafka is away');
-    // A check that was late on a busy machine is made again.
+    // A check that was late on a busy machine is repeated.
     for (const process of [...gateways, ...realtime]) await process.ready();
     await delay(1_000);
   }
@@ -213,11 +214,14 @@ const processes = () => [
 async function writesGetThrough(load: Load, when: string): Promise<void> {
   const before = load.acknowledged();
   await eventually(() => load.acknowledged() > before + 20, PATIENCE).catch(() => {
-    throw new Error(`no writes got through ${when}`);
+    throw new Error(`no writes succeeded ${when}`);
   });
 }
 
-/** When everything runs again: each has partitions, and brings in some of many channels that nobody else applies. */
+/**
+ * With everything running again, each projector has partitions, and applies some events of many channels that no
+ * other process applies.
+ */
 async function projectorsShareTheWork(): Promise<void> {
   const { projectors } = deployment;
   await Promise.all(projectors.map((projector) => eventually(() => projector.ready(), PATIENCE)));
@@ -234,7 +238,7 @@ async function projectorsShareTheWork(): Promise<void> {
   }, PATIENCE);
 }
 
-/** As the broker has it, and as they say themselves: with a feed of its own, each would bring in everything. */
+/** By the broker and by their own reports: a projector with a feed of its own would apply everything. */
 async function projectorsAreAGroup(): Promise<void> {
   const { kafka, projectors } = deployment;
   const { projectorGroup, log } = logTopics('parley');
@@ -244,9 +248,9 @@ async function projectorsAreAGroup(): Promise<void> {
   const [first, ...others] = group.members;
   const planted = groupProblems({ ...group, members: others }, wanted).join('\n');
   expect(planted).toMatch(/^members: .*\n/);
-  expect(planted).toMatch(/^unheld/m);
-  const doubled = groupProblems({ ...group, members: [...others, ...(first ? [first, first] : [])] }, wanted);
-  expect(doubled.join('\n')).toMatch(/^doubled/m);
+  expect(planted).toMatch(/^unassigned/m);
+  const duplicated = groupProblems({ ...group, members: [...others, ...(first ? [first, first] : [])] }, wanted);
+  expect(duplicated.join('\n')).toMatch(/^duplicate/m);
 
   const held = await Promise.all(projectors.map(({ api }) => heldPartitions(api)));
   expect(held.map((partitions) => partitions.join()).sort()).toEqual(
@@ -267,7 +271,7 @@ async function heldPartitions(api: ApiClient): Promise<readonly number[]> {
 
 async function eventsSeen(api: ApiClient): Promise<number> {
   const [, count] = /^parley_projector_events_seen (\d+)$/m.exec((await api.get('/metrics')).text) ?? [];
-  if (count === undefined) throw new TypeError('a projector that does not count what it has seen');
+  if (count === undefined) throw new TypeError('a projector that does not count its events');
   return Number(count);
 }
 
@@ -280,7 +284,10 @@ async function projectorsHaveCaughtUp(): Promise<void> {
   }, PATIENCE);
 }
 
-/** Where what is in Redis is not byte for byte what a projector makes of the log in another one. */
+/**
+ * Differences between Redis and the read models that a projector builds of the same log in an empty Redis, byte for
+ * byte.
+ */
 async function readModelsBesideTheLog(): Promise<string[]> {
   const other = await startTestRedis();
   const redis = connectRedis(other.url);
@@ -289,10 +296,10 @@ async function readModelsBesideTheLog(): Promise<string[]> {
     const models = composeReadModels({ ...platform, redis, readModel: new ReadModel(redis) });
     await rebuild({ feed: platform.feed, ...models }, { signal: AbortSignal.timeout(240_000) });
     const folded = await dumpReadModels(redis);
-    // The check on these very read models: one that lacks its newest event is found.
+    // The check on these very read models: it finds one that lacks its newest event.
     const key = Object.keys(folded).find((name) => name.endsWith('revision')) ?? '';
     expect(differences({ ...folded, [key]: 'planted' }, folded)).toHaveLength(1);
-    // A request that nobody waited for any more may be at its end only now.
+    // An abandoned request may finish only now.
     let found: string[] = [];
     await eventually(async () => {
       found = differences(await dumpReadModels(platform.redis), folded);
@@ -314,7 +321,7 @@ function differences(one: Record<string, unknown>, other: Record<string, unknown
   });
 }
 
-/** What was acknowledged is in the log, once and in order; and REST shows the channels as it has them. */
+/** Acknowledged writes are in the log, once and in order, and REST shows the channels as the log has them. */
 async function expectWrites(load: Load, log: readonly LogEvent[]): Promise<void> {
   const { interactions, channels, others, channelLoad, histories } = load;
   const own = log.filter(({ stream }) => channels.includes(stream.slice('channel-'.length)));
@@ -337,7 +344,7 @@ async function expectWrites(load: Load, log: readonly LogEvent[]): Promise<void>
     });
     expect(problemsOf(observation)).toEqual([]);
   }
-  // It must have been worth looking at.
+  // The run must have been significant.
   const kinds = new Set(interactions.records.map(({ write }) => write.kind));
   expect([...kinds].sort()).toEqual(
     ['append', 'complete', 'dismiss', 'fail', 'join', 'post', 'react', 'receipt', 'rename', 'withdraw'].sort(),
@@ -346,7 +353,7 @@ async function expectWrites(load: Load, log: readonly LogEvent[]): Promise<void>
   expect(histories.flatMap((player) => player.channels).length).toBeGreaterThan(5);
 }
 
-/** Channels and all that is in them are read as a plain fold has them. */
+/** Channels and all their contents equal a plain fold. */
 async function expectFoldOfTheLog({ tenant, channels, histories }: Load, log: readonly LogEvent[]): Promise<void> {
   const features = composeFeatures(platform);
   const played: PlayedChannel[] = histories.flatMap((player) => player.channels);
@@ -357,7 +364,7 @@ async function expectFoldOfTheLog({ tenant, channels, histories }: Load, log: re
     const spans = events.flatMap(({ data }) => (typeof data['spanId'] === 'string' ? [data['spanId']] : []));
     expect(new Set(spans).size).toBe(spans.length);
     const looked = spans.slice(0, 40);
-    // Who dismissed prompts there.
+    // The user who dismissed prompts there.
     const reader = channels.includes(channel.channelId) ? tenant.userId : undefined;
     expect(await readChannel(features, channel, looked, reader)).toEqual(foldedChannel(channel, events, looked));
   }
@@ -383,7 +390,7 @@ async function expectKafkaToHold(log: readonly LogEvent[]): Promise<void> {
   }));
   expect(topicProblems(messages, wanted)).toEqual([]);
 
-  // The checker on this very topic: whatever is planted in it is found.
+  // The checker on this very topic: it finds every planted fault.
   const last = messages.findLastIndex(({ revision }) => revision > 0);
   const { stream, revision, id } = messages[last] ?? {};
   const before = messages.findIndex((one) => one.stream === stream && one.revision + 1 === revision);

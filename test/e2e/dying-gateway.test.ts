@@ -1,4 +1,6 @@
-/* A gateway dies between append and answer: the same request elsewhere has one event, and the answer to it. */
+/*
+ * A gateway dies between append and answer: the same request at another gateway leaves one event and gets its answer.
+ */
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, Reply } from '#test/support/api-client.ts';
@@ -18,7 +20,7 @@ let watches: readonly Redis[] = [];
 let lookUps = 0;
 
 beforeAll(async () => {
-  // The other one projects nothing: whatever it reads, it or `one` has applied.
+  // The other gateway has no projector: everything that it reads was applied by one of the two.
   nodes = await startTwoNodes();
   ({ eventStore, redis, one, other } = nodes);
   watches = await Promise.all(redis.url.split(',').map(watchLookUps));
@@ -47,7 +49,7 @@ async function watchLookUps(url: string): Promise<Redis> {
   return watch;
 }
 
-/** Keys that a request holds: the records of the idempotency keys with a lease. */
+/** Keys of the records of idempotency keys that a request holds with a lease. */
 async function leased(): Promise<string[]> {
   const names = await redis.command('KEYS', 'parley:idempotency:*');
   const found: string[] = [];
@@ -57,7 +59,7 @@ async function leased(): Promise<string[]> {
   return found;
 }
 
-/** The lease of a dead gateway ends after three seconds; here, at once. */
+/** The lease of a dead gateway expires after three seconds; here, at once. */
 async function endLeases(): Promise<void> {
   for (const name of await leased()) await redis.command('HSET', name, 'lease_until', '0');
 }
@@ -69,12 +71,12 @@ const eventsUnder = async (key: string) =>
 
 interface Doomed {
   send(api: ApiClient): Promise<Reply>;
-  /** Whether nothing but the append is left to be done. */
+  /** Whether only the append is left to be done. */
   isAppending(): Promise<boolean>;
   isInLog(): Promise<boolean>;
 }
 
-/** @param looksUp whether the decision asks Redis for something, after the key was taken and before the append */
+/** @param looksUp whether the decision queries Redis, after the key was taken and before the append */
 function doomed(key: string, looksUp: boolean, send: Doomed['send']): Doomed {
   const before = lookUps;
   return {
@@ -85,9 +87,8 @@ function doomed(key: string, looksUp: boolean, send: Doomed['send']): Doomed {
 }
 
 /**
- * Sends to the first gateway, and kills it when the event is in the log and the answer cannot go out: while
- * the event store is silent the request does all that comes before the append, and Redis is silent before
- * that gets through.
+ * Sends to the first gateway, and kills it when the event is in the log and the answer cannot go out: while the event
+ * store is frozen, the request does everything before the append, and Redis is frozen before the append gets through.
  */
 async function dieBeforeAnswering({ send, isAppending, isInLog }: Doomed): Promise<string> {
   let last = '';
@@ -115,7 +116,7 @@ async function dieBeforeAnswering({ send, isAppending, isInLog }: Doomed): Promi
 /** @returns the answer of the other gateway, once it may run the command */
 async function retryElsewhere(send: Doomed['send']): Promise<Reply> {
   let retried = await send(other.api);
-  // Unless the lease has ended by itself meanwhile.
+  // Unless the lease has expired meanwhile.
   if (retried.status === 409) {
     await endLeases();
     retried = await send(other.api);
@@ -133,7 +134,7 @@ async function retryElsewhere(send: Doomed['send']): Promise<Reply> {
 
 let names = 0;
 
-/** With a key, so that what comes next finds the newest commands in the gateway's memory. */
+/** With a key, so that the next command finds the newest commands in the gateway's memory. */
 async function sendOk(api: ApiClient, path: string, body: object): Promise<Record<string, unknown>> {
   const reply = await api.post(path, body, { headers: { 'idempotency-key': `fixture-${++names}` } });
   expect(reply.status).toBe(200);
@@ -153,7 +154,7 @@ describe('a command on a channel, when the gateway dies before it answers', () =
   ];
 
   it.each(cases)(
-    'leaves one event of a $command, and the retry elsewhere has the same answer',
+    'leaves one event of a $command, and the retry at another gateway gets the same answer',
     async ({ command, method, path, body }) => {
       const id = await createChannel();
       const key = `died-${command}`;
@@ -161,7 +162,7 @@ describe('a command on a channel, when the gateway dies before it answers', () =
       expect(await dieBeforeAnswering(doomed(key, false, send))).toBe('no answer');
       const retried = await retryElsewhere(send);
 
-      // Channels in their first states: what was written is what would have been answered.
+      // Channels in their first states: the written state is the one that would have been answered.
       const [event, ...more] = await eventsUnder(key);
       expect(more).toEqual([]);
       const { channelId, revision, body: channel } = answerOf(retried);
@@ -172,7 +173,7 @@ describe('a command on a channel, when the gateway dies before it answers', () =
     },
   );
 
-  it('does not undo what others have written since', async () => {
+  it('does not undo later writes of others', async () => {
     const id = await createChannel();
     const headers = { 'idempotency-key': 'died-and-overtaken' };
     const send = (api: ApiClient) => api.patch(`/api/v1/channels/${id}`, { name: 'once' }, { headers });
@@ -197,7 +198,7 @@ describe('a command on an interaction, when the gateway dies before it answers',
 
   const cases = [
     { command: 'post', type: 'InteractionPosted.v1', path: null, body: text('once') },
-    // Below what is there, so that the parent has to be looked up.
+    // Below an existing interaction, so that the parent has to be looked up.
     { command: 'start', type: 'InteractionPosted.v1', path: null, body: { ...text('once'), complete: false } },
     { command: 'append', type: 'InteractionContentAppended.v1', path: '/content', body: text('once') },
     { command: 'complete', type: 'InteractionCompleted.v1', path: '/complete', body: text('once, in place of all') },
@@ -206,7 +207,7 @@ describe('a command on an interaction, when the gateway dies before it answers',
   ];
 
   it.each(cases)(
-    'leaves one event of a $command, and the retry elsewhere has the same answer',
+    'leaves one event of a $command, and the retry at another gateway gets the same answer',
     async ({ command, type, path, body }) => {
       const { channelId, interactions, target } = await startInteraction();
       const key = `died-on-interaction-${command}`;
@@ -235,7 +236,7 @@ describe('a command on an interaction, when the gateway dies before it answers',
   it.each([
     { command: 'reaction', type: 'ReactionAdded.v1', count: 2 },
     { command: 'withdrawal', type: 'ReactionRemoved.v1', count: 1 },
-  ])('leaves one event of a $command, which needs no key to be repeated', async ({ command, type, count }) => {
+  ])('leaves one event of a $command, which is repeatable without a key', async ({ command, type, count }) => {
     const { channelId, target } = await startInteraction();
     const url = `/api/v1/interactions/${String(target['id'])}/reactions/${encodeURIComponent('👍')}`;
     const react = (api: ApiClient, agent: string) => api.request('PUT', url, { body: { agent_id: agent } });
@@ -259,19 +260,19 @@ describe('a command on an interaction, when the gateway dies before it answers',
   });
 });
 
-describe('a command that was written, when what is to be answered cannot be read', () => {
+describe('a command that was written while its answer cannot be read', () => {
   const cases = [
     { command: 'reaction', method: 'PUT', path: '/reactions/%F0%9F%91%8D', type: 'ReactionAdded.v1' },
     { command: 'receipt', method: 'POST', path: '/read_receipts', type: 'ReadReceiptRecorded.v1' },
   ];
 
-  it.each(cases)('leaves it open to who asked for a $command', async ({ method, path, type }) => {
+  it.each(cases)('is answered 503 for a $command, which leaves the outcome open', async ({ method, path, type }) => {
     const channelId = await createChannel();
     const participant = { type: 'non_authenticated_user', user_metadata: {} };
     const content = [{ type: 'text', text: 'first' }];
     const posted = await sendOk(one.api, `/api/v1/channels/${channelId}/interactions`, { content, participant });
     const isInLog = async () => (await eventsOf(channelId)).some((event) => event.type === type);
-    // A slow machine may answer before Redis is silent, with what it has read or that nothing was written.
+    // A slow machine may answer before Redis is frozen, with the state that it read or that nothing was written.
     for (let attempt = 1; ; attempt++) {
       const before = lookUps;
       const body = { agent_id: `agent-${attempt}` };

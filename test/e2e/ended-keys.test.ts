@@ -1,8 +1,8 @@
 /*
- * Keys are revoked, expire, are rotated, and their users are deactivated, while the stores and processes that could
- * let them in again fail: over two gateways with sockets, a projector, and a Redis that each gateway can lose alone.
- * ENDED_KEYS_ROUNDS makes it longer, ENDED_KEYS_SEED makes it another one, and with ENDED_KEYS_EVENTS in the log it
- * takes longer to fold again, so that read models lag for longer.
+ * Keys are revoked, expire, are rotated, and their users are deactivated, while stores and processes fail whose
+ * failure could let them in again: two gateways with sockets, a projector, and a Redis that each gateway can lose
+ * alone. ENDED_KEYS_ROUNDS sets the length, ENDED_KEYS_SEED the choices; with ENDED_KEYS_EVENTS in the log a fold
+ * takes longer, so that read models lag for longer.
  */
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import { newTicket, openSocket } from '#test/support/realtime/subscriber.ts';
 
 const ROUNDS = Number(process.env['ENDED_KEYS_ROUNDS'] ?? 8);
 const SEED = Number(process.env['ENDED_KEYS_SEED'] ?? 1);
-/** Only ends what hangs: a round on a busy machine, with a log that is folded again, takes half a minute. */
+/** Only ends a hang: a round on a busy machine, with a log that is folded again, takes half a minute. */
 const TIMEOUT_MS = 120_000 + ROUNDS * 60_000;
 const EVENTS = Number(process.env['ENDED_KEYS_EVENTS'] ?? 0);
 /** How long each key is used after its end, before the next round; longer than announced ends may go unnoticed. */
@@ -28,12 +28,12 @@ const USE_FOR_MS = 2_000;
 const ENDS = ['revoke', 'deactivate', 'expire', 'rotate'] as const;
 type End = (typeof ENDS)[number];
 
-/** Shifted by one with each turn of the mishaps, so that each end meets each of them. */
+/** Shifted by one after each pass through the failures, so that each end meets each failure. */
 const endOf = (number: number): End => ENDS[(number + Math.floor(number / 8)) % ENDS.length] ?? 'revoke';
 
 let stage: KeyStage;
 let channelId: string;
-/** One key for each round: it is older than what else is in the log, and its end is not. */
+/** One key for each round: created before the rest of the log, and ended after it. */
 const keys: Key[] = [];
 const ended: { readonly key: EndedKey; readonly subject: Subject }[] = [];
 const uses: KeyUse[] = [];
@@ -49,7 +49,7 @@ interface Key {
   readonly expiresAt: number | null;
 }
 
-/** A key in use: its clients and open sockets at both gateways, and a ticket for later at each. */
+/** A key in use: its clients and open sockets at both gateways, and an unused ticket for each. */
 interface Subject extends Key {
   readonly places: { gateway: Gateway; api: ApiClient; socket: WebSocket; ticket: string }[];
 }
@@ -95,13 +95,13 @@ async function newSubject(number: number, lifeMs = 4_000): Promise<Subject> {
   }
 }
 
-/** A socket of a key that works, at its hello. */
+/** A socket of a valid key, after its hello. */
 async function opened({ name, process }: Gateway, api: ApiClient, { expiresAt }: Key): Promise<WebSocket> {
   const socket = openSocket(process.baseUrl, channelId, await newTicket(api, channelId));
   const closed = once(socket, 'close').then(([code]) => Number(code));
   const code = await Promise.race([once(socket, 'message').then(() => null), closed]);
   if (code === null) return socket;
-  // On a busy machine a key may expire here: its round begins anew.
+  // On a busy machine a key may expire here: its round begins again.
   if (expiresAt === null || Date.now() < expiresAt) refusedWhileWorking.push(`${name} closed a socket with ${code}`);
   throw new Error('closed before its hello');
 }
@@ -123,7 +123,7 @@ async function end(how: End, { id, userId, expiresAt }: Subject, { process: { ap
 async function use(key: EndedKey, gateway: Gateway, what: string, send: () => Promise<boolean>): Promise<void> {
   const { startedAtMs } = gateway;
   const sentAtMs = performance.now();
-  // Neither 401, 503 nor a broken connection lets anybody in.
+  // 401, 503 and a broken connection all grant no access.
   const accepted = await send().catch(() => false);
   uses.push({ key, what: `${what} at ${gateway.name}`, sentAtMs, startedAtMs, accepted });
 }
@@ -173,7 +173,7 @@ function replyTo(socket: WebSocket, id: string): Promise<unknown> {
 
 const PROBE = 'posted at ';
 
-/** Posts into the channel, so that sockets which are still open after the end of their key receive something. */
+/** Posts to the channel, so that sockets which are still open after the end of their key receive something. */
 async function postProbes(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     for (const { process } of stage.gateways) {
@@ -221,7 +221,7 @@ async function round(number: number): Promise<void> {
   running.push(using);
 }
 
-/** For a while, and for a minute and more where the end was not announced. */
+/** For a while, and for over a minute where the end was not announced. */
 async function useUntilRefused(key: EndedKey, subject: Subject): Promise<void> {
   const until = key.endedAtMs + USE_FOR_MS;
   const latest = key.endedAtMs + graceOf(key, 0) + USE_FOR_MS;
@@ -248,7 +248,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('a key that has 
   afterAll(() => stage?.stop(), 60_000);
 
   it(
-    'is let in nowhere, whatever fails: at no gateway and over no socket',
+    'has access nowhere, whatever fails: at no gateway and over no socket',
     async () => {
       const done = new AbortController();
       stage.running.push(postProbes(done.signal));
@@ -256,7 +256,7 @@ describe.skipIf(process.env['PARLEY_TEST_REDIS'] === 'cluster')('a key that has 
         await round(number);
         await stage.ready();
       }
-      // A check of open sockets, which needs no announcement, comes three times a minute.
+      // The periodic check of open sockets, which needs no announcement, runs three times a minute.
       await Promise.all(socketsClosed);
       done.abort();
       await Promise.all(stage.running);

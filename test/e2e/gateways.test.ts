@@ -1,4 +1,4 @@
-/* Two gateways on the same stores: what one acknowledged holds for the other. */
+/* Two gateways on the same stores: a write that one acknowledged is valid for the other. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient } from '#test/support/api-client.ts';
 import { answerOf, startChannelLoad } from '#test/support/channel-load.ts';
@@ -15,7 +15,7 @@ let one: ParleyProcess;
 let other: ParleyProcess;
 
 beforeAll(async () => {
-  // The other one projects nothing: whatever it reads, it or `one` has applied.
+  // The other gateway has no projector: everything that it reads was applied by one of the two.
   nodes = await startTwoNodes();
   ({ eventStore, one, other } = nodes);
 }, 60_000);
@@ -45,7 +45,7 @@ describe('two gateways', () => {
     expect(refused.map(({ detail }) => detail).filter((detail) => detail !== '409 conflict')).toEqual([]);
   }, 120_000);
 
-  it('show each other’s writes to who brings the position along', async () => {
+  it('show each other’s writes to a reader that sends the position', async () => {
     const id = await createChannel();
     for (let n = 0; n < 100; n++) {
       const [writer, reader] = n % 2 === 0 ? [one, other] : [other, one];
@@ -57,7 +57,7 @@ describe('two gateways', () => {
     }
   });
 
-  it('decide If-Match on the same truth: of many with one ETag, exactly one gets through', async () => {
+  it('evaluate If-Match on the log: of many writes with one ETag, exactly one succeeds', async () => {
     const id = await createChannel();
     const etag = (await one.api.get(`/api/v1/channels/${id}`)).headers.etag ?? '';
     const replies = await Promise.all(

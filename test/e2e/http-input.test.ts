@@ -1,4 +1,4 @@
-/* Bodies, queries and bytes that are wrong in every way: refused for what they are, and nothing is written. */
+/* Invalid bodies, queries and bytes: each is refused with its error, and nothing is written. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
 import type { ApiClient, Reply } from '#test/support/api-client.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => parley?.stop(), 30_000);
 
-/** Nothing in this file is valid: the channel above is all there may ever be. */
+/** Nothing in this file is valid: the channel above stays the only one. */
 const eventCount = async (): Promise<number> => (await readLog(eventstoreUrl, 'channel-')).length;
 
 interface Problem {
@@ -30,7 +30,7 @@ interface Problem {
   readonly loc: unknown;
 }
 
-/** Types and places of a 422; the status and the text of anything else, which then does not match. */
+/** Types and locations of a 422; the status and the text of anything else, which then does not match. */
 function problemsIn(reply: Reply): Problem[] | string {
   const { detail } = asRecord(reply.json());
   if (reply.status !== 422 || !Array.isArray(detail)) return `${reply.status} ${reply.text}`;
@@ -46,23 +46,23 @@ const json = (value: unknown): string => JSON.stringify(value);
 describe('a body', () => {
   it.each<[string, string | Buffer, string, unknown[]]>([
     ['is missing', '', 'missing', ['body']],
-    ['is cut off', '{"name":', 'json_invalid', ['body', 8]],
+    ['is truncated', '{"name":', 'json_invalid', ['body', 8]],
     ['is not JSON', "{'name': 1}", 'json_invalid', ['body', 1]],
     ['holds NaN', '{"meta_data":{"n":NaN}}', 'json_invalid', ['body', 18]],
     ['is not UTF-8', Buffer.from([0x7b, 0x22, 0x6e, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]), 'json_invalid', ['body', 0]],
     ['is a list', '[]', 'model_attributes_type', ['body']],
     ['is null', 'null', 'model_attributes_type', ['body']],
     ['is a string', '"x"', 'model_attributes_type', ['body']],
-    ['reaches for the prototype', '{"__proto__":{"name":"x"}}', 'extra_forbidden', ['body', '__proto__']],
-    ['reaches for it in disguise', '{"\\u005f_proto__":{}}', 'extra_forbidden', ['body', '__proto__']],
+    ['assigns the prototype', '{"__proto__":{"name":"x"}}', 'extra_forbidden', ['body', '__proto__']],
+    ['assigns the prototype with an escaped name', '{"\\u005f_proto__":{}}', 'extra_forbidden', ['body', '__proto__']],
     [
-      'reaches for it from inside',
+      'assigns the prototype in a nested object',
       '{"meta_data":{"__proto__":1}}',
       'extra_forbidden',
       ['body', 'meta_data', '__proto__'],
     ],
     [
-      'reaches for it through the constructor',
+      'assigns the prototype through the constructor',
       '{"meta_data":{"constructor":{"prototype":1}}}',
       'extra_forbidden',
       ['body', 'meta_data', 'constructor', 'prototype'],
@@ -86,7 +86,12 @@ describe('a body', () => {
       'value_error',
       ['body', 'meta_data'],
     ],
-    ['has a number beyond all numbers', '{"meta_data":{"n":1e999}}', 'finite_number', ['body', 'meta_data', 'n']],
+    [
+      'has a number beyond the range of doubles',
+      '{"meta_data":{"n":1e999}}',
+      'finite_number',
+      ['body', 'meta_data', 'n'],
+    ],
     [
       'has a number of too many digits',
       '{"meta_data":{"n":9007199254740993}}',
@@ -96,7 +101,7 @@ describe('a body', () => {
     ['has a zero with a sign', '{"meta_data":{"list":[0,-0]}}', 'value_error', ['body', 'meta_data', 'list', 1]],
     ['has such a number where none is expected', '{"unknown":1e-400}', 'value_error', ['body', 'unknown']],
     [
-      'names no such behaviour',
+      'names an unknown behaviour',
       json({ agent_invocation_behavior: 'never' }),
       'enum',
       ['body', 'agent_invocation_behavior'],
@@ -105,13 +110,13 @@ describe('a body', () => {
     expect(problemsIn(await api.patch(`/api/v1/channels/${id}`, body))).toEqual([{ type, loc }]);
   });
 
-  it('that is nested 20,000 deep is refused where it gets too deep', async () => {
+  it('that is nested 20,000 deep is refused at the maximum depth', async () => {
     for (const body of [nested(20_000), `{"meta_data":${nested(20_000)}}`, '['.repeat(200_000)]) {
       expect(problemsIn(await api.patch(`/api/v1/channels/${id}`, body))).toMatchObject([{ type: 'json_invalid' }]);
     }
   });
 
-  it('with many faults is told all of them', async () => {
+  it('with many faults gets all of them in one answer', async () => {
     const body = {
       name: 5,
       type: 'fax',
@@ -131,7 +136,7 @@ describe('a body', () => {
     );
   });
 
-  it('that is refused is not echoed without bounds', async () => {
+  it('that is refused is echoed only up to a limit', async () => {
     const reply = await api.patch(`/api/v1/channels/${id}`, { name: ['x'.repeat(200_000)] });
     expect(reply.status).toBe(422);
     expect(reply.text.length).toBeLessThan(20_000);
@@ -160,7 +165,7 @@ describe('a query', () => {
     expect(problemsIn(await api.get(`/api/v1/channels?${query}`))).toEqual([{ type, loc: ['query', name] }]);
   });
 
-  it('with parameters that nobody knows is answered all the same', async () => {
+  it('with unknown parameters is answered normally', async () => {
     for (const query of ['x=1', '__proto__=1', 'constructor[prototype]=1', '%', '&&=&', 'size=10']) {
       expect((await api.get(`/api/v1/channels?${query}`)).status).toBe(200);
     }
@@ -184,7 +189,7 @@ describe('bytes on a connection', () => {
   const host = 'Host: localhost\r\n';
   const get = `GET /health/live HTTP/1.1\r\n${host}\r\n`;
 
-  it('that follow a request and are none end the connection, and the answer to the request is not lost', async () => {
+  it('that are not HTTP after a request end the connection, and the answer to the request is not lost', async () => {
     const statuses = statusesIn(await exchangeBytes(parley.port, [`${get}\x00\x01\x02 garbage\r\n\r\n`]));
     expect(statuses[0]).toBe(200);
     expect(statuses.slice(1).filter((status) => status !== 400)).toEqual([]);
@@ -201,7 +206,7 @@ describe('bytes on a connection', () => {
       'a length and chunks',
       `POST /x HTTP/1.1\r\n${host}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
-    ['a length below nothing', `POST /x HTTP/1.1\r\n${host}Content-Length: -1\r\n\r\n`],
+    ['a negative length', `POST /x HTTP/1.1\r\n${host}Content-Length: -1\r\n\r\n`],
     ['a line break inside of a header', `GET / HTTP/1.1\r\n${host}X: a\nb\r\n\r\n`],
     ['a broken chunk', `POST /api/v1/channels HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`],
   ])('with %s are refused, and the connection is closed', async (_what, bytes) => {
@@ -210,12 +215,12 @@ describe('bytes on a connection', () => {
     expect(statusesIn(received).at(-1)).toBeLessThan(500);
   });
 
-  it('with headers without end are 431', async () => {
+  it('with endless headers are 431', async () => {
     const received = await exchangeBytes(parley.port, [`GET / HTTP/1.1\r\n${host}X: ${'x'.repeat(70_000)}\r\n\r\n`]);
     expect(statusesIn(received)).toEqual([431]);
   });
 
-  it('that drip in without an end are cut off, headers and bodies alike', async () => {
+  it('that arrive slowly without end are cut off, headers and bodies alike', async () => {
     const start = `POST /api/v1/channels HTTP/1.1\r\n${host}Authorization: ${parley.apiKey}\r\n`;
     const drip = Array.from({ length: 600 }, (_, n) => `X-${n}: x\r\n`);
     const body = [`${start}Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n`, ...drip.map(() => ' ')];
@@ -226,13 +231,13 @@ describe('bytes on a connection', () => {
     for (const received of [headers, slowBody]) expect(statusesIn(received)).toEqual([408]);
   });
 
-  it('of many idle connections keep nobody else from being served', async () => {
+  it('of many idle connections do not block other clients', async () => {
     const idle = Array.from({ length: 200 }, () => exchangeBytes(parley.port, ['GET /he'], { timeoutMs: 25_000 }));
     expect((await api.get('/api/v1/channels')).status).toBe(200);
     expect((await Promise.all(idle)).flatMap(statusesIn)).toEqual(idle.map(() => 408));
   });
 
-  it('have harmed nothing', async () => {
+  it('have changed nothing', async () => {
     expect(parley.alive()).toBe(true);
     await parley.ready();
     expect(await eventCount()).toBe(1);

@@ -1,4 +1,4 @@
-/* The conventions of the API from outside: what callers send by mistake or on purpose, and what they get. */
+/* The conventions of the API over HTTP: mistakes and attacks of callers, and their answers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findRunning } from '#infra/data-folder/index.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
@@ -44,14 +44,14 @@ async function newChannel(client: ApiClient): Promise<string> {
 
 const eventCount = async (): Promise<number> => (await readLog(eventstoreUrl, 'channel-')).length;
 
-/** Everything in an answer but what names the one request. */
+/** Everything in an answer except what names the request. */
 function visible({ status, text, headers }: Reply): object {
   const { 'x-request-id': _id, traceparent: _trace, date: _date, ...others } = headers;
   return { status, text, others };
 }
 
 describe('authentication', () => {
-  it('takes a key bare, as Bearer and as Token, in any case of the scheme', async () => {
+  it('accepts a key bare, as Bearer and as Token, in any case of the scheme', async () => {
     const key = parley.apiKey;
     for (const authorization of [key, `Bearer ${key}`, `Token ${key}`, `bearer ${key}`, `TOKEN  ${key}`]) {
       expect((await root.get('/api/v1/channels', { headers: { authorization } })).status).toBe(200);
@@ -113,14 +113,14 @@ describe('the error table', () => {
     ['DELETE', '/api/v1/channels/x', ['GET', 'PATCH']],
     ['PATCH', '/api/v1/channels/x/archive', ['POST']],
     ['PROPFIND', '/api/v1/channels/x', ['GET', 'PATCH']],
-  ])('%s %s is 405 and says what is allowed', async (method, path, allowed) => {
+  ])('%s %s is 405 with the allowed methods', async (method, path, allowed) => {
     const reply = await api.request(method, path);
     expect(reply.status).toBe(405);
     expect(reply.headers.allow?.split(', ')).toEqual(expect.arrayContaining(allowed));
     expect(reply.json()).toMatchObject({ detail: expect.any(String) });
   });
 
-  it('answers 413 to a body over 256 KiB and 422 to one that is merely too much for its field', async () => {
+  it('answers 413 to a body over 256 KiB and 422 to one with a too long field', async () => {
     const over = await api.patch(`/api/v1/channels/${channelId}`, { name: 'x'.repeat(257 * 1024) });
     expect(over).toMatchObject({ status: 413 });
     expect(over.json()).toMatchObject({ detail: expect.any(String) });
@@ -128,7 +128,7 @@ describe('the error table', () => {
     expect(within.status).toBe(422);
   });
 
-  it('answers 415 to a body that is not said to be JSON', async () => {
+  it('answers 415 to a body that is not declared as JSON', async () => {
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -147,7 +147,7 @@ describe('the error table', () => {
     expect((await api.patch(`/api/v1/channels/${channelId}`, '{}', charset)).status).toBe(200);
   });
 
-  it('answers 429 with Retry-After once a key has used its minute, and other keys go on', async () => {
+  it('answers 429 with Retry-After to a key over its rate limit, and serves other keys', async () => {
     const env = { ROLES: 'gateway', RATE_LIMIT_PER_KEY: '5' };
     const limited = await startParleyProcess({ eventstoreUrl, redisUrl, apiKey: parley.apiKey, env });
     try {
@@ -188,7 +188,7 @@ describe('paths and methods', () => {
     }
   });
 
-  it('an endless path is refused, not followed', async () => {
+  it('an endless path is refused and not followed', async () => {
     expect((await api.get(`/api/v1/channels/${'x'.repeat(5_000)}`)).status).toBe(404);
     expect([404, 414, 431]).toContain((await api.get(`/api/v1/channels/${'x'.repeat(60_000)}`)).status);
   });
@@ -203,14 +203,14 @@ describe('paths and methods', () => {
     }
   });
 
-  it('OPTIONS gives no browser access that nobody has allowed', async () => {
+  it('OPTIONS grants no browser access outside the allow-list', async () => {
     const headers = { origin: 'https://evil.example', 'access-control-request-method': 'PATCH' };
     const reply = await api.request('OPTIONS', `/api/v1/channels/${channelId}`, { headers });
     expect(reply.status).toBeLessThan(500);
     expect(reply.headers['access-control-allow-origin']).toBeUndefined();
   });
 
-  it('a request is named in its answer, and takes part in the trace it came with', async () => {
+  it('an answer names its request, which continues the trace that it came with', async () => {
     const trace = '0af7651916cd43dd8448eb211c80319c';
     const headers = { 'x-request-id': 'mine-1', traceparent: `00-${trace}-b7ad6b7169203331-01` };
     const reply = await api.get('/api/v1/channels', { headers });

@@ -1,4 +1,7 @@
-/** A whole Parley with a relay to Kafka: the API does not notice that Kafka is away, and nothing is missing after. */
+/**
+ * A whole Parley with a relay to Kafka: the API is not affected while Kafka is down, and nothing is missing
+ * afterwards.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DEFAULT_TOPIC_PREFIX, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { answerOf } from '#test/support/channel-load.ts';
@@ -28,7 +31,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe('Kafka away', { timeout: 180_000 }, () => {
-  it('is not noticed by who uses the API, and what happened meanwhile is in Kafka afterwards', async () => {
+  it('does not affect callers of the API, and the events of that time are in Kafka afterwards', async () => {
     const channel = await createChannel();
     await renamed(channel, 10);
     await eventually(async () => expect((await relayProbe())['phase']).toBe('active'), WAIT);
@@ -40,12 +43,12 @@ describe('Kafka away', { timeout: 180_000 }, () => {
     await kafka.restart();
     await renamed(channel, 10);
 
-    // Created, and sixty times renamed.
+    // Created, and renamed sixty times.
     await eventually(async () => expect(new Set(await revisionsInKafka(channel)).size).toBe(61), WAIT);
     expect([...new Set(await revisionsInKafka(channel))]).toEqual(Array.from({ length: 61 }, (_, n) => n));
   });
 
-  it('holds up neither the stop of a process nor its next start', async () => {
+  it('delays neither the stop of a process nor its next start', async () => {
     await kafka.kill9();
     await parley.kill9();
     await parley.start();
@@ -68,7 +71,7 @@ async function createChannel(): Promise<string> {
 
 let names = 0;
 
-/** Each is answered as ever, and so is the question whether the process can be used. */
+/** Commands are answered normally, and so is the readiness check. */
 async function renamed(channel: string, times: number): Promise<void> {
   for (let time = 0; time < times; time++) {
     const reply = await parley.api.patch(`/api/v1/channels/${channel}`, { name: `name ${++names}` });

@@ -1,4 +1,4 @@
-/* A log that lacks what the read models hold must be noticed before anything is served from them, or written. */
+/* A log that lacks events of the read models must be detected before anything is served from them, or written. */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const eventStoreFolder = (): string => join(parley.dataDir, 'eventstore');
 
-/** Resolves when the read models hold the channel, and a projector has saved that. */
+/** Resolves when the read models hold the channel, and a projector has saved its checkpoint. */
 async function createChannel(name: string): Promise<string> {
   const { id } = made.parse((await parley.api.post('/api/v1/channels', { name })).json());
   const running = await findRunning(parley.dataDir);
@@ -85,7 +85,7 @@ it.each<[what: string, lose: () => Promise<void>]>([
     },
   ],
 ])(
-  'refuses to start when %s, says what the choices are, and starts on the restored log',
+  'refuses to start when %s, names the choices, and starts on the restored log',
   async (_what, lose) => {
     await lose();
     await parley.start({ wait: false });
@@ -101,7 +101,7 @@ it.each<[what: string, lose: () => Promise<void>]>([
   120_000,
 );
 
-it('is not backed up unless the read models cannot be asked, which the backup then says', async () => {
+it('is not backed up unless the read models cannot be queried, which the backup then reports', async () => {
   await putLog(join(folder, 'older'));
   expect(await command(['backup', join(folder, 'refused')])).toMatch(REFUSAL);
   const withoutRedis = await command(['backup', join(folder, 'unchecked')], { REDIS_URL: 'redis://127.0.0.1:1' });
@@ -187,14 +187,14 @@ describe('the read models of another event store', () => {
   );
 
   it.each(['the event store', 'Redis'] as const)(
-    'are not changed by a projector of a longer log that starts while %s is away',
+    'are not changed by a projector of a longer log that starts while %s is down',
     async (away) => {
       const store = away === 'Redis' ? redis : longer;
       await store.kill9();
       const stores = { redisUrl: redis.url, eventstoreUrl: longer.url, apiKey: parley.apiKey };
       const mistaken = await startParleyProcess({ ...stores, role: 'projector' });
       expect((await mistaken.api.get('/health/ready')).status).toBe(503);
-      // By now the check and the projector wait for different times between their attempts.
+      // By now the check and the projector have different intervals between their attempts.
       await eventually(() => mistaken.output().split('will run again').length > 6, { timeoutMs: 60_000 });
       await store.restart();
       await eventually(() => !mistaken.alive(), { timeoutMs: 20_000 });

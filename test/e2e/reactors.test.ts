@@ -1,7 +1,7 @@
 /*
- * Three workers move jobs of several steps on while they are killed, paused and replaced, and the event store is
+ * Three workers process jobs of several steps while they are killed, paused and replaced, and the event store is
  * restarted and killed: each job ends once, and no outcome of a step is recorded twice. REACTORS_JOBS and
- * REACTORS_ROUNDS make it longer, REACTORS_SEED makes it another one: `npm run test:reactors`.
+ * REACTORS_ROUNDS set the length, REACTORS_SEED the choices: `npm run test:reactors`.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,9 +20,9 @@ const ROUNDS = Number(process.env['REACTORS_ROUNDS'] ?? 1);
 const SEED = Number(process.env['REACTORS_SEED'] ?? 1);
 const TIMEOUT_MS = 120_000 + ROUNDS * 60_000;
 const STEPS = 4;
-/** The event store delivers again what was not answered within twice this time. */
+/** The event store redelivers events that were not acknowledged within twice this time. */
 const STEP_TIMEOUT_MS = 500;
-/** The event store gives up a silent worker after twice this time. */
+/** The event store disconnects a silent worker after twice this time. */
 const KEEP_ALIVE_MS = 2_000;
 const CATEGORY = 'job';
 
@@ -32,7 +32,7 @@ let client: ReturnType<typeof connectEventStore>;
 let workers: [TestProcess, TestProcess, TestProcess];
 const started: TestProcess[] = [];
 
-/** It joins at the first question. */
+/** It joins at the first message. */
 function startWorker(): TestProcess {
   const worker = startTestProcess(join(import.meta.dirname, '../support/reactors/worker.process.ts'), {
     EVENTSTORE_URL: eventStore.url,
@@ -58,7 +58,7 @@ afterAll(async () => {
 
 async function request(count: number): Promise<void> {
   const steps = Array.from({ length: count }, () => (random(10) === 0 ? HOPELESS : STEPS));
-  // A request whose answer was lost is sent again under another id: what is in the log counts.
+  // A request whose answer was lost is sent again under another id, so the log is counted.
   await Promise.all(steps.map((count) => eventually(() => requestJob(client.store, CATEGORY, count))));
 }
 
@@ -73,7 +73,7 @@ const idle = (worker: TestProcess): Promise<unknown> =>
 const allDone = (): Promise<unknown> =>
   eventually(async () => allEnded(await jobLog()), { timeoutMs: 60_000, everyMs: 100 });
 
-/** Until the worker has steps under way, so that what happens next meets them. */
+/** Waits until the worker has steps in progress, so that the next failure meets them. */
 const isBusy = (worker: TestProcess): Promise<unknown> =>
   eventually(async () => Number((await worker.detail())['running']) > 1, { timeoutMs: 60_000, everyMs: 5 });
 
@@ -86,14 +86,14 @@ it(
       const [victim, sleeper, third] = workers;
       const next = [startWorker(), startWorker()] as const;
 
-      // 1. A worker is killed, and the event store as well or restarted.
+      // 1. A worker is killed, and the event store is killed as well or restarted.
       await request(count);
       await isBusy(victim);
       await victim.kill9();
       if (round % 2 === 1) await eventStore.kill9();
       await eventStore.restart();
 
-      // 2. A worker is paused until others have got what it holds, and then continues with it: outcomes meet outcomes.
+      // 2. A worker is paused until others have received its events, and then continues with them: outcomes conflict.
       await joined(sleeper);
       await request(count);
       await isBusy(sleeper);
@@ -102,7 +102,7 @@ it(
       await delay(3 * STEP_TIMEOUT_MS);
       sleeper.resume();
 
-      // 3. Jobs end also while a worker is paused that holds some. It wakes when it was replaced, and writes no more.
+      // 3. Jobs also end while a paused worker holds some. It wakes after it was replaced, and writes nothing more.
       await joined(third);
       await request(count);
       await isBusy(third);

@@ -1,4 +1,6 @@
-/** Relays as processes of their own, on three brokers: whoever of them dies or sleeps, nothing is missing in Kafka. */
+/**
+ * Relays as separate processes, on three brokers: whichever of them is killed or paused, nothing is missing in Kafka.
+ */
 import type { ITopicConfig, PartitionMetadata } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
@@ -25,7 +27,7 @@ import type { ParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 const SECRET = 'a secret of this test only';
-/** Only ends what hangs. */
+/** Only ends a hang. */
 const WAIT = { timeoutMs: 150_000, everyMs: 200 };
 const topics = logTopics(DEFAULT_TOPIC_PREFIX);
 const streams = Array.from({ length: 4 }, () => `channel-${newId()}`);
@@ -54,11 +56,11 @@ afterAll(async () => {
   await Promise.all([cluster?.stop(), eventStore?.stop(), redis?.stop()]);
 }, 120_000);
 
-/** Only where it is asked for (`npm run test:deployment`): three brokers are much for a small machine. */
+/** Runs only on request (`npm run test:deployment`): three brokers are much for a small machine. */
 const isWanted = process.env['DEPLOYMENT_ROUNDS'] !== undefined;
 
 describe.runIf(isWanted)('a request to several brokers', { timeout: 400_000 }, () => {
-  it('is sent again as a whole when a partition has moved to one that took its own part already', async () => {
+  it('is sent again as a whole when a partition has moved to a broker that already took its own part', async () => {
     const topic = `test-${newId()}`;
     await kafka.withAdmin((admin) => admin.createTopics({ topics: [onFirstTwoBrokers(topic)], waitForLeaders: false }));
     await eventually(async () => expect(await leadersOf(topic)).toEqual([FIRST, SECOND]), WAIT);
@@ -72,7 +74,7 @@ describe.runIf(isWanted)('a request to several brokers', { timeout: 400_000 }, (
     const partitionAssignment = [{ partition: 0, replicas: [SECOND] }];
     await kafka.withAdmin((admin) => admin.alterPartitionReassignments({ topics: [{ topic, partitionAssignment }] }));
     await eventually(async () => expect(await leadersOf(topic)).toEqual([SECOND, SECOND]), WAIT);
-    // The producer believes that partition 0 is where it was.
+    // The producer still sends partition 0 to its former broker.
     await eventually(() => send('after'), WAIT);
     const found = await readTopic(cluster.brokers, topic);
     const saidIn = (wanted: number) =>
@@ -83,7 +85,7 @@ describe.runIf(isWanted)('a request to several brokers', { timeout: 400_000 }, (
 });
 
 describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
-  it('go on for one that was killed, without a hole', async () => {
+  it('take over from a killed relay without a gap', async () => {
     const active = await activeRelay();
     await whileWriting(async () => {
       await active.kill9();
@@ -93,14 +95,14 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
     expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
   });
 
-  it('are not disturbed by one that slept past its time and goes on', async () => {
+  it('are not disturbed by a relay that was paused past its session and resumes', async () => {
     const sleeper = await activeRelay();
     await whileWriting(async () => {
       sleeper.pause();
       await activeRelay(relays.filter((relay) => relay !== sleeper));
       await writtenSome();
       sleeper.resume();
-      // What it was about to do when it fell asleep it does now; then it sees that it is over. Its next term may follow.
+      // It now performs its interrupted action and then sees that its term is over. Its next term may follow.
       await eventually(async () => {
         const phases = await Promise.all(relays.map(phaseOf));
         expect(phases.toSorted()).toEqual(['active', 'standby']);
@@ -109,14 +111,14 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
     expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
   });
 
-  it('lose nothing with one of three brokers', async () => {
-    // A busy machine may have kept one from its turn, so that it is behind: then the others have to wait for it.
+  it('lose nothing when one of three brokers dies', async () => {
+    // On a busy machine a broker may be behind: then the others have to wait for it.
     const partitions = await eventually(async () => {
       const found = await partitionsOf(topics.log);
       expect(found.map(({ isr }) => isr.length)).toEqual(Array.from({ length: 12 }, () => 3));
       return found;
     }, WAIT);
-    // One that is written to, and that some topic of somebody else has its only copy on.
+    // A broker that is written to, and that holds the only copy of a partition of another topic.
     expect(partitions.map(({ leader }) => leader)).toContain(SECOND);
     await whileWriting(async () => {
       await cluster.kill9(SECOND);
@@ -131,7 +133,7 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
   });
 });
 
-/** What somebody hears first who comes to share the log. */
+/** The kind of the first notification that a new member of the consumer group gets. */
 async function firstKindOfShared(): Promise<string | undefined> {
   const messages = new LogMessages(SECRET);
   const feed = new KafkaEventFeed({ kafka, messages, topic: topics.log, groupId: `test-${newId()}` });
@@ -156,7 +158,7 @@ async function leadersOf(topic: string): Promise<readonly number[]> {
   return (await partitionsOf(topic)).map(({ leader }) => leader);
 }
 
-/** Two partitions on a broker each, without copies. */
+/** Two partitions, on a broker each, without copies. */
 function onFirstTwoBrokers(topic: string): ITopicConfig {
   return {
     topic,
@@ -165,7 +167,7 @@ function onFirstTwoBrokers(topic: string): ITopicConfig {
   };
 }
 
-/** Appends to every stream in turn, beside `work` and a little longer. */
+/** Appends to every stream in turn, during `work` and a little longer. */
 async function whileWriting(work: () => Promise<void>): Promise<void> {
   const over = new AbortController();
   const writing = (async () => {
@@ -192,7 +194,7 @@ async function writeOnce(): Promise<void> {
     if (result.kind !== 'appended') throw new Error(`not appended to ${stream}`);
   }
   written += 3;
-  // Not more than relays on a busy machine carry along with all that happens to them.
+  // At most what the relays can send on a busy machine while they fail.
   await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
@@ -213,7 +215,7 @@ async function activeRelay(among = relays): Promise<ParleyProcess> {
   }, WAIT);
 }
 
-/** By stream, in the log's topic and in that for other teams. */
+/** By stream, in the topic of the log and in the public topic. */
 type Sights = Readonly<Record<string, { readonly log: readonly number[]; readonly events: readonly number[] }>>;
 
 function allThatWasWritten(): Sights {
@@ -221,7 +223,7 @@ function allThatWasWritten(): Sights {
   return Object.fromEntries(streams.map((stream) => [stream, { log: all, events: all }]));
 }
 
-/** The revisions of each stream as they lie in Kafka for the first time, once as many are there as were written. */
+/** The revisions of each stream in Kafka without duplicates, once as many are there as were written. */
 async function firstSightsInKafka(): Promise<Sights> {
   const messages = new LogMessages(SECRET);
   const look = async (): Promise<Sights> => {
@@ -243,7 +245,7 @@ async function firstSightsInKafka(): Promise<Sights> {
       const counts = Object.values(sights).flatMap(({ log: seen, events }) => [seen.length, events.length]);
       if (Math.min(...counts) < written) {
         const phases = (await Promise.all(relays.map(phaseOf))).map(String);
-        throw new Error(`not all is there yet: of ${written}, ${counts.join(', ')}; relays: ${phases.join(', ')}`);
+        throw new Error(`events are missing: of ${written}, ${counts.join(', ')}; relays: ${phases.join(', ')}`);
       }
       return sights;
     },

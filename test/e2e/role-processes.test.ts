@@ -1,4 +1,4 @@
-/** `parley <role>`: each role in a process of its own, on stores that all of them share. The tests build on each other. */
+/** `parley <role>`: each role in a process of its own, on shared stores. The tests build on each other. */
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
@@ -15,15 +15,15 @@ import { openRaw } from '#test/support/realtime/raw-session.ts';
 import type { RawWebsocket } from '#test/support/realtime/raw-websocket.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
-/** Ends what hangs: many processes start at once, and others may want the same cores. */
+/** Ends a hang: many processes start at once, and compete for the same cores. */
 const HANGS_MS = 240_000;
 const WAIT = { timeoutMs: 120_000, everyMs: 50 };
 
 interface Processes {
   readonly gateways: readonly [ParleyProcess, ParleyProcess];
-  /** Is to be stopped while it has a request in flight. */
+  /** Is stopped while it has a request in flight. */
   readonly busyGateway: ParleyProcess;
-  /** Goes on serving when it is told to stop. */
+  /** Keeps serving for a while after SIGTERM. */
   readonly slowGateway: ParleyProcess;
   readonly realtime: readonly [ParleyProcess, ParleyProcess];
   readonly projector: ParleyProcess;
@@ -47,7 +47,7 @@ beforeAll(async () => {
     start({ role: 'realtime' }),
     start({ role: 'realtime' }),
     start({ role: 'projector' }),
-    // Nobody is at this address: a relay stands by all the same.
+    // Nothing listens at this address: a relay keeps waiting for it.
     start({ role: 'relay', env: { KAFKA_BROKERS: `127.0.0.1:${await freePort()}` } }),
   ]);
   processes = { gateways: [one, other], busyGateway, slowGateway, realtime: [left, right], projector, relay };
@@ -73,7 +73,7 @@ async function health({ api }: ParleyProcess): Promise<{ status: number; state: 
 }
 
 describe('role processes', { timeout: HANGS_MS }, () => {
-  it('wait for stores that are away, and say so', async () => {
+  it('wait for unavailable stores, and report that', async () => {
     for (const parley of running) {
       expect(await parley.api.get('/health/live')).toMatchObject({ status: 200 });
       const { status, state, down } = await health(parley);
@@ -127,7 +127,7 @@ describe('role processes', { timeout: HANGS_MS }, () => {
     let answer = '';
     request.on('data', (chunk) => (answer += String(chunk)));
     busyGateway.signal('SIGTERM');
-    // It listens no more: whoever comes now is refused, and the one before is still being heard.
+    // It has stopped listening: new connections are refused, and the earlier request is still in progress.
     await eventually(() => isRefused(busyGateway.port), WAIT);
     const ended = once(request, 'close');
     request.write(body);
@@ -136,7 +136,7 @@ describe('role processes', { timeout: HANGS_MS }, () => {
     expect(await busyGateway.ended()).toBe(0);
   });
 
-  it('say that they stop while they go on serving, and end at once when they are told again', async () => {
+  it('report that they stop while they still serve, and end at once at the second signal', async () => {
     const { slowGateway } = processes;
     slowGateway.signal('SIGTERM');
     await eventually(async () => (await health(slowGateway)).state === 'stopping', WAIT);
@@ -152,7 +152,7 @@ describe('role processes', { timeout: HANGS_MS }, () => {
     expect(await slowGateway.ended()).toBe(130);
   });
 
-  it('send their sockets elsewhere when they stop, end well, and leave nothing on the disk', async () => {
+  it('close their sockets with 1012 when they stop, exit with 0, and leave nothing on the disk', async () => {
     const left = running.filter((parley) => parley.alive());
     expect(left).toHaveLength(6);
     for (const [at, parley] of left.entries()) parley.signal(at % 2 === 0 ? 'SIGTERM' : 'SIGINT');
@@ -161,7 +161,7 @@ describe('role processes', { timeout: HANGS_MS }, () => {
     for (const { dataDir } of running) expect(await readdir(dataDir)).toEqual([]);
   });
 
-  it('that cannot start say why, all of it, and end', async () => {
+  it('that cannot start name all reasons, and end', async () => {
     const env = { PARLEY_TOKEN_SECRET: 'short', LOG_LEVEL: 'loud' };
     const refused = start({ role: 'relay', redisUrl: '', env });
     await expect(refused).rejects.toThrow(/^Parley ended \(1\):/);
@@ -175,7 +175,7 @@ describe('role processes', { timeout: HANGS_MS }, () => {
   });
 });
 
-/** A request of which all but the body was sent, and has arrived. */
+/** A request whose head was sent and has arrived, but not its body. */
 async function beginRequest(port: number, length: number): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port, noDelay: true });
   const continued = once(socket, 'data');

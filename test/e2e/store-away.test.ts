@@ -1,6 +1,6 @@
 /*
- * A store is down, silent, full or read-only, and comes back: what Parley answers meanwhile, how fast, and
- * that it recovers without a restart and has lost nothing that it acknowledged.
+ * A store is down, frozen, full or read-only, and comes back: which answers Parley gives meanwhile, how fast, and
+ * that it recovers without a restart and loses no acknowledged write.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Reply } from '#test/support/api-client.ts';
@@ -11,7 +11,7 @@ import { asRecord, readLog } from '#test/support/log-reader.ts';
 import { startParleyProcess, type ParleyProcess } from '#test/support/parley-process.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
-/** The promise: 503 within 5 s, whatever the store does. The only assertion about time there is. */
+/** The guarantee: 503 within 5 s, whatever the store does. This is the only assertion about time. */
 const PROMISED_MS = 5_000;
 
 let eventStore: TestEventStoreProcess;
@@ -42,7 +42,7 @@ const rename = (id: string, name: string, headers: Record<string, string> = {}):
   parley.api.patch(`/api/v1/channels/${id}`, { name }, { headers });
 const read = (id: string): Promise<Reply> => parley.api.get(`/api/v1/channels/${id}`);
 
-/** What a caller makes of an answer: 503, when to come again, why, and in time. */
+/** What a caller sees of an answer: 503, Retry-After, the code, and whether it came in time. */
 function verdictOn(reply: Reply): object {
   const { detail, code } = asRecord(reply.json());
   return {
@@ -54,7 +54,7 @@ function verdictOn(reply: Reply): object {
 }
 const UNAVAILABLE = { status: 503, saysWhen: true, saysWhy: true, inTime: true };
 
-/** Status and text, so that a failed check shows what was answered. */
+/** Status and text, so that a failed check shows the answer. */
 const shown = ({ status, text }: Reply): object => ({ status, text });
 const OK = { status: 200 };
 
@@ -66,7 +66,7 @@ async function readiness(): Promise<{ status: number; down: string[] }> {
   return { status, down: checks.filter(([, check]) => asRecord(check)['status'] !== 'ok').map(([name]) => name) };
 }
 
-/** Both of them write and are read again: nothing had to be started anew. */
+/** Both servers write and are read again: no process had to be restarted. */
 async function expectRecovery(id: string): Promise<void> {
   const name = newName();
   await eventually(async () => (await rename(id, name)).status === 200);
@@ -79,7 +79,7 @@ async function expectRecovery(id: string): Promise<void> {
   expect(parley.alive()).toBe(true);
 }
 
-/** Names that the log holds for a channel, oldest first. */
+/** Names of a channel in the log, oldest first. */
 async function namesInLog(id: string): Promise<unknown[]> {
   return (await readLog(eventStore.url, `channel-${id}`)).map(({ data }) => data['name']);
 }
@@ -112,7 +112,7 @@ describe.each([
     expect(replies.map(verdictOn)).toEqual(replies.map(() => UNAVAILABLE));
   });
 
-  it('reads go on', async () => {
+  it('reads still work', async () => {
     const replies = await Promise.all([read(warm), read(cold), parley.api.get('/api/v1/channels?size=2')]);
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(replies[0].json()).toEqual(first);
@@ -127,14 +127,14 @@ describe.each([
     expect((await parley.api.get('/health/live')).status).toBe(200);
   });
 
-  it('the way back needs no restart, and the log has what was acknowledged, and no more than was sent', async () => {
+  it('recovery needs no restart, and the log has all acknowledged writes, and each request at most once', async () => {
     await mend();
     await expectRecovery(warm);
     await expectRecovery(cold);
     const [created, ...renamed] = await namesInLog(warm);
     expect(created).toBe(asRecord(first)['name']);
     expect(renamed.at(-1)).toBe(asRecord((await read(warm)).json())['name']);
-    // Each name was sent once: what was refused may have been written, but not twice.
+    // Each name was sent once: refused requests may have been written, but not twice.
     expect(new Set(renamed).size).toBe(renamed.length);
   });
 });
@@ -163,7 +163,7 @@ describe.each([
     expect(await namesInLog(id)).toEqual([expect.any(String), ...acknowledged]);
   });
 
-  it('what needs it answers 503 with Retry-After within 5 s', async () => {
+  it('requests that need it answer 503 with Retry-After within 5 s', async () => {
     const replies = await Promise.all([
       read(id),
       parley.api.get('/api/v1/channels'),
@@ -178,7 +178,7 @@ describe.each([
     expect((await readiness()).down).not.toContain('event_store');
   });
 
-  it('the way back needs no restart, and reads catch up', async () => {
+  it('recovery needs no restart, and reads catch up', async () => {
     await mend();
     await eventually(async () => expect((await read(id)).json()).toMatchObject({ name: acknowledged.at(-1) }));
     await expectRecovery(id);
@@ -199,7 +199,7 @@ describe.each([
       }
     : {
         state: 'read-only',
-        // Replica of a port on which nobody answers: it serves reads of what it has and refuses writes.
+        // Replica of a port on which nothing listens: it serves reads of its data and refuses writes.
         fail: () => redis.command('REPLICAOF', '127.0.0.1', '1'),
         mend: () => redis.command('REPLICAOF', 'NO', 'ONE'),
       },
@@ -214,7 +214,7 @@ describe.each([
     await fail();
   });
 
-  it('commands append; reads show what Redis has, and answer 503 for what it lacks of them', async () => {
+  it('commands append; reads show the data of Redis, and answer 503 where it is out of date', async () => {
     const other = (await read(untouched)).json();
     const name = newName();
     const reply = await rename(id, name);
@@ -242,8 +242,8 @@ describe.each([
   });
 });
 
-describe('while both stores are silent', () => {
-  it('commands and reads answer 503 within 5 s all the same, and nothing is lost when they are back', async () => {
+describe('while both stores are frozen', () => {
+  it('commands and reads still answer 503 within 5 s, and nothing is lost when the stores are back', async () => {
     const [warm, cold] = [await createChannel(), await createChannel()];
     await parley.kill9();
     await parley.start();
@@ -263,7 +263,7 @@ describe('while both stores are silent', () => {
 });
 
 describe('at boot', () => {
-  it('a Parley whose Redis is away comes up, says so, and is ready when Redis is', async () => {
+  it('a Parley whose Redis is down starts, reports that, and is ready when Redis is', async () => {
     await redis.kill9();
     await parley.kill9();
     await parley.start();
@@ -275,7 +275,7 @@ describe('at boot', () => {
     await expectRecovery(answerOf(created).channelId);
   });
 
-  it('a Parley whose event store is away waits for it without a loop that spins, and comes up with it', async () => {
+  it('a Parley whose event store is down waits for it without a busy loop, and starts with it', async () => {
     const id = await createChannel();
     await eventStore.kill9();
     await parley.kill9();

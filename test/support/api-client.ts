@@ -1,6 +1,6 @@
 /**
- * HTTP as a caller of the API sends it, on `node:http` rather than `fetch`: nothing is normalised,
- * nothing is sent a second time, and a test sees exactly what came back.
+ * HTTP client of the API on `node:http` instead of `fetch`: it neither normalises nor retries requests, so a test
+ * sees the exact response.
  */
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 
@@ -8,21 +8,24 @@ export interface Reply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body, parsed. Throws what JSON.parse throws. */
+  /**
+   * The parsed body.
+   * @throws SyntaxError when it is not JSON
+   */
   json(): unknown;
   /** Milliseconds from the call to the last byte. */
   readonly tookMs: number;
 }
 
 export interface RequestOptions {
-  /** Sent as JSON; a string or bytes are sent as they are, as JSON all the same. */
+  /** Sent as JSON. Strings and bytes are sent unchanged, with the same content type. */
   readonly body?: unknown;
   readonly headers?: OutgoingHttpHeaders;
   /** Milliseconds until the call fails. Default 10,000. */
   readonly timeoutMs?: number;
 }
 
-/** The call brought no answer; `sent` is false when there was not even a connection. */
+/** The call got no response; `sent` is false when it could not even connect. */
 export class NoReplyError extends Error {
   override readonly name = 'NoReplyError';
   readonly sent: boolean;
@@ -38,7 +41,7 @@ export class ApiClient {
   readonly #apiKey: string | null;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-  /** @param apiKey null to send none */
+  /** @param apiKey null to send no key */
   constructor(baseUrl: string, apiKey: string | null) {
     this.baseUrl = baseUrl;
     this.#apiKey = apiKey;

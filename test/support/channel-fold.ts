@@ -1,7 +1,7 @@
 /**
- * What a channel's events make of it, as REST should answer it: written a second time, from the contract
- * and not from the feature's code, so that a checker does not share the mistakes of what it checks.
- * Knows the events and the participants that the loads and the histories of the tests make.
+ * Folds the events of a channel into the JSON that REST should answer. Written from the contract and not from the
+ * feature's code, so that the checker does not repeat its mistakes. Knows only the events and participants that the
+ * loads and histories of the tests make.
  */
 import { asRecord, type LogEvent } from './log-reader.ts';
 
@@ -97,12 +97,13 @@ function participantOf(participant: Record<string, unknown>): Record<string, unk
   }
 }
 
-/** Of those that REST shows with an id: the others cannot be told apart here. */
+/** Only for participants that REST shows with an id: others cannot be told apart here. */
 function without(participants: readonly unknown[], participantId: unknown): unknown[] {
   const left = participants.filter((one) => {
     const { type, id, chat_user_id: chatUserId } = asRecord(one);
     return (type === 'agent' ? chatUserId : id) !== participantId;
   });
-  if (left.length !== participants.length - 1) throw new TypeError(`who left is not known: ${String(participantId)}`);
+  if (left.length !== participants.length - 1)
+    throw new TypeError(`unknown participant removed: ${String(participantId)}`);
   return left;
 }

@@ -5,7 +5,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 const NAMESPACE = '0192f5b2-3c68-7aa4-9f5c-2f5a8b0f3a11';
 const BEHAVIORS = ['at_mentions_only', 'all_messages', 'all_messages_personal_agent', 'intelligent', null] as const;
 
-/** A small deterministic generator (mulberry32): the same seed gives the same history. */
+/** Small deterministic generator (mulberry32): the same seed gives the same history. */
 export function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -1,4 +1,4 @@
-/** Writers that change channels over HTTP for as long as they are told to, and write down what came of it. */
+/** Writers that change channels over HTTP until they are stopped, and record the outcome of each request. */
 import { randomUUID } from 'node:crypto';
 import type { ApiClient, Reply } from './api-client.ts';
 import type { Answer, Change, Operation } from './history.ts';
@@ -6,22 +6,24 @@ import { asRecord } from './log-reader.ts';
 import { isOpen, toldOverHttp, Writers, type Random, type WritersOptions } from './writers.ts';
 
 export interface LoadOptions extends WritersOptions {
-  /** Writers take turns on these. */
+  /** Writers use these in turn. */
   readonly clients: readonly [ApiClient, ...ApiClient[]];
 }
 
 export interface ChannelLoad {
   readonly operations: readonly Operation[];
-  /** How many requests were acknowledged so far. */
+  /** Count of acknowledged requests so far. */
   acknowledged(): number;
-  /** No new commands; resolves when retries are over: acknowledged, or given up after `graceMs`. */
+  /** Starts no new commands; resolves when retries are over: acknowledged, or given up after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Hot channels are shared by all writers; a document grows with each participant, so those have an end. */
+/**
+ * All writers use the hot channels. The limit bounds the size of their documents, which grow with each participant.
+ */
 const HOT_CHANNELS = 3;
 const MAX_PARTICIPANTS = 150;
-/** A caller with an idempotency key goes on in the background, for a lease may have to end first. */
+/** Callers with an idempotency key retry in the background, because a lease may have to expire first. */
 const MAX_RETRYING = 40;
 
 export function startChannelLoad(options: LoadOptions): ChannelLoad {
@@ -62,7 +64,7 @@ class Load {
     this.operations.push(operation);
     await this.#attempt(operation);
     if (keyed) this.#goOnInBackground(operation, random(5) === 0);
-    // Without a key a careful caller gives up, and a careless one sends it again.
+    // Without a key, a careful caller gives up and a careless one retries.
     else if (isOpen(operation) && random(2) === 0) await this.#attempt(operation);
   }
 
@@ -85,7 +87,7 @@ class Load {
     return { kind: 'rename', channelId: channel.id, name: `renamed ${value}` };
   }
 
-  /** Repeats until it is acknowledged; sometimes once more, which must be a replay. */
+  /** Repeats until it is acknowledged, and sometimes once more, which must be a replay. */
   #goOnInBackground(operation: Operation, onceMore: boolean): void {
     if (!onceMore && !isOpen(operation)) return;
     if (this.#retrying.size >= MAX_RETRYING) return;

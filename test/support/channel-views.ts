@@ -1,4 +1,4 @@
-/** Channels with all that is in them, as they are read, and as a plain fold of their events has them. */
+/** Channels with all their contents, as REST shows them and as a plain fold of their events computes them. */
 import type { Features } from '#services/features.ts';
 
 import { foldChannel } from './channel-fold.ts';
@@ -10,9 +10,9 @@ import { asRecord } from './log-reader.ts';
 import type { LogEvent } from './log-reader.ts';
 import { isAnnotation } from './past.ts';
 
-/** Interactions of a channel that are looked at. */
+/** How many interactions of a channel are compared. */
 const MOST = 1_000;
-/** Ids that follow from where something stands, which the plain fold does not know. */
+/** Ids that are derived from positions, which the plain fold does not compute. */
 const DERIVED = new Set(['interaction_id', 'message_event_id']);
 
 function underived(value: unknown): unknown {
@@ -25,7 +25,7 @@ function parsed(document: Buffer): unknown {
   return underived(rest);
 }
 
-/** Everything that a gateway shows of a channel, to Ada or to another user; of trees, those below `spans`. */
+/** Everything that a gateway shows of a channel, to Ada or to another user; trees only below `spans`. */
 export async function readChannel(
   { channels, interactions }: Features,
   { organizationId, channelId }: PlayedChannel,
@@ -52,7 +52,7 @@ export async function readChannel(
   };
 }
 
-/** The same of a plain fold. */
+/** The same, computed by the plain fold. */
 export function foldedChannel({ channelId }: PlayedChannel, events: readonly LogEvent[], spans: readonly string[]) {
   const all = foldAnnotatedInteractions(channelId, events);
   const complete = all.filter((one) => one['complete']);
@@ -68,7 +68,7 @@ export function foldedChannel({ channelId }: PlayedChannel, events: readonly Log
   };
 }
 
-/** Parents stand before their children. */
+/** Parents come before their children. */
 function descendants(all: readonly InteractionResource[], span: unknown): InteractionResource[] {
   const spans = new Set([span]);
   return all.filter((one) => spans.has(one['parent_span_id']) && spans.add(one['span_id']).size > 0);

@@ -18,11 +18,11 @@ interface Play extends PlayedChannel {
   readonly random: (below: number) => number;
   readonly spans: string[];
   readonly open: number[];
-  /** Sequences of all that was posted. */
+  /** Sequences of everything posted. */
   readonly posted: number[];
 }
 
-/** Sends half of what is posted, and reacts; nobody else dismisses prompts. */
+/** Posts half of the interactions, reacts, and alone dismisses prompts. */
 export const ADA = 'ada';
 export const REACTORS = [
   { type: 'user', id: ADA, name: 'Ada' },
@@ -33,8 +33,8 @@ export const REACTORS = [
 export const EMOJIS = ['👍', '👩🏽‍🚀'] as const;
 
 /**
- * Sends random commands to one new channel: changes of the channel, interactions posted whole and in parts, in
- * trees, and reactions, receipts and dismissals added to them. Their times come from clocks that differ by up to `skewMs`.
+ * Sends random commands to one new channel: changes of the channel, interactions posted whole, in parts and in trees,
+ * and reactions, receipts and dismissals. Their times come from clocks that differ by up to `skewMs`.
  */
 export async function playInteractions(
   features: Features,
@@ -51,7 +51,7 @@ export async function playInteractions(
   const channelId = await create(features, contextOf(0));
   const play: Play = { features, organizationId, channelId, random, spans: [], open: [], posted: [] };
   for (let index = 1; index < commands; index++) {
-    // Long stretches in which the channel itself stays as it is.
+    // Long stretches in which the channel itself does not change.
     const isAboutChannel = random(100) < (Math.floor(index / 90) % 2 === 0 ? 25 : 0);
     if (isAboutChannel) await changeChannel(play, contextOf(index));
     else if (random(4) === 0) await annotate(play, contextOf(index));
@@ -105,7 +105,7 @@ async function changeInteractions(play: Play, context: CommandContext): Promise<
   else await commands.fail(context, place, `reason ${random(9)}`);
 }
 
-/** Mostly of one of the newest interactions, so that what was added is taken back often. */
+/** Mostly one of the newest interactions, so that additions are often taken back. */
 async function annotate({ features, channelId, random, posted }: Play, context: CommandContext): Promise<void> {
   const sequence = posted[posted.length - 1 - random(Math.min(posted.length, random(5) === 0 ? 50 : 3))];
   if (sequence === undefined) return;
@@ -143,7 +143,7 @@ async function post(
     },
     { spanIsNew: true },
   );
-  // A tree can grow too deep, and too much can be open: such a post is refused.
+  // A post is refused when the tree is too deep or too many interactions are open.
   if (!result.ok) return;
   spans.push(spanId);
   posted.push(sequenceOf(result.revision));

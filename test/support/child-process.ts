@@ -1,4 +1,4 @@
-/** A part of Parley as a process, and the ways in which a process can fail. */
+/** A part of Parley as a child process, with ways to make it fail. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -14,11 +14,11 @@ export interface TestProcess {
   pause(): void;
   /** SIGCONT. */
   resume(): void;
-  /** What it answers to a message: how it is. */
+  /** Its answer to a message: its state. */
   detail(): Promise<Record<string, unknown>>;
 }
 
-/** As for whole Parleys: most of a start is reading TypeScript. */
+/** As long as for a whole Parley: most of a start is loading TypeScript. */
 const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
 
 /**

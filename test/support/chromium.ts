@@ -1,4 +1,4 @@
-/** A real browser without a window, and a server for the pages that it shows. */
+/** A real headless browser, and a server for the pages that it shows. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import type { Browser } from 'playwright-core';
 
 import { ensureChromium } from './chromium.mjs';
 
-/** It talks to nobody but to whom a page talks. */
+/** Keeps Chromium from making requests of its own. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -22,13 +22,13 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Installs a Chromium if there is none, which takes its time. */
+/** Installs Chromium where it is missing, which takes a while. */
 export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: ensureChromium(), headless: true, args: FLAGS });
 }
 
 export interface PageServer {
-  /** Both are this server, and two origins for a browser. */
+  /** Two names of this server, which a browser treats as two origins. */
   readonly origins: readonly [string, string];
   stop(): Promise<void>;
 }
@@ -36,9 +36,9 @@ export interface PageServer {
 export interface PageServerParts {
   /** The page, at `/`. */
   readonly page: string;
-  /** Folders of scripts, by the first part of the path. */
+  /** Folders of scripts, by the first segment of the path. */
   readonly folders: Readonly<Record<string, string>>;
-  /** What a backend of the page answers, as JSON, by the first part of the path. */
+  /** JSON answers of the page's backend, by the first segment of the path. */
   readonly backend?: Readonly<Record<string, (rest: string) => Promise<unknown>>>;
 }
 

@@ -1,4 +1,4 @@
-/** The client as others get it: built, packed, and installed in a folder where there is nothing else of Parley's. */
+/** The client as its users install it: built, packed, and installed in a folder without any other part of Parley. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 
 export interface InstalledClient {
-  /** With a `node_modules` that holds the client and what it depends on. */
+  /** Has a `node_modules` with the client and its dependencies. */
   readonly folder: string;
-  /** Runs Node there, the one that runs the tests. Rejects, with its output, when the program fails. */
+  /** Runs a script in the folder with the Node of the tests. Rejects, with its output, when the program fails. */
   node(...args: readonly string[]): Promise<string>;
   remove(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export async function installClient(): Promise<InstalledClient> {
   try {
     await mkdir(folder);
     const client = await packClient(parent);
-    // No registry: what the client depends on is packed from our own installation.
+    // Without a registry: packs the client's dependencies from our own installation.
     const others = await Promise.all(
       ['openapi-fetch', 'openapi-typescript-helpers'].map(async (name) => [name, await pack(parent, name)]),
     );
@@ -43,12 +43,12 @@ export async function installClient(): Promise<InstalledClient> {
   };
 }
 
-/** Nothing is taken from elsewhere, whoever asks for it. */
+/** Overrides keep npm from fetching any transitive dependency. */
 function overridesOf({ '@parley/client': _client, ...others }: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.keys(others).map((name) => [name, `$${name}`]));
 }
 
-/** Built in a copy: other tests may do the same at the same time. */
+/** Built in a copy, because other tests may build at the same time. */
 async function packClient(parent: string): Promise<string> {
   const copy = join(parent, 'source');
   const folder = join(copy, 'libs/client');
@@ -70,7 +70,7 @@ async function pack(parent: string, name: string): Promise<string> {
 }
 
 function tarballIn(parent: string, output: string): string {
-  // A build may have written before it.
+  // An earlier build may have written to it.
   const [packed] = JSON.parse(output.slice(output.search(/^\[$/m))) as [{ filename: string }];
   return `file:${join(parent, packed.filename)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Random histories of commands on channels and all that is in them, which shrink, and what plays them through
- * several gateways. Commands are about what is there by then, or was never there: some are refused.
+ * Random histories of commands on channels and their contents, which fast-check can shrink, and the code that plays
+ * them through several gateways. Commands refer to entities that exist by then or never existed, so some are refused.
  */
 import fc from 'fast-check';
 
@@ -62,7 +62,7 @@ const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
 const member = fc.constantFrom(...PARTICIPANTS);
 
-/** Numbers pick among what is there: spans, interactions. Of the simplest kind first, for a history to shrink to. */
+/** Numbers select among existing spans and interactions. Simplest kinds first, so that histories shrink to them. */
 const command = fc.oneof(
   { withCrossShrink: true },
   {
@@ -98,17 +98,17 @@ type Command = typeof command extends fc.Arbitrary<infer T> ? T : never;
 export interface Step {
   readonly command: Command;
   readonly channel: number;
-  /** Which gateway is asked. */
+  /** Index of the gateway that gets the command. */
   readonly writer: number;
-  /** Whether it is sent together with the one before. */
+  /** Whether it is sent together with the previous command. */
   readonly atOnce: boolean;
-  /** Whether it is sent again, to another gateway, as by a caller who got no answer. */
+  /** Whether it is sent again, to another gateway, like a retry of a caller that got no answer. */
   readonly again: boolean;
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
   command,
-  // Most of it in one channel, and at once: what two gateways do there has to meet.
+  // Most commands go to one channel at the same time, so that two gateways conflict there.
   channel: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat({ max: CHANNELS - 1 }) }),
   writer: fc.nat({ max: 1 }),
   atOnce: fc.nat({ max: 3 }).map((one) => one > 0),
@@ -117,7 +117,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 
 export interface CommandHistory {
   readonly steps: readonly Step[];
-  /** The channel that is archived in the end; null for none. */
+  /** The channel that is archived at the end; null for none. */
   readonly archived: number | null;
 }
 
@@ -134,19 +134,22 @@ export interface PlayedChannel {
 }
 
 interface Played extends PlayedChannel {
-  /** All that was asked for, whether it came to be or not. */
+  /** All spans that were requested, whether they were created or not. */
   readonly spans: string[];
-  /** Sequences of what was posted. */
+  /** Sequences of the posted interactions. */
   readonly posted: ChannelSequence[];
 }
 
 type Outcome = { readonly ok: true; readonly revision: StreamRevision } | { readonly ok: false };
 type Request = (features: Features, context: CommandContext) => Promise<Outcome>;
 
-/** Does some work; again, if it met a fault that passes. The work is told whether it may have been done before. */
+/** Runs some work, and again after a transient fault. The work gets whether it may have been done before. */
 export type Persist = <T>(work: (again: boolean) => Promise<T>) => Promise<T>;
 
-/** Plays a history in new channels of two new organizations. @returns the channels, and how many commands were refused */
+/**
+ * Plays a history in new channels of two new organizations.
+ * @returns the channels, and the count of refused commands
+ */
 export async function playHistory(
   writers: readonly [Features, ...Features[]],
   { steps, archived }: CommandHistory,
@@ -218,7 +221,7 @@ async function create(features: Features, organizationId: string, persist: Persi
   return played;
 }
 
-/** Decides what it is about when it is made, so that sending it again is the same. */
+/** Chooses the target of the command when it is created, so that a retry sends the same command. */
 function requestOf(channel: Played, one: Command): Request {
   const { channelId } = channel;
   if (one.kind === 'post') return postOf(channel, one);

@@ -1,6 +1,6 @@
 /**
- * Commands of `parley` in tests: in the process of the test, which takes milliseconds, or as a process, which takes a
- * second, for what only a process has (start, exit code, signals, limits).
+ * Runs commands of `parley` in tests: in the test's own process, which takes milliseconds, or in a child process,
+ * which takes a second and is needed to test start, exit codes, signals and limits.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export interface CommandRun {
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Runs a command in this process. For commands that write nothing but results and errors. */
+/** Runs a command in this process. For commands that write only results and errors. */
 export async function runParley(environment: Environment, ...args: string[]): Promise<CommandRun> {
   let [stdout, stderr] = ['', ''];
   const program = parleyProgram({
@@ -54,7 +54,7 @@ function withSubcommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withSubcommands)];
 }
 
-/** Runs a command as a process with nothing in its environment but `environment`. */
+/** Runs a command as a process whose environment is only `environment`. */
 export async function runParleyProcess(environment: Environment, ...args: string[]): Promise<CommandRun> {
   const options = { env: { PATH: process.env['PATH'] ?? '', ...environment }, maxBuffer: MAX_OUTPUT_BYTES };
   try {

@@ -1,9 +1,9 @@
-/** What most tests of commands need, and none of them is about. */
+/** Fixtures that most tests of commands need. */
 import type { Channels } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
-/** A channel of which nothing is set that can be left out; it lacks only its id. */
+/** Details of a channel with every optional field left out; only its id is missing. */
 export const PLAIN_CHANNEL: Omit<Parameters<Channels['create']>[1], 'id'> = {
   type: 'websocket',
   channelType: 'chat',
@@ -16,7 +16,7 @@ export const PLAIN_CHANNEL: Omit<Parameters<Channels['create']>[1], 'id'> = {
   originMessageId: null,
 };
 
-/** Of a new command that a service of the organization sends now. */
+/** Metadata of a new command that a service of the organization sends now. */
 export function serviceCommand(organizationId: string, change: Partial<CommandContext> = {}): CommandContext {
   return {
     commandId: newId(),

@@ -1,13 +1,13 @@
 import type { AppendResult, EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
-/** The same store; it counts what it is asked for, for tests of what something costs. Reset the counts as needed. */
+/** A store that counts its reads, for tests of what an operation costs. Reset the counts as needed. */
 export class CountingStore implements EventStore {
   appends = 0;
-  /** Streams that were begun to be read. */
+  /** Reads of streams that were started. */
   reads = 0;
-  /** Reads that have begun and not ended. */
+  /** Reads that are in progress. */
   openReads = 0;
-  /** Events that were taken from them. */
+  /** Events that were read. */
   eventsRead = 0;
   readonly #store: EventStore;
 

@@ -1,4 +1,4 @@
-/** TCP in front of a server, so that connections can be cut under both sides: no close frame, no last byte. */
+/** TCP proxy in front of a server. It cuts connections under both sides: no close frame, no last byte. */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -6,15 +6,18 @@ import type { AddressInfo, Socket } from 'node:net';
 export interface CutProxy {
   /** `http://127.0.0.1:PORT` */
   readonly baseUrl: string;
-  /** Cuts every connection that is open now. @returns how many there were */
+  /**
+   * Cuts all open connections.
+   * @returns how many there were
+   */
   cut(): number;
-  /** Passes nothing on, over connections that are open or will be, until `speak`: nothing is lost by it. */
+  /** Holds back all bytes, on current and new connections, until `speak`, which delivers them. */
   silence(): void;
   speak(): void;
   stop(): Promise<void>;
 }
 
-/** @param target `http://127.0.0.1:PORT`; it may be away, its clients are cut off then */
+/** @param target `http://127.0.0.1:PORT`; while it is down, its clients are disconnected */
 export async function startCutProxy(target: string): Promise<CutProxy> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();

@@ -1,4 +1,7 @@
-/** A whole Parley as it is deployed: every role in processes of its own, beside its stores, all of which can fail. */
+/**
+ * A whole deployment of Parley: every role in processes of its own, beside its stores. All of them can be made to
+ * fail.
+ */
 import { createApiKey } from '#libs/platform/http/index.ts';
 import type { RoleName } from '#services/roles.ts';
 import type { ApiClient } from './api-client.ts';
@@ -17,15 +20,15 @@ export interface Deployment {
   readonly realtime: Pair;
   readonly projectors: readonly [ParleyProcess, ParleyProcess, ParleyProcess];
   readonly relays: Pair;
-  /** Key of the first organization, which all gateways know. */
+  /** Key of the first organization, which all gateways accept. */
   readonly apiKey: string;
-  /** Signs what the processes tell one another. */
+  /** Secret that signs messages between the processes. */
   readonly tokenSecret: string;
   /** Clients of both gateways with another key. */
   withKey(apiKey: string): readonly [ApiClient, ApiClient];
-  /** What any of the processes has printed. */
+  /** Output of all processes. */
   output(): string;
-  /** Ends everything, whatever state it is in, and removes its data. */
+  /** Ends everything, whatever its state, and removes its data. */
   stop(): Promise<void>;
 }
 
@@ -33,7 +36,7 @@ const TOKEN_SECRET = 'a secret that the processes of a deployment share';
 
 /**
  * Two gateways, two realtime nodes, three projectors and two relays on an event store, a Redis and a Kafka broker.
- * Resolves when every process says that it is ready. Ends what runs already when one of them cannot be started.
+ * Resolves when every process reports that it is ready. Stops the running parts when one fails to start.
  */
 export async function startDeployment(): Promise<Deployment> {
   const parts: { stop(): Promise<unknown> }[] = [];
@@ -46,7 +49,7 @@ export async function startDeployment(): Promise<Deployment> {
     return part;
   };
   try {
-    // What started although another part did not is stopped all the same.
+    // Parts that started although another one failed are stopped too.
     const [eventStore, redis, kafka] = await allSettled([
       started(startTestEventStore({ mode: 'process' })),
       started(startTestRedis()),
@@ -97,7 +100,7 @@ export async function startDeployment(): Promise<Deployment> {
   }
 }
 
-/** As `Promise.all`, but not before the last one has come to its end. */
+/** Like `Promise.all`, but settles only after all promises have. */
 async function allSettled<const T extends readonly Promise<unknown>[]>(starting: T) {
   await Promise.allSettled(starting);
   return Promise.all(starting);

@@ -1,4 +1,7 @@
-/** Two gateways with sockets, each of which can lose Redis alone, and a projector: all of them can be paused or killed. */
+/**
+ * Two gateways with sockets, each of which can lose Redis alone, and a projector. All of them can be paused or
+ * killed.
+ */
 import { pino } from 'pino';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
@@ -13,19 +16,19 @@ import { startTestRedis, type TestRedis } from './redis.ts';
 export interface Gateway {
   readonly name: string;
   readonly process: ParleyProcess;
-  /** Between it and Redis. */
+  /** Proxy between the gateway and Redis. */
   readonly redis: CutProxy;
-  /** By `performance.now()`; Infinity while it is being restarted. */
+  /** By `performance.now()`; Infinity during a restart. */
   startedAtMs: number;
 }
 
-/** Something that fails around the end of a key. */
+/** A failure around the end of a key. */
 export interface Mishap {
   readonly name: string;
-  /** @param other the gateway at which the key is not ended */
+  /** @param other the gateway that does not end the key */
   before?(at: Gateway, other: Gateway): Promise<void> | void;
   after?(at: Gateway, other: Gateway): Promise<void> | void;
-  /** The gateway that ends the key cannot announce it. */
+  /** Whether the gateway that ends the key cannot announce it. */
   readonly unannounced?: boolean;
 }
 
@@ -34,7 +37,7 @@ export class KeyStage {
   readonly redis: TestRedis;
   readonly projector: ParleyProcess;
   readonly gateways: readonly [Gateway, Gateway];
-  /** Work that goes on beside the rounds. */
+  /** Work that runs beside the rounds. */
   readonly running: Promise<void>[] = [];
 
   private constructor(stores: Stores, projector: ParleyProcess, gateways: readonly [Gateway, Gateway]) {

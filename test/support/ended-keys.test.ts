@@ -6,7 +6,7 @@ const announced = { name: 'announced', endedAtMs: 10_000, announced: true };
 const unannounced = { name: 'unannounced', endedAtMs: 10_000, announced: false };
 const use = { what: 'GET', startedAtMs: 0, accepted: true };
 
-it('allows a second after an announced end, a minute after another, and nothing of a process started later', () => {
+it('allows a second after an announced end, a minute after an unannounced one, and nothing to a process started later', () => {
   const fine = [
     { ...use, key: announced, sentAtMs: 10_900 },
     { ...use, key: announced, sentAtMs: 20_000, accepted: false },

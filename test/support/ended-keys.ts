@@ -1,4 +1,7 @@
-/** Uses of API keys around their end, and the rule for when a use may still be accepted. Times: `performance.now()`. */
+/**
+ * Uses of API keys around their end, and the rule for when a use may still be accepted. Times are of
+ * `performance.now()`.
+ */
 export interface EndedKey {
   readonly name: string;
   /** When the end was acknowledged, or the expiry passed. */
@@ -12,10 +15,12 @@ export interface KeyUse {
   /** Such as `GET at gateway 0`. */
   readonly what: string;
   readonly sentAtMs: number;
-  /** When the process that it was sent to was started. */
+  /** When the process that received it was started. */
   readonly startedAtMs: number;
   readonly accepted: boolean;
-  /** An event that was posted then and came over a socket of the key. Expiries close sockets to the second. */
+  /**
+   * An event that was posted at that time and arrived over a socket of the key. Expiries close sockets to the second.
+   */
   readonly isDelivery?: boolean;
 }
 
@@ -29,7 +34,7 @@ export function graceOf({ announced, endedAtMs }: EndedKey, startedAtMs: number)
   return announced ? ANNOUNCED_MS : UNANNOUNCED_MS;
 }
 
-/** What was accepted too late, in words. The time of sending counts, so a slow machine breaks no rule. */
+/** Describes the uses that were accepted too late. The time of sending counts, so a slow machine breaks no rule. */
 export function acceptedTooLate(uses: readonly KeyUse[]): string[] {
   return uses
     .filter(({ key, accepted, sentAtMs, startedAtMs, isDelivery = false }) => {

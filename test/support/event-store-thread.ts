@@ -1,6 +1,6 @@
 /**
- * One worker thread for all inline event stores of a process. Loading the server's code takes a thread half a second,
- * starting another store in it takes milliseconds.
+ * One worker thread for all inline event stores of a process. Loading the server's code takes half a second per
+ * thread; starting another store in the same thread takes milliseconds.
  */
 import { Worker } from 'node:worker_threads';
 
@@ -15,7 +15,7 @@ interface Waiting {
 
 export class EventStoreThread {
   readonly #worker = new Worker(new URL('./event-store.thread.ts', import.meta.url), {
-    // Flags of the test runner are not meant for this thread.
+    // The flags of the test runner are not meant for this thread.
     execArgv: [],
     name: 'event-stores-of-tests',
   });

@@ -7,6 +7,6 @@ const place = { dataDir, host: '127.0.0.1', port: Number(port) };
 const store = await startEmbeddedEventStore({ ...place, insecure: true, ...keepAliveMs });
 
 process.once('SIGTERM', () => void store.stop().then(() => process.exit(0)));
-// The test died without stopping us.
+// The test process died without stopping this one.
 process.once('disconnect', () => process.exit(1));
 process.send?.('ready');

@@ -1,4 +1,6 @@
-/** The thread behind `EventStoreThread`: starts and stops event stores on request, and answers each request by its id. */
+/**
+ * The thread behind `EventStoreThread`: starts and stops event stores on request, and answers each request by its id.
+ */
 import { parentPort } from 'node:worker_threads';
 
 import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
@@ -7,7 +9,7 @@ import type { EventStoreOptions, EventStoreServer } from '#infra/embedded-events
 export interface Request {
   readonly id: number;
   readonly store: number;
-  /** Starts the store with these options; without, stops it. */
+  /** Starts the store with these options; stops it when they are absent. */
   readonly start?: EventStoreOptions;
 }
 

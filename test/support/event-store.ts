@@ -32,8 +32,8 @@ export interface TestEventStoreProcess extends TestEventStore {
 }
 
 /**
- * The server of `EVENTSTORE_URL`, which may hold other events, else a new one. For tests that use new ids and read only
- * their own streams, not for read models, which fold the whole log.
+ * The server of `EVENTSTORE_URL`, which may hold other events, else a new one. For tests that use new ids and read
+ * only their own streams; not for read models, which fold the whole log.
  */
 export async function startSharedEventStore(): Promise<Pick<TestEventStore, 'url' | 'stop'>> {
   const url = process.env['EVENTSTORE_URL'];
@@ -41,14 +41,13 @@ export async function startSharedEventStore(): Promise<Pick<TestEventStore, 'url
 }
 
 /**
- * Always a new one, also where `EVENTSTORE_URL` is set.
- *
- * Natively, `inline` runs in a worker thread of the test process (milliseconds to start); `process` in its own
- * process, which alone can be killed and paused. In a container there is no difference.
+ * Always a new server, also where `EVENTSTORE_URL` is set. Natively, `inline` runs in a worker thread of the test
+ * process (milliseconds to start), and `process` in its own process, which alone can be killed and paused. In a
+ * container there is no difference.
  */
 export async function startTestEventStore(options: {
   mode: 'process';
-  /** See `EventStoreOptions` of the embedded one; natively only. */
+  /** See `EventStoreOptions` of the embedded store; natively only. */
   keepAliveMs?: number;
 }): Promise<TestEventStoreProcess>;
 export async function startTestEventStore(options?: { mode: 'inline' }): Promise<TestEventStore>;
@@ -77,14 +76,14 @@ async function startInContainer(image: string): Promise<TestEventStoreProcess> {
   return { ...container, url: urlOf(container.host, container.port) };
 }
 
-/** Settings of one node without TLS, by the names of EventStoreDB and of KurrentDB. */
+/** Settings of a single node without TLS, by the names of EventStoreDB and of KurrentDB. */
 const SETTINGS = Object.fromEntries(
   Object.entries({ INSECURE: 'true', CLUSTER_SIZE: '1', RUN_PROJECTIONS: 'None' }).flatMap(([name, value]) =>
     ['EVENTSTORE', 'KURRENTDB'].map((prefix) => [`${prefix}_${name}`, value]),
   ),
 );
 
-/** Rejects until it answers reads. */
+/** Rejects until the server answers reads. */
 async function readSomething(url: string): Promise<void> {
   const client = EventStoreDBClient.connectionString(`${url}&maxDiscoverAttempts=1&defaultDeadline=2000`);
   try {
@@ -145,7 +144,7 @@ async function inProcess({ url, ...place }: Place): Promise<TestEventStoreProces
 async function forkEventStore({ dataDir, port, keepAliveMs }: Omit<Place, 'url'>): Promise<ChildProcess> {
   const args = [dataDir, String(port), ...(keepAliveMs === undefined ? [] : [String(keepAliveMs)])];
   const child = fork(join(import.meta.dirname, 'event-store.process.ts'), args, {
-    // Flags of the test runner are not meant for this process.
+    // The flags of the test runner are not meant for this process.
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

@@ -1,7 +1,6 @@
 /**
- * Polls until `probe` stops throwing (and does not return `false`), then returns its value.
- * For conditions that another process makes true, where the length of a sleep would be a guess.
- *
+ * Polls until `probe` neither throws nor returns `false`, then returns its value. For conditions that another process
+ * makes true, where the length of a sleep would be a guess.
  * @throws the last error of `probe` once `timeoutMs` has passed
  */
 export async function eventually<T>(

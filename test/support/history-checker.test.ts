@@ -5,7 +5,7 @@ import { problemsOf, type Observation } from './history-checker.ts';
 import { withEventTwice, withoutEvent, withSwapped } from './history-doctor.ts';
 import type { LogEvent } from './log-reader.ts';
 
-/** A history in which all is well: three channels, each operation acknowledged before the next is sent. */
+/** A sound history: three channels, each operation acknowledged before the next is sent. */
 function soundHistory(): Observation {
   const log: LogEvent[] = [];
   const operations: Operation[] = [];
@@ -76,7 +76,7 @@ function eventOf(
   }
 }
 
-/** What the checker says of a sound history with something changed, without the words behind the kind. */
+/** The kinds of the problems that the checker reports for a sound history with one change. */
 function kindsOf(doctor: (sound: Observation) => Observation): string[] {
   return [...new Set(problemsOf(doctor(soundHistory())).map((problem) => problem.split(':')[0] ?? ''))].sort();
 }
@@ -93,23 +93,23 @@ function withOutcome(sound: Observation, index: number, change: Partial<Attempt>
 }
 
 describe('the checker of histories', () => {
-  it('has nothing to say about a sound history', () => {
+  it('reports no problem in a sound history', () => {
     expect(kindsOf((sound) => sound)).toEqual([]);
   });
 
-  it('allows that a request without an answer was written, or was not', () => {
+  it('accepts that a request without an answer was written or not', () => {
     const open = { outcome: 'unknown', answer: null, settledAt: Infinity } as const;
     expect(kindsOf((sound) => withOutcome(sound, 29, open))).toEqual([]);
     expect(kindsOf((sound) => withOutcome(withLog(sound, withoutEvent(sound.log, 29)), 29, open))).toEqual([]);
   });
 
-  it('finds an acknowledged event that is not there, whether it left a hole or not', () => {
+  it('finds a missing acknowledged event, with or without a gap in the revisions', () => {
     expect(kindsOf((sound) => withLog(sound, withoutEvent(sound.log, 29)))).toEqual(['lost']);
     expect(kindsOf((sound) => withLog(sound, withoutEvent(sound.log, 12)))).toContain('lost');
     expect(kindsOf((sound) => ({ ...sound, log: sound.log.filter((_, index) => index !== 12) }))).toContain('broken');
   });
 
-  it('finds an event that is there twice, whether its id is the same or not', () => {
+  it('finds a duplicated event, with the same id or another', () => {
     expect(kindsOf((sound) => withLog(sound, withEventTwice(sound.log, 20)))).toContain('twice');
     expect(kindsOf((sound) => withLog(sound, withEventTwice(sound.log, 20, 'another id')))).toContain('twice');
   });
@@ -134,7 +134,7 @@ describe('the checker of histories', () => {
     expect(kindsOf((sound) => withLog(sound, withSwapped(sound.log, 12, 15)))).toContain('reordered');
   });
 
-  it('finds an event that nobody sent, and one that says something else than was sent', () => {
+  it('finds an event without a request, and one that differs from its request', () => {
     const change = (sound: Observation, part: Partial<LogEvent>) =>
       withLog(
         sound,
@@ -145,7 +145,7 @@ describe('the checker of histories', () => {
     expect(kindsOf((sound) => change(sound, { data: { name: 'not asked for' } }))).toContain('foreign');
   });
 
-  it('finds an event whose request was told that nothing was written', () => {
+  it('finds an event whose request was answered that nothing was written', () => {
     expect(kindsOf((sound) => withOutcome(sound, 7, { outcome: 'not_written', answer: null }))).toEqual(['denied']);
   });
 

@@ -1,6 +1,6 @@
 /**
- * Compares what was acknowledged with the log and with REST, and names everything that does not agree.
- * Nothing here asks the system anything: a checker that only looks at records can be shown doctored ones.
+ * Compares acknowledged requests with the log and with REST, and reports every disagreement. It only looks at records
+ * and never queries the system, so tests can pass it doctored records.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { created, evolve, type ChannelResource } from './channel-fold.ts';
@@ -9,7 +9,7 @@ import { asRecord, type LogEvent } from './log-reader.ts';
 
 export interface Observation {
   readonly operations: readonly Operation[];
-  /** Every event of every channel's stream, in the order of the log. */
+  /** All events of the channels' streams, in the order of the log. */
   readonly log: readonly LogEvent[];
   /** Every channel, read one by one over REST; null where that was not part of the test. */
   readonly reads: ReadonlyMap<string, ReadChannel> | null;
@@ -17,7 +17,7 @@ export interface Observation {
   readonly listed: readonly string[] | null;
 }
 
-/** One line per disagreement, each with the kind of it in front; empty when all is well. */
+/** One line per disagreement, each starting with its kind; empty when all is well. */
 export function problemsOf(observation: Observation): string[] {
   const sent = sentAttempts(observation.operations);
   const streams = byStream(observation.log);
@@ -38,7 +38,7 @@ export interface Sent<O extends Requests = Operation> {
   readonly attempt: Attempt;
 }
 
-/** Every request by its id. */
+/** All requests by id. */
 export function sentAttempts<O extends Requests>(operations: readonly O[]): Map<string, Sent<O>> {
   const sent = new Map<string, Sent<O>>();
   for (const operation of operations) {
@@ -61,7 +61,7 @@ export const requestOf = (event: LogEvent): string => String(event.metadata['$co
 export const at = (event: LogEvent): string => `${event.type} ${event.stream}@${event.revision}`;
 const streamOf = (channelId: string): string => `channel-${channelId}`;
 
-/** Failing stores explain 503 and silence. They never explain 401, 404, 422 or 500. */
+/** Failing stores explain 503 and a missing answer. They never explain 401, 404, 422 or 500. */
 function unexpectedAnswers(operations: readonly Operation[]): string[] {
   return operations.flatMap(({ change, attempts }) =>
     attempts
@@ -74,17 +74,17 @@ export function brokenStreams(streams: ReadonlyMap<string, readonly LogEvent[]>)
   return [...streams.values()].flatMap((events) =>
     events
       .filter((event, index) => event.revision !== index || (index === 0) !== (event.type === 'ChannelCreated.v1'))
-      .map((event) => `broken: ${at(event)} is not in its place`),
+      .map((event) => `broken: ${at(event)} is not at its revision`),
   );
 }
 
-/** Every event is what one of the requests asked for, and in the stream that it asked for. */
+/** Every event must match the request that caused it, and be in the stream that the request named. */
 function foreignEvents(log: readonly LogEvent[], sent: ReadonlyMap<string, Sent>): string[] {
   return log.flatMap((event) => {
     const origin = sent.get(requestOf(event));
-    if (origin === undefined) return [`foreign: nobody sent ${at(event)}`];
+    if (origin === undefined) return [`foreign: no request wrote ${at(event)}`];
     const { change } = origin.operation;
-    return isMadeBy(change, event) ? [] : [`foreign: ${at(event)} is not what ${requestOf(event)} asked for`];
+    return isMadeBy(change, event) ? [] : [`foreign: ${at(event)} differs from the request ${requestOf(event)}`];
   });
 }
 
@@ -124,7 +124,10 @@ export function repeatedEvents(log: readonly LogEvent[], sent: ReadonlyMap<strin
   return problems;
 }
 
-/** What was acknowledged is in the log where the answer says, and the answer shows what the log makes of it. */
+/**
+ * Acknowledged writes are in the log at the revision that the answer names, and the answer equals the fold of the
+ * log.
+ */
 function lostOrWrong({ operations, log }: Observation, streams: ReadonlyMap<string, readonly LogEvent[]>): string[] {
   const byRequest = new Map<string, LogEvent[]>();
   for (const event of log) byRequest.set(requestOf(event), [...(byRequest.get(requestOf(event)) ?? []), event]);
@@ -132,10 +135,10 @@ function lostOrWrong({ operations, log }: Observation, streams: ReadonlyMap<stri
     operation.attempts.flatMap((attempt) => {
       const own = byRequest.get(attempt.requestId) ?? [];
       if (attempt.outcome === 'not_written') {
-        return own.map((event) => `denied: ${at(event)}, and the caller was told ${attempt.detail}`);
+        return own.map((event) => `denied: ${at(event)}, though its request was answered ${attempt.detail}`);
       }
       if (attempt.outcome !== 'acknowledged' || attempt.answer === null) return [];
-      // A retry may find that an earlier request has done the work: then its answer is of that or of later.
+      // A retry may find that an earlier request did the work: its answer may then show that state or a later one.
       const all = operation.attempts.flatMap(({ requestId }) => byRequest.get(requestId) ?? []);
       const done = (own.length > 0 ? own : all).find(
         ({ stream }) => stream === streamOf(attempt.answer?.channelId ?? ''),
@@ -175,8 +178,8 @@ function describe({ change, idempotencyKey, attempts }: Operation, { requestId }
 }
 
 /**
- * A request that was sent after another one had been answered stands behind it in the stream. Walks each
- * stream from its end with the earliest answer seen: an event sent after that stands too far in front.
+ * A request that was sent after another one was answered must follow it in the stream. Walks each stream from its end
+ * with the earliest answer seen: an event sent after that answer is out of order.
  */
 export function reordered(log: readonly LogEvent[], sent: ReadonlyMap<string, Sent<Requests>>): string[] {
   const problems: string[] = [];
@@ -187,9 +190,7 @@ export function reordered(log: readonly LogEvent[], sent: ReadonlyMap<string, Se
       if (!origin) continue;
       const sentAt = origin.operation.attempts[0]?.sentAt ?? origin.attempt.sentAt;
       if (earliest !== null && earliest.settledAt < sentAt) {
-        problems.push(
-          `reordered: ${at(event)} stands before ${at(earliest.event)}, which was answered before it was sent`,
-        );
+        problems.push(`reordered: ${at(event)} is before ${at(earliest.event)}, which was answered before it was sent`);
       }
       const { outcome, settledAt } = origin.attempt;
       if (outcome === 'acknowledged' && (earliest === null || settledAt < earliest.settledAt)) {
@@ -200,7 +201,7 @@ export function reordered(log: readonly LogEvent[], sent: ReadonlyMap<string, Se
   return problems;
 }
 
-/** States at all revisions, folded once per stream: answers are compared with any of them. */
+/** States at all revisions, folded once per stream, because answers are compared with any of them. */
 const statesOf = new WeakMap<readonly LogEvent[], ChannelResource[]>();
 
 function stateAt(events: readonly LogEvent[], revision: number): ChannelResource | undefined {
@@ -216,7 +217,7 @@ function stateAt(events: readonly LogEvent[], revision: number): ChannelResource
   return states[revision];
 }
 
-/** What REST shows of every channel is the fold of its stream, no more and no less. */
+/** REST shows exactly the fold of each channel's stream. */
 function wrongReads(
   reads: ReadonlyMap<string, ReadChannel>,
   streams: ReadonlyMap<string, readonly LogEvent[]>,

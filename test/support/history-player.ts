@@ -1,4 +1,4 @@
-/** Random histories of commands, played one after another for as long as it is not told to stop, whatever fails. */
+/** Plays random histories of commands one after another until it is stopped, through any failure. */
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Fault } from '#libs/kernel/faults.ts';
@@ -9,12 +9,12 @@ import type { Persist, PlayedChannel } from './command-history.ts';
 export interface HistoryPlayer {
   /** The channels of all histories that were played to their end. */
   readonly channels: readonly PlayedChannel[];
-  /** Plays the present one to its end. Rejects with what no failure of a store explains. */
+  /** Plays the current history to its end. Rejects with an error that no failure of a store explains. */
   stop(): Promise<void>;
 }
 
 const RETRY_MS = 200;
-/** Only ends what hangs: no store is away for so long. */
+/** Only bounds a hang: no store is down for so long. */
 const PATIENCE_MS = 240_000;
 
 export function playHistories(
@@ -31,7 +31,7 @@ export function playHistories(
       await delay(pauseMs);
     }
   })();
-  // Heard of when it is stopped.
+  // A failure is reported by `stop`.
   playing.catch(() => undefined);
   return {
     channels,

@@ -1,13 +1,13 @@
 /**
- * What a channel's events make of its interactions, as REST should answer them: written a second time, from
- * the contract and not from the feature's code, so that a test does not share the mistakes of what it tests.
+ * Folds the events of a channel into its interactions as REST should answer them. Written from the contract and not
+ * from the feature's code, so that a test does not repeat its mistakes.
  */
 import { asRecord, type LogEvent } from './log-reader.ts';
 import { annotationsOf, isAnnotation } from './past.ts';
 
 export type InteractionResource = Record<string, unknown>;
 
-/** Without `id`. Sequences are places in the stream, from 1. */
+/** Without `id`. A sequence is the revision plus 1. */
 export function foldInteractions(channelId: string, events: readonly LogEvent[]): Map<number, InteractionResource> {
   const interactions = new Map<number, InteractionResource>();
   for (const [index, { type, data, metadata }] of events.entries()) {
@@ -34,7 +34,8 @@ export function foldInteractions(channelId: string, events: readonly LogEvent[])
     }
     if (!/^Interaction(ContentAppended|Completed|Failed)\.v1$/.test(type)) continue;
     const target = interactions.get(Number(data['sequence']));
-    if (target === undefined || target['complete'] === true) throw new TypeError(`${type} of nothing incomplete`);
+    if (target === undefined || target['complete'] === true)
+      throw new TypeError(`${type} of an interaction that is not incomplete`);
     if (type === 'InteractionContentAppended.v1') {
       target['content'] = [...listOf(target['content']), ...listOf(data['content'])];
     } else {
@@ -46,7 +47,10 @@ export function foldInteractions(channelId: string, events: readonly LogEvent[])
   return interactions;
 }
 
-/** The same with what was added to them, as Ada sees it; without the ids that follow from where it stands. */
+/**
+ * The same with its reactions, receipts and dismissals, as Ada sees it; without the ids that are derived from
+ * positions.
+ */
 export function foldAnnotatedInteractions(channelId: string, events: readonly LogEvent[]): InteractionResource[] {
   return [...foldInteractions(channelId, events)].map(([sequence, interaction]) => {
     const own = events.filter((event) => isAnnotation(event) && event.data['sequence'] === sequence);

@@ -1,6 +1,6 @@
 /**
- * Writers that do all that can be done in channels, for as long as they are told to, and write down what came of
- * it. Every write leaves exactly one event, with something in it that no other has: what is compared with the log.
+ * Writers that send every kind of command in channels until they are stopped, and record the outcomes. Every write
+ * leaves exactly one event with a value that no other event has, so that it can be compared with the log.
  */
 import { randomUUID } from 'node:crypto';
 import type { ApiClient } from './api-client.ts';
@@ -8,13 +8,13 @@ import type { Requests } from './history.ts';
 import { asRecord } from './log-reader.ts';
 import { toldOverHttp, Writers, type Random, type Told, type WritersOptions } from './writers.ts';
 
-/** A command, as HTTP has it. */
+/** A command as an HTTP request. */
 export interface Write {
   readonly kind: string;
   readonly channelId: string;
-  /** The type of the event that it leaves. */
+  /** Type of the event that it writes. */
   readonly eventType: string;
-  /** Stands in the data of that event, and of no other of its type; empty where the type alone says enough. */
+  /** Unique value in the data of that event, among events of its type; empty where the type alone is enough. */
   readonly mark: string;
   readonly method: string;
   readonly path: string;
@@ -25,12 +25,12 @@ export interface WriteRecord extends Requests {
   readonly write: Write;
 }
 
-/** What became of one request, and what was answered, where it has happened. */
+/** Outcome of one request, and its answer if it was acknowledged. */
 export type ToldWrite = Told & { readonly body?: Record<string, unknown> };
 
-/** Where writers send what they write. */
+/** Receiver of the writers' commands. */
 export interface Entrance {
-  /** Whether a command of this kind can be sent here. */
+  /** Whether it supports this kind of command. */
   takes(write: Write): boolean;
   send(write: Write, requestId: string, idempotencyKey: string | null): Promise<ToldWrite>;
 }
@@ -48,7 +48,7 @@ export function httpEntrance(api: ApiClient): Entrance {
 }
 
 export interface InteractionLoadOptions extends WritersOptions {
-  /** Of each list: what one entrance was asked, the next may be asked again. Commands go to the lists in turns. */
+  /** Commands go to the lists in turn; within a list, a retry goes to the next endpoint. */
   readonly entrances: readonly (readonly Entrance[])[];
   readonly channels: readonly [string, ...string[]];
 }
@@ -56,7 +56,7 @@ export interface InteractionLoadOptions extends WritersOptions {
 export interface InteractionLoad {
   readonly records: readonly WriteRecord[];
   acknowledged(): number;
-  /** No new commands; resolves when retries are over: acknowledged, or given up after `graceMs`. */
+  /** Starts no new commands; resolves when retries are over: acknowledged, or given up after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export function startInteractionLoad(options: InteractionLoadOptions): Interacti
   };
 }
 
-/** An interaction that one writer has posted, and what may still be done with it. */
+/** An interaction that one writer has posted, and the commands that are still possible on it. */
 interface Target {
   readonly path: string;
   readonly channelId: string;
@@ -82,16 +82,16 @@ interface Target {
   readonly isUserMessage: boolean;
   open: boolean;
   dismissed: boolean;
-  /** Reactions that stand, by the agent. */
+  /** Agents whose reactions are present. */
   readonly reactors: string[];
 }
 
-/** Those of a writer that it goes on with; older ones that are ended are left as they are. */
+/** Bounds the interactions that a writer continues; ended ones are dropped first. */
 const MAX_TARGETS = 30;
 const MAX_OPEN = 5;
 const ENDS: ReadonlySet<string> = new Set(['complete', 'fail']);
 const isOpening = ({ body }: Write): boolean => body !== undefined && 'complete' in body && body.complete === false;
-/** A channel's document grows with each. */
+/** A channel's document grows with each participant. */
 const MAX_PARTICIPANTS = 40;
 const EMOJIS = ['👍', '🎉', '👩🏽‍🚀'] as const;
 
@@ -109,7 +109,7 @@ class Load {
 
   async write({ random, targets, turn }: { random: Random; targets: Target[]; turn: number }): Promise<void> {
     const { write, told } = this.#choose(random, targets);
-    // What opens or ends an interaction is sent until it has happened: a channel holds only so many open ones.
+    // Commands that open or end an interaction are retried until they are done, because the channel limits open ones.
     const keyed = random(3) > 0 || ENDS.has(write.kind) || isOpening(write);
     const record: WriteRecord = { write, idempotencyKey: keyed ? randomUUID() : null, attempts: [] };
     this.records.push(record);
@@ -120,7 +120,10 @@ class Load {
     targets.splice(Math.max(0, ended), 1);
   }
 
-  /** With a key it is sent until it is acknowledged; without one, once. @returns the answer, if there was one */
+  /**
+   * With a key, it is retried until it is acknowledged; without one, it is sent once.
+   * @returns the answer, if there was one
+   */
   async #send(record: WriteRecord, turn: number): Promise<Record<string, unknown> | undefined> {
     const { write, idempotencyKey } = record;
     const taking = this.#options.entrances.filter((list) => list.every((entrance) => entrance.takes(write)));
@@ -128,7 +131,7 @@ class Load {
     let answer: Record<string, unknown> | undefined;
     const attempt = async (): Promise<void> => {
       const entrance = entrances[(turn + record.attempts.length) % entrances.length];
-      if (entrance === undefined) throw new TypeError(`nobody takes ${write.kind}`);
+      if (entrance === undefined) throw new TypeError(`no endpoint supports ${write.kind}`);
       const send = (requestId: string): Promise<ToldWrite> => entrance.send(write, requestId, idempotencyKey);
       answer = (await this.#writers.attempt(record, send)).body;
     };
@@ -197,7 +200,7 @@ interface Choice {
   readonly told?: (body: Record<string, unknown>) => void;
 }
 
-/** Something that can be done with it now and will be done once; null if this time there is nothing. */
+/** A command that is possible on it now and is sent once; null if there is none this time. */
 function onTarget(target: Target, { random, mark }: { readonly random: Random; readonly mark: string }): Choice | null {
   const { path, channelId } = target;
   const about = (kind: string, eventType: string, rest: Pick<Write, 'method' | 'path' | 'body'>, marked = mark) => ({

@@ -1,4 +1,4 @@
-/** Events for tests of the log itself: valid metadata, data that says which event it is. */
+/** Events for tests of the log itself: valid metadata, and data that identifies the event. */
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { Fold } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
@@ -16,7 +16,7 @@ export function logEvent(data: object, type = 'Tested.v1'): EventToAppend {
   return { id, type, data, metadata: logMetadata(id) };
 }
 
-/** What stands beside the data of an event that one command of some user has caused. */
+/** Metadata of an event that one command of a user has caused. */
 export function logMetadata(commandId: string): EventToAppend['metadata'] {
   return {
     at: '2026-01-31T12:00:00.000Z',
@@ -28,7 +28,7 @@ export function logMetadata(commandId: string): EventToAppend['metadata'] {
   };
 }
 
-/** The state of an entity after events that one command of `logMetadata` has caused. */
+/** State of an entity after events that one command of `logMetadata` has caused. */
 export function stateAfter<State, E extends DomainEvent>(fold: Fold<State, E>, events: readonly E[]): State {
   const metadata = logMetadata('command-1') as EventMetadata;
   return foldEvents(

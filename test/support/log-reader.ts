@@ -1,7 +1,7 @@
-/** Reads the whole log through the official client, past every library of ours: what checkers believe. */
+/** Reads the whole log through the official client and not through Parley's code: checkers rely on it. */
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 
-/** An event of the log, as it is stored. */
+/** An event of the log as it is stored. */
 export interface LogEvent {
   readonly stream: string;
   readonly revision: number;
@@ -11,7 +11,7 @@ export interface LogEvent {
   readonly metadata: Record<string, unknown>;
 }
 
-/** The events of all streams whose names start with `prefix`, in the order of the log. */
+/** Events of all streams whose names start with `prefix`, in the order of the log. */
 export async function readLog(eventstoreUrl: string, prefix: string): Promise<LogEvent[]> {
   const client = connectClient(eventstoreUrl);
   try {

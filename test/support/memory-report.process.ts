@@ -1,6 +1,6 @@
 /**
  * Loaded into a server with `--import`, beside `--expose-gc` (see memory.ts): on SIGUSR2 it collects garbage and
- * writes what is left to the file that MEMORY_REPORT names.
+ * writes the remaining memory to the file of MEMORY_REPORT.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 
@@ -9,7 +9,7 @@ import type { MemoryReport } from './memory.ts';
 process.on('SIGUSR2', () => {
   const file = process.env['MEMORY_REPORT'];
   if (file === undefined || globalThis.gc === undefined) throw new Error('MEMORY_REPORT and --expose-gc are needed');
-  // Twice: what the first one finalises, the second one frees.
+  // Twice: the second collection frees what the first one finalised.
   void globalThis.gc();
   void globalThis.gc();
   const { heapUsed, external, rss } = process.memoryUsage();

@@ -1,17 +1,19 @@
-/** What can happen to a deployment, each a failure and its end. */
+/** Failures that can happen to a deployment, each with its end. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Deployment } from './deployment.ts';
 import type { ParleyProcess } from './parley-process.ts';
 
 export interface Mishap {
   readonly name: string;
-  /** What it befalls. Of each there is one mishap at a time, so that one gateway is always there. */
+  /** The component that fails. At most one failure per component at a time, so that one gateway always runs. */
   readonly of: string;
-  /** Resolves when it is over: what was killed runs again. */
+  /** Resolves when it is over: killed processes run again. */
   happen(random: (below: number) => number): Promise<void>;
 }
 
-/** @param longestMs of a failure; processes that are silent for longer than six seconds lose their place in groups */
+/**
+ * @param longestMs of a failure; processes that are silent for longer than six seconds lose their group membership
+ */
 export function mishapsOf(deployment: Deployment, longestMs: number): Mishap[] {
   const { gateways, realtime, projectors, relays, eventStore, redis, kafka } = deployment;
   const away = (random: (below: number) => number): Promise<void> =>
@@ -84,7 +86,7 @@ function processMishaps(
   ];
 }
 
-/** Rounds of up to `width` mishaps at once: a deck of all of them is dealt, shuffled, and dealt again. */
+/** Rounds of up to `width` failures at once: a deck of all of them is dealt, shuffled, and dealt again. */
 export function dealt(
   mishaps: readonly Mishap[],
   {

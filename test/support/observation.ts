@@ -1,4 +1,4 @@
-/** Looks at a system after a load: the whole log, and every channel as REST shows it. */
+/** Reads a system after a load: the whole log, and every channel as REST shows it. */
 import type { ApiClient } from './api-client.ts';
 import { answerOf } from './channel-load.ts';
 import { eventually } from './eventually.ts';
@@ -6,7 +6,7 @@ import type { Operation, ReadChannel } from './history.ts';
 import type { Observation } from './history-checker.ts';
 import { asRecord, readLog, type LogEvent } from './log-reader.ts';
 
-/** Call it when nobody writes any more. Waits until the read models have come to the end of the log. */
+/** Call it after all writers have stopped. Waits until the read models have reached the end of the log. */
 export async function observe(
   operations: readonly Operation[],
   {
@@ -16,10 +16,10 @@ export async function observe(
     isOwn = () => true,
   }: {
     readonly eventstoreUrl: string;
-    /** Of a process with a projector: it knows how far the read models are. */
+    /** Of a process with a projector, which reports the position of the read models. */
     readonly api: ApiClient;
     readonly readWith?: ApiClient;
-    /** Which events are of the operations; by default all of them. */
+    /** Which events belong to the operations; all of them by default. */
     readonly isOwn?: (event: LogEvent) => boolean;
   },
 ): Promise<Observation> {
@@ -28,7 +28,7 @@ export async function observe(
     if (status !== 200 || !text.includes('"caught_up":true')) throw new Error(`not ready: ${text}`);
   });
   const log = (await readLog(eventstoreUrl, 'channel-')).filter(isOwn);
-  // Read models that have just been lost are still being folded: then a list says so, and is asked again.
+  // While read models are being rebuilt, a list is answered 503, and this retries it.
   const listed = await eventually(() => listChannels(readWith), { timeoutMs: 30_000 });
   return { operations, log, reads: await readChannels(readWith, log), listed };
 }

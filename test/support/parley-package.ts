@@ -1,4 +1,4 @@
-/** Parley as other projects get it: built, packed, and unpacked in a folder where there is nothing else of Parley's. */
+/** Parley as other projects install it: built, packed, and unpacked in a folder without any other part of Parley. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
@@ -10,14 +10,14 @@ import { installClient } from './client-package.ts';
 const root = join(import.meta.dirname, '../..');
 
 export interface InstalledParley {
-  /** With a `node_modules` that holds Parley, its client, and what these depend on. */
+  /** Has a `node_modules` with Parley, its client, and their dependencies. */
   readonly folder: string;
-  /** Runs a program there, to its end. Rejects, with its output, when it fails. */
+  /** Runs a program in the folder to its end. Rejects, with its output, when it fails. */
   run(program: string, ...args: readonly string[]): Promise<string>;
   remove(): Promise<void>;
 }
 
-/** @param tools packages that the project has besides, such as its test runner; linked to ours */
+/** @param tools further packages of the project, such as its test runner; linked to ours */
 export async function installParley(tools: readonly string[]): Promise<InstalledParley> {
   const { folder, remove } = await installClient();
   try {
@@ -27,7 +27,7 @@ export async function installParley(tools: readonly string[]): Promise<Installed
     const modules = join(folder, 'node_modules');
     await mkdir(join(modules, 'parley'));
     await execute('tar', ['-xzf', tarball.trim(), '--strip-components=1', '-C', join(modules, 'parley')], folder);
-    // No registry: what Parley depends on is there already. Nothing that only its own tests need.
+    // Without a registry: the dependencies are linked from our installation, without development dependencies.
     for (const name of [...(await runtimePackages()), ...tools]) await link(modules, name);
     await mkdir(join(modules, '.bin'), { recursive: true });
     await symlink('../parley/services/cli/main.js', join(modules, '.bin/parley'));
@@ -38,7 +38,7 @@ export async function installParley(tools: readonly string[]): Promise<Installed
   return { folder, remove, run: (program, ...args) => execute(program, args, folder) };
 }
 
-/** By the lock file, with what they depend on in turn. */
+/** By the lock file, with transitive dependencies. */
 async function runtimePackages(): Promise<string[]> {
   const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
@@ -50,7 +50,7 @@ async function runtimePackages(): Promise<string[]> {
 
 async function link(modules: string, name: string): Promise<void> {
   const [ours, theirs] = [join(root, 'node_modules', name), join(modules, name)];
-  // Those of other platforms are not installed; those of the client are.
+  // Optional packages of other platforms are not installed; those of the client are.
   if (!existsSync(ours) || existsSync(theirs)) return;
   await mkdir(dirname(theirs), { recursive: true });
   await symlink(ours, theirs);
@@ -58,7 +58,7 @@ async function link(modules: string, name: string): Promise<void> {
 
 async function execute(program: string, args: readonly string[], cwd: string): Promise<string> {
   const { PATH = '', HOME = '' } = process.env;
-  // The Node that runs the tests, for whatever asks for one by its name.
+  // Puts the Node of the tests on the PATH.
   const env = { PATH: `${dirname(process.execPath)}:${PATH}`, HOME };
   try {
     return (await promisify(execFile)(program, [...args], { cwd, env, maxBuffer: 64 * 1024 * 1024 })).stdout;

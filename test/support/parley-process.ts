@@ -1,4 +1,4 @@
-/** Parley as the process that users run, with ways to make it fail. */
+/** Parley as a process, as users run it, with ways to make it fail. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -61,7 +61,7 @@ export interface ParleyProcessOptions {
 
 const MAIN = resolve(import.meta.dirname, '../../services/standalone/main.ts');
 const COMMAND = resolve(import.meta.dirname, '../../services/cli/main.ts');
-/** Loading TypeScript is most of the start of a process; with this cache a start takes a third. */
+/** Loading TypeScript is most of the start of a process; this cache reduces it to a third. */
 const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
 const STOP_MS = 15_000;
 /** An idle machine takes a second; a dozen starts at once on a busy machine took 90 seconds. */

@@ -1,6 +1,6 @@
 /**
- * What there was in a channel after the first events of its stream, as REST should answer it: written a second
- * time, as a plain fold of all of them, so that a test does not share the shortcuts of what it tests.
+ * Folds the first events of a channel into its state at that point, as REST should answer it. Written as a plain fold
+ * of all of them, so that a test does not repeat the shortcuts of the code under test.
  */
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { BLOCK } from '#libs/platform/readmodel/history.ts';
@@ -20,7 +20,7 @@ export interface PastInteraction {
   readonly content: readonly unknown[];
   readonly complete: boolean;
   readonly metadata: unknown;
-  /** As Ada sees it; without the ids that follow from where it stands. */
+  /** As Ada sees it; without the ids that are derived from positions. */
   readonly reactions: unknown;
   readonly agent_read_receipts: unknown;
   readonly mention_invite_prompt_dismissed: boolean;
@@ -128,7 +128,7 @@ function change(interactions: Map<number, PastInteraction>, { type, data }: LogE
       interactions.set(before.sequence, { ...before, complete: true, metadata: { failure: data['reason'] } });
       return;
     default:
-      throw new TypeError(`not known here: ${type}`);
+      throw new TypeError(`unknown event type: ${type}`);
   }
 }
 
@@ -137,8 +137,8 @@ function listOf(value: unknown): unknown[] {
 }
 
 /**
- * How many events there were at a time, as docs/decisions/0010-points-in-history.md says: those of the blocks
- * before the last one that had begun, and of that block those before the first with a later stamp.
+ * Count of the events before a time, by the rule of docs/decisions/0010-points-in-history.md: all events of the
+ * blocks before the last block that had begun, and of that block those before the first with a later stamp.
  */
 export function eventsUntil(events: readonly LogEvent[], timeMs: number): number {
   const stamps = events.map(({ metadata }) => Date.parse(String(metadata['at'])));

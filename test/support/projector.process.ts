@@ -1,4 +1,4 @@
-/** A projector and nothing else, as a process of its own; tells its probe when it is sent a message. */
+/** A process that runs only a projector; answers each message with its probe. */
 import { pino } from 'pino';
 import { parseConfig } from '#libs/platform/config/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';

@@ -1,10 +1,9 @@
-/** Bytes to a server as they are, for what no HTTP client would send. */
+/** Sends raw bytes to a server, for requests that no HTTP client would send. */
 import { connect } from 'node:net';
 
 /**
- * Writes the parts one after the other and returns everything that came back until the server closed the
- * connection, or until `until` matched.
- *
+ * Writes the parts one after the other and returns everything received until the server closed the connection, or
+ * until `until` matched.
  * @throws Error when neither has happened after `timeoutMs` (default 20,000)
  */
 export function exchangeBytes(
@@ -39,13 +38,13 @@ export function exchangeBytes(
       received += chunk.toString('latin1');
       if (until?.test(received)) end();
     });
-    // Whoever is cut off while writing gets an error before the end: both are the end.
+    // A client that is cut off while it writes gets an error before the end: both mean the end.
     socket.on('error', () => undefined);
     socket.on('close', () => end());
   });
 }
 
-/** Status codes of the answers in what was received. */
+/** Status codes of the answers in the received text. */
 export function statusesIn(received: string): number[] {
   return [...received.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status]) => Number(status));
 }

@@ -5,7 +5,7 @@ import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { keysIn, nodeWith } from './redis-commands.ts';
 
-/** Every read-model key with its whole value, in canonical order; the state of the projection itself is left out. */
+/** All read-model keys with their whole values, in canonical order, without the state of the projection itself. */
 export async function dumpReadModels(redis: RedisClient): Promise<Record<string, unknown>> {
   const keys = (await keysIn(redis, `${READ_MODELS_PREFIX}*`)).filter((key) => !key.includes('{projection}')).sort();
   const dump: Record<string, unknown> = {};
@@ -22,7 +22,7 @@ async function valueOf(redis: RedisClient, key: string): Promise<unknown> {
   const type = await node.type(key);
   switch (type) {
     case 'string':
-      // Not all of them are text.
+      // Not all values are text.
       return (await node.getBuffer(key))?.toString('latin1');
     case 'hash':
       return Object.entries(await node.hgetall(key)).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -43,7 +43,7 @@ export interface TestRedisCluster {
   stop(): Promise<void>;
 }
 
-/** Time until a silent master is replaced: longer than a process waits on a busy machine. */
+/** Time until a silent master is replaced: longer than a process may stall on a busy machine. */
 const NODE_TIMEOUT_MS = 3_000;
 const FORM_MS = 60_000;
 

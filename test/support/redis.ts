@@ -15,7 +15,7 @@ import { borrowNamedRedis } from './stores/named-redis.ts';
 
 /** Empty at the start, and used by one test file at a time. */
 export interface EmptyRedis {
-  /** A server on this machine has a password: a client of another test that finds it on a reused port is refused. */
+  /** Local servers have a password: a client of another test that finds one on a reused port is refused. */
   readonly url: string;
   /** Removes its data, and ends the server unless `REDIS_URL` names it. */
   stop(): Promise<void>;
@@ -128,10 +128,10 @@ async function startOnFreePort(options: Omit<RedisProcessOptions, 'port'>): Prom
   }
 }
 
-/** Commands that are for every node. */
+/** Commands that are sent to every node. */
 const FOR_ALL = new Set(['FLUSHALL', 'CONFIG', 'CLIENT', 'KEYS']);
 
-/** The cluster as what suites know: all nodes are killed, paused and brought back together. */
+/** The cluster with the interface of a single server: all nodes are killed, paused and restarted together. */
 function clusterAsOne(cluster: TestRedisCluster): TestRedis {
   const all = [...cluster.masters, ...cluster.replicas];
   return {

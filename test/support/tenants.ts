@@ -7,13 +7,13 @@ export interface Tenant {
   readonly userId: string;
   /** Acts as that user, with the scopes `read`, `write`, `impersonate` and `admin`. */
   readonly api: ApiClient;
-  /** What `api` calls with. */
+  /** The key that `api` uses. */
   readonly key: string;
 }
 
 let count = 0;
 
-/** A new organization with one user, so that its lists hold what the test has made, and nothing else. */
+/** A new organization with one user, whose lists hold only what the test has made. */
 export async function newTenant(root: ApiClient): Promise<Tenant> {
   const name = `Organization ${++count}`;
   const organizationId = await created(root, '/api/v1/organizations', { name });

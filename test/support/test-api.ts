@@ -36,7 +36,7 @@ export interface Answer {
   readonly json: any;
 }
 
-/** Stands for one process of the API: instances share only the stores. */
+/** Corresponds to one process of the API: instances share only the stores. */
 export interface TestInstance {
   call(call: Call): Promise<Answer>;
   /** Listens on a free port. @returns its URL */
@@ -46,7 +46,7 @@ export interface TestInstance {
 
 export interface TestApi<R extends EmptyRedis = EmptyRedis> extends TestInstance {
   readonly stores: TestPlatform<R>;
-  /** Those of this instance. */
+  /** Roles of this instance. */
   readonly features: Features;
   readonly organizationId: string;
   readonly userId: string;
@@ -123,7 +123,7 @@ async function startInstance(context: RoleContext): Promise<TestInstance> {
   };
 }
 
-/** Has its own connections to Redis, and shares the client of the event store: a process has only one. */
+/** Has its own connections to Redis, and shares the client of the event store, of which a process has only one. */
 async function startInstanceOfItsOwn(stores: TestPlatform): Promise<TestInstance> {
   const redis = connectRedis(stores.redis.url);
   await waitForRedis(redis, 5_000);

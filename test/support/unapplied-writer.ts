@@ -1,6 +1,6 @@
 /**
- * A gateway that dies each time between append and apply, or an importer that knows only the event store: nothing of
- * what it writes comes into the read models by its own doing.
+ * Writes to the log only, like a gateway that always dies between append and apply, or an importer that knows only
+ * the event store: it never updates the read models.
  */
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import { Fault } from '#libs/kernel/faults.ts';
@@ -25,7 +25,7 @@ export function composeUnapplied(platform: Platform): Features {
   return composeFeatures({ ...platform, readModel: new UnappliedReadModel(platform.redis) });
 }
 
-/** Takes posts and renamings, as `userId` of the organization. */
+/** Accepts posts and renamings, as `userId` of the organization. */
 export function unappliedEntrance(features: Features, organizationId: string, userId: string): Entrance {
   const since = new Map<string, number>();
   return {
@@ -64,7 +64,7 @@ async function run(
     return result.ok ? { outcome: 'acknowledged', detail: '' } : refused(result.rejection);
   }
   const post = {
-    // As the load wrote it, which a gateway would parse.
+    // The body as the load wrote it, which a gateway would parse.
     participant: (participant ?? { type: 'authenticated_user', user_id: context.actor.id }) as never,
     content: content as never,
     contentRole: participant === undefined ? ('user_message' as const) : ('agent_response' as const),

@@ -1,6 +1,6 @@
 /**
- * Compares the writes of a load with the log: what was acknowledged is there once, in order, and nothing else is.
- * Nothing here asks the system anything: it can be shown doctored records.
+ * Compares the writes of a load with the log: it holds every acknowledged write once and in order, and nothing else.
+ * It never queries the system, so tests can pass it doctored records.
  */
 import { at, brokenStreams, byStream, repeatedEvents, reordered, requestOf, sentAttempts } from './history-checker.ts';
 import type { Sent } from './history-checker.ts';
@@ -8,10 +8,9 @@ import type { WriteRecord } from './interaction-load.ts';
 import type { LogEvent } from './log-reader.ts';
 
 /**
- * One line per disagreement, each with the kind of it in front; empty when all is well.
- *
+ * One line per disagreement, each starting with its kind; empty when all is well.
  * @param log of the channels of the load, from their beginnings
- * @param others requests that are not of the load: those that made the channels
+ * @param others requests besides the load: those that created the channels
  */
 export function writeProblems(
   records: readonly WriteRecord[],
@@ -41,11 +40,11 @@ function unexpectedAnswers(records: readonly WriteRecord[]): string[] {
 function foreignEvents(log: readonly LogEvent[], sent: ReadonlyMap<string, Sent<WriteRecord>>): string[] {
   return log.flatMap((event) => {
     const origin = sent.get(requestOf(event));
-    if (origin === undefined) return [`foreign: nobody sent ${at(event)}`];
+    if (origin === undefined) return [`foreign: no request wrote ${at(event)}`];
     const { channelId, eventType, mark } = origin.operation.write;
     const isAsked =
       event.stream === `channel-${channelId}` && event.type === eventType && JSON.stringify(event.data).includes(mark);
-    return isAsked ? [] : [`foreign: ${at(event)} is not what ${requestOf(event)} asked for`];
+    return isAsked ? [] : [`foreign: ${at(event)} differs from the request ${requestOf(event)}`];
   });
 }
 
@@ -57,7 +56,7 @@ function lost(records: readonly WriteRecord[], log: readonly LogEvent[]): string
       if (outcome === 'acknowledged' && done === undefined) return [`lost: ${write.kind} ${requestId}`];
       if (outcome !== 'not_written') return [];
       const event = events.get(requestId);
-      return event === undefined ? [] : [`denied: ${at(event)}, and the caller was told ${detail}`];
+      return event === undefined ? [] : [`denied: ${at(event)}, though its request was answered ${detail}`];
     });
   });
 }

@@ -1,4 +1,4 @@
-/** Writers that send commands for as long as they are told to, and write down what came of each request. */
+/** Writers that send commands until they are stopped, and record the outcome of each request. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NoReplyError, type Reply } from './api-client.ts';
@@ -8,7 +8,7 @@ import { asRecord } from './log-reader.ts';
 
 export interface WritersOptions {
   readonly writers: number;
-  /** The same seed chooses the same commands; what becomes of them is up to the system. */
+  /** The same seed chooses the same commands; their outcomes depend on the system. */
   readonly seed: number;
   /** Pause of a writer between two commands. Default 5. */
   readonly thinkMs?: number;
@@ -16,14 +16,14 @@ export interface WritersOptions {
 
 export type Random = (below: number) => number;
 
-/** What became of one request. */
+/** Outcome of one request. */
 export type Told = Pick<Attempt, 'outcome' | 'detail'> & {
-  /** To be kept with the attempt. */
+  /** Recorded with the attempt. */
   readonly answer?: Answer;
 };
 
 const RETRY_MS = 150;
-/** The process is away, or has too much to do: no use in asking again at once. */
+/** The process is down or overloaded: an immediate retry is pointless. */
 const REFUSED_MS = 50;
 
 export class Writers {
@@ -33,7 +33,7 @@ export class Writers {
   #clock = 0;
   #running: Promise<void>[] = [];
 
-  /** How many requests were acknowledged so far. */
+  /** Count of acknowledged requests so far. */
   get acknowledged(): number {
     return this.#acknowledged;
   }
@@ -49,7 +49,7 @@ export class Writers {
     });
   }
 
-  /** No new commands. Resolves when the writers are done; what is still open after `graceMs` is given up. */
+  /** Starts no new commands. Resolves when the writers are done; requests still open after `graceMs` are given up. */
   async stop(graceMs: number): Promise<void> {
     this.#giveUpAt = Date.now() + graceMs;
     this.#stopping = true;
@@ -75,7 +75,7 @@ export class Writers {
     return told;
   }
 
-  /** Repeats a command while it is open, until it is given up. */
+  /** Repeats a command while its outcome is open, until it is given up. */
   async retry(command: Requests, again: () => Promise<void>): Promise<void> {
     while (isOpen(command) && Date.now() < this.#giveUpAt) {
       await delay(RETRY_MS);
@@ -84,12 +84,12 @@ export class Writers {
   }
 }
 
-/** Whether its caller does not know yet that it has happened, or never will. */
+/** Whether its caller does not know yet that it was written, or never will be. */
 export function isOpen({ attempts }: Requests): boolean {
   return !attempts.some(({ outcome }) => outcome === 'acknowledged' || outcome === 'unexpected');
 }
 
-/** What a caller is to think of an answer, or of none. */
+/** What a caller concludes from an answer, or from a missing one. */
 export async function toldOverHttp(request: Promise<Reply>): Promise<Told & { readonly reply?: Reply }> {
   try {
     const reply = await request;
@@ -102,7 +102,7 @@ export async function toldOverHttp(request: Promise<Reply>): Promise<Told & { re
   }
 }
 
-/** Which refusals the failures of a test explain, and what each says about the log. */
+/** Which refusals the failures of a test explain, and what each implies for the log. */
 const REFUSALS = new Map<string, Attempt['outcome']>([
   ['503 store_unavailable', 'not_written'],
   ['503 overloaded', 'not_written'],

@@ -1,10 +1,10 @@
-/** Makes .zip files for tests, true ones and such as lie about what is in them. */
+/** Makes .zip files for tests: valid ones, and ones whose headers are wrong. */
 import { crc32, deflateRawSync } from 'node:zlib';
 
 export interface ZipEntry {
   readonly name: string;
   readonly content: string | Buffer;
-  /** The size that the archive names, if that is another. */
+  /** The size that the archive declares, if it differs. */
   readonly saysBytes?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Three Kafka brokers that keep a copy of everything each, and of which one may die. */
+/** Three Kafka brokers that each hold a copy of everything. One of them may die. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,24 +8,27 @@ import { formatStorage, newClusterId, startBrokerProcess } from './broker-proces
 import type { BrokerPlace } from './broker-process.ts';
 
 export interface TestKafkaCluster {
-  /** `host:port`, each; of ids 1, 2 and 3. */
+  /** `host:port` of brokers 1, 2 and 3. */
   readonly brokers: readonly string[];
-  /** `kill -9`; resolves when the process is gone. @param id from 1 */
+  /**
+   * `kill -9`; resolves when the process is gone.
+   * @param id from 1
+   */
   kill9(id: number): Promise<void>;
-  /** Starts one again that was killed, on the same ports and data. */
+  /** Starts a killed broker again, on the same ports and data. */
   restart(id: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 const MEMBERS = 3;
 
-/** Always brokers of its own. */
+/** Always starts new brokers. */
 export async function startTestKafkaCluster(): Promise<TestKafkaCluster> {
   const version = process.env['KAFKA_TEST_VERSION'];
   const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-kafka-cluster-'));
   const places = await placesIn(folder, classPath);
-  // None of them serves before most of them are there.
+  // No broker serves before a majority is up.
   const started = await Promise.allSettled(places.map(startBrokerProcess));
   const running = new Map(started.flatMap((one, index) => (one.status === 'fulfilled' ? [[index, one.value]] : [])));
   const kill9 = async (index: number): Promise<void> => {

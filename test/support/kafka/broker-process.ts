@@ -1,6 +1,6 @@
 /**
- * One Kafka broker that is its own controller (KRaft), in a Java process on loopback ports. A small watcher
- * ends it when this process dies without a word.
+ * One Kafka broker that is its own controller (KRaft), in a Java process on loopback ports. A small watcher ends it
+ * when this process dies abruptly.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -9,15 +9,15 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface BrokerPlace {
-  /** An existing folder. What a broker left there is used again. */
+  /** An existing folder. Data of an earlier broker in it is used again. */
   readonly dataDir: string;
   readonly port: number;
   readonly controllerPort: number;
-  /** One of several brokers, each of which is a controller as well. Default: the only one. */
+  /** For one of several brokers, each of which is also a controller. Default: a single broker. */
   readonly member?: ClusterMember;
-  /** Besides the one in clear on `port`. */
+  /** A listener besides the plaintext one on `port`. */
   readonly listeners?: readonly Listener[];
-  /** Of the broker's jars, for `java -cp`. */
+  /** Class path of the broker's jars, for `java -cp`. */
   readonly classPath: string;
 }
 
@@ -43,10 +43,10 @@ export interface BrokerProcess {
 }
 
 const READY_MS = 60_000;
-/** Of the line that a broker logs when it serves. */
+/** Pattern of the line that a broker logs when it serves. */
 const STARTED = 'Kafka Server started';
 
-/** What `kafka-storage format` would write: without it a broker takes its folder for that of another one. */
+/** Written as `kafka-storage format` would; without it, a broker refuses its folder as another broker's. */
 export async function formatStorage(dataDir: string, { nodeId = 1, clusterId = newClusterId() } = {}): Promise<void> {
   const lines = ['version=1', `cluster.id=${clusterId}`, `node.id=${nodeId}`, `directory.id=${newClusterId()}`, ''];
   await writeFile(join(dataDir, 'meta.properties'), lines.join('\n'));
@@ -57,14 +57,14 @@ export function newClusterId(): string {
   return randomBytes(16).toString('base64url');
 }
 
-/** @throws Error when it ends or does not serve in time, with the last that it logged */
+/** @throws Error with the last log lines, when it ends or does not serve in time */
 export async function startBrokerProcess(place: BrokerPlace) {
   const { dataDir, classPath } = place;
   const properties = join(dataDir, '..', 'server.properties');
   await writeFile(properties, settings(place));
   const child = spawn('java', [...FLAGS, '-cp', classPath, 'kafka.Kafka', properties], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own: Ctrl-C in a terminal must reach us, not the broker, which we stop last.
+    // Detached, in a process group of its own: Ctrl-C in a terminal must not reach the broker, which we stop last.
     detached: true,
   });
   const exited = new Promise<void>((resolve) => {
@@ -88,9 +88,9 @@ const FLAGS = [
   '-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info',
 ];
 
-/** Of a broker of tests, wherever it runs. */
+/** Of a test broker, native or in a container. */
 export const COMMON_SETTINGS = [
-  // A topic that nobody made is a mistake.
+  // Writing to a topic that was not created is a mistake.
   ['auto.create.topics.enable', 'false'],
   ['offsets.topic.num.partitions', '1'],
   ['group.initial.rebalance.delay.ms', '0'],
@@ -99,7 +99,7 @@ export const COMMON_SETTINGS = [
   ['transaction.state.log.num.partitions', '1'],
   ['num.network.threads', '2'],
   ['num.io.threads', '2'],
-  // One that was killed is registered still when it comes back: it is not to be waited for longer than that.
+  // A killed broker is still registered when it comes back; the session timeout bounds the wait.
   ['broker.session.timeout.ms', '2000'],
   ['broker.heartbeat.interval.ms', '500'],
 ] as const;
@@ -124,7 +124,7 @@ function settings({ dataDir, port, controllerPort, member, listeners = [] }: Bro
       Object.entries(own).map(([name, value]) => `listener.name.${protocol.toLowerCase()}.${name}=${value}`),
     ),
     `default.replication.factor=${replicas}`,
-    // What is acknowledged is on two of three: one may die at any time.
+    // Acknowledged messages are on two of three brokers: one may die at any time.
     `min.insync.replicas=${replicas > 1 ? 2 : 1}`,
     `log.dirs=${dataDir}`,
     `offsets.topic.replication.factor=${replicas}`,
@@ -155,12 +155,12 @@ async function serving(child: ChildProcess, exited: Promise<void>): Promise<void
     throw new Error(`no Kafka broker: ${String(error)}\n${tail}`, { cause: error });
   } finally {
     clearTimeout(timer);
-    // Of the promises that lost the race nobody hears.
+    // Nothing handles rejections of the promises that lost the race.
     ended.catch(() => undefined);
   }
 }
 
-/** Ends process `pid` when our own process ends in a way that leaves us no time to do it. */
+/** Ends process `pid` when our own process dies without a chance to do so. */
 function endWithUs(pid: number, exited: Promise<void>): void {
   const watcher = spawn('/bin/sh', ['-c', 'read -r _; kill -KILL "$1"', 'parley-kafka-watcher', `${pid}`], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -169,6 +169,6 @@ function endWithUs(pid: number, exited: Promise<void>): void {
   watcher.on('error', () => undefined);
   watcher.stdin.on('error', () => undefined);
   watcher.unref();
-  // Gone before its broker is reaped: it must never signal a process that got the same pid later.
+  // The watcher must be gone before its broker is reaped: it must never signal a process that reuses the pid.
   void exited.then(() => watcher.kill('SIGKILL'));
 }

@@ -1,4 +1,4 @@
-/** A Kafka broker for a test, and the ways in which a broker can fail: a container, or a native process. */
+/** A Kafka broker for a test, with ways to make it fail: a container or a native process. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,30 +9,30 @@ import { COMMON_SETTINGS, formatStorage, startBrokerProcess } from './broker-pro
 import type { BrokerProcess } from './broker-process.ts';
 import { plainKafka } from './plain-kafka.ts';
 
-/** For the hook that starts one: the first time its jars have to be fetched, and Java may have to be installed. */
+/** For the hook that starts one: the first start may fetch the jars and install Java. */
 export const KAFKA_START_MS = 600_000;
 
 export interface TestKafka {
   /** `host:port`, each. */
   readonly brokers: readonly string[];
-  /** Ends it and removes its data, unless it is somebody else's. */
+  /** Ends it and removes its data, unless `KAFKA_BROKERS` names it. */
   stop(): Promise<void>;
 }
 
 export interface TestKafkaProcess extends TestKafka {
-  /** Of the process that runs now; null for one in a container. */
+  /** Of the running process; null for a container. */
   pid(): number | null;
-  /** `kill -9`; resolves when the process is gone. The data stays, `restart` uses it again. */
+  /** `kill -9`; resolves when the process is gone. The data stays for `restart`. */
   kill9(): Promise<void>;
-  /** It is frozen: connections stay open, nothing answers. */
+  /** Freezes it: connections stay open, requests get no answer. */
   pause(): Promise<void>;
-  /** Lets it go on; nothing if it was not paused. */
+  /** Ends `pause`; does nothing if it was not paused. */
   resume(): Promise<void>;
-  /** Starts it again on the same ports and data, after it was killed, or after killing it. */
+  /** Starts it again on the same ports and data; kills it first if it runs. */
   restart(): Promise<void>;
 }
 
-/** The brokers that `KAFKA_BROKERS` names, else one of its own; says which. Topics need names of the test's own. */
+/** The brokers of `KAFKA_BROKERS`, else a new one; prints which. Tests need topic names of their own. */
 export async function startTestKafka(): Promise<TestKafka> {
   const named = (process.env['KAFKA_BROKERS'] ?? '').split(',').filter((broker) => broker.trim() !== '');
   if (named.length === 0) return startTestKafkaProcess();
@@ -41,9 +41,8 @@ export async function startTestKafka(): Promise<TestKafka> {
 }
 
 /**
- * One of its own, whatever `KAFKA_BROKERS` says: it is killed and paused.
- *
- * `KAFKA_TEST_VERSION` in the environment chooses another version than that of the pom, for a native one.
+ * Always a new broker, also where `KAFKA_BROKERS` is set: tests kill and pause it. `KAFKA_TEST_VERSION` in the
+ * environment selects another version than that of the pom, for a native broker.
  */
 export async function startTestKafkaProcess(): Promise<TestKafkaProcess> {
   const choice = await chooseStore('kafka');
@@ -51,7 +50,7 @@ export async function startTestKafkaProcess(): Promise<TestKafkaProcess> {
 }
 
 async function startInContainer(image: string): Promise<TestKafkaProcess> {
-  // It takes a second to load, and native runs do without.
+  // Loads testcontainers, which takes a second that native runs need not spend.
   const { startStoreContainer } = await import('../stores/container.ts');
   const container = await startStoreContainer({
     image,
@@ -67,7 +66,7 @@ async function startInContainer(image: string): Promise<TestKafkaProcess> {
   return { ...container, pid: () => null, brokers: [`${container.host}:${container.port}`] };
 }
 
-/** As the native one is set, by the names that the image of Apache Kafka takes. */
+/** The settings of the native broker, by the names that the image of Apache Kafka takes. */
 function containerSettings(reachedAt: string): Record<string, string> {
   return {
     KAFKA_PROCESS_ROLES: 'broker,controller',

@@ -1,6 +1,6 @@
 /**
- * Certificates for a broker of a test and its clients, made on the spot: X.509 version 3 in DER, as RFC 5280
- * describes it, so that no program has to be there for it. Good for a day, on 127.0.0.1.
+ * Certificates for a test broker and its clients: X.509 version 3 in DER (RFC 5280), made in process so that no
+ * external program is needed. Valid for a day, for 127.0.0.1.
  */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -14,7 +14,10 @@ export interface Certified {
 export interface CertificateAuthority {
   /** PEM text of its certificate. */
   readonly cert: string;
-  /** A certificate that it has signed. @param name its common name */
+  /**
+   * Returns a certificate that it has signed.
+   * @param name its common name
+   */
   issue(name: string): Certified;
 }
 
@@ -85,7 +88,7 @@ function oid(...bytes: readonly number[]): Buffer {
   return der(OID, Buffer.from(bytes));
 }
 
-/** Tag, length, contents. */
+/** Encodes tag, length and contents. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const contents = Buffer.concat(parts);
   const { length } = contents;

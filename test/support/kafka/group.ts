@@ -1,16 +1,16 @@
-/** Who is in a consumer group, as the broker has it, and whether they share a topic as they should. */
+/** Members of a consumer group as the broker lists them, and whether the partitions are assigned correctly. */
 import { AssignerProtocol } from 'kafkajs';
 
 import { plainKafka } from './plain-kafka.ts';
 
 export interface GroupMember {
   readonly id: string;
-  /** Those of the topic that were asked for, ascending. */
+  /** Partitions of the topic that was asked for, ascending. */
   readonly partitions: readonly number[];
 }
 
 export interface Group {
-  /** `Stable` while nobody comes or goes. */
+  /** `Stable` while no member joins or leaves. */
   readonly state: string;
   readonly members: readonly GroupMember[];
 }
@@ -31,7 +31,10 @@ export async function describeGroup(brokers: readonly string[], groupId: string,
   }
 }
 
-/** One line per problem, empty if so many members each have some of the partitions, and none is nobody's or shared. */
+/**
+ * One line per problem; empty if the group has that many members, each has partitions, and each partition has exactly
+ * one member.
+ */
 export function groupProblems(
   { state, members }: Group,
   wanted: { readonly members: number; readonly partitions: number },
@@ -42,8 +45,8 @@ export function groupProblems(
   for (const { id, partitions } of members) if (partitions.length === 0) problems.push(`idle: ${id} has nothing`);
   for (let partition = 0; partition < wanted.partitions; partition++) {
     const holders = members.filter(({ partitions }) => partitions.includes(partition)).length;
-    if (holders === 0) problems.push(`unheld: nobody has partition ${partition}`);
-    if (holders > 1) problems.push(`doubled: ${holders} have partition ${partition}`);
+    if (holders === 0) problems.push(`unassigned: no member has partition ${partition}`);
+    if (holders > 1) problems.push(`duplicate: ${holders} have partition ${partition}`);
   }
   return problems;
 }

@@ -1,4 +1,4 @@
-/** A Kafka broker that is spoken to through TLS, and asks who it is: by a password, or by a certificate. */
+/** A Kafka broker that requires TLS and authenticates its clients by a password or by a certificate. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,11 +10,11 @@ import { formatStorage, startBrokerProcess } from './broker-process.ts';
 import { makeCertificateAuthority } from './certificates.ts';
 
 export interface SecureTestKafka {
-  /** `host:port`, in clear and for everybody: how a test looks at it. */
+  /** `host:port` of the plaintext listener without authentication, through which a test inspects the broker. */
   readonly inClear: string;
   /** TLS and a password, by any of the mechanisms. */
   readonly withPassword: string;
-  /** TLS, and a certificate of the client. */
+  /** TLS and a client certificate. */
   readonly withCertificate: string;
   readonly username: string;
   readonly password: string;
@@ -26,7 +26,7 @@ export interface SecureTestKafka {
 const USERNAME = 'parley';
 const PASSWORD = 'a password of this test only';
 
-/** Always one of its own. Takes a while longer than one without passwords. */
+/** Always a new broker. Takes longer to start than one without passwords. */
 export async function startSecureTestKafka(): Promise<SecureTestKafka> {
   const version = process.env['KAFKA_TEST_VERSION'];
   const classPath = await ensureKafkaBroker(join(import.meta.dirname, '../../..'), { version });
@@ -105,7 +105,7 @@ const PASSWORD_SETTINGS = {
   'scram-sha-512.sasl.jaas.config': SCRAM,
 };
 
-/** By Kafka's own command: kafkajs cannot. It takes one mechanism of a user at a time. */
+/** Uses Kafka's own command, because kafkajs cannot do this. The command takes one mechanism of a user at a time. */
 async function addScramUser(classPath: string, broker: string): Promise<void> {
   const command = ['--bootstrap-server', broker, '--alter', '--entity-type', 'users', '--entity-name', USERNAME];
   const flags = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'];

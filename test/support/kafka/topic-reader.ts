@@ -1,4 +1,4 @@
-/** A topic as it is, through kafkajs itself and not through what is tested. */
+/** Reads a topic through kafkajs itself and not through the code under test. */
 import type { KafkaMessage } from 'kafkajs';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import type { LogMessages, MessagePlace } from '#libs/platform/kafka/index.ts';
@@ -6,7 +6,10 @@ import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '../eventually.ts';
 import { plainKafka } from './plain-kafka.ts';
 
-/** The events among them, in the order of each stream. @throws Error for a message that is none of ours */
+/**
+ * The events among the messages, in the order of each stream.
+ * @throws Error for a message that Parley did not write
+ */
 export async function readEvents(
   brokers: readonly string[],
   topic: string,
@@ -21,7 +24,7 @@ export async function readEvents(
 
 export type TopicMessage = KafkaMessage & MessagePlace;
 
-/** Every message that a topic holds now, in the order of each partition. */
+/** All messages that a topic holds now, in the order of each partition. */
 export async function readTopic(brokers: readonly string[], topic: string): Promise<readonly TopicMessage[]> {
   const kafka = plainKafka(brokers);
   const admin = kafka.admin();
@@ -30,7 +33,7 @@ export async function readTopic(brokers: readonly string[], topic: string): Prom
   const wanted = ends.reduce((sum, { low, high }) => sum + Number(high) - Number(low), 0);
   if (wanted === 0) return [];
   const consumer = kafka.consumer({ groupId: `reader-${newId()}`, maxWaitTimeInMs: 50 });
-  // By place: it begins again, from the start, when the group does.
+  // By offset, because a rebalance of the group restarts the read from the beginning.
   const found = new Map<string, TopicMessage>();
   try {
     await consumer.connect();

@@ -34,7 +34,7 @@ it('finds a planted duplicate of an outcome, however it is disguised', () => {
   expect(jobProblems(sameId)).toContain('repeated: the event event-1');
 });
 
-it('finds jobs that have not ended, have ended twice, or otherwise than they should', () => {
+it('finds jobs that have not ended, have ended twice, or have ended with the wrong event', () => {
   expect(jobProblems(good.slice(0, 3))).toEqual(['open: job-1 has not ended: Requested Stepped Stepped']);
   const twice = jobProblems(log('Requested', 'Stepped', 'Stepped', 'Done', 'Failed'));
   expect(twice).toEqual(['ended twice: job-1: Requested Stepped Stepped Done Failed']);

@@ -1,5 +1,6 @@
 /**
- * Checks the log of jobs: each has ended once, as it should, and each event of it has led to one outcome. Nothing here asks the system anything: it can be shown doctored logs.
+ * Checks the log of jobs: each has ended once with the right event, and each event has led to one outcome. It never
+ * queries the system, so tests can pass it doctored logs.
  */
 import type { LogEvent } from '../log-reader.ts';
 import { HOPELESS } from './jobs.ts';

@@ -1,6 +1,6 @@
 /**
- * A worker with the reactor of jobs and nothing else, as a process of its own. It joins at its first message, and answers
- * each with its progress.
+ * A process that runs only a worker with the reactor of jobs. It joins at its first message, and answers each message
+ * with its progress.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
@@ -9,7 +9,7 @@ import { ReactorRunner } from '#libs/platform/reactors/index.ts';
 import { HOPELESS, jobReactor, nextOf } from './jobs.ts';
 
 const { EVENTSTORE_URL = '', JOB_CATEGORY = '', WORKER = '', STEP_TIMEOUT_MS = '' } = process.env;
-/** Longest time of a step. */
+/** Longest duration of a step. */
 const STEP_MS = 300;
 
 const { store, groups } = connectEventStore({ url: EVENTSTORE_URL });

@@ -14,7 +14,7 @@ describe('stores of the tests', () => {
     expect(() => modeOf({ PARLEY_TEST_STORES: 'cloud' })).toThrow('auto, native, containers, not cloud');
   });
 
-  it('use the image of a registry or one that was built here, or only the one that the environment names', () => {
+  it('use a registry or locally built image, or only the one that the environment names', () => {
     expect(candidatesOf('kafka', {})).toEqual([expect.stringMatching(/^apache\/kafka:/), 'parley-local/kafka:1']);
     expect(candidatesOf('kafka', { PARLEY_IMAGE_KAFKA: 'mine:2' })).toEqual(['mine:2']);
   });

@@ -36,7 +36,7 @@ export async function chooseStore(kind: StoreKind): Promise<StoreChoice> {
   return (await choices)[kind];
 }
 
-/** Chooses for this process and those that it starts; prints a line for each store. */
+/** Chooses for this process and its children; prints a line for each store. */
 export async function decideForAll(say: (line: string) => void): Promise<void> {
   process.env[DECIDED] ??= JSON.stringify(await decide(say));
 }
@@ -89,7 +89,7 @@ async function askDocker(): Promise<{ readonly images: IsThere | undefined; read
   }
 }
 
-/** Whether any of the signs exists by which testcontainers finds Docker. */
+/** Whether any sign exists by which testcontainers finds Docker. */
 function mayHaveDocker(): boolean {
   const { DOCKER_HOST, TESTCONTAINERS_HOST_OVERRIDE, XDG_RUNTIME_DIR } = process.env;
   const home = homedir();

@@ -23,14 +23,14 @@ describe('the Redis that REDIS_URL names', { timeout: 120_000 }, () => {
   });
   afterEach(() => vi.unstubAllEnvs());
 
-  it('is not emptied without a word when there is something in it', async () => {
+  it('is not emptied without confirmation when it holds keys', async () => {
     await server.command('SET', 'of-somebody', 'else');
     await expect(claim()).rejects.toThrow(/database 0 of 127\.0\.0\.1:\d+ holds 1 keys.*PARLEY_TEST_FLUSH=1/);
     expect(await borrowNamedRedis()).toBeUndefined();
     expect(await server.command('GET', 'of-somebody')).toBe('else');
   });
 
-  it('is emptied when that is asked for, and lent to one at a time', async () => {
+  it('is emptied on request, and reserved for one user at a time', async () => {
     await server.command('SET', 'of-somebody', 'else');
     vi.stubEnv('PARLEY_TEST_FLUSH', '1');
     await claim();
@@ -57,7 +57,7 @@ describe('the Redis that REDIS_URL names', { timeout: 120_000 }, () => {
     expect(said.join()).not.toContain(new URL(server.url).password);
   });
 
-  it('has to be one that answers', async () => {
+  it('must answer', async () => {
     const nobody = await freePort();
     vi.stubEnv('REDIS_URL', `redis://127.0.0.1:${nobody}`);
     await expect(claim()).rejects.toThrow(`REDIS_URL: database 0 of 127.0.0.1:${nobody}: `);
@@ -65,7 +65,7 @@ describe('the Redis that REDIS_URL names', { timeout: 120_000 }, () => {
     await expect(claim()).rejects.toThrow('npm run test:redis-cluster');
   });
 
-  it('is not there where none is named', async () => {
+  it('is undefined where REDIS_URL is not set', async () => {
     vi.stubEnv('REDIS_URL', '');
     await claim();
     expect(await borrowNamedRedis()).toBeUndefined();

@@ -1,4 +1,4 @@
-// A copy of the log as it is at one moment, taken from beside the process that writes it.
+// Copies the log, as one transaction sees it, while another process may write it.
 import { chmod, mkdir, open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open as openLmdb } from 'lmdb';
@@ -15,23 +15,22 @@ export async function requireReadableLog(source: string): Promise<void> {
 }
 
 /**
- * Copies the events of a store, whether it runs or not. Readers and writers go on meanwhile; the copy holds all
- * that was acknowledged before the call, and is one that a store starts on.
+ * Copies the events of a store, running or not. Reads and writes continue meanwhile. The copy has all writes
+ * acknowledged before the call, and a store can start on it.
  *
  * @param source folder of the store
- * @param target folder that is made, or has no events yet; cut short, it has none either
- * @returns bytes of the copy
- * @throws Error of the file system: no events at the source, no place at the target; CannotStartError for a damaged log
+ * @param target folder without events, created if it is missing; an interrupted copy leaves it without events
+ * @returns size of the copy in bytes
+ * @throws Error of the file system: no events at the source, no space at the target; CannotStartError for a damaged log
  */
 export async function backUpEventStore(source: string, target: string): Promise<number> {
   await requireReadableLog(source);
   await mkdir(target, { recursive: true, mode: 0o700 });
   const copy = join(target, `${DATA_FILE}.part`);
-  // No tables are opened: only the pages are copied, as one transaction sees them.
   const lmdb = openLmdb({ path: join(source, DATA_FILE), readOnly: true });
   try {
     await lmdb.backup(copy, false);
-    // LMDB lets everybody read a copy, unlike the original.
+    // LMDB makes a copy readable for everyone.
     await chmod(copy, 0o600);
   } finally {
     await lmdb.close();

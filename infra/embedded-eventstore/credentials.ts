@@ -1,6 +1,5 @@
-// The one user of an event store. Its name and password are in a file of the
-// data folder that only the owner can read: who can read that can also read
-// the events.
+// The only user of an event store. Its name and password are in a file of the
+// data folder, with the same permissions as the events.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +11,7 @@ const CONTENT = /^(?<username>[^\s:]+):(?<password>\S+)\n?$/;
 export type Credentials = { username: string; password: string };
 
 /**
- * Reads the credentials of the folder, and generates them at the first start.
+ * Reads the credentials in the folder, or generates them at the first start.
  * @throws CannotStartError when the file is not one line `name:password`; Error of the file system
  */
 export function credentialsOf(dataDir: string): Credentials {
@@ -21,7 +20,7 @@ export function credentialsOf(dataDir: string): Credentials {
   if (content === undefined) return generate(file);
   const { username, password } = CONTENT.exec(content)?.groups ?? {};
   if (username === undefined || password === undefined) {
-    throw new CannotStartError(`${file} must be one line, name:password; remove it to have new ones generated`);
+    throw new CannotStartError(`${file} must be one line, name:password; remove it to generate new ones`);
   }
   chmodSync(file, 0o600);
   return { username, password };
@@ -38,7 +37,7 @@ function read(file: string): string | undefined {
 
 function generate(file: string): Credentials {
   const credentials = { username: 'parley', password: randomBytes(24).toString('hex') };
-  // Whole or not at all. The caller holds the lock of the folder.
+  // The rename makes it atomic. The caller holds the lock of the folder.
   const next = `${file}.next`;
   writeFileSync(next, `${credentials.username}:${credentials.password}\n`, { mode: 0o600 });
   chmodSync(next, 0o600);

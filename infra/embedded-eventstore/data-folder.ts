@@ -1,6 +1,6 @@
-// The folder of one event store, held by one process at a time. The lock is a
-// file lock of the operating system (taken through SQLite, which Node brings
-// along): it dies with its process, however that ends.
+// The folder of one event store, for one process at a time. The lock is a file
+// lock of the operating system (through SQLite, which Node includes), so it ends
+// with its process.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,12 +9,12 @@ import { makeFolder } from '#libs/platform/files/index.ts';
 const LOCK_FILE = 'lock.sqlite';
 export const DATA_FILE = 'events.mdb';
 
-/** A reason not to start that a person can act on; the message is one line. */
+/** A reason not to start that the operator can fix; the message is one line. */
 export class CannotStartError extends Error {
   override name = 'CannotStartError';
 }
 
-/** The refusal of a log that cannot be read. @param problem the end of a sentence about its file */
+/** The error for a log that cannot be read. @param problem the end of a sentence about its file */
 export function damagedLog(dataDir: string, problem: string): CannotStartError {
   return new CannotStartError(
     `the log ${join(dataDir, DATA_FILE)} is damaged: ${problem}. Put the events.mdb of a backup in its place ` +
@@ -23,16 +23,15 @@ export function damagedLog(dataDir: string, problem: string): CannotStartError {
   );
 }
 
-export type DataFolder = { path: string; release(): void };
-
 /**
- * Creates the folder where needed and locks it.
- * @throws CannotStartError when it is in use, cannot be written, or holds something else
+ * Creates the folder if it is missing, and locks it.
+ * @returns a function that releases the lock
+ * @throws CannotStartError when it is in use, cannot be written, or contains something else
  */
-export function holdDataFolder(path: string): DataFolder {
+export function lockDataFolder(path: string): () => void {
   prepare(path);
   const lock = acquire(path);
-  return { path, release: () => lock.close() };
+  return () => lock.close();
 }
 
 function prepare(path: string): void {
@@ -43,7 +42,7 @@ function prepare(path: string): void {
   } catch (error) {
     throw new CannotStartError(`the data folder ${path} cannot be used: ${messageOf(error)}`);
   }
-  throw new CannotStartError(`the folder ${path} holds something else than an event store`);
+  throw new CannotStartError(`the folder ${path} contains something else than an event store`);
 }
 
 function acquire(path: string): DatabaseSync {
@@ -63,6 +62,6 @@ function acquire(path: string): DatabaseSync {
   }
 }
 
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

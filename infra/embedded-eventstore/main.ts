@@ -1,4 +1,4 @@
-// The event store as a process of its own.
+// The event store as a separate process.
 // Environment: EVENTSTORE_PORT (2113), HOST (127.0.0.1), DATA_DIR (./data; the store uses its folder `eventstore`),
 // EVENTSTORE_INSECURE (false; true serves calls without credentials, as on a real server).
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ function parseFlag(text: string): boolean {
   throw new Error(`EVENTSTORE_INSECURE must be true or false, not '${text}'`);
 }
 
-// Before anything else: a signal while it starts must not leave it half started.
+// First, so that a signal during the start is not lost.
 const stopSignal = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
 
 try {
@@ -28,7 +28,7 @@ try {
   const port = parsePort(EVENTSTORE_PORT);
   const insecure = parseFlag(EVENTSTORE_INSECURE);
   const store = await startEmbeddedEventStore({ dataDir, host: HOST, port, insecure });
-  // Output is kept by container logs, so the password is not part of it.
+  // Without the password, because container logs keep the output.
   const url = store.url.replace(/:[^:@/]*@/, ':********@');
   const lines = [`event store  ${url}`, `data         ${dataDir}`];
   if (!insecure) lines.push(`credentials  ${join(dataDir, CREDENTIALS_FILE)}`);

@@ -1,72 +1,87 @@
-// The server in the current thread: data folder, log, services, port.
+// Starts the server in the current thread: data folder, log, services, port.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { createServer as createProbe } from 'node:net';
 import { join } from 'node:path';
-import { CannotStartError, DATA_FILE, damagedLog, holdDataFolder } from './data-folder.ts';
+import { CannotStartError, DATA_FILE, damagedLog, lockDataFolder, messageOf } from './data-folder.ts';
 import { credentialsOf } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
 import { authenticated } from './grpc/authentication.ts';
-import { gossipService, serverFeaturesService } from './grpc/cluster-services.ts';
+import { gossipService, serverFeaturesService, unsupportedServices } from './grpc/cluster-services.ts';
 import type { GrpcService } from './grpc/service.ts';
 import { streamsService } from './grpc/streams-service.ts';
-import { unsupportedServices } from './grpc/unsupported-services.ts';
 import { damageOf } from './log/damage.ts';
 import type { EventLog } from './log/event-log.ts';
 import { openEventLog } from './log/event-log.lmdb.ts';
 import { persistentSubscriptionsService } from './persistent-subscriptions/index.ts';
 
 export type EventStoreOptions = {
-  /** Folder of this event store alone; created where needed. */
+  /** Folder for this event store only; created if it is missing. */
   dataDir: string;
   /** Default 127.0.0.1. */
   host?: string;
   /** Default 0: any free port. */
   port?: number;
-  /** Serves calls without credentials. Default: only those that carry the credentials in the folder. */
+  /** Serves calls without credentials, too. Default: requires the credentials in the folder. */
   insecure?: boolean;
-  /** Pings a silent client after this time, and drops it if it does not answer within as much again. Default 10,000. */
+  /** Pings a silent client after this time, and drops it if it does not respond within the same time. Default 10,000. */
   keepAliveMs?: number;
 };
 
 export type EventStoreServer = {
   port: number;
-  /** `esdb://name:password@…?tls=false`; the official client sends such credentials only with help, see the README. */
+  /** `esdb://name:password@…?tls=false`; the official client ignores these credentials, see the README. */
   url: string;
-  /** Ends open streams with CANCELLED, finishes accepted writes, frees port and folder. May be called twice. */
+  /** Ends open streams with CANCELLED, finishes accepted writes, releases port and folder. Idempotent. */
   stop(): Promise<void>;
 };
 
-/** Messages larger than this are refused before they are read; an append may be 1 MiB, the client's chunks 3 MiB. */
+/** The server refuses larger messages before it reads them; an append has at most 1 MiB, the client's chunks 3 MiB. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** As on a real server. Otherwise a persistent subscription would keep what it holds while its process is paused. */
+/** As on a real server. Without it, a paused consumer would keep its messages in flight. */
 const KEEP_ALIVE_MS = 10_000;
-/** How long a stopping server waits for calls under way. */
+/** Time for calls under way when the server stops. */
 const STOP_GRACE_MS = 2000;
 
 /**
  * Starts an event store in the current thread.
- * @throws CannotStartError (rejects) when the folder or the port cannot be had
+ * @throws CannotStartError (rejects) when the folder or the port is not available
  */
 export async function startEmbeddedEventStore(options: EventStoreOptions): Promise<EventStoreServer> {
   const { dataDir, host = '127.0.0.1', port = 0, insecure = false, keepAliveMs = KEEP_ALIVE_MS } = options;
-  const folder = holdDataFolder(dataDir);
+  const unlock = lockDataFolder(dataDir);
   let log: EventLog | undefined;
   try {
     log = openLog(dataDir);
     const credentials = insecure ? undefined : credentialsOf(dataDir);
-    // Otherwise others could read the events without asking the server: the folder need not be a private one.
+    // The folder itself may be readable for others.
     if (credentials) chmodSync(join(dataDir, DATA_FILE), 0o600);
     const services = servicesOf(log, credentials);
     const server = createServer(services, keepAliveMs);
     const bound = await bind(server, host, port);
-    return running({ server, services, log, host, port: bound, credentials, release: () => folder.release() });
+    const stop = async (): Promise<void> => {
+      for (const service of services) await service.stop?.();
+      await shutDown(server);
+      await log?.close();
+      unlock();
+    };
+    let stopped: Promise<void> | undefined;
+    return { port: bound, url: urlOf(host, bound, credentials), stop: () => (stopped ??= stop()) };
   } catch (error) {
     await log?.close();
-    folder.release();
+    unlock();
     throw error;
   }
+}
+
+function urlOf(host: string, port: number, credentials: Credentials | undefined): string {
+  const user = credentials ? `${[credentials.username, credentials.password].map(encodeURIComponent).join(':')}@` : '';
+  return `esdb://${user}${authority(host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host, port)}?tls=false`;
+}
+
+function authority(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 function openLog(dataDir: string): EventLog {
@@ -75,12 +90,11 @@ function openLog(dataDir: string): EventLog {
   try {
     return openEventLog(dataDir);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CannotStartError(`the data folder ${dataDir} cannot be opened: ${reason}`);
+    throw new CannotStartError(`the data folder ${dataDir} cannot be opened: ${messageOf(error)}`);
   }
 }
 
-/** As on a real server, gossip and features need no credentials: clients ask for them without any. */
+/** As on a real server, gossip and features require no credentials: clients send none for them. */
 function servicesOf(log: EventLog, credentials: Credentials | undefined): GrpcService[] {
   const guard = (service: GrpcService): GrpcService => (credentials ? authenticated(service, credentials) : service);
   const working = [guard(streamsService(log)), guard(persistentSubscriptionsService(log)), gossipService()];
@@ -99,7 +113,7 @@ function createServer(services: readonly GrpcService[], keepAliveMs: number): Se
 
 async function bind(server: Server, host: string, port: number): Promise<number> {
   await probe(host, port);
-  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const address = authority(host, port);
   return new Promise((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
       if (error) reject(new CannotStartError(`cannot listen on ${address}: ${error.message}`));
@@ -108,7 +122,7 @@ async function bind(server: Server, host: string, port: number): Promise<number>
   });
 }
 
-/** A taken port is found out here, because the gRPC library would log it in words of its own. */
+/** Detects a busy port, which the gRPC library would log by itself. */
 async function probe(host: string, port: number): Promise<void> {
   if (port === 0) return;
   const server = createProbe().listen(port, host);
@@ -120,33 +134,6 @@ async function probe(host: string, port: number): Promise<void> {
   }
   server.close();
   await once(server, 'close');
-}
-
-type Parts = {
-  server: Server;
-  services: readonly GrpcService[];
-  log: EventLog;
-  host: string;
-  port: number;
-  credentials: Credentials | undefined;
-  release(): void;
-};
-
-function running({ server, services, log, host, port, credentials, release }: Parts): EventStoreServer {
-  let stopped: Promise<void> | undefined;
-  const stop = async (): Promise<void> => {
-    for (const service of services) await service.stop?.();
-    await shutDown(server);
-    await log.close();
-    release();
-  };
-  const user = credentials ? `${[credentials.username, credentials.password].map(encodeURIComponent).join(':')}@` : '';
-  const shownHost = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return {
-    port,
-    url: `esdb://${user}${shownHost.includes(':') ? `[${shownHost}]` : shownHost}:${port}?tls=false`,
-    stop: () => (stopped ??= stop()),
-  };
 }
 
 async function shutDown(server: Server): Promise<void> {

@@ -1,28 +1,28 @@
-// The server in a worker thread: on the main thread it would take half of its
-// throughput. A thread that dies says so, it never just hangs.
+// Starts the server in a worker thread: on the main thread it would take half of
+// the throughput. The end of the thread is always reported.
 import { Worker } from 'node:worker_threads';
 import { CannotStartError } from './data-folder.ts';
 import type { EventStoreOptions, EventStoreServer } from './server.ts';
 import type { FromWorker } from './worker-thread.ts';
 
 export type EventStoreWorker = EventStoreServer & {
-  /** Calls back once when the thread ends: without an error after `stop`, else with the reason. */
+  /** Calls `listener` once when the thread ends: without an error after `stop`, else with the reason. */
   onExit(listener: (error: Error | undefined) => void): void;
 };
 
 /**
- * Starts an event store in a worker thread of its own.
- * @throws CannotStartError (rejects) when the folder or the port cannot be had; Error when the thread dies at once
+ * Starts an event store in a new worker thread.
+ * @throws CannotStartError (rejects) when the folder or the port is not available; Error when the thread ends at once
  */
 export function startEventStoreWorker(options: EventStoreOptions): Promise<EventStoreWorker> {
   return startThread(new URL('./worker-thread.ts', import.meta.url), options);
 }
 
-/** The same with another script for the thread; for tests of what happens when it dies. */
+/** With another script for the thread, for tests of its failure. */
 export async function startThread(script: URL, options: EventStoreOptions): Promise<EventStoreWorker> {
   const worker = new Worker(script, {
     workerData: options,
-    // Flags of a test runner or a profiler are not meant for this thread.
+    // Without the flags of a test runner or profiler.
     execArgv: [],
     name: 'embedded-eventstore',
   });

@@ -1,6 +1,6 @@
-// Basic credentials, required of every call of a service. As on a real server,
-// a call without any is denied access and one with wrong ones is not
-// authenticated; the official client makes an AccessDeniedError of both.
+// Basic credentials, required for every call of a service. As on a real server,
+// a call without credentials gets PERMISSION_DENIED and one with wrong
+// credentials UNAUTHENTICATED; the official client maps both to AccessDeniedError.
 import { status } from '@grpc/grpc-js';
 import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall, UntypedHandleCall } from '@grpc/grpc-js';
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -8,17 +8,22 @@ import type { Credentials } from '../credentials.ts';
 import { CallError } from './errors.ts';
 import type { GrpcService } from './service.ts';
 
-/** What the handlers of all four kinds of calls are called with. */
+/** The arguments of the handlers of all four kinds of calls. */
 type AnyCall = ServerUnaryCall<unknown, unknown> & ServerDuplexStream<unknown, unknown>;
 type Handle = (call: AnyCall, callback: sendUnaryData<unknown>) => void;
+
+const DENIED = new CallError(status.PERMISSION_DENIED, 'Access Denied: this event store requires credentials.', {
+  exception: 'access-denied',
+});
+const UNAUTHENTICATED = new CallError(status.UNAUTHENTICATED, 'The credentials are not those of this event store.');
 
 /** The same service, for callers that send these credentials. */
 export function authenticated(service: GrpcService, { username, password }: Credentials): GrpcService {
   const expected = digest(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
   const refusalOf = ({ metadata }: AnyCall): CallError | undefined => {
     const [sent] = metadata.get('authorization');
-    if (sent === undefined) return accessDenied();
-    return timingSafeEqual(digest(sent), expected) ? undefined : notAuthenticated();
+    if (sent === undefined) return DENIED;
+    return timingSafeEqual(digest(sent), expected) ? undefined : UNAUTHENTICATED;
   };
   const guarded = Object.entries(service.implementation).map(([name, handle]): [string, UntypedHandleCall] => {
     const serve = handle as Handle;
@@ -36,14 +41,4 @@ export function authenticated(service: GrpcService, { username, password }: Cred
 
 function digest(text: string | Buffer): Buffer {
   return createHash('sha256').update(text).digest();
-}
-
-function accessDenied(): CallError {
-  return new CallError(status.PERMISSION_DENIED, 'Access Denied: this event store requires credentials.', {
-    exception: 'access-denied',
-  });
-}
-
-function notAuthenticated(): CallError {
-  return new CallError(status.UNAUTHENTICATED, 'The credentials are not those of this event store.');
 }

@@ -1,26 +1,43 @@
-// Streams.BatchAppend: one long-lived call per client carries many appends at
-// once. Each is told apart by its correlation id, may come in several chunks,
-// and is answered exactly once, in any order.
+// Streams.BatchAppend: one long-lived call per client carries many concurrent
+// appends. A correlation id identifies each; it may come in several chunks, and
+// gets exactly one response, in any order.
+import { status } from '@grpc/grpc-js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import type { AppendRequest, EventLog, ExpectedRevision } from '../log/event-log.ts';
+import type { DeleteRequest, EventLog, ExpectedRevision } from '../log/event-log.ts';
 import { FieldReader } from '../wire/protobuf.ts';
-import { batchFailure, batchOutcome } from './batch-responses.ts';
-import type { BatchTarget } from './batch-responses.ts';
-import { invalidArgument } from './errors.ts';
-import { BatchAppendReq } from './messages.ts';
+import { deadlinePassed, invalidArgument, MAX_APPEND_BYTES, requireWritten, toCallError } from './errors.ts';
+import type { CallError } from './errors.ts';
+import {
+  AllStreamPosition,
+  Any,
+  BatchAppendReq,
+  BatchAppendResp,
+  bytesOf,
+  Code,
+  GoogleEmpty,
+  MaximumAppendSizeExceeded,
+  positionIn,
+  Status,
+  StreamDeleted,
+  streamIdentifier,
+  Timeout,
+  UUID,
+  WrongExpectedVersion,
+} from './messages.ts';
 import type { Outgoing } from './outgoing.ts';
 import { EventCollector, parseStreamName, parseUuid } from './proposed-event.ts';
 
 const FIELD = { correlationId: 1, options: 2, proposedMessage: 3, isFinal: 4 } as const;
-/** With more than this waiting for the disk, the client has to wait too. */
+/** Above this many bytes that wait for the disk, the server stops reading from the client. */
 const MAX_PENDING_BYTES = 32 * 1024 * 1024;
 
 export type BatchCall = ServerDuplexStream<Buffer, Buffer>;
 
-/** An append whose last chunk has not come yet. */
-type Arriving = { target: BatchTarget | undefined; collector: EventCollector; error: unknown };
-
+type Target = DeleteRequest & { deadline?: number };
 type Chunk = { correlationId: Buffer; options: Buffer | undefined; messages: Buffer[]; isFinal: boolean };
+
+/** An append whose last chunk has not arrived yet; `error` is the first problem with it. */
+type Arriving = { target: Target | undefined; collector: EventCollector; error: unknown };
 
 /** Serves one BatchAppend call. */
 export function batchAppend(log: EventLog, call: BatchCall, out: Outgoing): void {
@@ -28,14 +45,15 @@ export function batchAppend(log: EventLog, call: BatchCall, out: Outgoing): void
   let unanswered = 0;
   let ended = false;
 
-  const finish = async (correlationId: Buffer, { target, collector, error }: Arriving): Promise<void> => {
+  const finish = async (correlationId: Buffer, append: Arriving): Promise<void> => {
     unanswered++;
-    out.write(await commit(log, correlationId, target, collector, error));
+    const response = await commit(log, append);
+    out.write(bytesOf(response.setCorrelationId(UUID.deserializeBinary(correlationId))));
     unanswered--;
     if (ended && unanswered === 0) out.end();
-    // With nothing of its own under way, only the next message can tell whether there is room.
-    const mayGoOn = unanswered === 0 || log.pendingBytes < MAX_PENDING_BYTES;
-    if (call.isPaused() && mayGoOn) void out.ready().then(() => call.resume());
+    // Without an append of this call under way, only its next message can check for room again.
+    const mayResume = unanswered === 0 || log.pendingBytes < MAX_PENDING_BYTES;
+    if (call.isPaused() && mayResume) void out.ready().then(() => call.resume());
   };
 
   call.on('data', (message: Buffer) => {
@@ -45,12 +63,12 @@ export function batchAppend(log: EventLog, call: BatchCall, out: Outgoing): void
       const id = parseUuid(chunk.correlationId);
       const append = arriving.get(id) ?? { target: undefined, collector: new EventCollector(), error: undefined };
       arriving.set(id, append);
-      take(append, chunk);
+      add(append, chunk);
       if (!chunk.isFinal) return;
       arriving.delete(id);
       void finish(chunk.correlationId, append);
     } catch (error) {
-      // A chunk that cannot be read has no id to answer to.
+      // An unreadable chunk has no correlation id to respond to.
       out.fail(invalidArgument(error instanceof Error ? error.message : String(error)));
     }
     if (log.pendingBytes >= MAX_PENDING_BYTES || call.writableNeedDrain) call.pause();
@@ -61,29 +79,29 @@ export function batchAppend(log: EventLog, call: BatchCall, out: Outgoing): void
   });
 }
 
-async function commit(
-  log: EventLog,
-  correlationId: Buffer,
-  target: BatchTarget | undefined,
-  collector: EventCollector,
-  error: unknown,
-): Promise<Buffer> {
-  if (!target) return batchFailure(correlationId, undefined, error ?? invalidArgument('An append needs options.'));
-  // As on a real server, a late append is late whatever else is wrong with it.
-  if (target.deadline !== undefined && target.deadline < Date.now()) {
-    return batchOutcome(correlationId, target, { kind: 'deadline-passed' });
-  }
-  if (error !== undefined) return batchFailure(correlationId, target, error);
+async function commit(log: EventLog, append: Arriving): Promise<InstanceType<typeof BatchAppendResp>> {
+  const { target, collector, error } = append;
+  const response = new BatchAppendResp().setStreamIdentifier(streamIdentifier(target?.stream ?? ''));
   try {
-    const request: AppendRequest = { ...target, events: collector.events };
-    return batchOutcome(correlationId, target, await log.append(request));
+    if (!target) throw error ?? invalidArgument('An append needs options.');
+    // As on a real server, the deadline is checked before anything else.
+    if (target.deadline !== undefined && target.deadline < Date.now()) throw deadlinePassed();
+    if (error !== undefined) throw error;
+    const outcome = await log.append({ ...target, events: collector.events });
+    const { revision, position } = requireWritten(target, outcome);
+    const success = new BatchAppendResp.Success();
+    if (revision === undefined) success.setNoStream(new GoogleEmpty());
+    else success.setCurrentRevision(String(revision));
+    if (position === undefined) success.setNoPosition(new GoogleEmpty());
+    else success.setPosition(positionIn(new AllStreamPosition(), position));
+    return response.setSuccess(success);
   } catch (failure) {
-    return batchFailure(correlationId, target, failure);
+    return response.setError(toStatus(toCallError(failure), target));
   }
 }
 
-/** Adds a chunk. After an error the rest is only waited for, so that there is one answer. */
-function take(append: Arriving, chunk: Chunk): void {
+/** Adds a chunk. After an error it ignores the rest, so that there is one response. */
+function add(append: Arriving, chunk: Chunk): void {
   if (append.error !== undefined) return;
   try {
     if (chunk.options) append.target = parseOptions(chunk.options);
@@ -107,7 +125,7 @@ function parseChunk(message: Buffer): Chunk {
   return chunk;
 }
 
-function parseOptions(bytes: Buffer): BatchTarget {
+function parseOptions(bytes: Buffer): Target {
   const options = BatchAppendReq.Options.deserializeBinary(bytes);
   const deadline = options.getDeadline();
   return {
@@ -122,4 +140,58 @@ function parseExpected(options: InstanceType<typeof BatchAppendReq.Options>): Ex
   if (options.hasStreamPosition()) return Number(options.getStreamPosition());
   if (options.hasNoStream()) return 'no_stream';
   return options.hasStreamExists() ? 'stream_exists' : 'any';
+}
+
+/** google.rpc.Code has the names and numbers of gRPC, but a type of its own. */
+const RPC_CODES = new Map([
+  [status.INVALID_ARGUMENT, Code.INVALID_ARGUMENT],
+  [status.FAILED_PRECONDITION, Code.FAILED_PRECONDITION],
+  [status.DEADLINE_EXCEEDED, Code.DEADLINE_EXCEEDED],
+  [status.UNAVAILABLE, Code.UNAVAILABLE],
+  [status.INTERNAL, Code.INTERNAL],
+]);
+
+/** The error as a google.rpc.Status, with a detail that the client recognises by its type name. */
+function toStatus(error: CallError, target: Target | undefined): InstanceType<typeof Status> {
+  const [type, detail] = detailOf(error, target);
+  const details = new Any();
+  details.setTypeUrl(`type.googleapis.com/${type}`);
+  details.setValue(detail.serializeBinary());
+  const rpcStatus = new Status().setMessage(error.message).setDetails(details);
+  rpcStatus.setCode(RPC_CODES.get(error.code) ?? Code.UNKNOWN);
+  return rpcStatus;
+}
+
+function detailOf(
+  { code, metadata }: CallError,
+  target: Target | undefined,
+): [string, { serializeBinary(): Uint8Array }] {
+  const [exception] = metadata.get('exception');
+  if (target && exception === 'stream-deleted') {
+    const detail = new StreamDeleted().setStreamIdentifier(streamIdentifier(target.stream));
+    return ['event_store.client.StreamDeleted', detail];
+  }
+  if (target && exception === 'wrong-expected-version') {
+    return [
+      'event_store.client.WrongExpectedVersion',
+      wrongVersion(target.expected, metadata.get('actual-version')[0]),
+    ];
+  }
+  if (exception === 'maximum-append-size-exceeded') {
+    const detail = new MaximumAppendSizeExceeded().setMaxappendsize(MAX_APPEND_BYTES);
+    return ['event_store.client.MaximumAppendSizeExceeded', detail];
+  }
+  if (code === status.DEADLINE_EXCEEDED) return ['event_store.client.Timeout', new Timeout()];
+  // The client shows the message of a detail that it does not know; without any detail it would crash.
+  return ['google.protobuf.Empty', new GoogleEmpty()];
+}
+
+function wrongVersion(expected: ExpectedRevision, current: unknown): InstanceType<typeof WrongExpectedVersion> {
+  const detail = new WrongExpectedVersion();
+  if (current === undefined) detail.setCurrentNoStream(new GoogleEmpty());
+  else detail.setCurrentStreamRevision(String(current));
+  if (expected === 'any') return detail.setExpectedAny(new GoogleEmpty());
+  if (expected === 'no_stream') return detail.setExpectedNoStream(new GoogleEmpty());
+  if (expected === 'stream_exists') return detail.setExpectedStreamExists(new GoogleEmpty());
+  return detail.setExpectedStreamPosition(String(expected));
 }

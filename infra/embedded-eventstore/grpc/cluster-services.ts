@@ -1,13 +1,19 @@
-// What a client asks before anything else: which calls the server knows, and
-// who the leader is. There is one node, and it is this one.
+// Gossip and server features, which clients request first (the only node is
+// the leader), and the services that this server does not have.
 import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import { MonitoringService } from '@eventstore/db-client/generated/monitoring_grpc_pb.js';
+import { OperationsService } from '@eventstore/db-client/generated/operations_grpc_pb.js';
+import { ProjectionsService } from '@eventstore/db-client/generated/projections_grpc_pb.js';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
-import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
+import { UsersService } from '@eventstore/db-client/generated/users_grpc_pb.js';
+import { status } from '@grpc/grpc-js';
+import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, ServiceDefinition } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
+import { CallError } from './errors.ts';
 import { ClusterInfo, EndPoint, MemberInfo, SupportedMethod, SupportedMethods, UUID } from './messages.ts';
 import type { GrpcService } from './service.ts';
 
-/** The release whose protocol this server speaks. */
+/** The release whose protocol this server implements. */
 const PROTOCOL_VERSION = '23.10.0';
 
 export function serverFeaturesService(services: readonly GrpcService[]): GrpcService {
@@ -44,8 +50,29 @@ export function gossipService(): GrpcService {
   };
 }
 
-/** The address by which the client reached us is one that it can reach. */
+/** The address through which the client reached this server. */
 function endPoint(authority: string): InstanceType<typeof EndPoint> {
   const { hostname, port } = new URL(`http://${authority}`);
   return new EndPoint().setAddress(hostname.replace(/^\[|\]$/g, '')).setPort(Number(port));
+}
+
+export function unsupportedServices(): GrpcService[] {
+  return [
+    refuse(UsersService, 'users'),
+    refuse(ProjectionsService, 'server-side projections'),
+    refuse(OperationsService, 'server operations'),
+    refuse(MonitoringService, 'server statistics'),
+  ];
+}
+
+function refuse(definition: ServiceDefinition, what: string): GrpcService {
+  const message = `The embedded event store has no ${what}. Use a real EventStoreDB for that.`;
+  const error = new CallError(status.UNIMPLEMENTED, message).toStatus();
+  const implementation = Object.entries(definition).map(([name, method]) => [
+    name,
+    method.responseStream
+      ? (call: ServerWritableStream<unknown, unknown>) => call.emit('error', error)
+      : (_call: unknown, callback: sendUnaryData<unknown>) => callback(error),
+  ]);
+  return { definition, implementation: Object.fromEntries(implementation) };
 }

@@ -1,17 +1,16 @@
-// Errors as the official client expects them: a gRPC status plus trailers, of
-// which `exception` says which typed error the client makes. Trailers must be
-// ASCII.
+// Errors as the official client expects them: a gRPC status, and trailers, of
+// which `exception` selects the typed error of the client. Trailers are ASCII.
 import { Metadata, status } from '@grpc/grpc-js';
 import type { StatusObject } from '@grpc/grpc-js';
 import { LogWriteError } from '../log/event-log.ts';
-import type { ExpectedRevision } from '../log/event-log.ts';
+import type { DeleteRequest, ExpectedRevision, WriteOutcome, Written } from '../log/event-log.ts';
 
-/** Limit of one append: the data of all its events. EventStoreDB 23.10 counts neither metadata nor types. */
+/** Limit for the data of all events of an append. EventStoreDB 23.10 counts neither metadata nor types. */
 export const MAX_APPEND_BYTES = 1024 * 1024;
-/** What is not counted has to be bounded, too. Each event must fit into a message of 17 MiB, the most that clients read. */
+/** Limit for whole records, so that each event fits into a message of 17 MiB, the most that clients read. */
 export const MAX_RECORDS_BYTES = 16 * 1024 * 1024;
 
-/** An error on its way to the client; thrown inside handlers. */
+/** An error for the client; handlers throw it. */
 export class CallError extends Error {
   readonly code: status;
   readonly metadata: Metadata;
@@ -45,17 +44,14 @@ export function wrongExpectedVersion(
   expected: ExpectedRevision,
   current: number | undefined,
 ): CallError {
-  return new CallError(status.FAILED_PRECONDITION, wrongVersionMessage(stream, expected, current), {
+  const message = `Append failed due to WrongExpectedVersion. Stream: ${stream}, expected: ${expected}, actual: ${current ?? 'no_stream'}`;
+  return new CallError(status.FAILED_PRECONDITION, message, {
     exception: 'wrong-expected-version',
     'stream-name': stream,
     'expected-version': String(EXPECTED_NUMBERS[String(expected)] ?? expected),
     // Absent for a stream without events; the client reads that as "no_stream".
     ...(current === undefined ? {} : { 'actual-version': String(current) }),
   });
-}
-
-export function wrongVersionMessage(stream: string, expected: ExpectedRevision, current: number | undefined): string {
-  return `Append failed due to WrongExpectedVersion. Stream: ${stream}, expected: ${expected}, actual: ${current ?? 'no_stream'}`;
 }
 
 export function maximumAppendSizeExceeded(): CallError {
@@ -76,32 +72,37 @@ export function deadlinePassed(): CallError {
   return new CallError(status.DEADLINE_EXCEEDED, 'The deadline had passed before the append was decided.');
 }
 
-/** The write could not be made durable: nothing of it is in the log, reads go on. */
-export function writeFailed(reason: string): CallError {
-  return new CallError(status.UNAVAILABLE, `The event store could not write to disk: ${reason}`);
-}
-
-/** Sent on every open stream when the server stops. */
-export function stopping(): CallError {
-  return new CallError(status.CANCELLED, 'The event store is stopping.');
-}
-
-/** Sent when the server stops before an append has arrived whole: nothing of it is in the log. */
+/** Sent when the server stops while it receives an append. Nothing of the append is in the log. */
 export function stoppedBeforeAppend(): CallError {
-  return new CallError(status.UNAVAILABLE, 'The event store is stopping; the append had not arrived whole.');
+  return new CallError(status.UNAVAILABLE, 'The event store is stopping; the append had not arrived completely.');
 }
 
-/** Whatever was thrown, as a status. */
+/** The result of a write that succeeded. @throws CallError for every other outcome */
+export function requireWritten({ stream, expected }: DeleteRequest, outcome: WriteOutcome): Written {
+  switch (outcome.kind) {
+    case 'written':
+      return outcome;
+    case 'wrong-revision':
+      throw wrongExpectedVersion(stream, expected, outcome.current);
+    case 'stream-deleted':
+      throw streamDeleted(stream);
+    case 'deadline-passed':
+      throw deadlinePassed();
+  }
+}
+
 export function toCallError(error: unknown): CallError {
   if (error instanceof CallError) return error;
-  if (error instanceof LogWriteError) return writeFailed(error.message);
-  return new CallError(status.INTERNAL, error instanceof Error ? error.message : String(error));
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof LogWriteError)) return new CallError(status.INTERNAL, message);
+  // Nothing of the write is in the log; reads still work.
+  return new CallError(status.UNAVAILABLE, `The event store could not write to disk: ${message}`);
 }
 
-/** How the protocol counts the conditions that are not revisions. */
+/** The protocol's numbers for conditions that are not revisions. */
 const EXPECTED_NUMBERS: Record<string, number> = { no_stream: -1, any: -2, stream_exists: -4 };
 
-/** Percent-encodes what a trailer cannot carry. */
+/** Percent-encodes the characters that a trailer cannot contain. */
 function ascii(text: string): string {
   return text.replace(/[^\x20-\x7e]/gu, (character) => encodeURIComponent(character.isWellFormed() ? character : '?'));
 }

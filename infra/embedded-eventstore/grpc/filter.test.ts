@@ -20,18 +20,18 @@ describe('a filter', () => {
     ['stream', { regex: '-\\d+$', prefixes: [] }, true],
     ['stream', { regex: 'placed', prefixes: [] }, false],
   ] as const)('by %s with %o matches: %s', (on, expression, matches) => {
-    expect(createFilter(on, expression)(event)).toBe(matches);
+    expect(createFilter({ on, ...expression })(event)).toBe(matches);
   });
 
   test('by a regular expression leaves prefixes aside', () => {
-    expect(createFilter('type', { regex: '^Invoice', prefixes: ['Order'] })(event)).toBe(false);
+    expect(createFilter({ on: 'type', regex: '^Invoice', prefixes: ['Order'] })(event)).toBe(false);
   });
 
   test.each([
     { regex: '', prefixes: [] },
     { regex: '(', prefixes: [] },
   ])('that says nothing usable is refused: %o', (expression) => {
-    expect(() => createFilter('type', expression)).toThrow(CallError);
+    expect(() => createFilter({ on: 'type', ...expression })).toThrow(CallError);
   });
 });
 

@@ -1,4 +1,4 @@
-// Server-side filters of `$all`: by event type or stream name, by prefixes or
+// Server-side filters of `$all`: by event type or stream name, with prefixes or
 // a regular expression.
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { StoredEvent } from '../log/stored-event.ts';
@@ -6,7 +6,7 @@ import { invalidArgument } from './errors.ts';
 
 export type EventFilter = (event: Pick<StoredEvent, 'type' | 'stream'>) => boolean;
 
-/** Search window of a client that names none, in events. */
+/** Search window in events, for clients that send none. */
 const DEFAULT_WINDOW = 32;
 
 export type FilterOptions = {
@@ -15,12 +15,11 @@ export type FilterOptions = {
   checkpointInterval: number;
 };
 
-/** What to match one text with: a regular expression, or prefixes when it is empty. */
-export type Expression = { regex: string; prefixes: readonly string[] };
+/** The text to match, and a regular expression, or prefixes when that is empty. */
+export type FilterExpression = { on: 'type' | 'stream'; regex: string; prefixes: readonly string[] };
 
 /** @throws CallError for an expression that is empty or not a regular expression */
-export function createFilter(on: 'type' | 'stream', expression: Expression): EventFilter {
-  const { regex, prefixes } = expression;
+export function createFilter({ on, regex, prefixes }: FilterExpression): EventFilter {
   if (regex !== '') {
     const pattern = parseRegex(regex);
     return (event) => pattern.test(event[on]);
@@ -29,15 +28,21 @@ export function createFilter(on: 'type' | 'stream', expression: Expression): Eve
   return (event) => prefixes.some((prefix) => event[on].startsWith(prefix));
 }
 
-export function parseFilter(options: ReadReq.Options.FilterOptions): FilterOptions {
+type ExpressionOptions = Pick<
+  ReadReq.Options.FilterOptions,
+  'hasStreamIdentifier' | 'getStreamIdentifier' | 'getEventType'
+>;
+
+export function parseExpression(options: ExpressionOptions): FilterExpression {
   const on = options.hasStreamIdentifier() ? 'stream' : 'type';
   const expression = on === 'stream' ? options.getStreamIdentifier() : options.getEventType();
+  return { on, regex: expression?.getRegex() ?? '', prefixes: expression?.getPrefixList() ?? [] };
+}
+
+export function parseFilter(options: ReadReq.Options.FilterOptions): FilterOptions {
   const window = options.hasMax() ? options.getMax() : DEFAULT_WINDOW;
   return {
-    matches: createFilter(on, {
-      regex: expression?.getRegex() ?? '',
-      prefixes: expression?.getPrefixList() ?? [],
-    }),
+    matches: createFilter(parseExpression(options)),
     checkpointInterval: Math.max(1, window) * Math.max(1, options.getCheckpointintervalmultiplier()),
   };
 }

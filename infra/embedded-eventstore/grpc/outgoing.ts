@@ -1,13 +1,14 @@
-// The sending side of a streaming call, with back-pressure: whoever produces
-// waits while the client does not read, and stops when the client is gone.
+// The sending side of a streaming call, with back-pressure: a producer waits
+// while the client does not read, and stops when the call is over.
+import { status } from '@grpc/grpc-js';
 import type { Writable } from 'node:stream';
-import { toCallError } from './errors.ts';
+import { CallError, toCallError } from './errors.ts';
 
-/** What both kinds of streaming calls of the gRPC library have. */
+/** The common part of both kinds of streaming calls of the gRPC library. */
 export type StreamingCall = Writable & { cancelled: boolean };
 
 export class Outgoing {
-  /** Aborted when the call is over, for whatever reason. */
+  /** Aborted when the call is over, for any reason. */
   readonly closed: AbortSignal;
   #call: StreamingCall;
   #controller = new AbortController();
@@ -17,9 +18,7 @@ export class Outgoing {
     this.#call = call;
     this.closed = this.#controller.signal;
     const close = () => this.#controller.abort();
-    call.once('cancelled', close);
-    call.once('close', close);
-    call.once('finish', close);
+    for (const event of ['cancelled', 'close', 'finish']) call.once(event, close);
     if (call.cancelled) close();
   }
 
@@ -35,7 +34,7 @@ export class Outgoing {
   /** Resolves when there is room again, or the call is over. */
   ready(): Promise<void> {
     if (this.isClosed || !this.#call.writableNeedDrain) return Promise.resolve();
-    // One for all who wait: each listener of its own would be reported as a leak.
+    // All waiting callers share one promise: Node reports many listeners on one stream as a leak.
     this.#room ??= new Promise((resolve) => {
       const done = () => {
         this.#room = null;
@@ -53,7 +52,7 @@ export class Outgoing {
     if (!this.isClosed) this.#call.end();
   }
 
-  /** Ends the call with an error; what was written before still goes out. */
+  /** Ends the call with an error, after the messages that are already queued. */
   fail(error: unknown): void {
     if (this.isClosed) return;
     this.#call.emit('error', toCallError(error).toStatus());
@@ -61,17 +60,20 @@ export class Outgoing {
   }
 }
 
-/** Calls under way, so that a stopping server can end them. */
+/** Streaming calls under way, so that a stopping server can end them. */
 export class OpenCalls {
   #calls = new Set<Outgoing>();
 
-  add(call: Outgoing): void {
-    this.#calls.add(call);
-    call.closed.addEventListener('abort', () => this.#calls.delete(call));
-    if (call.isClosed) this.#calls.delete(call);
+  open(call: StreamingCall): Outgoing {
+    const out = new Outgoing(call);
+    if (out.isClosed) return out;
+    this.#calls.add(out);
+    out.closed.addEventListener('abort', () => this.#calls.delete(out));
+    return out;
   }
 
-  failAll(error: unknown): void {
-    for (const call of this.#calls) call.fail(error);
+  stop(): void {
+    const stopping = new CallError(status.CANCELLED, 'The event store is stopping.');
+    for (const call of this.#calls) call.fail(stopping);
   }
 }

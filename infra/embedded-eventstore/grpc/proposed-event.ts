@@ -1,4 +1,5 @@
-// Proposed messages, identical in Append and BatchAppend, straight from their bytes.
+// Parses proposed messages, which Append and BatchAppend share, from their bytes,
+// and the options that writes have in common.
 import { UUID } from './messages.ts';
 import {
   MAX_APPEND_BYTES,
@@ -9,7 +10,7 @@ import {
 } from './errors.ts';
 import type { ExpectedRevision } from '../log/event-log.ts';
 import type { ProposedEvent } from '../log/stored-event.ts';
-import { FieldReader } from '../wire/protobuf.ts';
+import { FieldReader, nestedString } from '../wire/protobuf.ts';
 
 const FIELD = { id: 1, map: 2, metadata: 3, data: 4 } as const;
 const UUID_STRING = 2;
@@ -18,13 +19,13 @@ const MAP_VALUE = 2;
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const NO_BYTES = Buffer.alloc(0);
 
-/** The events of one append while they arrive; refuses to grow past the limit. */
+/** Collects the events of one append, up to the limits. */
 export class EventCollector {
   readonly events: ProposedEvent[] = [];
   #dataBytes = 0;
   #recordBytes = 0;
 
-  /** Takes the bytes of one ProposedMessage. @throws CallError */
+  /** Adds the bytes of one ProposedMessage. @throws CallError */
   add(bytes: Buffer): void {
     const event = parseProposedEvent(bytes);
     this.#dataBytes += event.data.length;
@@ -54,25 +55,16 @@ function parseProposedEvent(bytes: Buffer): ProposedEvent {
 }
 
 function readMapEntry(bytes: Buffer, event: { type: string; contentType: string }): void {
-  const reader = new FieldReader(bytes);
-  let key = '';
-  let value = '';
-  while (reader.next()) {
-    if (reader.field === MAP_KEY) key = reader.string();
-    else if (reader.field === MAP_VALUE) value = reader.string();
-    else reader.skip();
-  }
+  const key = nestedString(bytes, MAP_KEY);
+  const value = nestedString(bytes, MAP_VALUE);
   if (key === 'type') event.type = value;
   else if (key === 'content-type') event.contentType = value;
 }
 
-/** A UUID message in its string form, lower case; empty when it has none. */
+/** A UUID message as a lower-case string; empty for an empty message. */
 export function parseUuid(bytes: Buffer): string {
-  const reader = new FieldReader(bytes);
-  while (reader.next()) {
-    if (reader.field === UUID_STRING) return reader.string().toLowerCase();
-    reader.skip();
-  }
+  const text = nestedString(bytes, UUID_STRING);
+  if (text !== '') return text.toLowerCase();
   const structured = UUID.deserializeBinary(bytes).getStructured();
   if (!structured) return '';
   const high = BigInt.asUintN(64, BigInt(structured.getMostSignificantBits()));
@@ -95,7 +87,7 @@ export function parseExpectedRevision(options: ExpectedRevisionOptions): Expecte
   return options.hasStreamExists() ? 'stream_exists' : 'any';
 }
 
-/** The name in a StreamIdentifier. @throws CallError when there is none that can be used */
+/** The name in a StreamIdentifier. @throws CallError when it is missing or invalid */
 export function parseStreamName(identifier: { getStreamName_asU8(): Uint8Array } | undefined): string {
   const name = Buffer.from(identifier?.getStreamName_asU8() ?? NO_BYTES).toString('utf8');
   if (name === '' || name === '$$') throw invalidArgument(`'${name}' is not a stream name.`);

@@ -1,16 +1,26 @@
-// Answers to Streams.Read as bytes. Stored frames go in as they are.
+// Responses of both Read calls as bytes; stored frames are included unchanged.
 import type { StoredEvent } from '../log/stored-event.ts';
 import { bytesFieldLength, FieldWriter, varintLength } from '../wire/protobuf.ts';
-import { ReadResp, StreamIdentifier, UUID } from './messages.ts';
+import { bytesOf, positionIn, ReadResp, streamIdentifier, UUID } from './messages.ts';
 
 const RESPONSE = { event: 1 } as const;
-const READ_EVENT = { event: 1, link: 2, commitPosition: 3 } as const;
+const READ_EVENT = { event: 1, link: 2, commitPosition: 3, retryCount: 5 } as const;
 
-/** An event as it was read: with `link` when it was reached through one, without `event` when that led nowhere. */
-export type ResolvedEvent = { event: StoredEvent | undefined; link?: StoredEvent };
+/** An event, with the link that it was resolved from; without `event` when the target of the link does not exist. */
+export type ResolvedEvent = { event: StoredEvent | undefined; link?: StoredEvent | undefined };
 
-/** Bytes of a ReadResp with an event. `structuredIds`: ids as two numbers instead of a string. */
-export function eventResponse({ event, link }: ResolvedEvent, structuredIds = false): Buffer {
+type ResponseOptions = {
+  /** Encodes ids as two numbers instead of a string. */
+  structuredIds?: boolean;
+  /** For persistent subscriptions only. */
+  retryCount?: number;
+};
+
+/** Bytes of a ReadResp with an event. Both Read calls use the same field numbers. */
+export function eventResponse(
+  { event, link }: ResolvedEvent,
+  { structuredIds = false, retryCount }: ResponseOptions = {},
+): Buffer {
   const encode = structuredIds ? withStructuredId : (stored: StoredEvent) => stored.frame;
   const eventFrame = event && encode(event);
   const linkFrame = link && encode(link);
@@ -18,39 +28,35 @@ export function eventResponse({ event, link }: ResolvedEvent, structuredIds = fa
   let size = 1 + varintLength(position);
   if (eventFrame) size += bytesFieldLength(eventFrame.length);
   if (linkFrame) size += bytesFieldLength(linkFrame.length);
+  if (retryCount !== undefined) size += 1 + varintLength(retryCount);
   const writer = new FieldWriter(Buffer.allocUnsafe(bytesFieldLength(size)));
   writer.startField(RESPONSE.event, size);
   if (eventFrame) writer.bytesField(READ_EVENT.event, eventFrame);
   if (linkFrame) writer.bytesField(READ_EVENT.link, linkFrame);
   writer.varintField(READ_EVENT.commitPosition, position);
+  if (retryCount !== undefined) writer.varintField(READ_EVENT.retryCount, retryCount);
   return writer.buffer;
 }
 
 export function confirmationResponse(subscriptionId: string): Buffer {
   const confirmation = new ReadResp.SubscriptionConfirmation().setSubscriptionId(subscriptionId);
-  return bytes(new ReadResp().setConfirmation(confirmation));
+  return bytesOf(new ReadResp().setConfirmation(confirmation));
 }
 
 export function checkpointResponse(position: number): Buffer {
-  const checkpoint = new ReadResp.Checkpoint();
-  checkpoint.setCommitPosition(String(position)).setPreparePosition(String(position));
-  return bytes(new ReadResp().setCheckpoint(checkpoint));
+  return bytesOf(new ReadResp().setCheckpoint(positionIn(new ReadResp.Checkpoint(), position)));
 }
 
 export function caughtUpResponse(): Buffer {
-  return bytes(new ReadResp().setCaughtUp(new ReadResp.CaughtUp()));
+  return bytesOf(new ReadResp().setCaughtUp(new ReadResp.CaughtUp()));
 }
 
 export function streamNotFoundResponse(stream: string): Buffer {
-  const identifier = new StreamIdentifier().setStreamName(Buffer.from(stream));
-  return bytes(new ReadResp().setStreamNotFound(new ReadResp.StreamNotFound().setStreamIdentifier(identifier)));
+  const notFound = new ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(stream));
+  return bytesOf(new ReadResp().setStreamNotFound(notFound));
 }
 
-function bytes(message: { serializeBinary(): Uint8Array }): Buffer {
-  return Buffer.from(message.serializeBinary());
-}
-
-/** Stored frames begin with the id as a string; this puts the other form in its place. */
+/** Replaces the id at the start of the stored frame, a string, by its structured form. */
 function withStructuredId(stored: StoredEvent): Buffer {
   const hex = BigInt(`0x${stored.id.replaceAll('-', '')}`);
   const structured = new UUID.Structured();

@@ -1,14 +1,40 @@
-// Streams.Read without a subscription: page after page until the count is
-// reached or nothing is left.
+// Streams.Read: pages of a stream or of `$all`, once or as a catch-up
+// subscription. A subscription confirms, sends the events after its start and
+// `caught_up`, then each commit. It reads live events from the log like old
+// ones, so a slow client costs no memory.
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
+import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { EventLog } from '../log/event-log.ts';
-import { invalidArgument } from './errors.ts';
+import { logSource } from '../log/event-log.ts';
+import type { Direction, EventLog, LogSource } from '../log/event-log.ts';
+import type { StoredEvent } from '../log/stored-event.ts';
+import { invalidArgument, streamDeleted } from './errors.ts';
+import { parseFilter } from './filter.ts';
+import type { FilterOptions } from './filter.ts';
 import type { Outgoing } from './outgoing.ts';
-import { PAGE_SIZE, planRead } from './read-plan.ts';
-import type { ReadPlan } from './read-plan.ts';
-import { streamNotFoundResponse } from './read-responses.ts';
-import { subscribe } from './subscription.ts';
+import { parseStreamName } from './proposed-event.ts';
+import {
+  caughtUpResponse,
+  checkpointResponse,
+  confirmationResponse,
+  eventResponse,
+  streamNotFoundResponse,
+} from './read-responses.ts';
+
+/** Records examined at once. */
+const PAGE_SIZE = 128;
+
+export type ReadPlan = {
+  /** `page` throws CallError for a tombstoned stream. */
+  source: LogSource;
+  /** Undefined when `$all` is read. */
+  stream: string | undefined;
+  /** Inclusive for reads, exclusive for subscriptions; undefined: from the beginning. */
+  from: number | 'end' | undefined;
+  direction: Direction;
+  filter: FilterOptions | undefined;
+  encode(event: StoredEvent): Buffer;
+};
 
 /** Serves one Read call to its end. @throws CallError */
 export async function read(log: EventLog, request: ReadReq, out: Outgoing): Promise<void> {
@@ -20,11 +46,43 @@ export async function read(log: EventLog, request: ReadReq, out: Outgoing): Prom
   out.end();
 }
 
+/** @throws CallError for an invalid name or filter */
+function planRead(log: EventLog, options: ReadReq.Options): ReadPlan {
+  const stream = options.getAll() ? undefined : parseStreamName(options.getStream()?.getStreamIdentifier());
+  const source = logSource(log, stream);
+  const filter = options.getFilter();
+  const structuredIds = options.getUuidOption()?.hasStructured() ?? false;
+  const resolveLinks = options.getResolveLinks();
+  return {
+    stream,
+    source: {
+      ...source,
+      page: (...request) => {
+        if (stream !== undefined && log.streamInfo(stream).status === 'deleted') throw streamDeleted(stream);
+        return source.page(...request);
+      },
+    },
+    from: parseFrom(options),
+    direction: options.getReadDirection() === 0 ? 'forwards' : 'backwards',
+    filter: filter && parseFilter(filter),
+    encode: (event) =>
+      resolveLinks && event.isLink
+        ? eventResponse({ event: log.resolveLink(event), link: event }, { structuredIds })
+        : eventResponse({ event }, { structuredIds }),
+  };
+}
+
+function parseFrom(options: ReadReq.Options): number | 'end' | undefined {
+  const [all, stream] = [options.getAll(), options.getStream()];
+  if ((all ?? stream)?.hasEnd()) return 'end';
+  if (all) return all.hasPosition() ? Number(all.getPosition()?.getCommitPosition()) : undefined;
+  return stream?.hasRevision() ? Number(stream.getRevision()) : undefined;
+}
+
 async function readPages(log: EventLog, plan: ReadPlan, count: number, out: Outgoing): Promise<void> {
   const { source, direction, stream } = plan;
-  let from: number | 'end' | undefined = firstPlace(plan);
   let left = count;
-  let page = source.page(from, direction, Math.min(PAGE_SIZE, left));
+  let page = source.page(firstOffset(plan), direction, Math.min(PAGE_SIZE, left));
   if (stream !== undefined && log.streamInfo(stream).status === 'missing') {
     out.write(streamNotFoundResponse(stream));
     return;
@@ -36,17 +94,72 @@ async function readPages(log: EventLog, plan: ReadPlan, count: number, out: Outg
       left--;
       if (!out.write(plan.encode(event))) await out.ready();
     }
-    from = page.next;
-    if (from === undefined || left === 0 || out.isClosed) return;
+    if (page.next === undefined || left === 0 || out.isClosed) return;
     await nextTurn();
-    page = source.page(from, direction, plan.filter ? PAGE_SIZE : Math.min(PAGE_SIZE, left));
+    page = source.page(page.next, direction, plan.filter ? PAGE_SIZE : Math.min(PAGE_SIZE, left));
   }
 }
 
 /** Backwards, `$all` begins before the given position, a stream at the given revision: as on the real server. */
-function firstPlace({ from, direction, stream }: ReadPlan): number | 'end' {
-  if (from === 'end') return from;
-  if (direction === 'forwards') return from ?? 0;
-  if (stream === undefined) return (from ?? 0) - 1;
-  return from ?? 0;
+function firstOffset({ from = 0, direction, stream }: ReadPlan): number | 'end' {
+  return from !== 'end' && direction === 'backwards' && stream === undefined ? from - 1 : from;
+}
+
+/** Serves a subscription until the call is over. @throws CallError when the stream is tombstoned */
+export async function subscribe({ source, filter, from, encode }: ReadPlan, out: Outgoing): Promise<void> {
+  let next = from === 'end' ? source.end() : from === undefined ? 0 : from + 1;
+  const checkpoints = filter && sendCheckpoints(filter.checkpointInterval, next - 1, out);
+  let wake = Promise.withResolvers<void>();
+  const unsubscribe = source.onCommit(() => wake.resolve());
+  out.closed.addEventListener('abort', () => wake.resolve());
+  let isCaughtUp = false;
+  out.write(confirmationResponse(randomUUID()));
+  try {
+    while (!out.isClosed) {
+      const page = source.page(next, 'forwards', PAGE_SIZE);
+      for (const event of page.events) {
+        if (!filter || filter.matches(event)) out.write(encode(event));
+        checkpoints?.considered(event.position);
+        await out.ready();
+        if (out.isClosed) return;
+        next = source.offsetOf(event) + 1;
+      }
+      if (page.next !== undefined) {
+        next = page.next;
+        await nextTurn();
+        continue;
+      }
+      if (!isCaughtUp) {
+        isCaughtUp = true;
+        checkpoints?.caughtUp();
+        out.write(caughtUpResponse());
+      }
+      // A commit since the page was read has resolved it already.
+      await wake.promise;
+      wake = Promise.withResolvers();
+    }
+  } finally {
+    unsubscribe();
+  }
+}
+
+/** Sends a checkpoint after each `interval` considered events, and once when the subscription has caught up. */
+function sendCheckpoints(interval: number, start: number, out: Outgoing) {
+  let position = Math.max(0, start);
+  let sinceLast = 0;
+  let sent: number | undefined;
+  const send = (): void => {
+    sinceLast = 0;
+    sent = position;
+    out.write(checkpointResponse(position));
+  };
+  return {
+    considered(at: number): void {
+      position = at;
+      if (++sinceLast >= interval) send();
+    },
+    caughtUp(): void {
+      if (sent !== position) send();
+    },
+  };
 }

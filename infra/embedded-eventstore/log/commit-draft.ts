@@ -1,11 +1,11 @@
-// One group commit while it is put together: writes are decided one after
-// another against the stored state and what earlier writes of the same commit
-// changed. Nothing of it exists until the rows are on disk.
+// A group commit in preparation: each write is decided against the stored state
+// and the earlier writes of the same commit. It takes effect when its rows are
+// on disk.
+import { LRUCache } from 'lru-cache';
 import { randomUUID } from 'node:crypto';
 import type { AppendRequest, DeleteRequest, WriteOutcome } from './event-log.ts';
 import { decideAppend } from './expected-revision.ts';
 import type { Decision, WrittenEvent, WrittenEvents } from './expected-revision.ts';
-import type { RecentIds } from './recent-ids.ts';
 import type { CommitRows, Storage } from './storage.ts';
 import { encodeStoredEvent, TOMBSTONE_REVISION } from './stored-event.ts';
 import type { ProposedEvent } from './stored-event.ts';
@@ -28,16 +28,40 @@ export type Change =
   | { kind: 'delete'; request: DeleteRequest }
   | { kind: 'tombstone'; request: DeleteRequest };
 
-/** What the next write needs to know of the log as a whole. */
+/** State of the log as a whole, for the next write. */
 export type LogEnd = { position: number; createdMs: number; streamCount: number };
 
 type DraftEvent = WrittenEvent & { id: string; stream: string };
 
 const NO_BYTES = Buffer.alloc(0);
+const RECENT_IDS_BYTES = 8 * 1024 * 1024;
+const BYTES_PER_ID = 100;
+
+/**
+ * Ids of recently committed events, to recognise a repeated append without an exact revision. Best effort, as on the
+ * real server: in memory, and bounded.
+ */
+export class RecentIds {
+  #events: LRUCache<string, Omit<DraftEvent, 'id'>>;
+
+  constructor(maxBytes = RECENT_IDS_BYTES) {
+    this.#events = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ stream }) => BYTES_PER_ID + stream.length });
+  }
+
+  add({ id, ...event }: DraftEvent): void {
+    this.#events.set(id, event);
+  }
+
+  /** Finds an event of this stream only. */
+  find(stream: string, id: string): WrittenEvent | undefined {
+    const event = this.#events.peek(id);
+    return event?.stream === stream ? event : undefined;
+  }
+}
 
 export class CommitDraft {
   readonly rows: CommitRows = { log: [], index: [], streams: new Map() };
-  /** Names of streams that listeners must hear of. */
+  /** Streams whose listeners to call. */
   readonly touched = new Set<string>();
   /** Position of the last event, drafted ones included. */
   position: number;
@@ -45,7 +69,6 @@ export class CommitDraft {
   #recentIds: RecentIds;
   #createdMs: number;
   #streamCount: number;
-  #events: DraftEvent[] = [];
   #byId = new Map<string, DraftEvent>();
   #byRevision = new Map<string, DraftEvent>();
   /** The newest metadata of streams whose metadata this commit changes. */
@@ -55,12 +78,12 @@ export class CommitDraft {
     this.#storage = storage;
     this.#recentIds = recentIds;
     this.position = last.position;
-    // Never backwards, whatever the clock does: age limits are found by bisection.
+    // Never decreases, even if the clock does: age limits are found by bisection.
     this.#createdMs = Math.max(last.createdMs, Date.now());
     this.#streamCount = last.streamCount;
   }
 
-  /** Where the log ends once this commit is durable. */
+  /** The end of the log when this commit is durable. */
   get end(): LogEnd {
     return { position: this.position, createdMs: this.#createdMs, streamCount: this.#streamCount };
   }
@@ -74,14 +97,14 @@ export class CommitDraft {
     return this.#delete(change.request, change.kind === 'tombstone');
   }
 
-  /** To be called when the commit is durable. */
+  /** Records the ids, when the commit is durable. */
   remember(): void {
-    for (const { id, ...event } of this.#events) this.#recentIds.add(id, event);
+    for (const event of this.#byId.values()) this.#recentIds.add(event);
   }
 
   #append({ stream, expected, events, deadline }: AppendRequest): WriteOutcome {
     if (deadline !== undefined && deadline < Date.now()) return { kind: 'deadline-passed' };
-    // A metadata stream ends with its stream.
+    // A metadata stream is deleted with its stream.
     if (isMetastream(stream) && this.#stream(originalOf(stream))?.tombstoned) return { kind: 'stream-deleted' };
     const ids = events.map((event) => event.id);
     const decision = this.#decide(stream, expected, ids);
@@ -89,23 +112,21 @@ export class CommitDraft {
 
     const state = this.#streamOrNew(stream);
     const revived = state.lastRevision + 1;
-    const previous = this.#lastPosition(state);
     for (const event of events) this.#add(stream, state, event, state.lastRevision + 1);
     if (decision.revive) this.#setMetadata(stream, metadataFrom(this.#currentMetadata(stream), revived));
     if (isMetastream(stream)) this.#metadataWritten(originalOf(stream), events.at(-1)?.data);
-    const last = this.#byRevision.get(revisionKey(stream, state.lastRevision));
-    return {
-      kind: 'written',
-      revision: state.lastRevision < 0 ? undefined : state.lastRevision,
-      position: last?.position ?? previous,
-    };
+    const { number, lastRevision } = state;
+    if (lastRevision < 0) return { kind: 'written', revision: undefined, position: undefined };
+    const drafted = this.#byRevision.get(revisionKey(stream, lastRevision));
+    const position = drafted?.position ?? this.#storage.position(number, lastRevision);
+    return { kind: 'written', revision: lastRevision, position };
   }
 
-  #delete({ stream, expected }: DeleteRequest, forEver: boolean): WriteOutcome {
+  #delete({ stream, expected }: DeleteRequest, isFinal: boolean): WriteOutcome {
     const id = randomUUID();
     const decision = this.#decide(stream, expected, [id]);
     if (decision.kind !== 'write') return this.#refuse(stream, decision);
-    if (forEver) {
+    if (isFinal) {
       const state = this.#streamOrNew(stream);
       state.tombstoned = true;
       const event = { id, type: TOMBSTONE_TYPE, contentType: 'application/octet-stream' };
@@ -155,14 +176,13 @@ export class CommitDraft {
       this.rows.index.push({ streamNumber: state.number, revision, position });
     }
     const drafted = { id: event.id, stream, revision, position };
-    this.#events.push(drafted);
     this.#byId.set(event.id, drafted);
     this.#byRevision.set(revisionKey(stream, revision), drafted);
     this.touched.add(stream);
     return position;
   }
 
-  /** Writes a metadata event of the server's own. */
+  /** Writes a metadata event on behalf of the server. */
   #setMetadata(stream: string, data: Uint8Array): number {
     const metastream = metastreamOf(stream);
     const event = { id: randomUUID(), type: METADATA_TYPE, contentType: 'application/json', data, metadata: NO_BYTES };
@@ -172,7 +192,7 @@ export class CommitDraft {
     return position;
   }
 
-  /** A client wrote metadata. Of a soft-deleted stream that revives it, without its old events. */
+  /** Applies metadata of a client. It revives a soft-deleted stream without its old events. */
   #metadataWritten(stream: string, data: Uint8Array | undefined): void {
     if (data === undefined) return;
     const state = this.#streamOrNew(stream);
@@ -199,15 +219,11 @@ export class CommitDraft {
     return (this.#stream(metastreamOf(stream))?.lastRevision ?? -1) >= 0;
   }
 
-  #lastPosition(state: StreamState): number | undefined {
-    return state.lastRevision < 0 ? undefined : this.#storage.position(state.number, state.lastRevision);
-  }
-
   #stream(name: string): StreamState | undefined {
     return this.rows.streams.get(name) ?? this.#storage.stream(name);
   }
 
-  /** The state to change; it is stored with this commit. */
+  /** The state for changes; this commit stores it. */
   #streamOrNew(name: string): StreamState {
     const drafted = this.rows.streams.get(name);
     if (drafted) return drafted;

@@ -30,8 +30,8 @@ const MAIN_FLAGS = 0;
 const PAGE = { number: 0, flags: 18, end: 20 } as const;
 const [P_BRANCH, P_LEAF, P_META] = [0x01, 0x02, 0x08];
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
-/** Deeper trees do not exist: see `CURSOR_STACK` in LMDB. */
-const MOST_DEPTH = 32;
+/** LMDB's limit (`CURSOR_STACK`). */
+const MAX_DEPTH = 32;
 /** A damaged tree can contain a cycle. */
 const READ_ALL_TIMEOUT_MS = 10 * 60_000;
 const READS = 3;
@@ -41,26 +41,26 @@ type Meta = { pageSize: number; lastPage: bigint; transaction: bigint; trees: { 
 type Finding = {
   /** The end of a sentence about the file. */
   problem: string;
-  /** Occurs in files that LMDB can read, too. */
+  /** False for findings that also occur in files that LMDB can read. */
   isCertain: boolean;
 };
 
 /**
- * Checks the structure that LMDB relies on: both meta pages, the file's length, the roots of the newest commit. This
- * reads a few hundred bytes. LMDB may leave free pages at the end of the file unwritten, so a file that is too short
- * is read whole by a child process, whose result decides.
+ * Checks the structure that LMDB relies on: both meta pages, the length of the file, the roots of the newest commit. This
+ * reads a few hundred bytes. LMDB may leave free pages at the end of the file unwritten, so a child process reads a file
+ * that is too short completely, and its result decides.
  *
  * @param file a missing or empty file is a log without events; it may be in use
- * @returns what is damaged, as the end of a sentence; undefined for a file that can be read
+ * @returns the damage, as the end of a sentence; undefined for a file that can be read
  */
 export function damageOf(file: string): string | undefined {
   let finding: Finding | undefined;
-  // A writer can change the pages between two reads, but not each time.
+  // A writer can change the pages between two reads; repeating rules that out.
   for (let reads = 0; reads < READS; reads++) {
     finding = findingOf(file);
     if (!finding) return undefined;
   }
-  return finding?.isCertain || !canBeReadWhole(file) ? finding?.problem : undefined;
+  return finding?.isCertain || !canReadAll(file) ? finding?.problem : undefined;
 }
 
 function findingOf(file: string): Finding | undefined {
@@ -126,16 +126,16 @@ function readMeta(descriptor: number, at: number): Meta | undefined {
 
 function isRoot(descriptor: number, { depth, root }: Meta['trees'][number], { pageSize, lastPage }: Meta): boolean {
   if (root === NO_PAGE) return depth === 0;
-  if (root < 2n || root > lastPage || depth < 1 || depth > MOST_DEPTH) return false;
+  if (root < 2n || root > lastPage || depth < 1 || depth > MAX_DEPTH) return false;
   const header = Buffer.alloc(PAGE.end);
   if (readSync(descriptor, header, 0, PAGE.end, root * BigInt(pageSize)) < PAGE.end) return false;
   const flags = header.readUInt16LE(PAGE.flags);
   return header.readBigUInt64LE(PAGE.number) === root && flags === (depth === 1 ? P_LEAF : P_BRANCH);
 }
 
-/** In a child process, because LMDB may end it by a signal. */
-function canBeReadWhole(file: string): boolean {
-  const script = fileURLToPath(new URL('./read-whole.process.ts', import.meta.url));
+/** Reads the file in a child process, because LMDB may end it by a signal. */
+function canReadAll(file: string): boolean {
+  const script = fileURLToPath(new URL('./read-all.process.ts', import.meta.url));
   const { status } = spawnSync(process.execPath, [script, file], { stdio: 'ignore', timeout: READ_ALL_TIMEOUT_MS });
   return status === 0;
 }

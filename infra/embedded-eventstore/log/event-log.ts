@@ -1,29 +1,28 @@
-// The one interface between the gRPC services and storage. Positions and
-// revisions are plain safe integers in here (they become 64-bit strings on the
-// wire); a tombstone is the exception, see TOMBSTONE_REVISION in stored-event.ts.
+// The only interface between the gRPC services and storage. Positions and
+// revisions are safe integers (64-bit strings on the wire), except that of a
+// tombstone: see TOMBSTONE_REVISION in stored-event.ts.
 import type { ProposedEvent, StoredEvent } from './stored-event.ts';
 
-/** An exact revision (0 or more), or one of the protocol's conditions. */
+/** An exact revision, or one of the protocol's conditions. */
 export type ExpectedRevision = 'any' | 'no_stream' | 'stream_exists' | number;
-
-export type AppendRequest = {
-  stream: string;
-  expected: ExpectedRevision;
-  events: readonly ProposedEvent[];
-  /** Epoch milliseconds; when it has passed before the append is decided, nothing is written. */
-  deadline?: number;
-};
 
 export type DeleteRequest = { stream: string; expected: ExpectedRevision };
 
+export type AppendRequest = DeleteRequest & {
+  events: readonly ProposedEvent[];
+  /** Epoch milliseconds; nothing is written when the append is decided later. */
+  deadline?: number;
+};
+
 /**
- * What became of an append, delete or tombstone.
- * - `written`: durable; also when the same events were there already (then with the original figures).
- *   `revision` is undefined when the stream still has no event (an append of nothing).
- * - `wrong-revision`: `current` is undefined for a stream without events.
+ * The write is durable, or repeats an earlier one, whose figures these are then. `revision` is undefined for a stream
+ * without events (an append of nothing).
  */
+export type Written = { kind: 'written'; revision: number | undefined; position: number | undefined };
+
+/** Result of an append, delete or tombstone. `current` is undefined for a stream without events. */
 export type WriteOutcome =
-  | { kind: 'written'; revision: number | undefined; position: number | undefined }
+  | Written
   | { kind: 'wrong-revision'; current: number | undefined }
   | { kind: 'stream-deleted' }
   | { kind: 'deadline-passed' };
@@ -31,41 +30,30 @@ export type WriteOutcome =
 export type Direction = 'forwards' | 'backwards';
 
 /**
- * `from` is inclusive, `end` is behind the last event (so forwards there is
- * nothing, backwards everything); `limit` bounds the records looked at, not only those returned. */
-export type ReadStreamRequest = {
-  stream: string;
-  from: number | 'end';
-  direction: Direction;
-  limit: number;
-};
+ * `from` is a position, inclusive; `end` is after the last event. `limit` bounds the records examined, not only those
+ * returned.
+ */
+export type ReadAllRequest = { from: number | 'end'; direction: Direction; limit: number };
 
-export type ReadAllRequest = {
-  /** A position. Inclusive in both directions. */
-  from: number | 'end';
-  direction: Direction;
-  limit: number;
-};
+/** `from` is a revision. */
+export type ReadStreamRequest = ReadAllRequest & { stream: string };
 
 /**
- * A page. `next` is where to go on (inclusive), undefined when nothing is left
- * in that direction now. Events that truncation or age hides are not in it, so
- * a page may be empty while `next` is set.
+ * `next` is the start of the next page (inclusive), undefined when there is none now. A page excludes events that
+ * truncation or age hides, so it may be empty while `next` is set.
  */
 export type Page = { events: StoredEvent[]; next: number | undefined };
 
-/** `missing`: never written, or soft-deleted. `deleted`: tombstoned. */
-export type StreamStatus = 'exists' | 'missing' | 'deleted';
-
 export type StreamInfo = {
-  status: StreamStatus;
+  /** `missing`: never written, or soft-deleted. `deleted`: tombstoned. */
+  status: 'exists' | 'missing' | 'deleted';
   /** Last revision ever written, also of a soft-deleted stream; undefined when there is none. */
   lastRevision: number | undefined;
 };
 
-/** Told once per group commit, after it is durable and readable. */
+/** A group commit, published once, after it is durable and readable. */
 export type Commit = {
-  /** Every event up to and including this position can be read. */
+  /** Every event up to this position (inclusive) can be read. */
   position: number;
   /** Streams that got events, or whose metadata or existence changed. */
   streams: ReadonlySet<string>;
@@ -78,11 +66,11 @@ export interface DurableKeyValue {
   entries(prefix: string): { key: string; value: Uint8Array }[];
   /** Resolves when it is on disk. */
   put(key: string, value: Uint8Array): Promise<void>;
-  /** Resolves when it is on disk. Missing keys are fine. */
+  /** Resolves when it is on disk; ignores a missing key. */
   delete(key: string): Promise<void>;
 }
 
-/** A write could not be made durable (disk full, read-only, closed). Nothing of it is acknowledged. */
+/** A write could not be made durable (disk full, read-only, closed). */
 export class LogWriteError extends Error {
   override name = 'LogWriteError';
 }
@@ -90,15 +78,15 @@ export class LogWriteError extends Error {
 /**
  * The log. Guarantees: writes are decided one after another in the order of
  * the calls; a write is on disk before its promise resolves, before it can be
- * read, and before a listener hears of it; events of one append are contiguous
- * and all or nothing. Reads are synchronous, one bounded page each, and see
- * everything acknowledged. Omissions: no access control, no physical removal
- * of truncated events.
+ * read, and before a listener is called; events of one append are contiguous
+ * and all or nothing. Reads are synchronous, return one bounded page each, and
+ * see all acknowledged writes. Omissions: no access control, no physical
+ * removal of truncated events.
  */
 export interface EventLog {
   /** Position of the newest committed event; 0 while there is none. Positions start at 1. */
   readonly lastPosition: number;
-  /** Bytes of event data that wait to be committed; callers hold back when it grows. */
+  /** Bytes of event data that wait to be committed; callers pause when it grows. */
   readonly pendingBytes: number;
 
   /** @throws LogWriteError (rejects) */
@@ -109,20 +97,48 @@ export interface EventLog {
   tombstoneStream(request: DeleteRequest): Promise<WriteOutcome>;
 
   streamInfo(stream: string): StreamInfo;
-  /** A missing or deleted stream reads as an empty page; ask `streamInfo` for the difference. */
+  /** Returns an empty page for a missing or deleted stream; `streamInfo` tells them apart. */
   readStream(request: ReadStreamRequest): Page;
   /** Ignores truncation and deletion. */
   readAll(request: ReadAllRequest): Page;
-  /** The event that a link names; undefined when it is gone. Any other event is returned as it is. */
+  /** The target of a link, undefined when it does not exist; any other event unchanged. */
   resolveLink(event: StoredEvent): StoredEvent | undefined;
 
-  /** Returns the function that ends it. A listener must not throw. */
+  /** Returns a function that unsubscribes. A listener must not throw. */
   onCommit(listener: (commit: Commit) => void): () => void;
   /** The same, only for commits that touch `stream`. */
   onStreamCommit(stream: string, listener: () => void): () => void;
 
   readonly keyValue: DurableKeyValue;
 
-  /** Waits for writes under way, then releases the data folder. Later writes reject. */
+  /** Waits for writes under way. Later writes reject. */
   close(): Promise<void>;
+}
+
+/** One stream or `$all`. An offset is a revision in a stream, and a position in `$all`. */
+export interface LogSource {
+  page(from: number | 'end', direction: Direction, limit: number): Page;
+  offsetOf(event: StoredEvent): number;
+  /** The offset after the last event. */
+  end(): number;
+  /** Calls `listener` after each commit that may have added an event. Returns a function that unsubscribes. */
+  onCommit(listener: () => void): () => void;
+}
+
+/** `stream` undefined: `$all`. */
+export function logSource(log: EventLog, stream: string | undefined): LogSource {
+  if (stream === undefined) {
+    return {
+      page: (from, direction, limit) => log.readAll({ from, direction, limit }),
+      offsetOf: (event) => event.position,
+      end: () => log.lastPosition + 1,
+      onCommit: (listener) => log.onCommit(listener),
+    };
+  }
+  return {
+    page: (from, direction, limit) => log.readStream({ stream, from, direction, limit }),
+    offsetOf: (event) => event.revision,
+    end: () => (log.streamInfo(stream).lastRevision ?? -1) + 1,
+    onCommit: (listener) => log.onStreamCommit(stream, listener),
+  };
 }

@@ -1,24 +1,24 @@
-// Whether an append may be written, as the real server decides it: the
-// expected revision and, for repeats, the ids of the events. Pure.
+// Decides appends as the real server does: by the expected revision and, for
+// repeats, the ids of the events. Pure.
 import type { ExpectedRevision } from './event-log.ts';
 import { isSoftDeleted } from './stream-state.ts';
 import type { StreamState } from './stream-state.ts';
 
 export type WrittenEvent = { revision: number; position: number };
 
-/** What the decision needs to know of events written before. */
+/** Events written before, as the decision needs them. */
 export interface WrittenEvents {
-  /** The event at a revision of the stream, however long ago it was written. */
+  /** The event at a revision of the stream. */
   at(revision: number): { id: string; position: number } | undefined;
-  /** An event of the stream by id; only recent ones are known. */
+  /** An event of the stream by id; recent events only. */
   recent(id: string): WrittenEvent | undefined;
-  /** Whether the stream has metadata; that makes it exist even without events. */
+  /** A stream with metadata exists even without events. */
   hasMetadata: boolean;
 }
 
 /**
- * - `write`: goes on after the last revision; `revive` when the stream was soft-deleted.
- * - `repeated`: these very events are there already.
+ * - `write`: append after the last revision; `revive` when the stream was soft-deleted.
+ * - `repeated`: the log already has these events; `event` is the last.
  */
 export type Decision =
   | { kind: 'write'; revive: boolean }
@@ -28,7 +28,7 @@ export type Decision =
 
 const WRONG: Decision = { kind: 'wrong-revision' };
 
-/** Decides an append of events with these ids to a stream (`undefined`: never heard of). */
+/** Decides an append of events with these ids to a stream (`undefined`: never written). */
 export function decideAppend(
   stream: StreamState | undefined,
   expected: ExpectedRevision,
@@ -50,7 +50,7 @@ export function decideAppend(
   return decideByIdsInLog(expectedRevision, ids, softDeleted, written);
 }
 
-/** Best effort: an append without an exact revision is recognised while its ids are remembered. */
+/** Best effort: recognises a repeat while its ids are remembered. */
 function decideByRecentIds(ids: readonly string[], softDeleted: boolean, written: WrittenEvents): Decision {
   let last: WrittenEvent | undefined;
   for (const id of ids) {
@@ -61,7 +61,7 @@ function decideByRecentIds(ids: readonly string[], softDeleted: boolean, written
   return last ? { kind: 'repeated', event: last } : { kind: 'write', revive: softDeleted };
 }
 
-/** The stream has gone on: only the same events at the same revisions are a repeat. */
+/** The stream is longer: only the same events at the same revisions are a repeat. */
 function decideByIdsInLog(
   expectedRevision: number,
   ids: readonly string[],

@@ -1,5 +1,5 @@
-// Bounded pages out of storage. Pages are short-lived LMDB reads: none holds a
-// snapshot while a slow client takes its time.
+// Reads bounded pages from storage. Each page is a short LMDB read, so a slow
+// client holds no snapshot.
 import type { Page, ReadAllRequest, ReadStreamRequest, StreamInfo } from './event-log.ts';
 import type { Storage } from './storage.ts';
 import { parseLink } from './stored-event.ts';
@@ -7,16 +7,16 @@ import type { StoredEvent } from './stored-event.ts';
 import { firstReadable, isMetastream, isSoftDeleted, oldestReadable, originalOf } from './stream-state.ts';
 import type { StreamState } from './stream-state.ts';
 
-/** A page ends early when it holds this much. */
+/** A page ends early when it has this many bytes. */
 const MAX_PAGE_BYTES = 1024 * 1024;
 
-const NOTHING: Page = { events: [], next: undefined };
+const EMPTY: Page = { events: [], next: undefined };
 
 export class LogReader {
   #storage: Storage;
   #committed: () => number;
 
-  /** `committed`: newest position that may be shown. */
+  /** `committed`: newest position that may be read. */
   constructor(storage: Storage, committed: () => number) {
     this.#storage = storage;
     this.#committed = committed;
@@ -33,32 +33,30 @@ export class LogReader {
   }
 
   readStream(request: ReadStreamRequest): Page {
-    const { stream, direction } = request;
+    const { stream, direction, limit } = request;
     const state = this.#storage.stream(stream);
-    if (state === undefined || state.lastRevision < 0 || this.#isTombstoned(stream, state)) return NOTHING;
+    if (state === undefined || state.lastRevision < 0 || this.#isTombstoned(stream, state)) return EMPTY;
     const last = state.lastRevision;
-    const end = direction === 'forwards' ? last + 1 : last;
-    const from = request.from === 'end' ? end : request.from;
+    const from = request.from === 'end' ? last + 1 : request.from;
     const first = firstReadable(stream, state);
     const oldestMs = oldestReadable(stream, state, Date.now());
-    if (direction === 'backwards')
-      return this.#pageBackwards(state, { ...request, from: Math.min(from, last) }, first, oldestMs);
-    const start = Math.max(from, first);
-    return this.#pageForwards(state, { ...request, from: this.#firstYoungEnough(state, start, oldestMs) });
+    if (direction === 'backwards') return this.#pageBackwards(state, Math.min(from, last), limit, first, oldestMs);
+    return this.#pageForwards(state, this.#firstYoungEnough(state, Math.max(from, first), oldestMs), limit);
   }
 
   readAll({ from, direction, limit }: ReadAllRequest): Page {
     const committed = this.#committed();
     const page = new PageBuilder(limit);
     const forwards = direction === 'forwards';
-    const start = from === 'end' ? (forwards ? committed + 1 : committed) : forwards ? from : Math.min(from, committed);
-    if (start < 0) return NOTHING;
+    const offset = from === 'end' ? committed + 1 : from;
+    const start = forwards ? offset : Math.min(offset, committed);
+    if (start < 0) return EMPTY;
     for (const event of this.#storage.events(start, direction, limit)) {
       if (event.position > committed || page.isFull) break;
       page.add(event);
     }
     const last = page.events.at(-1)?.position;
-    if (last === undefined) return NOTHING;
+    if (last === undefined) return EMPTY;
     const next = forwards ? last + 1 : last - 1;
     return { events: page.events, next: next >= 1 && next <= committed ? next : undefined };
   }
@@ -77,9 +75,9 @@ export class LogReader {
     return isMetastream(stream) && this.#storage.stream(originalOf(stream))?.tombstoned === true;
   }
 
-  #pageForwards(state: StreamState, request: ReadStreamRequest & { from: number }): Page {
-    const page = new PageBuilder(request.limit);
-    let revision = request.from;
+  #pageForwards(state: StreamState, from: number, limit: number): Page {
+    const page = new PageBuilder(limit);
+    let revision = from;
     for (; revision <= state.lastRevision && !page.isFull; revision++) {
       const event = this.#event(state, revision);
       if (!event) return { events: page.events, next: undefined };
@@ -88,14 +86,9 @@ export class LogReader {
     return { events: page.events, next: revision <= state.lastRevision ? revision : undefined };
   }
 
-  #pageBackwards(
-    state: StreamState,
-    request: ReadStreamRequest & { from: number },
-    first: number,
-    oldestMs: number | undefined,
-  ): Page {
-    const page = new PageBuilder(request.limit);
-    let revision = request.from;
+  #pageBackwards(state: StreamState, from: number, limit: number, first: number, oldestMs: number | undefined): Page {
+    const page = new PageBuilder(limit);
+    let revision = from;
     for (; revision >= first && !page.isFull; revision--) {
       const event = this.#event(state, revision);
       if (!event) continue;
@@ -105,7 +98,7 @@ export class LogReader {
     return { events: page.events, next: revision >= first ? revision : undefined };
   }
 
-  /** First revision from `start` on that is not too old. Times never decrease along a stream, so bisect. */
+  /** First revision from `start` on that is not too old, by bisection: times never decrease along a stream. */
   #firstYoungEnough(state: StreamState, start: number, oldestMs: number | undefined): number {
     const isOld = (revision: number) => (this.#event(state, revision)?.createdMs ?? Infinity) < (oldestMs ?? 0);
     if (oldestMs === undefined || start > state.lastRevision || !isOld(start)) return start;
@@ -119,7 +112,7 @@ export class LogReader {
     return young;
   }
 
-  /** Undefined also for an event whose commit is not finished yet. */
+  /** Undefined also for an event whose commit is under way. */
   #event(state: StreamState, revision: number): StoredEvent | undefined {
     const position = this.#storage.position(state.number, revision);
     if (position === undefined || position > this.#committed()) return undefined;

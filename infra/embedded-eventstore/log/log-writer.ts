@@ -1,14 +1,12 @@
-// The single writer. Writes that arrive while a commit is being flushed wait
-// and go together into the next one (group commit); the slower the disk, the
-// larger the groups.
+// The single writer. Writes that arrive during a flush share the next commit
+// (group commit), so a slower disk makes larger groups.
 import { LogWriteError } from './event-log.ts';
 import type { Commit, WriteOutcome } from './event-log.ts';
-import { CommitDraft } from './commit-draft.ts';
+import { CommitDraft, RecentIds } from './commit-draft.ts';
 import type { Change, LogEnd } from './commit-draft.ts';
-import { RecentIds } from './recent-ids.ts';
 import type { Storage } from './storage.ts';
 
-/** More than this waits for the next commit, so that one flush stays short. */
+/** Limit of one commit, so that its flush is short. */
 const MAX_COMMIT_BYTES = 8 * 1024 * 1024;
 const EVENT_OVERHEAD = 200;
 
@@ -35,7 +33,7 @@ export class LogWriter {
     this.#end = endOf(storage);
   }
 
-  /** Newest durable event. */
+  /** Position of the newest durable event. */
   get position(): number {
     return this.#end.position;
   }
@@ -50,14 +48,14 @@ export class LogWriter {
     });
   }
 
-  /** Refuses new writes, waits for those accepted. */
+  /** Refuses new writes and waits for accepted ones. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Everything that arrives in this turn of the event loop shares the commit.
+    // Writes of the same turn of the event loop share the commit.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) await this.#commit(this.#take());
     this.#running = undefined;
@@ -72,9 +70,9 @@ export class LogWriter {
   async #commit(group: Waiting[]): Promise<void> {
     try {
       const draft = new CommitDraft(this.#storage, this.#recentIds, this.#end);
-      // 1. Decide all, in order.
+      // 1. Decide the writes, in order.
       const outcomes = group.map((entry) => draft.apply(entry.change));
-      // 2. On disk.
+      // 2. Make them durable.
       if (!draft.isEmpty) {
         await this.#storage.commit(draft.rows);
         this.#end = draft.end;
@@ -93,16 +91,16 @@ export class LogWriter {
     }
   }
 
-  /** All of the group fails: each outcome was decided on top of the ones before it. */
+  /** The whole group fails: each outcome depends on those before it. */
   #fail(group: Waiting[], error: unknown): void {
     const reason = error instanceof LogWriteError ? error : new LogWriteError(String(error), { cause: error });
     for (const entry of group) entry.reject(reason);
-    // What is on disk decides, not what we believe.
+    // Only the disk shows what was written.
     this.#end = endOf(this.#storage);
   }
 }
 
-/** Counts the streams one by one, so for starts and after failures only. */
+/** Slow, because it counts the streams: for starts and failures only. */
 function endOf(storage: Storage): LogEnd {
   const last = storage.lastEvent();
   return { position: last?.position ?? 0, createdMs: last?.createdMs ?? 0, streamCount: storage.streamCount() };

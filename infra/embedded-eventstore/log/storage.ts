@@ -1,5 +1,5 @@
-// The LMDB file: which tables there are, how keys are made, how one commit is
-// written. WARNING: names, keys and values here are on disk.
+// The LMDB file: its tables, their keys, and the transaction of one commit.
+// WARNING: names, keys and values here are the format on disk.
 //
 //   log      position            -> frame (see stored-event.ts)
 //   streams  stream name         -> StreamState
@@ -10,11 +10,12 @@ import { createHash } from 'node:crypto';
 import { open } from 'lmdb';
 import type { Database, RootDatabase } from 'lmdb';
 import { LogWriteError } from './event-log.ts';
+import type { DurableKeyValue } from './event-log.ts';
 import { StoredEvent } from './stored-event.ts';
 import type { StreamState } from './stream-state.ts';
 
 const FORMAT = 1;
-/** Address space reserved at once, so that the map need not move while it grows; the file itself grows with the data. */
+/** Address space that LMDB reserves, so that the map need not move; the file itself grows with the data. */
 const MAP_BYTES = 16 * 1024 ** 3;
 const MAX_NAME_BYTES = 500;
 
@@ -28,6 +29,7 @@ export type CommitRows = {
 };
 
 export class Storage {
+  readonly keyValue: DurableKeyValue;
   #root: RootDatabase;
   #log: Bytes;
   #index: Bytes;
@@ -39,9 +41,9 @@ export class Storage {
     this.#root = open({
       path: `${folder}/events.mdb`,
       mapSize: MAP_BYTES,
-      // Commits are flushed before they are reported (not after): durable means durable.
+      // LMDB flushes a commit before it reports it, not after.
       overlappingSync: false,
-      // Batches are made here. lmdb's own come with a promise that nobody holds: a failed commit would end the process.
+      // LogWriter makes the batches. A failed batch of lmdb rejects a promise that it does not return: an uncaught error.
       eventTurnBatching: false,
     });
     const bytes = { encoding: 'binary', keyEncoding: 'binary' } as const;
@@ -53,6 +55,12 @@ export class Storage {
     const format = about.get('format');
     if (format === undefined) about.putSync('format', FORMAT);
     else if (format !== FORMAT) throw new Error(`the data has format ${format}, this version reads format ${FORMAT}`);
+    this.keyValue = {
+      get: (key) => this.#values.get(Buffer.from(key)),
+      entries: (prefix) => this.#entries(prefix),
+      put: (key, value) => this.#durably(() => this.#values.put(Buffer.from(key), Buffer.from(value))),
+      delete: (key) => this.#durably(() => this.#values.remove(Buffer.from(key))),
+    };
   }
 
   /** The newest event; undefined in an empty log. */
@@ -74,12 +82,12 @@ export class Storage {
     return frame && new StoredEvent(frame);
   }
 
-  /** Position of an event, however it is truncated. */
+  /** Position of an event, also of a truncated one. */
   position(streamNumber: number, revision: number): number | undefined {
     return this.#index.get(indexKey(streamNumber, revision))?.readDoubleBE();
   }
 
-  /** Events from `from` on (inclusive) in position order; read lazily, so stop early. */
+  /** Events from `from` on (inclusive) in position order, read lazily. */
   *events(from: number, direction: 'forwards' | 'backwards', limit: number): Generator<StoredEvent> {
     const reverse = direction === 'backwards';
     for (const { value } of this.#log.getRange({ start: positionKey(from), reverse, limit })) {
@@ -98,16 +106,12 @@ export class Storage {
         for (const [name, state] of rows.streams) void this.#streams.put(nameKey(name), state);
       }),
     );
-    // Only flushed commits can be read; so this also guards against a promise that resolves too early.
+    // Only flushed commits can be read, so this detects a promise that resolves too early.
     const last = rows.log.at(-1);
-    if (last && !this.#log.doesExist(positionKey(last.position))) throw new LogWriteError('the commit is not there');
+    if (last && !this.#log.doesExist(positionKey(last.position))) throw new LogWriteError('the commit is missing');
   }
 
-  value(key: string): Buffer | undefined {
-    return this.#values.get(Buffer.from(key));
-  }
-
-  values(prefix: string): { key: string; value: Buffer }[] {
+  #entries(prefix: string): { key: string; value: Buffer }[] {
     const start = Buffer.from(prefix);
     const found: { key: string; value: Buffer }[] = [];
     for (const { key, value } of this.#values.getRange({ start: start.length > 0 ? start : Buffer.alloc(1) })) {
@@ -115,14 +119,6 @@ export class Storage {
       found.push({ key: key.toString('utf8'), value });
     }
     return found;
-  }
-
-  async putValue(key: string, value: Uint8Array): Promise<void> {
-    await this.#durably(() => this.#values.put(Buffer.from(key), Buffer.from(value)));
-  }
-
-  async deleteValue(key: string): Promise<void> {
-    await this.#durably(() => this.#values.remove(Buffer.from(key)));
   }
 
   /** Waits for writes under way. */
@@ -139,7 +135,7 @@ export class Storage {
   }
 }
 
-/** lmdb rejects with a promise of the real reason inside. */
+/** The error of lmdb holds a promise that rejects with the actual reason. */
 async function reasonOf(error: unknown): Promise<string> {
   if (!(error instanceof Error)) return String(error);
   if (!('commitError' in error)) return error.message;
@@ -175,7 +171,7 @@ function doubleBytes(value: number): Buffer {
   return bytes;
 }
 
-/** Long names are hashed: keys are limited. The first byte keeps the two kinds apart. */
+/** Hashes long names, because LMDB limits keys. The first byte distinguishes the two kinds. */
 function nameKey(name: string): Buffer {
   const bytes = Buffer.from(`n${name}`);
   return bytes.length <= MAX_NAME_BYTES ? bytes : Buffer.from(`h${createHash('sha256').update(name).digest('hex')}`);

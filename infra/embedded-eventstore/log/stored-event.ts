@@ -1,11 +1,10 @@
 // The storage format of one event: the protobuf bytes of the protocol's
-// `RecordedEvent`, exactly as they go out to a reader. They are written once
-// and never encoded again.
+// `RecordedEvent`, encoded once and sent to readers unchanged.
 //
 // WARNING: these bytes are on disk. Field numbers are the protocol's and fixed.
-import { bytesFieldLength, FieldReader, FieldWriter, varintLength } from '../wire/protobuf.ts';
+import { bytesFieldLength, FieldReader, FieldWriter, nestedString, varintLength } from '../wire/protobuf.ts';
 
-/** The revision that the protocol gives to a tombstone (2^63 - 1); rounded as a number, exact on the wire. */
+/** The protocol's revision of a tombstone (2^63 - 1); rounded as a number, exact on the wire. */
 export const TOMBSTONE_REVISION = 2 ** 63;
 
 /** Event type of a link; its data is `revision@stream`. */
@@ -31,9 +30,9 @@ const MAP_VALUE = 2;
 /** The protocol counts `created` in ticks of 100 ns since the Unix epoch. */
 const TICKS_PER_MS = '0000';
 
-export type RecordPlace = { stream: string; revision: number; position: number; createdMs: number };
+export type Recorded = { stream: string; revision: number; position: number; createdMs: number };
 
-/** A map entry of the protocol's system metadata, with its byte lengths. */
+/** An entry of the protocol's system metadata. */
 type MapEntry = { key: string; value: string; valueBytes: number; length: number };
 
 function mapEntry(key: string, value: string): MapEntry {
@@ -43,18 +42,18 @@ function mapEntry(key: string, value: string): MapEntry {
 
 const revisionLength = (revision: number): number => (revision === TOMBSTONE_REVISION ? 9 : varintLength(revision));
 
-/** Encodes `event` as it is stored and sent. */
-export function encodeStoredEvent(event: ProposedEvent, place: RecordPlace): Buffer {
-  const streamBytes = Buffer.byteLength(place.stream);
+/** Encodes `event` for storage and readers. */
+export function encodeStoredEvent(event: ProposedEvent, recorded: Recorded): Buffer {
+  const streamBytes = Buffer.byteLength(recorded.stream);
   const entries = [
     mapEntry('type', event.type),
     mapEntry('content-type', event.contentType),
-    mapEntry('created', `${place.createdMs}${TICKS_PER_MS}`),
+    mapEntry('created', `${recorded.createdMs}${TICKS_PER_MS}`),
   ];
   const idLength = bytesFieldLength(event.id.length);
   const streamLength = bytesFieldLength(streamBytes);
-  const positionLength = 1 + varintLength(place.position);
-  let size = 1 + revisionLength(place.revision) + 2 * positionLength;
+  const positionLength = 1 + varintLength(recorded.position);
+  let size = 1 + revisionLength(recorded.revision) + 2 * positionLength;
   size += bytesFieldLength(idLength) + bytesFieldLength(streamLength);
   for (const entry of entries) size += bytesFieldLength(entry.length);
   if (event.metadata.length > 0) size += bytesFieldLength(event.metadata.length);
@@ -64,11 +63,11 @@ export function encodeStoredEvent(event: ProposedEvent, place: RecordPlace): Buf
   writer.startField(FIELD.id, idLength);
   writer.stringField(UUID_STRING, event.id, event.id.length);
   writer.startField(FIELD.stream, streamLength);
-  writer.stringField(STREAM_NAME, place.stream, streamBytes);
-  if (place.revision === TOMBSTONE_REVISION) writer.maxInt64Field(FIELD.revision);
-  else writer.varintField(FIELD.revision, place.revision);
-  writer.varintField(FIELD.prepare, place.position);
-  writer.varintField(FIELD.commit, place.position);
+  writer.stringField(STREAM_NAME, recorded.stream, streamBytes);
+  if (recorded.revision === TOMBSTONE_REVISION) writer.maxInt64Field(FIELD.revision);
+  else writer.varintField(FIELD.revision, recorded.revision);
+  writer.varintField(FIELD.prepare, recorded.position);
+  writer.varintField(FIELD.commit, recorded.position);
   for (const entry of entries) {
     writer.startField(FIELD.map, entry.length);
     writer.stringField(MAP_KEY, entry.key, entry.key.length);
@@ -81,7 +80,7 @@ export function encodeStoredEvent(event: ProposedEvent, place: RecordPlace): Buf
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** A stored event. `frame` is sent as it is; the other fields are views and small strings. */
+/** A stored event: `frame` for readers; the other fields are views and small strings. */
 export class StoredEvent {
   /** The bytes of the protocol's `RecordedEvent`. */
   readonly frame: Buffer;
@@ -100,8 +99,8 @@ export class StoredEvent {
     this.frame = frame;
     const reader = new FieldReader(frame);
     while (reader.next()) {
-      if (reader.field === FIELD.id) this.id = readNested(reader.bytes(), UUID_STRING);
-      else if (reader.field === FIELD.stream) this.stream = readNested(reader.bytes(), STREAM_NAME);
+      if (reader.field === FIELD.id) this.id = nestedString(reader.bytes(), UUID_STRING);
+      else if (reader.field === FIELD.stream) this.stream = nestedString(reader.bytes(), STREAM_NAME);
       else if (reader.field === FIELD.revision) this.revision = reader.varint();
       else if (reader.field === FIELD.commit) this.position = reader.varint();
       else if (reader.field === FIELD.map) this.#readMapEntry(reader.bytes());
@@ -116,26 +115,15 @@ export class StoredEvent {
   }
 
   #readMapEntry(bytes: Buffer): void {
-    const key = readNested(bytes, MAP_KEY);
-    const value = readNested(bytes, MAP_VALUE);
+    const key = nestedString(bytes, MAP_KEY);
+    const value = nestedString(bytes, MAP_VALUE);
     if (key === 'type') this.type = value;
     else if (key === 'content-type') this.contentType = value;
     else if (key === 'created') this.createdMs = Number(value.slice(0, -TICKS_PER_MS.length));
   }
 }
 
-/** The string in field `field` of a small message; empty when it is absent. */
-function readNested(bytes: Buffer, field: number): string {
-  const reader = new FieldReader(bytes);
-  let value = '';
-  while (reader.next()) {
-    if (reader.field === field) value = reader.string();
-    else reader.skip();
-  }
-  return value;
-}
-
-/** What a link names, or undefined when its data is not `revision@stream`. */
+/** The target of a link; undefined when its data is not `revision@stream`. */
 export function parseLink(data: Buffer): { stream: string; revision: number } | undefined {
   const match = /^(\d{1,16})@(.+)$/s.exec(data.toString('utf8'));
   const [, revision, stream] = match ?? [];

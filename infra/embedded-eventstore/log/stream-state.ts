@@ -1,12 +1,12 @@
-// What the log knows of one stream without reading its events, and which of
-// its events can be read.
+// The state of a stream that the log keeps beside its events, and which of its
+// events can be read.
 
-/** The effect of a stream's metadata (`$$name`) on reading it. */
+/** Limits for reads, from a stream's metadata (`$$name`). */
 export type Truncation = {
   /** Seconds. */
   maxAge: number | undefined;
   maxCount: number | undefined;
-  /** First revision that may be read; Infinity stands for a soft delete. */
+  /** First revision that may be read; Infinity for a soft delete. */
   truncateBefore: number | undefined;
 };
 
@@ -20,7 +20,7 @@ export type StreamState = {
 };
 
 const NO_TRUNCATION: Truncation = { maxAge: undefined, maxCount: undefined, truncateBefore: undefined };
-/** Of a metadata stream only the newest event counts, and that cannot be changed. */
+/** Only the newest event of a metadata stream can be read. */
 const METASTREAM_TRUNCATION: Truncation = { ...NO_TRUNCATION, maxCount: 1 };
 
 /** `$tb` of a soft-deleted stream: 2^63 - 1. */
@@ -39,7 +39,7 @@ export function newStream(number: number): StreamState {
 
 export const isSoftDeleted = (state: StreamState): boolean => state.truncation.truncateBefore === Infinity;
 
-/** Reads a `$metadata` event. What is not valid counts as absent, as on the real server. */
+/** Parses the data of a `$metadata` event. Invalid values count as absent, as on the real server. */
 export function parseTruncation(data: Uint8Array): Truncation {
   const json = parseObject(data);
   const truncateBefore = naturalNumber(json['$tb']);
@@ -51,7 +51,7 @@ export function parseTruncation(data: Uint8Array): Truncation {
   };
 }
 
-/** Metadata that hides everything before `revision` and keeps the rest of `previous`. */
+/** Metadata that hides the events before `revision` and keeps the rest of `previous`. */
 export function metadataFrom(previous: Uint8Array, revision: number): Uint8Array {
   return Buffer.from(JSON.stringify({ ...parseObject(previous), $tb: revision }));
 }
@@ -61,10 +61,7 @@ export function softDeletedMetadata(): Uint8Array {
   return Buffer.from(`{"$tb":${SOFT_DELETED}}`);
 }
 
-/**
- * First revision of `stream` that may be read, by `$tb` and `$maxCount`; above
- * `lastRevision` when none may. Age is judged event by event.
- */
+/** First revision that may be read, by `$tb` and `$maxCount` without `$maxAge`; above `lastRevision` when none may. */
 export function firstReadable(stream: string, state: StreamState): number {
   const { maxCount, truncateBefore } = isMetastream(stream) ? METASTREAM_TRUNCATION : state.truncation;
   const byCount = maxCount === undefined ? 0 : state.lastRevision - maxCount + 1;

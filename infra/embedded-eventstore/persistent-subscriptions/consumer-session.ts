@@ -1,15 +1,16 @@
 // One call of PersistentSubscriptions.Read: the first message names the group,
 // the others acknowledge.
+import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import type { ReadReq } from '@eventstore/db-client/generated/persistent_pb.js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
 import { invalidArgument } from '../grpc/errors.ts';
+import { bytesOf } from '../grpc/messages.ts';
 import type { Outgoing } from '../grpc/outgoing.ts';
 import type { Consumer } from './consumer.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
 import { parseAction, parseGroupName, parseIds } from './requests.ts';
-import { confirmationResponse } from './responses.ts';
 
 export type ReadCall = ServerDuplexStream<ReadReq, Buffer>;
 
@@ -49,7 +50,8 @@ function join(groups: Groups, call: ReadCall, out: Outgoing, request: ReadReq): 
     user: 'anonymous',
     connectionName: String(call.metadata.get('connection-name')[0] ?? ''),
   });
-  out.write(confirmationResponse(id));
+  const confirmation = new persistent.ReadResp.SubscriptionConfirmation().setSubscriptionId(id);
+  out.write(bytesOf(new persistent.ReadResp().setSubscriptionConfirmation(confirmation)));
   group.start();
   return { group, consumer };
 }

@@ -1,8 +1,8 @@
 // One connected consumer of a group and what it has not acknowledged yet.
 import type { Outgoing } from '../grpc/outgoing.ts';
+import { eventResponse } from '../grpc/read-responses.ts';
 import { Latencies } from './latencies.ts';
 import type { Message } from './message.ts';
-import { deliveryResponse } from './responses.ts';
 
 export type ConsumerOptions = {
   id: string;
@@ -56,7 +56,7 @@ export class Consumer {
     this.#inFlight.add(entry);
     this.#byId.set(message.id, [...(this.#byId.get(message.id) ?? []), entry]);
     this.totalItems++;
-    this.options.out.write(deliveryResponse(message));
+    this.options.out.write(eventResponse(message, { retryCount: message.retryCount }));
   }
 
   /** Takes a message that the consumer answered; undefined when it is not in flight here (any more). */

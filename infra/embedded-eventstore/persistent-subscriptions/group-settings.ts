@@ -36,7 +36,7 @@ const groupSettings = z.object({
 const groupFilter = z.object({
   on: z.enum(['type', 'stream']),
   regex: z.string(),
-  prefixes: z.array(z.string()),
+  prefixes: z.array(z.string()).readonly(),
 });
 
 const groupRecord = z.object({
@@ -50,7 +50,6 @@ const groupRecord = z.object({
 
 export type StartFrom = z.infer<typeof startFrom>;
 export type GroupSettings = z.infer<typeof groupSettings>;
-export type GroupFilter = z.infer<typeof groupFilter>;
 export type GroupRecord = z.infer<typeof groupRecord>;
 
 /** @throws ZodError for what this version did not write */
@@ -58,12 +57,17 @@ export function parseGroupRecord(json: unknown): GroupRecord {
   return groupRecord.parse(json);
 }
 
+/** The stream name of a source; undefined for `$all`. */
+export function streamOfSource(source: string): string | undefined {
+  return source === ALL ? undefined : source;
+}
+
 /** The stream into which a group parks, as links. */
 export function parkedStreamOf({ source, group }: GroupName): string {
   return `$persistentsubscription-${source}::${group}-parked`;
 }
 
-/** Parked streams of all groups and their metadata: groups on `$all` do not see them, else they would feed themselves. */
-export function isOwnStream(stream: string): boolean {
+/** Whether a group parks into this stream, or it is the metadata of such a stream. */
+export function isParkedStream(stream: string): boolean {
   return stream.startsWith('$persistentsubscription-') || stream.startsWith('$$$persistentsubscription-');
 }

@@ -1,15 +1,17 @@
 // One group: reads its source while its consumers have room, delivers, retries,
 // parks, and stores a checkpoint of what is handled.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { EventLog } from '../log/event-log.ts';
+import { createFilter } from '../grpc/filter.ts';
+import type { EventFilter } from '../grpc/filter.ts';
+import { logSource } from '../log/event-log.ts';
+import type { EventLog, LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { Consumer } from './consumer.ts';
 import type { ConsumerOptions } from './consumer.ts';
 import { maximumSubscribersReached, subscriptionDropped } from './errors.ts';
+import { isParkedStream, streamOfSource } from './group-settings.ts';
 import type { GroupRecord } from './group-settings.ts';
-import { groupSource } from './group-source.ts';
-import type { GroupSource } from './group-source.ts';
 import type { GroupStore } from './group-store.ts';
 import { offerInOrder, RetryQueue } from './message.ts';
 import type { Message } from './message.ts';
@@ -39,7 +41,8 @@ export class Group {
   lastKnownOffset: number | undefined;
   isLive = false;
   #log: EventLog;
-  #source: GroupSource;
+  #source: LogSource;
+  #belongs: EventFilter;
   #strategy: Strategy<Consumer>;
   /** Read and not delivered yet, in order. */
   #queue: Message[] = [];
@@ -56,7 +59,11 @@ export class Group {
     this.record = record;
     this.parked = new ParkedMessages(log, record);
     this.#log = log;
-    this.#source = groupSource(log, record);
+    const stream = streamOfSource(record.source);
+    const matches = record.filter ? createFilter(record.filter) : () => true;
+    this.#source = logSource(log, stream);
+    // Else a group on `$all` would receive the messages that groups park.
+    this.#belongs = (event) => stream !== undefined || (!isParkedStream(event.stream) && matches(event));
     this.#strategy = createStrategy(record.settings.strategy);
     this.#next = checkpoint === undefined ? record.firstPlace : checkpoint + 1;
     const ports = {
@@ -202,12 +209,13 @@ export class Group {
     try {
       this.#deliver();
       while (!this.#isStopped && this.#hasUseForMore()) {
-        const page = this.#source.page(this.#next, limit);
-        this.#next = page.next;
-        this.#queue.push(...page.events.map((event) => this.#toMessage(event)));
+        const { events, next } = this.#source.page(this.#next, 'forwards', limit);
+        const last = events.at(-1);
+        this.#next = next ?? (last ? this.#source.offsetOf(last) + 1 : this.#next);
+        this.#queue.push(...events.filter(this.#belongs).map((event) => this.#toMessage(event)));
         this.#deliver();
-        this.isLive = page.isEnd;
-        if (page.isEnd) return;
+        this.isLive = next === undefined;
+        if (this.isLive) return;
         await nextTurn();
       }
     } finally {

@@ -1,11 +1,13 @@
 // All groups of the server. Changes run one after another; each is on disk
 // before it is acknowledged.
+import type { FilterExpression } from '../grpc/filter.ts';
+import { logSource } from '../log/event-log.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { groupDoesNotExist, groupExists } from './errors.ts';
 import { Group } from './group.ts';
-import { endOf } from './group-source.ts';
 import { GroupStore } from './group-store.ts';
-import type { GroupFilter, GroupName, GroupRecord, GroupSettings } from './group-settings.ts';
+import { streamOfSource } from './group-settings.ts';
+import type { GroupName, GroupRecord, GroupSettings } from './group-settings.ts';
 
 export class Groups {
   #log: EventLog;
@@ -33,7 +35,7 @@ export class Groups {
   }
 
   /** @throws CallError (rejects) when the group exists */
-  create(name: GroupName, settings: GroupSettings, filter: GroupFilter | undefined): Promise<void> {
+  create(name: GroupName, settings: GroupSettings, filter: FilterExpression | undefined): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#groups.has(keyOf(name))) throw groupExists(name);
       const record = { ...name, settings, ...(filter ? { filter } : {}), firstPlace: this.#firstPlace(name, settings) };
@@ -95,7 +97,7 @@ export class Groups {
 
   #firstPlace({ source }: GroupName, { startFrom }: GroupSettings): number {
     if (startFrom === 'start') return 0;
-    return startFrom === 'end' ? endOf(this.#log, source) : startFrom;
+    return startFrom === 'end' ? logSource(this.#log, streamOfSource(source)).end() : startFrom;
   }
 
   #inTurn(change: () => Promise<void>): Promise<void> {

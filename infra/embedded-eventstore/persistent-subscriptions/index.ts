@@ -10,12 +10,11 @@ import type {
   ReplayParkedReq,
   UpdateReq,
 } from '@eventstore/db-client/generated/persistent_pb.js';
-import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
-import { answer } from '../grpc/answer.ts';
-import { invalidArgument, stopping } from '../grpc/errors.ts';
+import { invalidArgument } from '../grpc/errors.ts';
 import { Empty } from '../grpc/messages.ts';
-import { OpenCalls, Outgoing } from '../grpc/outgoing.ts';
+import { OpenCalls } from '../grpc/outgoing.ts';
 import { parseStreamName } from '../grpc/proposed-event.ts';
+import { passThrough, unary } from '../grpc/service.ts';
 import type { GrpcService } from '../grpc/service.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { serveConsumer } from './consumer-session.ts';
@@ -30,7 +29,7 @@ const { CreateResp, DeleteResp, GetInfoResp, ListResp, ReplayParkedResp, UpdateR
 
 const definition = {
   ...PersistentSubscriptionsService,
-  read: { ...PersistentSubscriptionsService.read, responseSerialize: (bytes: Buffer): Buffer => bytes },
+  read: { ...PersistentSubscriptionsService.read, responseSerialize: passThrough },
 };
 
 /** Without these the official client falls back to HTTP/1. */
@@ -68,11 +67,7 @@ export function persistentSubscriptionsService(log: EventLog): GrpcService {
         await groups.delete(parseGroupName(request.getOptions()));
         return new DeleteResp();
       }),
-      read: (call: ReadCall) => {
-        const out = new Outgoing(call);
-        openCalls.add(out);
-        serveConsumer(groups, call, out);
-      },
+      read: (call: ReadCall) => serveConsumer(groups, call, openCalls.open(call)),
       getInfo: unary(async (request: GetInfoReq) => {
         const group = groups.get(parseGroupName(request.getOptions()));
         return new GetInfoResp().setSubscriptionInfo(groupInfo(group));
@@ -90,7 +85,7 @@ export function persistentSubscriptionsService(log: EventLog): GrpcService {
       }),
     },
     async stop() {
-      openCalls.failAll(stopping());
+      openCalls.stop();
       await groups.stop();
     },
   };
@@ -105,10 +100,4 @@ function list(groups: Groups, request: ListReq): InstanceType<typeof ListResp> {
   const found = groups.list(source);
   if (found.length === 0) throw groupDoesNotExist({ source, group: '' });
   return new ListResp().setSubscriptionsList(found.map(groupInfo));
-}
-
-function unary<Request, Response>(handle: (request: Request) => Promise<Response>) {
-  return (call: ServerUnaryCall<Request, Response>, callback: sendUnaryData<Response>): void => {
-    void answer(handle(call.request), callback);
-  };
 }

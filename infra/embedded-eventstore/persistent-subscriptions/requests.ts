@@ -2,11 +2,12 @@
 // versions use different fields for the same value.
 import type { CreateReq, ReadReq, UpdateReq } from '@eventstore/db-client/generated/persistent_pb.js';
 import type { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
-import { createFilter } from '../grpc/filter.ts';
+import { createFilter, parseExpression } from '../grpc/filter.ts';
+import type { FilterExpression } from '../grpc/filter.ts';
 import { invalidArgument } from '../grpc/errors.ts';
 import { parseStreamName, parseUuid } from '../grpc/proposed-event.ts';
 import { ALL, strategyNames } from './group-settings.ts';
-import type { GroupFilter, GroupName, GroupSettings, StartFrom } from './group-settings.ts';
+import type { GroupName, GroupSettings, StartFrom } from './group-settings.ts';
 import type { NackAction } from './group.ts';
 
 /** "The end", as a revision of older clients. */
@@ -83,15 +84,13 @@ function parseStrategy(settings: CreateReq.Settings | UpdateReq.Settings): Group
   return strategy;
 }
 
-/** @throws CallError for an expression that cannot be used */
-export function parseGroupFilter(options: CreateReq.AllOptions | undefined): GroupFilter | undefined {
+/** @throws CallError for an invalid expression */
+export function parseGroupFilter(options: CreateReq.AllOptions | undefined): FilterExpression | undefined {
   const filter = options?.getFilter();
   if (!filter) return undefined;
-  const on = filter.hasStreamIdentifier() ? 'stream' : 'type';
-  const expression = on === 'stream' ? filter.getStreamIdentifier() : filter.getEventType();
-  const parsed = { on, regex: expression?.getRegex() ?? '', prefixes: expression?.getPrefixList() ?? [] } as const;
-  createFilter(on, parsed);
-  return parsed;
+  const expression = parseExpression(filter);
+  createFilter(expression);
+  return expression;
 }
 
 export function parseIds(ids: readonly UUID[]): string[] {

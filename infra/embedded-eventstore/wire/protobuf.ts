@@ -1,6 +1,6 @@
-// A minimal protobuf reader and writer for the few messages that pass through
-// in great numbers (proposed and recorded events). The generated classes decode
-// every field into objects; here bytes stay where they are and are sliced.
+// A minimal protobuf reader and writer for the frequent messages (proposed and
+// recorded events). The generated classes decode every field into objects; this
+// reader returns slices of the input.
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -12,18 +12,15 @@ export class FieldReader {
   field = 0;
   wireType = 0;
   #bytes: Buffer;
-  #at: number;
-  #end: number;
+  #at = 0;
 
-  constructor(bytes: Buffer, start = 0, end = bytes.length) {
+  constructor(bytes: Buffer) {
     this.#bytes = bytes;
-    this.#at = start;
-    this.#end = end;
   }
 
   /** Reads the next tag; false at the end of the message. */
   next(): boolean {
-    if (this.#at >= this.#end) return false;
+    if (this.#at >= this.#bytes.length) return false;
     const tag = this.varint();
     this.field = Math.floor(tag / 8);
     this.wireType = tag % 8;
@@ -36,7 +33,7 @@ export class FieldReader {
     let factor = 1;
     for (;;) {
       const byte = this.#bytes[this.#at];
-      if (byte === undefined || this.#at >= this.#end) throw new RangeError('protobuf message ends inside a number');
+      if (byte === undefined) throw new RangeError('protobuf message ends inside a number');
       this.#at++;
       result += (byte & 0x7f) * factor;
       if (byte < 0x80) return result;
@@ -46,19 +43,22 @@ export class FieldReader {
 
   /** A view on the bytes of a bytes, string or message field; not a copy. */
   bytes(): Buffer {
-    const length = this.varint();
-    const start = this.#at;
-    if (start + length > this.#end) throw new RangeError('protobuf message ends inside a field');
-    this.#at = start + length;
+    const start = this.#passField();
     return this.#bytes.subarray(start, this.#at);
   }
 
   string(): string {
+    const start = this.#passField();
+    return this.#bytes.toString('utf8', start, this.#at);
+  }
+
+  /** Moves to the end of a length-delimited field; returns its start. */
+  #passField(): number {
     const length = this.varint();
     const start = this.#at;
-    if (start + length > this.#end) throw new RangeError('protobuf message ends inside a field');
+    if (start + length > this.#bytes.length) throw new RangeError('protobuf message ends inside a field');
     this.#at = start + length;
-    return this.#bytes.toString('utf8', start, this.#at);
+    return start;
   }
 
   skip(): void {
@@ -68,6 +68,17 @@ export class FieldReader {
     else if (this.wireType === FIXED32) this.#at += 4;
     else throw new RangeError(`protobuf wire type ${this.wireType} is not supported`);
   }
+}
+
+/** The string in field `field` of a small message; empty when it is absent. */
+export function nestedString(bytes: Buffer, field: number): string {
+  const reader = new FieldReader(bytes);
+  let value = '';
+  while (reader.next()) {
+    if (reader.field === field) value = reader.string();
+    else reader.skip();
+  }
+  return value;
 }
 
 /** Length of `value` as a varint, for integers up to 2^53. */
@@ -82,7 +93,7 @@ export function bytesFieldLength(contentLength: number): number {
   return 1 + varintLength(contentLength) + contentLength;
 }
 
-/** Writes into a buffer that the caller made large enough. Field numbers below 16 only (one-byte tags). */
+/** Writes into a buffer of the exact size. Field numbers below 16 only (one-byte tags). */
 export class FieldWriter {
   at = 0;
   readonly buffer: Buffer;
@@ -113,7 +124,7 @@ export class FieldWriter {
     this.at += 9;
   }
 
-  /** Tag and length of a field whose `length` bytes the caller writes next. */
+  /** Writes tag and length of a field; the caller writes its `length` bytes next. */
   startField(field: number, length: number): void {
     this.buffer[this.at++] = field * 8 + BYTES;
     this.#varint(length);

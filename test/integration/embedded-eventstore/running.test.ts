@@ -83,7 +83,7 @@ describe('as a process', () => {
     await writeFile(join(dataDir, 'eventstore', 'holiday.txt'), 'photos');
     const { code, output } = await runStoreProcess({ dataDir });
     expect(code).toBe(1);
-    expect(output).toMatch(/^event store: the folder .* holds something else than an event store\n$/);
+    expect(output).toMatch(/^event store: the folder .* contains something else than an event store\n$/);
   });
 });
 

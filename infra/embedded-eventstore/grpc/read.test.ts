@@ -2,15 +2,15 @@ import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { describe, expect, test } from 'vitest';
+import type { LogSource } from '../log/event-log.ts';
 import { encodeStoredEvent, StoredEvent } from '../log/stored-event.ts';
-import { Outgoing } from './outgoing.ts';
 import type { FilterOptions } from './filter.ts';
-import type { ReadPlan } from './read-plan.ts';
+import { Outgoing } from './outgoing.ts';
+import { subscribe } from './read.ts';
+import type { ReadPlan } from './read.ts';
 import { eventResponse } from './read-responses.ts';
-import type { ReadSource } from './read-source.ts';
-import { subscribe } from './subscription.ts';
 
-/** The sending side of a call whose client reads when it is told to. */
+/** The sending side of a call whose client reads on demand. */
 class Client extends Writable {
   cancelled = false;
   readonly received: string[] = [];
@@ -47,11 +47,11 @@ function eventAt(position: number): StoredEvent {
   return new StoredEvent(encodeStoredEvent({ ...event, data: Buffer.alloc(0), metadata: Buffer.alloc(0) }, place));
 }
 
-/** Positions 1 to `end`, some at a time; counts what was asked of it. */
+/** Events at positions 1 to `end`; counts the events that were read. */
 function source(end: number) {
   const listeners = new Set<() => void>();
   const state = { end, looked: 0 };
-  const readSource: ReadSource = {
+  const readSource: LogSource = {
     page: (from, _direction, limit) => {
       const first = Math.max(1, Number(from));
       const count = Math.max(0, Math.min(limit, state.end - first + 1));
@@ -62,7 +62,7 @@ function source(end: number) {
         next: next <= state.end ? next : undefined,
       };
     },
-    placeOf: (event) => event.position,
+    offsetOf: (event) => event.position,
     end: () => state.end + 1,
     onCommit: (listener) => {
       listeners.add(listener);
@@ -76,7 +76,7 @@ function source(end: number) {
   return { readSource, state, listeners, commit };
 }
 
-function plan(readSource: ReadSource, from: ReadPlan['from'], filter?: FilterOptions): ReadPlan {
+function plan(readSource: LogSource, from: ReadPlan['from'], filter?: FilterOptions): ReadPlan {
   const encode = (event: StoredEvent) => eventResponse({ event });
   return { source: readSource, stream: undefined, from, direction: 'forwards', filter, encode };
 }
@@ -88,7 +88,7 @@ async function turns(count: number): Promise<void> {
 const tenths: FilterOptions = { matches: (event) => event.type === 'tenth', checkpointInterval: 25 };
 
 describe('a subscription', () => {
-  test('confirms, sends what is after the given place, says that it caught up, goes on with what is committed', async () => {
+  test('confirms, sends the events after its start, reports that it caught up, then sends each commit', async () => {
     const { readSource, commit } = source(3);
     const client = new Client();
     void subscribe(plan(readSource, 1), new Outgoing(client));
@@ -99,7 +99,7 @@ describe('a subscription', () => {
     client.destroy();
   });
 
-  test('misses no commit that falls between reading and waiting', async () => {
+  test('misses no commit between reading and waiting', async () => {
     const { readSource, commit, state } = source(0);
     const page = readSource.page;
     const client = new Client();
@@ -115,7 +115,7 @@ describe('a subscription', () => {
     client.destroy();
   });
 
-  test('reads no further while its client does not', async () => {
+  test('stops reading while its client does not read', async () => {
     const { readSource, state } = source(100_000);
     const client = new Client();
     client.isReading = false;
@@ -130,7 +130,7 @@ describe('a subscription', () => {
     client.destroy();
   });
 
-  test('ends with its call and lets go of the log', async () => {
+  test('ends with its call and unsubscribes from the log', async () => {
     const { readSource, listeners } = source(1);
     const client = new Client();
     const done = subscribe(plan(readSource, undefined), new Outgoing(client));
@@ -143,7 +143,7 @@ describe('a subscription', () => {
 });
 
 describe('a filtered subscription', () => {
-  test('has a checkpoint after each interval of looked-at events, and one when it has caught up', async () => {
+  test('sends a checkpoint after each interval of considered events, and one when it has caught up', async () => {
     const { readSource, commit } = source(60);
     const client = new Client();
     void subscribe(plan(readSource, undefined, tenths), new Outgoing(client));
@@ -168,7 +168,7 @@ describe('a filtered subscription', () => {
     client.destroy();
   });
 
-  test('from the end of a log has a checkpoint there', async () => {
+  test('from the end of a log sends a checkpoint there', async () => {
     const { readSource } = source(7);
     const client = new Client();
     void subscribe(plan(readSource, 'end', tenths), new Outgoing(client));

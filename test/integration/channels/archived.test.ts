@@ -1,4 +1,7 @@
-/* What archiving a channel ends, and what threads may refer to: both are decided on the log. */
+/*
+ * Archiving a channel ends its incomplete interactions, and threads may refer only to existing ones: both are decided
+ * on the log.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { ChannelEvent } from '#libs/features/channels/index.ts';
@@ -37,7 +40,7 @@ const context = () => ({
 const failed = { complete: true, metadata: { failure: 'The channel was archived' } };
 
 describe('archiving a channel', () => {
-  it('fails what is incomplete, and is the last event', async () => {
+  it('fails incomplete interactions, and is the last event', async () => {
     const channelId = await newChannel();
     const text = [{ type: 'text', text: 'so far' }];
     const open = [
@@ -58,7 +61,7 @@ describe('archiving a channel', () => {
     expect((await typesOf(channelId)).filter((type) => type === 'ChannelArchived.v1')).toHaveLength(1);
   });
 
-  it('takes no more deltas, content, endings or reactions in it', async () => {
+  it('refuses later deltas, content, endings and reactions', async () => {
     const channelId = await newChannel();
     const id = await post(channelId, { complete: false });
     expect((await call('POST', `/api/v1/interactions/${id}/deltas`, { text: 'before' })).status).toBe(200);
@@ -75,7 +78,7 @@ describe('archiving a channel', () => {
     }
   });
 
-  it('again ends what an earlier version left open in an archived channel', async () => {
+  it('again ends interactions that an earlier version left open in an archived channel', async () => {
     const channelId = await newChannel();
     const id = await post(channelId, { complete: false });
     const archived: ChannelEvent = { type: 'ChannelArchived.v1', data: {} };
@@ -93,7 +96,7 @@ describe('archiving a channel', () => {
     ]);
   });
 
-  it('takes no new threads below it, and leaves those that are there as they are', async () => {
+  it('refuses new threads below it, and keeps existing ones', async () => {
     const channelId = await newChannel();
     const thread = await newChannel({ parent_channel_id: channelId });
     await archive(channelId);
@@ -104,7 +107,7 @@ describe('archiving a channel', () => {
 });
 
 describe('the message that started a thread', () => {
-  it('is an interaction of the parent channel', async () => {
+  it('must be an interaction of the parent channel', async () => {
     const channelId = await newChannel();
     const id = await post(channelId);
     const elsewhere = await post(await newChannel());
@@ -133,7 +136,7 @@ describe('the message that started a thread', () => {
     expect((await call('POST', '/api/v1/channels', thread)).json).toMatchObject({ origin_message_id: id });
   });
 
-  it('and its channel are known from the log while read models lag behind', async () => {
+  it('and its channel are found in the log while read models lag behind', async () => {
     const channelId = await newChannel();
     const late = await newChannel();
     const startProjector = await api.stopProjector();

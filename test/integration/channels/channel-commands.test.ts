@@ -15,7 +15,7 @@ let queries: Channels;
 
 beforeAll(async () => {
   test = await startTestPlatform();
-  // Two compositions share nothing but the stores: what two gateways are to each other.
+  // Two compositions share only the stores, like two gateways.
   const one = composeFeatures(test.platform);
   first = one.channels;
   second = composeFeatures(test.platform).channels;
@@ -40,7 +40,7 @@ async function nameOf(id: string): Promise<unknown> {
 }
 
 describe('channel commands on real stores', () => {
-  it('can be read at once after they were answered', async () => {
+  it('are visible to reads as soon as they were answered', async () => {
     const id = await createChannel();
     expect(await nameOf(id)).toBe('first');
     await first.update(context(), id, { name: 'second' });
@@ -65,7 +65,7 @@ describe('channel commands on real stores', () => {
     expect(kept.sort()).toEqual([...names].sort());
   });
 
-  it('change nothing and still see the newest state when there is nothing to change', async () => {
+  it('without changes write nothing and still return the newest state', async () => {
     const id = await createChannel();
     await first.update(context(), id, { name: 'one' });
     await second.update(context(), id, { name: 'two' });
@@ -76,7 +76,7 @@ describe('channel commands on real stores', () => {
     expect(again.ok && result.ok && again.revision === result.revision).toBe(true);
   });
 
-  it('see a missing channel and another organization’s alike', async () => {
+  it('treat a missing channel and another organization’s alike', async () => {
     const id = await createChannel();
     const foreign = await first.update(context({ organizationId: newId() }), id, { name: 'mine' });
     const missing = await first.update(context(), newId(), { name: 'mine' });
@@ -84,7 +84,7 @@ describe('channel commands on real stores', () => {
     expect(await queries.channel(newId(), id)).toBeNull();
   });
 
-  it('repeated with the same id add nothing', async () => {
+  it('repeated with the same id write nothing', async () => {
     const id = await createChannel();
     const command = context();
     const participant = { type: 'external_agent', participantId: newId(), agentMetadata: null } as const;

@@ -1,4 +1,4 @@
-/* A backup that is taken while writers write is restored as what it promises to be: all that was acknowledged before. */
+/* A backup taken during writes restores everything that was acknowledged before it. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ const backUp = async (dataDir: string, target: string, env: Record<string, strin
   return JSON.parse(stdout);
 };
 
-it('holds what was acknowledged before it, though writers go on, and Parley starts on it', async () => {
+it('holds all writes acknowledged before it, though writers continue, and Parley starts on it', async () => {
   const parley = await startParleyProcess();
   try {
     await parley.ready();
@@ -55,7 +55,7 @@ it('holds what was acknowledged before it, though writers go on, and Parley star
     await Promise.all(writers);
     expect(acknowledged.length).toBeGreaterThan(before.length);
 
-    // Restored in the place of what was lost.
+    // Restored in place of the lost data.
     await parley.kill9();
     // Its private Redis ends a moment later, and writes until then.
     await rm(parley.dataDir, { recursive: true, maxRetries: 20, retryDelay: 100 });
@@ -71,7 +71,7 @@ it('holds what was acknowledged before it, though writers go on, and Parley star
     }
     expect(before.filter((id) => !kept.has(id))).toEqual([]);
     expect([...kept].filter((id) => !acknowledged.includes(id)).length).toBeLessThanOrEqual(writers.length);
-    // And it goes on: the same key works, the next sequence follows.
+    // The restored Parley works: the same key is valid, and the next sequence follows.
     const { status } = await parley.api.post(path, { content: [{ type: 'text', text: 'after' }] });
     expect(status).toBe(200);
   } finally {
@@ -79,7 +79,7 @@ it('holds what was acknowledged before it, though writers go on, and Parley star
   }
 }, 180_000);
 
-it('refuses, in one line, what it cannot do', async () => {
+it('refuses impossible requests in one line', async () => {
   const [source, used, link] = [join(folder, 'data'), join(folder, 'used'), join(folder, 'link')];
   await (await openDataFolder(source)).release();
   await symlink(source, link);

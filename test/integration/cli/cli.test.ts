@@ -87,12 +87,12 @@ describe('parley beside a running system', () => {
     }
   });
 
-  it('means the first organization where none is named', async () => {
+  it('uses the first organization by default', async () => {
     const [owner] = await json('users', 'list');
     expect(owner).toMatchObject({ id: api.userId, organization_id: api.organizationId });
   });
 
-  it('says in one line what is wrong, and fails', { timeout: 120_000 }, async () => {
+  it('reports mistakes in one line, and fails', { timeout: 120_000 }, async () => {
     const wrong: [string[], RegExp][] = [
       [['keys', 'revoke', 'nope'], /^parley: the organization has no key nope; /],
       [['keys', 'create', '--scopes', 'fly'], /^parley: scopes\.0: /],
@@ -157,7 +157,7 @@ describe('parley where nothing runs', () => {
     await (await openDataFolder(dataDir)).release();
   });
 
-  it('leaves the topics and groups of KAFKA_BROKERS alone, which belong to other stores', async () => {
+  it('does not touch the topics and groups of KAFKA_BROKERS, which belong to other stores', async () => {
     let connections = 0;
     const broker = createServer((socket) => (connections++, socket.destroy())).listen(0, '127.0.0.1');
     await once(broker, 'listening');
@@ -178,7 +178,7 @@ describe('parley where nothing runs', () => {
     expect(stderr).toMatch(/^parley: there is no data folder .*typo; /);
   });
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     expect(await runParleyProcess({}, '--version')).toEqual({ exitCode: 0, stdout: `${VERSION}\n`, stderr: '' });
   });
 

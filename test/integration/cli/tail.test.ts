@@ -1,4 +1,4 @@
-/** `parley tail` as a process of its own, beside a Parley that runs. */
+/** `parley tail` as a process beside a running Parley. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,13 +14,13 @@ import type { ParleyProcess } from '#test/support/parley-process.ts';
 
 const COMMAND = join(import.meta.dirname, '../../../services/cli/main.ts');
 
-/** A program with everything in it takes its time to start on a machine that is busy with others. */
+/** A full program takes a while to start on a busy machine. */
 const SOON = { timeoutMs: 60_000 };
 
 interface Tail {
   readonly lines: () => readonly string[];
   readonly errors: () => string;
-  /** Of `--json`. */
+  /** A line of `--json`. */
   readonly seqs: () => readonly number[];
   interrupt(): void;
   closeOutput(): void;
@@ -69,7 +69,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     }
   }
 
-  it('prints what happens, for people, without colours where nobody looks', async () => {
+  it('prints events for people, without colours where the output is not a terminal', async () => {
     const channel = await createChannel();
     await post(channel, 'Where is my order?\nIt is late.');
     const { lines, interrupt, ended } = tail([channel, '--after', '0']);
@@ -86,7 +86,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     ]);
   });
 
-  it('says at Ctrl-C how to go on, and goes on there', async () => {
+  it('prints at Ctrl-C how to resume, and resumes there', async () => {
     const channel = await createChannel();
     const first = tail([channel, '--after', '0', '--json']);
     await post(channel, 'one', 'two');
@@ -104,7 +104,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     });
   });
 
-  it('goes on when Parley was killed and runs again', async () => {
+  it('continues when Parley was killed and runs again', async () => {
     const channel = await createChannel();
     const { seqs, errors } = tail([channel, '--after', '0', '--json']);
     await eventually(() => expect(seqs()).toEqual([1]), SOON);
@@ -116,7 +116,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     await eventually(() => expect(seqs()).toEqual([1, 2]), SOON);
   });
 
-  it('ends with whoever reads it, and leaves no key behind', async () => {
+  it('ends when its reader closes the pipe, and leaves no key behind', async () => {
     const channel = await createChannel();
     const { lines, closeOutput, ended } = tail([channel, '--after', '0']);
     await eventually(() => expect(lines()).toHaveLength(1), SOON);
@@ -128,7 +128,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     };
     const own = items.filter(({ name }) => name === 'parley tail');
     expect(own.length).toBeGreaterThan(0);
-    // Those of the tests above were killed in the middle.
+    // The tests above killed theirs before they could remove their keys.
     expect(own.filter(({ revoked_at }) => revoked_at !== null).length).toBeGreaterThan(0);
     expect(own[0]?.revoked_at).not.toBeNull();
   });
@@ -149,7 +149,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     await eventually(() => expect(seqs()).toEqual([1]), SOON);
   });
 
-  it('says in one line what is wrong, and fails', async () => {
+  it('reports mistakes in one line, and fails', async () => {
     const empty = await mkdtemp(join(tmpdir(), 'parley-test-tail-'));
     const channel = await createChannel();
     const away = `http://127.0.0.1:${await freePort()}`;

@@ -10,7 +10,7 @@ let api: TestApi;
 beforeAll(async () => (api = await startTestApi()));
 afterAll(() => api.stop());
 
-it("the client's types are those of the API and its frames; else: npm run client:generate", async () => {
+it("the client's types match the API and its frames (npm run client:generate writes them)", async () => {
   const { json } = await api.call({ method: 'GET', url: '/openapi.json' });
   const stale: string[] = [];
   const files = await generatedTypes(json);
@@ -19,7 +19,7 @@ it("the client's types are those of the API and its frames; else: npm run client
   expect(stale).toEqual([]);
 });
 
-it('a change of the API shows in them', async () => {
+it('a change of the API changes the types', async () => {
   const { json } = await api.call({ method: 'GET', url: '/openapi.json' });
   const changed = structuredClone(json);
   changed.components.schemas.Channel.properties.weather = { type: 'string' };

@@ -1,4 +1,4 @@
-/** The client, packed and installed where there is nothing else of Parley's, against a Parley that runs. */
+/** The client, packed and installed without any other part of Parley, against a running Parley. */
 import { execFile, spawn } from 'node:child_process';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import type { ParleyProcess } from '#test/support/parley-process.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Follows a channel in which it posts, from the beginning up to its last post; then says what it has seen. */
+/** Follows a channel in which it posts, from the beginning to its last post; then prints what it received. */
 const PROGRAM = `
 import { ParleyClient } from '@parley/client';
 const [url, apiKey] = process.argv.slice(2);
@@ -73,7 +73,7 @@ declare const participant: { type: 'external_agent' };
 declare const model: AsyncIterable<string>;
 `;
 
-/** The code of a language in a text. */
+/** The code blocks of one language in a text. */
 async function examplesIn(file: string, language: string): Promise<string[]> {
   const text = await readFile(join(root, file), 'utf8');
   return text
@@ -115,7 +115,7 @@ describe('the packed client', { timeout: 120_000 }, () => {
     cursor: 3,
   };
 
-  it('brings what it needs, and nothing of the server', async () => {
+  it('has its dependencies, and nothing of the server', async () => {
     const installed = await readdir(join(client.folder, 'node_modules'));
     expect(installed.filter((name) => !name.startsWith('.')).sort()).toEqual([
       '@parley',
@@ -134,10 +134,10 @@ describe('the packed client', { timeout: 120_000 }, () => {
     expect(await compile('consumer.ts', resolution)).toMatchObject({ stdout: '' });
   });
 
-  it('has a README whose examples are right', async () => {
+  it('has a README whose examples compile', async () => {
     const blocks = await examplesIn('libs/client/README.md', 'ts');
     expect(blocks.length).toBeGreaterThan(4);
-    // Each stands alone, with what the text around it speaks of.
+    // Each compiles by itself, with declarations of the names that the text introduces.
     const functions = blocks.map((code, index) => `async function example${index}() {\n${code}\n}`);
     const withoutImports = functions.join('\n').replace(/^import .*$/gm, '');
     await writeFile(join(client.folder, 'examples.ts'), EXAMPLES_SURROUNDINGS + withoutImports);
@@ -176,8 +176,8 @@ describe('the packed client', { timeout: 120_000 }, () => {
     expect(await follow()).toEqual(whole);
   });
 
-  it('says that there is no WebSocket where there is none, and takes that of ws once it is installed', async () => {
-    // What Node 20 is like.
+  it('fails without a WebSocket implementation, and uses that of ws once it is installed', async () => {
+    // Like Node 20.
     const flag = '--no-experimental-websocket';
     expect(await follow(flag)).toEqual({ failed: 'no_websocket' });
     await cp(join(root, 'node_modules/ws'), join(client.folder, 'node_modules/ws'), { recursive: true });

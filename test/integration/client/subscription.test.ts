@@ -1,4 +1,4 @@
-/** The client against a Parley that runs: what a subscription gives, whatever happens to its connections. */
+/** The client against a running Parley: what a subscription delivers, whatever happens to its connections. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ParleyClient, SubscriptionError } from '#libs/client/src/index.ts';
@@ -45,7 +45,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
   const live = (subscription: ChannelSubscription) =>
     eventually(() => expect(subscription.state.state).toBe('live'), { timeoutMs: 30_000 });
 
-  /** Takes events until that sequence, and leaves. */
+  /** Reads events up to that sequence, and leaves. */
   async function upTo(subscription: ChannelSubscription, last: number): Promise<ChannelEvent[]> {
     const events: ChannelEvent[] = [];
     for await (const event of subscription) {
@@ -54,7 +54,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     }
     return events;
   }
-  /** How a subscription ends that ends by itself. */
+  /** The error with which a subscription ends by itself. */
   async function endOf(subscription: ChannelSubscription): Promise<unknown> {
     try {
       for await (const _event of subscription);
@@ -64,7 +64,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     }
   }
 
-  it('shows things as REST shows them', async () => {
+  it('delivers documents as REST shows them', async () => {
     const channel = await createChannel();
     await post(channel, 'Hello');
     const [created, posted] = await upTo(subscribe(channel), 2);
@@ -74,7 +74,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     expect(posted?.data).toEqual((await parley.api.get(`/api/v1/interactions/${id}`)).json());
   });
 
-  it('without a cursor gives what is new, from the first connection on', async () => {
+  it('without a cursor delivers new events, from the first connection on', async () => {
     const channel = await createChannel();
     await post(channel, 'old');
     const subscription = client.channel(channel).subscribe(quick);
@@ -84,14 +84,14 @@ describe('a subscription', { timeout: 120_000 }, () => {
     expect((await upTo(subscription, 3)).map(({ seq }) => seq)).toEqual([3]);
   });
 
-  it('gives each event once, in order, however often its connections are cut', async () => {
+  it('delivers each event once, in order, however often its connections are cut', async () => {
     const channel = await createChannel();
     const subscription = subscribe(channel);
     const seen: number[] = [];
     let cut = 0;
     subscription.on('event', ({ seq }) => {
       seen.push(seq);
-      // In the middle of whatever else was sent.
+      // In the middle of other frames.
       if (seq % 40 === 0) cut += proxy.cut();
     });
     await Promise.all([0, 1, 2, 3].map(async () => post(channel, ...oneTo(50).map(String))));
@@ -102,7 +102,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     expect(subscription.state).toEqual({ state: 'closed', error: null });
   });
 
-  it('holds little for one who lags, and gives everything all the same', async () => {
+  it('buffers little for a slow reader, and still delivers everything', async () => {
     const channel = await createChannel();
     await post(channel, ...oneTo(60).map(String));
     const subscription = subscribe(channel, { queue: { events: 10 } });
@@ -120,7 +120,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     expect(states.filter((state) => state === 'paused').length).toBeGreaterThan(2);
   });
 
-  it('puts the text of an answer together while it is written, also for one who comes late', async () => {
+  it('assembles the text of an answer while it is written, also for a late subscriber', async () => {
     const channel = await createChannel();
     const early = subscribe(channel);
     await live(early);
@@ -154,7 +154,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     }
   });
 
-  it('does each command once, however often its connections are cut', async () => {
+  it('runs each command once, however often its connections are cut', async () => {
     const channel = await createChannel();
     const subscription = subscribe(channel);
     const texts = oneTo(30).map((number) => `command ${number}`);
@@ -172,7 +172,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     expect(posted.map((item) => (item.type === 'text' ? item.text : '')).sort()).toEqual(texts.toSorted());
   });
 
-  it('goes on when Parley stops properly and starts again, with the commands that were under way', async () => {
+  it('continues when Parley stops properly and starts again, with the commands in progress', async () => {
     const channel = await createChannel();
     const subscription = subscribe(channel);
     const reasons: string[] = [];
@@ -200,7 +200,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
     await expect(subscription.send('typing')).rejects.toMatchObject({ code: 'not_acknowledged' });
   });
 
-  it('shows the others that somebody is typing', async () => {
+  it('shows the others that a user is typing', async () => {
     const channel = await createChannel();
     const [one, other] = [subscribe(channel), subscribe(channel)];
     const keys: string[] = [];
@@ -213,7 +213,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
   });
 
   describe('ends for good', () => {
-    it('behind the last event of a channel that is archived', async () => {
+    it('after the last event of an archived channel', async () => {
       const channel = await createChannel();
       const subscription = subscribe(channel);
       const seen: string[] = [];
@@ -234,7 +234,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
       expect(await endOf(subscription)).toMatchObject({ name: 'SubscriptionError', code: 'access_lost' });
     });
 
-    it('where there is no such channel, or it has not come to the cursor', async () => {
+    it('where the channel is missing, or has not reached the cursor', async () => {
       const nowhere = await endOf(subscribe('nowhere'));
       expect(nowhere).toMatchObject({ code: 'no_ticket', cause: { status: 404 } });
       expect(nowhere).toBeInstanceOf(SubscriptionError);
@@ -242,7 +242,7 @@ describe('a subscription', { timeout: 120_000 }, () => {
       expect(ahead).toMatchObject({ code: 'protocol_error', closeCode: 4500 });
     });
 
-    it('when fresh tickets are refused; one that was used already is replaced', async () => {
+    it('when a fresh ticket is refused, while a used one is replaced', async () => {
       const channel = await createChannel();
       const fresh = async (): Promise<{ value: string }> =>
         (await parley.api.post(`/api/v1/channels/${channel}/websocket_ticket`)).json() as { value: string };

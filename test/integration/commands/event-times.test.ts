@@ -1,4 +1,4 @@
-/* Times of events never go back in a stream, whatever the clocks of the processes that append to it show. */
+/* Times of events never decrease within a stream, whatever the clocks of the appending processes show. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
@@ -40,7 +40,7 @@ async function timesIn(channelId: string): Promise<number[]> {
 }
 
 describe('times of events in a stream', () => {
-  it('never go back, though the clocks of three gateways differ by hours and they write at once', async () => {
+  it('never decrease, though the clocks of three gateways differ by hours and they write at once', async () => {
     const random = randomFrom(11);
     const gateways = [gateway(), gateway(), gateway()];
     const skewsMs = [0, -HOUR_MS, 7_000];
@@ -62,7 +62,7 @@ describe('times of events in a stream', () => {
     expect(new Set(times).size).toBeGreaterThan(10);
   });
 
-  it('do not go back after a gateway without anything in memory has read a snapshot', async () => {
+  it('do not decrease after a gateway with empty memory has read a snapshot', async () => {
     const channelId = await createChannel(gateway(), START_MS);
     await gateway().update(commandAt(START_MS + 5_000), channelId, { name: 'last' });
     const renamed = await gateway().update(commandAt(START_MS + 1_000), channelId, { name: 'earlier clock' });
@@ -73,7 +73,7 @@ describe('times of events in a stream', () => {
 });
 
 describe('a process whose clock is ahead of the event store', () => {
-  /** The store as a process sees it whose clock is an hour ahead. */
+  /** The store as seen by a process whose clock is an hour ahead. */
   const behindAnHour = (): EventStore => ({
     append: (...args) => test.platform.store.append(...args),
     async *readStream(...args) {
@@ -85,7 +85,7 @@ describe('a process whose clock is ahead of the event store', () => {
     close: () => test.platform.store.close(),
   });
 
-  it('corrects its times by what it is ahead, once it has read back an event of its own', async () => {
+  it('corrects its times by the measured skew, once it has read back an event of its own', async () => {
     const commands = gateway(behindAnHour());
     const nowMs = Date.now();
     await createChannel(commands, nowMs);
@@ -97,7 +97,7 @@ describe('a process whose clock is ahead of the event store', () => {
       .toBeLessThan(5_000);
   });
 
-  it('keeps its times where it is ahead by less than clocks usually are', async () => {
+  it('keeps its times while its skew is within the usual', async () => {
     const commands = gateway();
     for (let round = 0; round < 3; round++) {
       const channelId = await createChannel(commands, START_MS + round);

@@ -1,4 +1,7 @@
-/* One append holds at most 1 MiB: what does not fit goes into several, or is refused before it is tried. */
+/*
+ * One append holds at most 1 MiB: larger batches are split into several appends, and larger commands are refused
+ * before the append.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import type { Channels } from '#libs/features/channels/index.ts';
@@ -32,7 +35,7 @@ it('commands that wait together are split by bytes, which are three for each of 
   expect(results.filter(({ ok }) => ok)).toHaveLength(40);
 });
 
-it('a channel whose participants have more details than it may hold is refused when it is created, too', async () => {
+it('a channel whose participants have too many details is refused at creation, too', async () => {
   const create = context();
   const participants = Array.from({ length: 600 }, () => ({
     type: 'authenticated_user' as const,

@@ -1,4 +1,4 @@
-/* What a command looks up is thrown away again and again while it is looked up. */
+/* The read models of a lookup are deleted again and again during the lookup. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
@@ -11,7 +11,7 @@ import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 
-/** A read model that others empty right before it is asked. */
+/** A read model that is emptied right before each query. */
 class EmptiedReadModel extends ReadModel {
   timesEmptied = 0;
   empty: (() => Promise<unknown>) | undefined;
@@ -68,12 +68,12 @@ const post = (spanId: string) =>
     { spanIsNew: false },
   );
 
-it('a command is not decided on what an emptied Redis does not know', async () => {
+it('a command is not decided on the answers of an emptied Redis', async () => {
   readModel.timesEmptied = 2;
   expect(await post('taken')).toEqual({ ok: false, rejection: { reason: 'span_taken' } });
 });
 
-it('a command that cannot find out what it has to know fails, and writes nothing', async () => {
+it('a command fails, and writes nothing, when its lookups cannot be answered', async () => {
   readModel.timesEmptied = Infinity;
   await expect(post('taken')).rejects.toMatchObject({ code: 'not_caught_up' });
   readModel.timesEmptied = 0;

@@ -1,4 +1,4 @@
-/* A command whose first request got no answer is sent again, after the world has moved on. */
+/* A command whose first request got no answer is repeated after the state has changed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { derivedId, newId } from '#libs/kernel/ids.ts';
@@ -29,7 +29,7 @@ function commandsOn(store: EventStore): Channels {
 const organizationId = newId();
 let minutes = 0;
 
-/** Every request has a time of its own, a repeated one too. */
+/** Every request has a time of its own, also a repeated one. */
 function context(change: Partial<CommandContext> = {}): CommandContext {
   const at = new Date(Date.UTC(2026, 0, 1) + ++minutes * 60_000).toISOString();
   return { commandId: newId(), organizationId, actor: { type: 'service', id: 'test' }, at, ...change };
@@ -58,7 +58,7 @@ const NOTICE = {
 };
 const SPAN_IS_NEW = { spanIsNew: true };
 
-/** By default by a gateway that has nothing in memory. */
+/** By default by a gateway with empty memory. */
 function post(command: CommandContext, channelId: string, { interactions } = composeFeatures(test.platform)) {
   const spanId = derivedId(command.commandId, 'span');
   return interactions.commands.post(command, channelId, { ...NOTICE, spanId }, SPAN_IS_NEW);
@@ -68,8 +68,8 @@ async function typesIn(id: string): Promise<string[]> {
   return (await readLog(test.eventStore.url, `channel-${id}`)).map(({ type }) => type);
 }
 
-describe('a command that is sent again', () => {
-  it('is not done twice, though others have changed the channel since', async () => {
+describe('a repeated command', () => {
+  it('is not run twice, though others have changed the channel since', async () => {
     const { id } = await createChannel();
     const command = context();
     await first.update(command, id, { name: 'mine' });
@@ -82,7 +82,7 @@ describe('a command that is sent again', () => {
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1', 'ChannelRenamed.v1']);
   });
 
-  it('is not refused for what it has done itself', async () => {
+  it('is not refused because of its own effect', async () => {
     const { id } = await createChannel();
     const participant = { type: 'external_agent', participantId: newId(), agentMetadata: null } as const;
     await first.addParticipant(context(), id, participant);
@@ -95,18 +95,18 @@ describe('a command that is sent again', () => {
     expect(await typesIn(id)).toHaveLength(4);
   });
 
-  it('is done if it was not, and refused if it has to be', async () => {
+  it('is run if it was not, and refused if the state requires it', async () => {
     const { id } = await createChannel();
     expect(await second.update(again(context()), id, { name: 'late' })).toMatchObject({ ok: true, revision: 1 });
     expect(await second.update(again(context()), newId(), { name: 'late' })).toMatchObject({ ok: false });
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1']);
   });
 
-  it('shows what the log holds, not what it would have written, when the first one arrives in between', async () => {
+  it('answers the state of the log, not its own decision, when the first request arrives in between', async () => {
     const command = context();
     const { platform } = test;
     let created: Awaited<ReturnType<typeof createChannel>> | undefined;
-    // The first request reaches the log after the second one has looked there, and before it writes itself.
+    // The first request reaches the log between the second one's lookup and append.
     const store: EventStore = {
       append: async (...args) => {
         created ??= await createChannel(command);
@@ -122,7 +122,7 @@ describe('a command that is sent again', () => {
     expect(await typesIn(command.commandId)).toEqual(['ChannelCreated.v1']);
   });
 
-  it('shows an interaction as it has become, when the first one arrives in between and others have, too', async () => {
+  it('answers the current interaction, when the first request and others arrive in between', async () => {
     const { id } = await createChannel();
     const { platform } = test;
     const [mine, theirs] = [composeFeatures(platform), composeFeatures(platform)];
@@ -152,7 +152,7 @@ describe('a command that is sent again', () => {
     ]);
   });
 
-  it('does not keep commands that wait behind it from being decided in their order', async () => {
+  it('keeps commands that wait behind it in order', async () => {
     const { id } = await createChannel();
     const command = context();
     await first.update(command, id, { name: 'a' });
@@ -169,7 +169,7 @@ describe('a command that is sent again', () => {
   });
 });
 
-/** A store before whose first append something else happens. */
+/** A store that runs another action before its first append. */
 function storeThatFirst(happens: () => Promise<unknown>): EventStore {
   const { store } = test.platform;
   let happened: Promise<unknown> | undefined;
@@ -185,7 +185,7 @@ function storeThatFirst(happens: () => Promise<unknown>): EventStore {
 }
 
 describe('a command with an idempotency key that Redis has forgotten', () => {
-  it('is known by its events, to who wrote them and to who did not', async () => {
+  it('is recognised by its events, by the process that wrote them and by others', async () => {
     const { id } = await createChannel();
     const command = context({ idempotencyKey: 'a key' });
     await first.update(command, id, { name: 'mine' });
@@ -197,9 +197,9 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     expect(await typesIn(id)).toHaveLength(3);
   });
 
-  it('is known by events that come to light in a conflict', async () => {
+  it('is recognised by events that a conflict reveals', async () => {
     const { id } = await createChannel();
-    // Both have the channel in memory, and the other one's is out of date.
+    // Both have the channel in memory, and the copy of one is out of date.
     await second.update(context({ idempotencyKey: 'another key' }), id, { name: 'second' });
     const command = context({ idempotencyKey: 'a key' });
     await first.update(command, id, { name: 'mine' });
@@ -212,7 +212,7 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     expect(await typesIn(id)).toHaveLength(5);
   });
 
-  it('shows what the log holds when the first request arrives between the decision and the append', async () => {
+  it('answers the state of the log when the first request arrives between the decision and the append', async () => {
     const command = context({ idempotencyKey: 'a key' });
     const again = { ...command, at: context().at };
     const { id } = await createChannel(again, commandsOn(storeThatFirst(() => createChannel(command, second))));
@@ -220,7 +220,7 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     const late = commandsOn(storeThatFirst(() => second.update(rename, id, { name: 'mine' })));
     const answers = [
       await late.update({ ...rename, at: context().at }, id, { name: 'mine' }),
-      // What it keeps in memory is what the log holds, too.
+      // Its memory equals the log, too.
       await late.update(context(), id, { name: 'mine' }),
     ];
     expect(answers).toMatchObject([
@@ -230,7 +230,7 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1']);
   });
 
-  it('is made once when it is new', async () => {
+  it('is created once when it is new', async () => {
     const command = context({ idempotencyKey: 'a key' });
     const { id } = await createChannel(command);
     const again = await createChannel({ ...command, at: context().at }, second);
@@ -243,7 +243,7 @@ describe('a command with an idempotency key that Redis has forgotten', () => {
     const command = context({ idempotencyKey: 'a key' });
     const posted = await post(command, id);
     expect(posted).toMatchObject({ ok: true, revision: 1 });
-    // More than anybody looks through without being told to.
+    // More events than a lookup reads by default.
     const busy = composeFeatures(test.platform);
     for (let n = 0; n < 12; n++) {
       await Promise.all(Array.from({ length: 100 }, () => post(context(), id, busy)));

@@ -26,7 +26,7 @@ describe('data folder', () => {
     await second.release();
   });
 
-  it('tells how to reach the Parley that runs on it, to its owner only, while it runs', async () => {
+  it('publishes the addresses of the Parley that runs on it, to its owner only, while it runs', async () => {
     const folder = await openDataFolder(path);
     await folder.publish({ baseUrl: 'http://127.0.0.1:1', redisUrl: 'redis://:secret@127.0.0.1:2' });
     const run = await findRunning(path);
@@ -38,7 +38,7 @@ describe('data folder', () => {
     expect(await findRunning(path)).toBeUndefined();
   });
 
-  it('refuses a folder with files of somebody else, and leaves it as it was', async () => {
+  it('refuses a folder with foreign files, and leaves it unchanged', async () => {
     await mkdir(path);
     await writeFile(join(path, 'thesis.txt'), 'years of work');
     await expect(openDataFolder(path)).rejects.toThrow(/holds files that are not Parley's \(thesis\.txt\)/);
@@ -50,12 +50,12 @@ describe('data folder', () => {
     await writeFile(file, '');
     await expect(openDataFolder(file)).rejects.toThrow(/cannot be used: it, or a folder above it, is a file/);
     await expect(openDataFolder(join(file, 'data'))).rejects.toThrow(/it, or a folder above it, is a file/);
-    // `mkdir` says ENOENT there although the parent exists.
+    // `mkdir` fails with ENOENT there although the parent exists.
     await expect(openDataFolder('/proc/x')).rejects.toThrow(/cannot be used: no access \(ENOENT\)/);
     await expect(openDataFolder('/proc/x/y')).rejects.toThrow(/cannot be used: no access \(ENOENT\)/);
   });
 
-  it('takes a folder that holds nothing but a placeholder', async () => {
+  it('accepts a folder that holds only a placeholder', async () => {
     await mkdir(path);
     await writeFile(join(path, '.gitkeep'), '');
     const folder = await openDataFolder(path);
@@ -63,7 +63,7 @@ describe('data folder', () => {
     await folder.release();
   });
 
-  it('takes over the log of an event store that ran alone in it', async () => {
+  it('adopts the log of an event store that ran alone in it', async () => {
     await mkdir(join(path, 'eventstore'), { recursive: true });
     await expect(openDataFolder(path)).rejects.toThrow('(eventstore)');
     await writeFile(join(path, 'eventstore', 'events.mdb'), '');
@@ -72,7 +72,7 @@ describe('data folder', () => {
     await folder.release();
   });
 
-  it('refuses what a newer Parley wrote', async () => {
+  it('refuses data of a newer Parley', async () => {
     const folder = await openDataFolder(path);
     await folder.release();
     const marker = JSON.parse(await readFile(join(path, 'parley.json'), 'utf8')) as object;
@@ -80,7 +80,7 @@ describe('data folder', () => {
     await expect(openDataFolder(path)).rejects.toThrow(/newer Parley \(format 2, this one knows 1\)/);
   });
 
-  it('refuses a damaged marker instead of starting anew on old data', async () => {
+  it('refuses a damaged marker and does not start anew on old data', async () => {
     const folder = await openDataFolder(path);
     await folder.release();
     await writeFile(join(path, 'parley.json'), '{"format":');
@@ -92,7 +92,7 @@ describe('data folder', () => {
     await expect(openDataFolder(path)).rejects.toThrow(StartRefusal);
   });
 
-  it('is used by one Parley at a time, and names the one that has it', async () => {
+  it('is used by one Parley at a time, and names the process that uses it', async () => {
     const other = await holdInOtherProcess(path);
     try {
       await expect(openDataFolder(path)).rejects.toThrow(`in use by a running Parley (pid ${other.pid})`);

@@ -12,20 +12,20 @@ let problems: (value: unknown) => readonly string[];
 beforeAll(async () => {
   [compose = {}] = await documentsOf('infra/compose.yaml');
   services = asRecord(compose['services']);
-  // Of compose-go 2.16 (Apache-2.0), which `docker compose` reads its files with.
+  // Schema of compose-go 2.16 (Apache-2.0), with which `docker compose` reads its files.
   const validate = validatorsOf(await schemaOf('compose-spec.json'))();
   problems = (value) => problemsOf(validate, value);
 }, 120_000);
 
 describe('infra/compose.yaml', { timeout: 120_000 }, () => {
   it.each(['infra/compose.yaml', 'infra/compose.kurrentdb.yaml'])(
-    '%s keeps to the Compose Specification',
+    '%s matches the Compose Specification',
     async (path) => {
       for (const document of await documentsOf(path)) expect(problems(document)).toEqual([]);
     },
   );
 
-  it('would not with a mistake in it', () => {
+  it('a planted mistake does not match', () => {
     const withService = (change: object) => ({ services: { one: { image: 'parley', ...change } } });
     expect(problems(withService({}))).toEqual([]);
     expect(problems(withService({ comand: ['gateway'] }))).not.toEqual([]);
@@ -33,7 +33,7 @@ describe('infra/compose.yaml', { timeout: 120_000 }, () => {
     expect(problems(withService({ depends_on: { redis: { condition: 'healthy' } } }))).not.toEqual([]);
   });
 
-  it('runs two of each role, with all that a role needs, by names that are known', () => {
+  it('runs two of each role, with everything that a role needs, under known names', () => {
     const known = new Set<string>(describeConfig({}).map(({ name }) => name));
     for (const role of ROLES) {
       for (const name of [`${role.name}-1`, `${role.name}-2`]) {
@@ -48,7 +48,7 @@ describe('infra/compose.yaml', { timeout: 120_000 }, () => {
     }
   });
 
-  it('names only services and volumes that it has, and has a health check for each service', async () => {
+  it('names only declared services and volumes, and has a health check for each service', async () => {
     const volumes = Object.keys(asRecord(compose['volumes']));
     for (const [name, service] of Object.entries(services)) {
       expect({ name, healthcheck: at(service, 'healthcheck', 'test') }).toEqual({
@@ -66,7 +66,7 @@ describe('infra/compose.yaml', { timeout: 120_000 }, () => {
   });
 });
 
-/** As compose fills in `${NAME:-default}` and `${NAME:?why}`. */
+/** Fills in `${NAME:-default}` and `${NAME:?why}`, as compose does. */
 function interpolated(environment: Record<string, string>): Record<string, string> {
   const fill = (value: string): string =>
     value.replace(/\$\{\w+:([-?])(.*)\}/, (_, kind: string, rest: string) => (kind === '-' ? rest : 'x'.repeat(64)));

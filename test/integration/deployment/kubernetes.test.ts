@@ -8,7 +8,7 @@ import { asRecord } from '#test/support/log-reader.ts';
 import { at, documentsOf, problemsOf, schemaOf, strings, validatorsOf } from './manifests.ts';
 
 const FOLDER = 'infra/kubernetes';
-/** What a stop may take in all, besides its delay. */
+/** Total time that a stop may take, besides its delay. */
 const STOP_MS = 30_000;
 
 let objects: readonly Record<string, unknown>[];
@@ -37,12 +37,12 @@ const named = (kind: string, name: string): Record<string, unknown> => {
 };
 
 describe('infra/kubernetes', { timeout: 120_000 }, () => {
-  it('keeps to the schemas of Kubernetes, without a field that they do not know', () => {
+  it('match the schemas of Kubernetes, without unknown fields', () => {
     expect(objects.length).toBeGreaterThan(10);
     for (const object of objects) expect({ object, problems: problems(object) }).toEqual({ object, problems: [] });
   });
 
-  it('would not with a mistake in it', () => {
+  it('do not match with a planted mistake', () => {
     const deployment = named('Deployment', 'gateway');
     const { spec } = deployment;
     const pod = asRecord(at(spec, 'template', 'spec'));
@@ -56,7 +56,7 @@ describe('infra/kubernetes', { timeout: 120_000 }, () => {
     expect(problems({ ...deployment, apiVersion: 'apps/v1beta1' })).toEqual(['there is no schema for it']);
   });
 
-  it.each(ROLES)('runs $name so that it can be watched, replaced and stopped in peace', (role) => {
+  it.each(ROLES)('run $name so that it can be probed, replaced and stopped gracefully', (role) => {
     const { spec } = named('Deployment', role.name);
     const pod = at(spec, 'template', 'spec');
     const labels = at(spec, 'template', 'metadata', 'labels');
@@ -89,7 +89,7 @@ describe('infra/kubernetes', { timeout: 120_000 }, () => {
     const labels = at(named('Deployment', role), 'spec', 'template', 'metadata', 'labels');
     expect(at(named('Service', role), 'spec', 'selector')).toEqual(labels);
     expect(at(named('HorizontalPodAutoscaler', role), 'spec', 'scaleTargetRef', 'name')).toBe(role);
-    // Or the two would each set the number of pods.
+    // A fixed count would conflict with the autoscaler.
     expect(at(named('Deployment', role), 'spec', 'replicas')).toBeUndefined();
     const paths = [at(named('Ingress', role), 'spec', 'rules', 0, 'http', 'paths') ?? []].flat();
     expect(paths.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** Reads what is deployed with, and judges it by the schemas that its readers publish. */
+/** Reads the deployment files and validates them against the schemas that Compose and Kubernetes publish. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -9,7 +9,10 @@ const ROOT = join(import.meta.dirname, '../../..');
 
 export const fileOf = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
 
-/** Every document of a YAML file, with its merges and aliases resolved. @throws Error for what is no YAML */
+/**
+ * All documents of a YAML file, with merges and aliases resolved.
+ * @throws Error for invalid YAML
+ */
 export async function documentsOf(path: string): Promise<readonly Record<string, unknown>[]> {
   const parsed = parseAllDocuments(await fileOf(path), { merge: true, logLevel: 'error' });
   if (!Array.isArray(parsed)) throw new Error(`${path} is empty`);
@@ -23,14 +26,17 @@ export async function schemaOf(name: string): Promise<Record<string, unknown>> {
   return asRecord(JSON.parse(await fileOf(`test/fixtures/schemas/${name}`)));
 }
 
-/** Validators by the places in the schema that they are of. Formats are those of the programs that read the files (`duration`), which no library knows. */
+/**
+ * Validators by their location in the schema. The formats (`duration`) are those of the programs that read the files;
+ * no library knows them.
+ */
 export function validatorsOf(schema: Record<string, unknown>): (pointer?: string) => ValidateFunction | undefined {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false });
   ajv.addSchema({ ...schema, $id: 'schema' });
   return (pointer = '') => ajv.getSchema(`schema#${pointer}`);
 }
 
-/** What is wrong, one line each. */
+/** Validation errors, one line each. */
 export function problemsOf(validate: ValidateFunction | undefined, value: unknown): readonly string[] {
   if (validate === undefined) return ['there is no schema for it'];
   if (validate(value)) return [];

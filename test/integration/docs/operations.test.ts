@@ -6,7 +6,7 @@ import { readSourceTree } from '#test/architecture/source-tree.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Names of the metrics that the source makes, with the prefix that all of them get. */
+/** Names of the metrics in the source, with the common prefix. */
 function metricsOf(texts: Iterable<string>): Set<string> {
   const names = [...texts].flatMap((text) =>
     [...text.matchAll(/\b(?:(?:counter|gauge|observedGauge)\(|name:)\s*'([a-z_]+)',\s*(?:help:)?\s*'/g)].map(
@@ -16,7 +16,7 @@ function metricsOf(texts: Iterable<string>): Set<string> {
   return new Set([...names, 'parley_http_request_duration_seconds']);
 }
 
-it('docs/operations.md says what each metric means, and names none that is not there', async () => {
+it('docs/operations.md documents each metric, and no other', async () => {
   const sources = [...readSourceTree(root).values()].filter(
     ({ path }) => /^(libs|services)\//.test(path) && !path.endsWith('.test.ts'),
   );

@@ -8,7 +8,7 @@ const readme = join(import.meta.dirname, '../../../README.md');
 const BEGIN = '<!-- configuration: made from libs/platform/config; a test compares -->';
 const END = '<!-- /configuration -->';
 
-/** The table of the README, as prettier would write its cells. */
+/** The table of the README, with cells as prettier formats them. */
 function configurationRows(): string[][] {
   return describeConfig({}).map(({ name, default: fallback, description }) => [
     `\`${name}\``,

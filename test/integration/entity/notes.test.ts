@@ -1,4 +1,4 @@
-/** The example feature of docs/adding-a-feature.md on real stores: each sentence of that page is tried here. */
+/** The example feature of docs/adding-a-feature.md on real stores: tests each statement of that page. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';

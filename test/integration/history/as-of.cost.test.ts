@@ -1,4 +1,4 @@
-/* What a read of the past costs does not depend on how much has happened before or since. */
+/* The cost of a read of the past does not depend on how many events came before or after. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
@@ -38,7 +38,7 @@ function event(index: number, type: string, data: object): EventToAppend {
   };
 }
 
-/** Renamed now and then; every tenth interaction is begun, added to a while later, and completed at last. */
+/** Renamed now and then; every tenth interaction is begun, extended later, and completed last. */
 function eventAt(index: number, channelId: string): EventToAppend {
   const text = (said: string) => [{ type: 'text', text: said }];
   if (index === 0) {
@@ -76,7 +76,7 @@ async function channelWith(count: number): Promise<string> {
   return channelId;
 }
 
-/** The most events that any of the reads took from the store, at many points of the channel's life. */
+/** The maximum count of events that any of the reads took from the store, at many points of the channel. */
 async function mostEventsRead(channelId: string, count: number): Promise<number> {
   const { channels, interactions } = features;
   const { queries } = interactions;
@@ -99,7 +99,7 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
           ),
         );
       }
-      // Begun and added to, and not yet completed then.
+      // Begun and extended, and not yet completed at that point.
       const place = { channelId, sequence: (sequence - 2) as never };
       await measure(() =>
         queries.at(organizationId, channelId, point, async (view) => {

@@ -1,4 +1,4 @@
-/* `as_of` as a client of the API meets it. */
+/* `as_of` over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { startTestApi } from '#test/support/test-api.ts';
@@ -28,7 +28,7 @@ const listAt = (point: string | number, more = ''): Promise<Answer> =>
   get(`/api/v1/channels/${channel}/interactions?${asOf(point)}${more}`);
 const idsOf = ({ json }: Answer): string[] => json.items.map((item: { id: string }) => item.id);
 
-/* Sequences: 1 created, 2 first, 3 renamed, 4 draft begun, 5 reply below it, 6 added to, 7 completed. */
+/* Sequences: 1 created, 2 first, 3 renamed, 4 draft begun, 5 reply below it, 6 extended, 7 completed. */
 beforeAll(async () => {
   api = await startTestApi();
   channel = (await send('POST', '/api/v1/channels', { name: 'before' })).id;
@@ -57,7 +57,7 @@ describe('GET /channels/{id}?as_of', () => {
     expect((await channelAt(999)).bytes).toBe((await get(`/api/v1/channels/${channel}`)).bytes);
   });
 
-  it('takes a time with any offset, and shows nothing of a time before there was the channel', async () => {
+  it('accepts a time with any offset, and shows nothing before the channel existed', async () => {
     const { created_at: createdAt } = (await channelAt(1)).json;
     expect((await channelAt(createdAt)).status).toBe(200);
     const shifted = new Date(Date.parse(createdAt) + 3_600_000).toISOString().replace('Z', '+01:00');
@@ -66,7 +66,7 @@ describe('GET /channels/{id}?as_of', () => {
     expect((await channelAt('2999-01-01T00:00:00Z')).json.name).toBe('after');
   });
 
-  it('answers 404 before anything, and for channels that are missing or another organization’s, alike', async () => {
+  it('answers 404 before the creation, and for channels that are missing or another organization’s, alike', async () => {
     const before = await channelAt(0);
     expect(before.status).toBe(404);
     const missing = await get('/api/v1/channels/01900000-0000-7000-8000-000000000000?as_of=1');
@@ -74,21 +74,21 @@ describe('GET /channels/{id}?as_of', () => {
     expect(before.json.detail).toBe(missing.json.detail);
   });
 
-  it('has the tag of what it shows, and says 304 to nobody who has something else', async () => {
+  it('has the ETag of its state, and answers 304 only to that ETag', async () => {
     const now = await get(`/api/v1/channels/${channel}`);
     const then = await channelAt(2);
     expect(then.headers['etag']).not.toBe(now.headers['etag']);
     const url = `/api/v1/channels/${channel}?as_of=2`;
     expect((await get(url, { 'if-none-match': String(now.headers['etag']) })).bytes).toBe(then.bytes);
     expect((await get(url, { 'if-none-match': String(then.headers['etag']) })).status).toBe(304);
-    // The same bytes have the same tag, however they were asked for.
+    // The same bytes have the same ETag, whichever point was asked for.
     const same = await channelAt(5);
     expect([same.bytes, same.headers['etag']]).toEqual([now.bytes, now.headers['etag']]);
   });
 });
 
 describe('GET /interactions/{interaction_id}?as_of', () => {
-  it('is 404 before it was posted, and incomplete, with what it held then, until it was completed', async () => {
+  it('is 404 before it was posted, and incomplete, with its content of then, until it was completed', async () => {
     expect((await interactionAt(draft, 3, '&include_incomplete=true')).status).toBe(404);
     for (const [sequence, content] of [
       [4, text('so')],
@@ -107,7 +107,7 @@ describe('GET /interactions/{interaction_id}?as_of', () => {
     expect(completed.bytes).toBe((await get(`/api/v1/interactions/${draft}`)).bytes);
   });
 
-  it('shows below it what was there', async () => {
+  it('shows the interactions that existed below it', async () => {
     const nested = '&include_incomplete=true&include_nested_interactions=true';
     expect((await interactionAt(draft, 4, nested)).json.nested_interactions).toEqual([]);
     const { nested_interactions: below } = (await interactionAt(draft, 6, nested)).json;
@@ -115,8 +115,8 @@ describe('GET /interactions/{interaction_id}?as_of', () => {
   });
 });
 
-describe('what was added to an interaction', () => {
-  it('is shown as it was, also after it was taken back', async () => {
+describe('reactions and receipts of an interaction', () => {
+  it('are shown as they were, also after they were taken back', async () => {
     const at = (await send('POST', '/api/v1/channels', { name: 'reactions' })).id;
     const posts = `/api/v1/channels/${at}/interactions`;
     const participant = { type: 'authenticated_user', user_id: api.userId };
@@ -144,7 +144,7 @@ describe('what was added to an interaction', () => {
 });
 
 describe('GET /channels/{id}/interactions?as_of', () => {
-  it('lists what was there, as it was', async () => {
+  it('lists the interactions of that point, as they were', async () => {
     expect(idsOf(await listAt(1))).toEqual([]);
     expect(idsOf(await listAt(6))).toEqual([reply, first]);
     expect((await listAt(6)).json.meta.total).toBe(2);
@@ -155,7 +155,7 @@ describe('GET /channels/{id}/interactions?as_of', () => {
     expect((await listAt(0)).status).toBe(404);
   });
 
-  it('pages with cursors that stand for that point only', async () => {
+  it('pages with cursors that are valid for that point only', async () => {
     const page = await listAt(7, '&size=2');
     const cursor = encodeURIComponent(page.json.meta.next_cursor);
     expect(idsOf(await listAt(7, `&size=2&cursor=${cursor}`))).toEqual([first]);
@@ -164,7 +164,7 @@ describe('GET /channels/{id}/interactions?as_of', () => {
 });
 
 describe('as_of', () => {
-  it('is 422 where it is no sequence and no time', async () => {
+  it('is 422 where it is neither a sequence nor a time', async () => {
     const refused = {
       '-1': 'greater_than_equal',
       '1.5': 'int_parsing',
@@ -187,7 +187,7 @@ describe('as_of', () => {
     expect(twice.status).toBe(422);
   });
 
-  it('stands in the OpenAPI document', async () => {
+  it('is documented in the OpenAPI document', async () => {
     const { paths } = (await get('/openapi.json')).json;
     for (const path of [
       '/api/v1/channels/{id}',
@@ -202,7 +202,7 @@ describe('as_of', () => {
 });
 
 describe('many reads of the past at once', () => {
-  it('are 429 beyond what may wait for one organization, while reads of the present are answered', async () => {
+  it('are 429 beyond the queue of one organization, while reads of the present are answered', async () => {
     const past = Array.from({ length: 60 }, () => listAt(2));
     const present = Array.from({ length: 60 }, () => get(`/api/v1/channels/${channel}/interactions`));
     const answers = await Promise.all(past);

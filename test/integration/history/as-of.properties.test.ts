@@ -40,12 +40,12 @@ async function play(shape: { seed: number; commands: number; skewMs: number }) {
 }
 
 const reader = { userId: ADA };
-/** Ids that follow from where an interaction stands: the plain fold knows none. */
+/** Ids that are derived from positions, which the plain fold does not compute. */
 const DERIVED = new Set(['interaction_id', 'message_event_id']);
 const parsed = (bytes: Buffer | null | undefined): unknown =>
   bytes ? JSON.parse(bytes.toString(), (key, value: unknown) => (DERIVED.has(key) ? undefined : value)) : null;
 
-/** Every interaction at a point, page by page; null if there was no channel. */
+/** Every interaction at a point, page by page; null if the channel did not exist. */
 async function listAt(
   { organizationId, channelId }: PlayedChannel,
   point: HistoryPoint,
@@ -78,7 +78,7 @@ async function readAt(channel: PlayedChannel, point: HistoryPoint) {
   return { channel: parsed(found?.json), all, complete };
 }
 
-/** The same, as a plain fold has it. */
+/** The same, by the plain fold. */
 function folded(past: Past) {
   const lists = (found: readonly PastInteraction[]) => {
     const items = found.map((one) => expect.objectContaining(one));
@@ -91,7 +91,7 @@ function folded(past: Past) {
   };
 }
 
-/** One interaction with all below it. */
+/** One interaction with its tree. */
 async function readInteraction(channel: PlayedChannel, at: number, sequence: number, includeIncomplete: boolean) {
   const { organizationId, channelId } = channel;
   const { queries } = features.interactions;
@@ -123,7 +123,7 @@ function descendants(all: readonly PastInteraction[], root: PastInteraction): Pa
 
 describe('a read as of a point', () => {
   it(
-    'of the sequence shows what the events up to there make, whatever came later',
+    'shows the fold of the events up to that sequence, whatever came later',
     async () => {
       await fc.assert(
         fc.asyncProperty(history, strides, async (shape, sample) => {
@@ -141,7 +141,7 @@ describe('a read as of a point', () => {
   );
 
   it(
-    'shows an interaction with what hung below it, and none that was not there yet',
+    'shows an interaction with its tree of that point, and no later interaction',
     async () => {
       await fc.assert(
         fc.asyncProperty(history, fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 60 }), async (shape, picks) => {
@@ -163,7 +163,7 @@ describe('a read as of a point', () => {
   );
 
   it(
-    'of a time shows the same as that of the sequence that it stands for',
+    'given as a time shows the same as the corresponding sequence',
     async () => {
       await fc.assert(
         fc.asyncProperty(history, async (shape) => {
@@ -182,7 +182,7 @@ describe('a read as of a point', () => {
   );
 });
 
-describe('what is kept of the past', () => {
+describe('the index of the past', () => {
   for (const maxBatch of [1, 7, 500]) {
     it(`is rebuilt byte for byte, ${maxBatch} events at a time`, async () => {
       const models = composeReadModels(test.platform);

@@ -1,4 +1,4 @@
-/** Requests that the fuzzer found to be answered in another way than documented. */
+/** Requests for which the fuzzer found undocumented answers. */
 import { request } from 'node:http';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -28,7 +28,7 @@ describe('a QUERY', () => {
     expect(answer.headers.allow).toContain('PATCH');
   });
 
-  it('is 404 where nothing exists', async () => {
+  it('is 404 for an unknown path', async () => {
     expect((await send('QUERY', '/nothing')).statusCode).toBe(404);
   });
 });

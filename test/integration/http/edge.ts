@@ -1,4 +1,4 @@
-/** A server with a few routes of no category, to see the edge by itself: over real sockets, with real keys. */
+/** A server with a few routes of no category, which tests the HTTP layer alone: over real sockets, with real keys. */
 import { z } from 'zod';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
@@ -28,11 +28,11 @@ import { createMetrics } from '#libs/platform/telemetry/index.ts';
 export interface Edge {
   readonly url: string;
   readonly server: HttpServer;
-  /** Keys of two organizations that may do everything, and one of the first that may only read. */
+  /** Keys of two organizations with all scopes, and one read-only key of the first. */
   readonly keys: { readonly first: string; readonly second: string; readonly reader: string };
-  /** Commands that were run, by their ids. */
+  /** Ids of the commands that were run. */
   readonly commands: string[];
-  /** A request with the first organization's key, unless the headers say otherwise. */
+  /** A request with the first organization's key, unless the headers name another. */
   call(path: string, init?: RequestInit): Promise<Response>;
 }
 
@@ -58,7 +58,7 @@ export async function startEdge(
       declareThings(app, commands);
       declare(app);
     },
-    // At once for keys that it knows and later for others, as the real one.
+    // Like the real authenticator: synchronous for known keys, asynchronous for others.
     authenticator: { authenticate: (key) => principals.get(digestOf(key)) ?? Promise.resolve(null) },
     tokenSecret: 'a secret of sixteen bytes or more',
     metrics: createMetrics({ processMetrics: false }),

@@ -47,7 +47,7 @@ function hold(): { readonly inside: Promise<void>; release(): void } {
   return { inside, release };
 }
 
-/** When the lease of a key ends, by the clock of Redis. */
+/** When the lease of a key expires, by the clock of Redis. */
 async function leaseEnd(key: string): Promise<number> {
   const name = idempotencyKey({ organizationId: 'org-1', principalId: 'user of org-1', key });
   return Number(await store.command('HGET', name, 'lease_until'));
@@ -83,7 +83,7 @@ test('the same key with another body, path or method is 422', async () => {
   }
 });
 
-test('keys of different organizations never meet', async () => {
+test('keys of different organizations are independent', async () => {
   await patch('shared', '{"name":"a"}');
   const foreign = await patch('shared', '{"name":"b"}', { authorization: edge.keys.second });
   expect(foreign.status).toBe(200);
@@ -104,7 +104,7 @@ test('while the first request is in flight, the second is 409; then it gets the 
   expect([third.status, third.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
 });
 
-test('a request that takes long keeps its key', async () => {
+test('a long request keeps its key', async () => {
   const { inside, release } = hold();
   const first = edge.call('/held', { method: 'POST', headers: { 'idempotency-key': 'long' } });
   await inside;
@@ -114,7 +114,7 @@ test('a request that takes long keeps its key', async () => {
   expect((await first).status).toBe(200);
 });
 
-test('the reply to a client that hung up is stored for its retry', async () => {
+test('the reply to a client that disconnected is stored for its retry', async () => {
   const { inside, release } = hold();
   const request = { method: 'POST', headers: { 'idempotency-key': 'hung-up' } };
   const client = new AbortController();
@@ -148,7 +148,7 @@ test('the key of a process that lost Redis is free again within seconds', async 
   await other.server.close();
 });
 
-test('a key that Redis took after the request had given up is free again within seconds', async () => {
+test('a key that Redis stored after the request had given up is free again within seconds', async () => {
   await store.pause();
   const late = await patch('late', '{"name":"a"}');
   await store.resume();
@@ -157,7 +157,7 @@ test('a key that Redis took after the request had given up is free again within 
 });
 
 test.each(['fault', 'bug', 'conflict', 'missing'])(
-  'an answer that may change (%s) is not kept: the command runs again, as the same command',
+  'a temporary answer (%s) is not stored: the command runs again, as the same command',
   async (how) => {
     const request = { method: 'POST', body: JSON.stringify({ how }), headers: { 'idempotency-key': `retry-${how}` } };
     const before = edge.commands.length;
@@ -171,14 +171,14 @@ test.each(['fault', 'bug', 'conflict', 'missing'])(
   },
 );
 
-test('a rejection that was decided on the log is kept', async () => {
+test('a rejection that was decided on the log is stored', async () => {
   const request = { method: 'POST', body: '{"how":"rejected"}', headers: { 'idempotency-key': 'rejected' } };
   await edge.call('/failures', request);
   const second = await edge.call('/failures', request);
   expect([second.status, second.headers.get('idempotency-replayed')]).toEqual([404, 'true']);
 });
 
-test('input that is refused does not take the key', async () => {
+test('invalid input does not use up the key', async () => {
   expect((await patch('fresh', '{"name":1}')).status).toBe(422);
   expect((await patch('fresh', '{"name":"a"}')).status).toBe(200);
 });

@@ -1,4 +1,4 @@
-/* `If-Match` on every request that changes something: honoured, or refused, and never passed over. */
+/* `If-Match` on every request that changes something is honoured or refused, and never ignored. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { asRecord } from '#test/support/log-reader.ts';
@@ -111,7 +111,7 @@ async function interactionsOf(id: string): Promise<unknown> {
 }
 
 describe('If-Match', () => {
-  it('is tried here on every operation of the API that changes something', async () => {
+  it('is tested here on every operation of the API that changes something', async () => {
     const document = (await call({ method: 'GET', url: '/openapi.json' })).json;
     const operations = Object.values(asRecord(document.paths)).flatMap((path) =>
       Object.entries(asRecord(path)).flatMap(([method, { operationId }]: [string, Answer['json']]) =>
@@ -160,7 +160,7 @@ describe('If-Match', () => {
     expect(await answersUnder(await etag(), [revocation])).toEqual([{ operation: 'revokeKey', status: 200 }]);
   });
 
-  it('comes after what the request would be refused for without it', async () => {
+  it('is checked after all other reasons for a refusal', async () => {
     const missing = `/api/v1/channels/01900000-0000-7000-8000-000000000000/interactions`;
     const wrong = { content: text, parent_span_id: 'no-such-span' };
     const changes: Change[] = [

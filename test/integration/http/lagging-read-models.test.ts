@@ -1,4 +1,4 @@
-/* Requests that name entities which are in the log, while the read models that are called complete lack them. */
+/* Requests that name entities which are in the log but not yet in the read models, which are marked complete. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,7 +82,7 @@ const newOrganization = (id: string) => {
   return elsewhere.organizations.create(serviceCommand(id, { commandId: id }), id, created);
 };
 
-/** A channel that the read models have. */
+/** A channel that is in the read models. */
 const channel = async (): Promise<string> =>
   (await send('POST', '/api/v1/channels', { name: 'here', participants: [] }, newId())).json.id;
 const user = (id: string) => ({ type: 'authenticated_user', user_id: id });
@@ -137,7 +137,7 @@ it.each([
     write: newOrganization,
     request: (id: string) => ({ url: '/api/v1/users', body: { display_name: 'Eve', organization_id: id } }),
   },
-])('$named is looked for in the log, and the reply that it was missing is not stored', async ({ write, request }) => {
+])('$named is looked up in the log, and the reply that it was missing is not stored', async ({ write, request }) => {
   const id = newId();
   const { url, body, method = 'POST' as const } = { method: undefined, ...(await request(id)) };
   const idempotencyKey = newId();

@@ -53,9 +53,9 @@ test('guessing keys and paths uses up the window of the address, before authenti
   expect(statuses).toEqual([401, 404, 401, 429, 429, 429]);
 });
 
-test('an address whose unknown keys were looked up too often is 429 for further ones, and not for known ones', async () => {
+test('an address with too many lookups of unknown keys is 429 for further ones, and not for known ones', async () => {
   const KNOWN = createApiKey();
-  // At once for a key that it has looked up before, as the real one.
+  // Like the real authenticator: synchronous for a key that it has looked up before.
   const lookedUp = new Set<string>();
   const authenticate = (key: string): Principal | null | Promise<Principal | null> => {
     const principal = key === KNOWN ? somebody : null;
@@ -84,7 +84,7 @@ test('an address whose unknown keys were looked up too often is 429 for further 
   }
 });
 
-test('asking for websockets uses up the window of the address, as all else does', async () => {
+test('websocket requests use up the window of the address, like all others', async () => {
   const upgrades = new Upgrades();
   const edge = await start({ upgrades, rateLimits: { perKey: false, perAddress: { max: 2, windowMs: DAY_MS } } });
   const upgrade = async (): Promise<string> => {
@@ -95,7 +95,7 @@ test('asking for websockets uses up the window of the address, as all else does'
     return answer;
   };
   expect((await edge.call('/things/one')).status).toBe(200);
-  // Nobody serves websockets here: what is let through is told so.
+  // No websocket server is attached: requests within the limit are answered accordingly.
   expect(await upgrade()).toMatch(/^HTTP\/1.1 503 /);
   const refused = await upgrade();
   expect(refused).toMatch(/^HTTP\/1.1 429 Too Many Requests\r\n/);
@@ -111,7 +111,7 @@ test('health and metrics are never limited', async () => {
   for (let request = 0; request < 5; request += 1) expect((await edge.call('/health/live')).status).toBe(200);
 });
 
-test('a trusted proxy names the address, anybody else does not', async () => {
+test('a trusted proxy names the address, no other client does', async () => {
   const limits = { perKey: false, perAddress: { max: 1, windowMs: DAY_MS } } as const;
   const from = (edge: Edge, address: string) => edge.call('/things/one', { headers: { 'x-forwarded-for': address } });
   const open = await start({ rateLimits: limits });
@@ -153,7 +153,7 @@ test('a route without scope and not public is refused at start', async () => {
   await expect(startEdge({}, (app) => void app.get('/open', () => ({})))).rejects.toThrow('needs config.scope');
 });
 
-test('a caller that is gone before it is looked at is no fault of ours', async () => {
+test('a caller that disconnects before its request is processed causes no server error', async () => {
   const lines: string[] = [];
   const logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
   const edge = await start({ logger });

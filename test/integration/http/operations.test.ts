@@ -67,7 +67,7 @@ test('metrics count requests by the pattern of their route', async () => {
   expect(text).not.toContain('things/one');
 });
 
-test('the log names what failed by its request id, and shows no key; other answers are only seen at debug', async () => {
+test('the log names failures by their request ids, and shows no key; other answers are logged only at debug', async () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   const quiet = await start({ logger: createLogger({ level: 'info' }, destination) });
@@ -108,7 +108,7 @@ const documentSchema = z.object({
   }),
 });
 
-test('the OpenAPI document describes the routes: inputs, errors, security, what is deprecated', async () => {
+test('the OpenAPI document describes the routes: inputs, errors, security, deprecations', async () => {
   const edge = await start();
   const document = documentSchema.parse(await (await fetch(`${edge.url}/openapi.json`)).json());
   expect(document.openapi).toBe('3.1.0');
@@ -134,7 +134,7 @@ test('the OpenAPI document describes the routes: inputs, errors, security, what 
   );
 });
 
-test('every reference of the document leads somewhere, and every schema is referred to', async () => {
+test('every reference of the document resolves, and every schema is referenced', async () => {
   const edge = await start();
   const text = await (await fetch(`${edge.url}/openapi.json`)).text();
   const named = new Set([...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name));
@@ -157,7 +157,7 @@ test('the reference page and its script come from this server alone', async () =
   expect(head.headers.get('content-length')).toBe(`${Buffer.byteLength(html)}`);
 });
 
-test('closing finishes what is in flight, and refuses what comes after', async () => {
+test('closing finishes requests in flight, and refuses new ones', async () => {
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const edge = await startEdge({}, (app) => {
@@ -167,7 +167,7 @@ test('closing finishes what is in flight, and refuses what comes after', async (
       return { done: true };
     });
   });
-  // A connection that stays open: a request that follows on it meets the stopping server.
+  // A keep-alive connection: a request that follows on it meets the stopping server.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const idle = await statusOver(agent, edge, '/things/one');
   const slow = edge.call('/slow', { method: 'POST' });
@@ -185,7 +185,7 @@ test('closing finishes what is in flight, and refuses what comes after', async (
   agent.destroy();
 });
 
-test('closing cuts what has not ended by the end of the grace', async () => {
+test('closing cuts requests that have not ended by the end of the grace period', async () => {
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
   const edge = await startEdge({}, (app) => {
     app.post('/never', { config: { scope: 'write' } }, () => {

@@ -37,7 +37,7 @@ test('the default is a page of 50', async () => {
   expect((await page('')).items).toHaveLength(25);
 });
 
-test('cursors lead through everything once, and say which page it is', async () => {
+test('cursors lead through everything once, and name their page', async () => {
   const seen: string[] = [];
   const pages: number[] = [];
   let query = 'size=10&kind=a';

@@ -47,7 +47,7 @@ async function positionAfterCommand(): Promise<string> {
   return answer.headers.get('parley-position') ?? '';
 }
 
-test('a read that sends a position back waits for it, as its organization', async () => {
+test('a read with a position waits for it, as its organization', async () => {
   const position = await positionAfterCommand();
   waits.length = 0;
   const answer = await edge.call('/things/one', { headers: { 'parley-position': position } });
@@ -55,7 +55,7 @@ test('a read that sends a position back waits for it, as its organization', asyn
   expect(waits).toEqual([{ stream: 'thing-one', revision: 13, organizationId: 'org-1' }]);
 });
 
-test('a read that cannot see its position in time is 503 with Retry-After', async () => {
+test('a read that cannot reach its position in time is 503 with Retry-After', async () => {
   const position = await positionAfterCommand();
   visible = false;
   const answer = await edge.call('/things/one', { headers: { 'parley-position': position } });

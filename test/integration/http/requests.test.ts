@@ -15,7 +15,7 @@ const patch = (body: string, headers: Record<string, string> = {}): Promise<Resp
   edge.call('/things/one', { method: 'PATCH', body, headers });
 
 describe('authentication', () => {
-  test.each(['', 'Bearer ', 'bearer ', 'Token '])('takes a key with the prefix %j', async (prefix) => {
+  test.each(['', 'Bearer ', 'bearer ', 'Token '])('accepts a key with the prefix %j', async (prefix) => {
     const answer = await edge.call('/things/one', { headers: { authorization: prefix + edge.keys.first } });
     expect(answer.status).toBe(200);
   });
@@ -30,7 +30,7 @@ describe('authentication', () => {
     },
   );
 
-  test('comes before anything is read of the request', async () => {
+  test('precedes any other check of the request', async () => {
     const answer = await fetch(`${edge.url}/things/a%2fb?size=x`, {
       method: 'PATCH',
       body: '{',
@@ -49,7 +49,7 @@ describe('authentication', () => {
   });
 });
 
-describe('what is not there', () => {
+describe('missing resources', () => {
   test('missing, foreign and impossible are the same bytes', async () => {
     const foreign = { headers: { authorization: edge.keys.second } };
     const answers = await Promise.all([
@@ -68,7 +68,7 @@ describe('what is not there', () => {
     );
   });
 
-  test('a method that a path does not take is 405 with Allow', async () => {
+  test('a method that a path does not support is 405 with Allow', async () => {
     const answer = await edge.call('/things/one', { method: 'DELETE' });
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe('GET, HEAD, PATCH');
@@ -84,7 +84,7 @@ describe('what is not there', () => {
 });
 
 describe('bodies', () => {
-  test('only JSON is taken: 415', async () => {
+  test('only JSON is accepted: 415', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'junk']) {
       const answer = await patch('{}', { 'content-type': type });
       expect(answer.status).toBe(415);
@@ -92,7 +92,7 @@ describe('bodies', () => {
     }
   });
 
-  test('256 KiB are taken, one byte more is 413, also when the length is not announced', async () => {
+  test('256 KiB are accepted, one byte more is 413, also without a content length', async () => {
     const filled = (bytes: number) => `{"x":"${'x'.repeat(bytes - 8)}"}`;
     expect((await patch(filled(256 * 1024))).status).toBe(200);
     expect((await patch(filled(256 * 1024 + 1))).status).toBe(413);
@@ -124,7 +124,7 @@ describe('bodies', () => {
     });
   });
 
-  test('a body that is refused is not sent back whole', async () => {
+  test('a body that is refused is not echoed whole', async () => {
     const answer = await patch(JSON.stringify({ name: 'x'.repeat(100_000), meta_data: 1 }));
     expect(answer.status).toBe(422);
     expect((await answer.text()).length).toBeLessThan(1000);
@@ -159,7 +159,7 @@ describe('query strings', () => {
 });
 
 describe('failures', () => {
-  test('an unavailable store is 503 with Retry-After, and does not say where it is', async () => {
+  test('an unavailable store is 503 with Retry-After, and does not reveal its address', async () => {
     const answer = await edge.call('/failures', { method: 'POST', body: '{"how":"fault"}' });
     expect(answer.status).toBe(503);
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -168,7 +168,7 @@ describe('failures', () => {
     expect(body).not.toContain('10.0.0.1');
   });
 
-  test('a bug is 500, and says nothing of the inside', async () => {
+  test('a bug is 500, without details', async () => {
     const answer = await edge.call('/failures', { method: 'POST', body: '{"how":"bug"}' });
     expect(answer.status).toBe(500);
     expect(await answer.json()).toEqual({
@@ -178,7 +178,7 @@ describe('failures', () => {
     });
   });
 
-  test('bytes that are no HTTP get an answer in our form, and the connection is closed', async () => {
+  test('bytes that are not HTTP get an answer in JSON, and the connection is closed', async () => {
     const answerTo = async (bytes: string): Promise<string> => {
       const socket = connect(Number(new URL(edge.url).port), '127.0.0.1');
       await once(socket, 'connect');
@@ -192,7 +192,7 @@ describe('failures', () => {
   });
 });
 
-describe('names of requests', () => {
+describe('request ids and traces', () => {
   test('a well-formed x-request-id is kept, anything else replaced', async () => {
     const named = async (given: string) =>
       (await edge.call('/things/one', { headers: { 'x-request-id': given } })).headers.get('x-request-id');
@@ -201,7 +201,7 @@ describe('names of requests', () => {
     expect(await named('')).not.toBe(await named(''));
   });
 
-  test('a trace goes on: same trace, a span of our own', async () => {
+  test('a trace is continued: same trace, a span of its own', async () => {
     const given = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const answer = await patch('{}', { traceparent: given });
     const ours = answer.headers.get('traceparent');
@@ -210,7 +210,7 @@ describe('names of requests', () => {
     expect(await answer.json()).toMatchObject({ traceparent: ours });
   });
 
-  test('a trace that is malformed is not continued', async () => {
+  test('a malformed trace is not continued', async () => {
     for (const junk of [
       'junk',
       `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,

@@ -1,4 +1,4 @@
-/** `parley import` and `parley export` as the processes that people run, on real stores. */
+/** `parley import` and `parley export` as processes on real stores. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -92,7 +92,7 @@ const LINE = (index: number) =>
 
 describe('parley import', () => {
   it(
-    'turns a conversation with tool calls into turns whose parts hang below the question',
+    'turns a conversation with tool calls into turns whose parts are below the question',
     { timeout: 60_000 },
     async () => {
       const { id, key } = await organization();
@@ -178,24 +178,28 @@ describe('parley import', () => {
     expect(interactions[0]?.content_role).toBe('channel_notification');
   });
 
-  it("takes Slack's .zip as it is, and knows what it has of it from the folder", { timeout: 60_000 }, async () => {
-    const { id, key } = await organization();
-    const names = (await readdir(SLACK, { recursive: true })).filter((name) => name.endsWith('.json'));
-    const entries = await Promise.all(
-      names.map(async (name) => ({ name, content: await readFile(join(SLACK, name)) })),
-    );
-    const path = join(work, 'export.zip');
-    await writeFile(path, zipOf(entries));
-    const { stdout, stderr } = await parley('import', path, '-o', id, '--json');
-    expect(stderr).toBe('');
-    const summary = JSON.parse(stdout);
-    expect(summary).toMatchObject({ format: 'slack', channels: 3, bad: 0, already: 0 });
-    const channels = await channelsOf(key);
-    const all = (await Promise.all(channels.map((one) => interactionsOf(key, one.id)))).flat();
-    expect(all).toHaveLength(summary.imported);
-    const again = await parley('import', SLACK, '-o', id, '--json');
-    expect(JSON.parse(again.stdout)).toMatchObject({ imported: 0, already: summary.imported });
-  });
+  it(
+    "reads Slack's .zip without unpacking it, and recognises messages that it imported from the folder",
+    { timeout: 60_000 },
+    async () => {
+      const { id, key } = await organization();
+      const names = (await readdir(SLACK, { recursive: true })).filter((name) => name.endsWith('.json'));
+      const entries = await Promise.all(
+        names.map(async (name) => ({ name, content: await readFile(join(SLACK, name)) })),
+      );
+      const path = join(work, 'export.zip');
+      await writeFile(path, zipOf(entries));
+      const { stdout, stderr } = await parley('import', path, '-o', id, '--json');
+      expect(stderr).toBe('');
+      const summary = JSON.parse(stdout);
+      expect(summary).toMatchObject({ format: 'slack', channels: 3, bad: 0, already: 0 });
+      const channels = await channelsOf(key);
+      const all = (await Promise.all(channels.map((one) => interactionsOf(key, one.id)))).flat();
+      expect(all).toHaveLength(summary.imported);
+      const again = await parley('import', SLACK, '-o', id, '--json');
+      expect(JSON.parse(again.stdout)).toMatchObject({ imported: 0, already: summary.imported });
+    },
+  );
 
   it('posts nothing twice when it is run again', { timeout: 60_000 }, async () => {
     const { id, key } = await organization();
@@ -276,7 +280,7 @@ describe('parley import', () => {
 });
 
 describe('parley export', () => {
-  it('gives a channel back so that importing it makes an equal tree', { timeout: 60_000 }, async () => {
+  it('exports a channel so that importing it makes an equal tree', { timeout: 60_000 }, async () => {
     const [from, to] = [await organization(), await organization()];
     await parley('import', SLACK, '-o', from.id);
     const original = (await channelsOf(from.key)).find(({ name }) => name === 'support');
@@ -312,7 +316,7 @@ describe('parley export', () => {
     expect(copy?.id).not.toBe(original?.id);
   });
 
-  it('says that there is no such channel, and leaves no file', { timeout: 60_000 }, async () => {
+  it('reports a missing channel, and leaves no file', { timeout: 60_000 }, async () => {
     const { exitCode, stderr } = await parley('export', 'nope', '--output', join(work, 'none.jsonl'));
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: 'parley: the organization has no channel nope\n' });
     expect(await readdir(work)).not.toContain('none.jsonl');

@@ -1,4 +1,4 @@
-/** Slack's export as it comes, in a .zip: true ones, damaged ones, and those that are made to do harm. */
+/** Slack's export as a .zip: valid, damaged and malicious archives. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -45,7 +45,7 @@ const small: readonly ZipEntry[] = [
 ];
 
 describe("a .zip with Slack's export", () => {
-  it('is read as the folder is that it unpacks to, from any place on', async () => {
+  it('is read like the unpacked folder, from any position on', async () => {
     const path = await archive(zipOf(sample));
     const folder = await jobsOf(SAMPLE);
     expect(folder.length).toBeGreaterThan(20);
@@ -56,7 +56,7 @@ describe("a .zip with Slack's export", () => {
     );
   });
 
-  it('may have all of it in one folder, beside what other programs leave there', async () => {
+  it('may hold all files in one folder, beside files that other programs leave there', async () => {
     const packed = sample.map((entry) => ({ ...entry, name: `My export/${entry.name}` }));
     const junk = { name: '__MACOSX/channels.json', content: 'junk' };
     expect(await jobsOf(await archive(zipOf([junk, ...packed])))).toEqual(await jobsOf(SAMPLE));
@@ -67,11 +67,11 @@ describe("a .zip with Slack's export", () => {
     expect(await jobsOf(await archive(zipOf(packed)))).toEqual(await jobsOf(SAMPLE));
   });
 
-  it('holds days that cannot be unpacked, which are named while the others are read', async () => {
+  it('may hold days that cannot be unpacked, which are named while the others are read', async () => {
     const bomb = { name: 'lab/2026-03-03.json', content: Buffer.alloc(20_000_000, ' '), saysBytes: 1_000 };
     const huge = { name: 'lab/2026-03-04.json', content: '[]', saysBytes: 300 * 1024 * 1024 };
     const deep = { name: 'lab/2026-03-05.json', content: '['.repeat(10_000_000) };
-    // What cannot be compressed: the archive as a whole unpacks to less than 200 times its size.
+    // Incompressible data: the archive as a whole unpacks to less than 200 times its size.
     const noise = { name: 'noise', content: randomBytes(2_000_000) };
     const jobs = await jobsOf(await archive(zipOf([...small, bomb, huge, deep, noise])));
     expect(jobs.slice(2)).toMatchObject([
@@ -88,14 +88,14 @@ describe("a .zip with Slack's export", () => {
   const many = Array.from({ length: 40 }, (_, index) => ({ name: `x/${index}`, content: '', saysBytes: 2 ** 31 }));
   it.each<[what: string, content: Buffer, reason: RegExp]>([
     ['is no archive', Buffer.from('PK, not'), /cannot be read as a \.zip/],
-    ['is cut off', zipOf(small).subarray(0, 300), /cannot be read as a \.zip/],
-    ['holds something else', zipOf([{ name: 'letter.txt', content: 'dear' }]), /no channels\.json in it/],
+    ['is truncated', zipOf(small).subarray(0, 300), /cannot be read as a \.zip/],
+    ['holds another kind of file', zipOf([{ name: 'letter.txt', content: 'dear' }]), /no channels\.json in it/],
     [
-      'leads out of itself',
+      'has a path outside of it',
       zipOf([...small, { name: '../../etc/x', content: '' }]),
       /is damaged: invalid relative path/,
     ],
-    ['names a place of its own', zipOf([...small, { name: '/etc/x', content: '' }]), /is damaged: absolute path/],
+    ['has an absolute path', zipOf([...small, { name: '/etc/x', content: '' }]), /is damaged: absolute path/],
     ['would fill any disk', zipOf([...small, ...many]), /unpacks to more than an export of Slack can hold/],
     [
       'unpacks to many times its size',
@@ -131,7 +131,7 @@ describe("a .zip with Slack's export", () => {
     ],
     ['lacks its users', zipOf(small.slice(1)), /export-\d+\.zip: users\.json: is not in the archive$/],
     [
-      'has a list that is none',
+      'has a list of the wrong type',
       zipOf([...small.slice(0, 1), { name: 'channels.json', content: '{' }]),
       /export-\d+\.zip: channels\.json: not JSON/,
     ],
@@ -141,7 +141,7 @@ describe("a .zip with Slack's export", () => {
 });
 
 describe("a folder that is not Slack's export", () => {
-  it('is refused with its path and with what is missing', async () => {
+  it('is refused with its path and the missing file', async () => {
     const folder = join(work, 'empty');
     await mkdir(folder);
     const refusal = () => openSource(folder, null).catch((error: Error) => error.message);
@@ -151,7 +151,7 @@ describe("a folder that is not Slack's export", () => {
   });
 });
 
-describe('a source that is no regular file', () => {
+describe('a source that is not a regular file', () => {
   const pipe = (path: string): Promise<unknown> => promisify(execFile)('mkfifo', [path]);
 
   it.each([null, 'slack', 'openai'] as const)('is refused without being read (format %s)', async (format) => {
@@ -162,7 +162,7 @@ describe('a source that is no regular file', () => {
     }
   });
 
-  it('is named where it stands in the folder of an export', async () => {
+  it('is named by its path in the folder of an export', async () => {
     const folder = join(work, 'with-pipes');
     await mkdir(join(folder, 'lab'), { recursive: true });
     for (const { name, content } of small) await writeFile(join(folder, name), content);

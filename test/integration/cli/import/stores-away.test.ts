@@ -1,4 +1,4 @@
-/** Stores that go away under `parley import`, and come back, or do not. */
+/** Stores that go down during `parley import`, and come back or stay down. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import type { TestRedis } from '#test/support/redis.ts';
 
 const COMMAND = join(import.meta.dirname, '../../../../services/cli/main.ts');
 const CONVERSATIONS = 500;
-/** Far enough in for work to be under way, far enough from the end for work to be left. */
+/** Late enough for work to be in progress, early enough for work to be left. */
 const BEGUN = 20;
 
 let eventStore: TestEventStoreProcess;
@@ -42,7 +42,7 @@ afterAll(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-/** A file of its own for each test, whose conversations say which they are. */
+/** A file of its own for each test, whose conversations name the test. */
 async function writeSource(): Promise<{ readonly path: string; readonly name: string }> {
   const name = `away ${++sources}`;
   const lines = Array.from({ length: CONVERSATIONS }, (_, index) =>
@@ -80,7 +80,7 @@ const textsOf = async (name: string): Promise<string[]> => {
     .filter((text) => text.startsWith(`${name}:`));
 };
 
-/** Every conversation is there once, its answer behind its question. */
+/** Every conversation is there once, its answer below its question. */
 async function expectAllOnce(name: string): Promise<void> {
   const texts = await textsOf(name);
   expect(texts).toHaveLength(2 * CONVERSATIONS);
@@ -92,7 +92,7 @@ async function expectAllOnce(name: string): Promise<void> {
   expect(wrong).toEqual([]);
 }
 
-describe('an import, when a store goes away and comes back', () => {
+describe('an import, when a store goes down and comes back', () => {
   const failures = [
     {
       what: 'the event store dies',
@@ -101,17 +101,17 @@ describe('an import, when a store goes away and comes back', () => {
       says: 'event store',
     },
     {
-      what: 'the event store falls silent',
+      what: 'the event store freezes',
       away: () => eventStore.pause(),
       back: () => eventStore.resume(),
       says: 'event store',
     },
     { what: 'Redis dies', away: () => redis.kill9(), back: () => redis.restart(), says: 'redis' },
-    { what: 'Redis falls silent', away: () => redis.pause(), back: () => redis.resume(), says: 'redis' },
+    { what: 'Redis freezes', away: () => redis.pause(), back: () => redis.resume(), says: 'redis' },
   ];
 
   it.each(failures)(
-    'says so, waits, and leaves everything there once: $what',
+    'reports it, waits, and imports everything once: $what',
     { timeout: 120_000 },
     async ({ away, back, says }) => {
       const { path, name } = await writeSource();
@@ -133,11 +133,11 @@ describe('an import, when a store goes away and comes back', () => {
   );
 });
 
-describe('an import, when a store stays away', () => {
+describe('an import, when a store stays down', () => {
   it('ends with an error that says how to resume, and resumes', { timeout: 120_000 }, async () => {
     const { path, name } = await writeSource();
     const cut = startImport(path, 1);
-    // It has noted where it is: of what was posted together with the very first ones, nothing may be known yet.
+    // It has saved its progress; of the first posts, which were sent together, none may be saved yet.
     await eventually(
       async () => expect(await readdir(join(work, 'imports'))).toEqual([expect.stringMatching(/\.json$/)]),
       {
@@ -158,7 +158,7 @@ describe('an import, when a store stays away', () => {
     await expectAllOnce(name);
   });
 
-  it('says at once that there is none to begin with', { timeout: 60_000 }, async () => {
+  it('reports at once that a store is down at the start', { timeout: 60_000 }, async () => {
     const { path } = await writeSource();
     await redis.pause();
     expect(await startImport(path, 1).exit).toEqual({

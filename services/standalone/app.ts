@@ -139,5 +139,9 @@ async function beginOnLog(
         throw new StartRefusal(`${error.message}: start it, or check its address and credentials`);
       log.warn({ err: error, attempt: failures }, 'waiting for the event store');
     },
+  }).catch((error: unknown) => {
+    // A stop during a pause is a clean stop, whatever the last attempt failed with.
+    signal.throwIfAborted();
+    throw error;
   });
 }

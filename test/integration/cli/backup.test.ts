@@ -104,6 +104,6 @@ it('refuses impossible requests in one line', async () => {
   }
   expect(await refusal(source, '/proc/x')).toMatch(/^parley: \/proc\/x cannot be used: ENOENT.*\n$/);
   expect(await refusal(source, join(folder, 'other'), { EVENTSTORE_URL: 'esdb://localhost:1?tls=false' })).toMatch(
-    /^parley: EVENTSTORE_URL names an event store of its own.*\n$/,
+    /^parley: EVENTSTORE_URL names an external event store.*\n$/,
   );
 }, 120_000);

@@ -94,7 +94,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
     process.kill(pid, 'SIGBUS');
     expect(await parley.exit).toEqual({ code: null, signal: 'SIGBUS' });
-    expect(parley.output()).toContain('ended by SIGBUS. A damaged log can cause that: see "Backup and restore"');
+    expect(parley.output()).toContain('ended by SIGBUS. A damaged log can cause this: see "Backup and restore"');
   });
 
   it('says in one line that the port is busy', async () => {

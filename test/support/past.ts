@@ -137,7 +137,7 @@ function listOf(value: unknown): unknown[] {
 }
 
 /**
- * Count of the events before a time, by the rule of docs/decisions/0010-points-in-history.md: all events of the
+ * Count of the events before a time, by the rule of docs/decisions/0043-times-in-a-stream-never-go-back.md: all events of the
  * blocks before the last block that had begun, and of that block those before the first with a later stamp.
  */
 export function eventsUntil(events: readonly LogEvent[], timeMs: number): number {

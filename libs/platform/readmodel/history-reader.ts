@@ -45,7 +45,7 @@ export class HistoryReader {
    * and the read model reflects it (or a later one) from the beginning of the read to its end. A point after
    * the end of the stream is its end.
    *
-   * What a time means in logs whose times go back: see docs/decisions/0010-points-in-history.md.
+   * What a time means in logs whose times go back: see docs/decisions/0043-times-in-a-stream-never-go-back.md.
    *
    * @param entity must exist and be the organization's
    * @returns null if the point is before the first event

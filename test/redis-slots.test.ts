@@ -1,4 +1,4 @@
-/** What one script touches is in one slot of a Redis Cluster, whatever is in the ids. */
+/** All keys of one script are in one slot of a Redis Cluster, whatever characters the ids contain. */
 import calculateSlot from 'cluster-key-slot';
 import { describe, expect, it } from 'vitest';
 
@@ -18,7 +18,7 @@ describe.each([
   ['0198c0de-0000-7000-8000-000000000001', '0198c0de-0000-7000-8000-000000000002'],
   ['organization', 'ключ'],
 ])('of the organization %s', (organizationId, id) => {
-  it('all that is kept and told of a channel is in one slot', () => {
+  it('all keys and topics of a channel are in one slot', () => {
     const channel = entityKeys(CHANNEL_READ_MODEL, organizationId, id);
     const interactions = interactionKeys(organizationId, id);
     const drafts = draftKeys(organizationId, id);

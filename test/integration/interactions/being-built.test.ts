@@ -1,4 +1,4 @@
-/* Read models that are being built hold the beginning of a channel before they hold its end. */
+/* While read models are being built, they hold the beginning of a channel before its end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { interactionId } from '#libs/features/interactions/index.ts';
@@ -21,7 +21,7 @@ let test: TestPlatform;
 let features: Features;
 const organizationId = newId();
 const channelId = newId();
-/** One that was completed after all others were posted. */
+/** Completed after all others were posted. */
 let late: number;
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-/** As a projector leaves them that has come to the tenth event of the channel. */
+/** The state after a projector has applied the first ten events of the channel. */
 beforeEach(async () => {
   const beginning: StoredEvent[] = [];
   for await (const event of test.platform.store.readStream(`channel-${channelId}`, { limit: 10 }))
@@ -73,13 +73,13 @@ async function post(spanId: string, parentSpanId: string | null, complete: boole
 }
 
 describe('while read models are being built', () => {
-  it('a list of interactions has all that are in the log', async () => {
+  it('a list of interactions has all interactions of the log', async () => {
     const { queries } = features.interactions;
     const list = await queries.list(organizationId, channelId, FILTER, FIRST_PAGE, null);
     expect([list?.total, list?.items.length, list?.hasNext]).toEqual([POSTS, POSTS, false]);
   });
 
-  it('an interaction is shown with all that hangs below it', async () => {
+  it('an interaction is shown with its whole tree', async () => {
     const { queries } = features.interactions;
     const audience = { reader: null, includeIncomplete: true, includeToolCallUpdates: false };
     const root = await queries.interaction(organizationId, placeOf(2), audience);
@@ -87,7 +87,7 @@ describe('while read models are being built', () => {
     expect(JSON.parse(nested.toString()).nested_interactions).toHaveLength(POSTS - 1);
   });
 
-  it('an interaction is shown as it is now, not as it was', async () => {
+  it('an interaction is shown in its current state', async () => {
     const audience = { reader: null, includeIncomplete: false };
     const found = await features.interactions.queries.interaction(organizationId, placeOf(late), audience);
     expect(JSON.parse(String(found))).toMatchObject({
@@ -97,12 +97,12 @@ describe('while read models are being built', () => {
     });
   });
 
-  it('a channel is shown as it is now, not as it was', async () => {
+  it('a channel is shown in its current state', async () => {
     const channel = await features.channels.channel(organizationId, channelId);
     expect(JSON.parse(String(channel?.json))).toMatchObject({ name: 'now' });
   });
 
-  it('a list whose channel is thrown away meanwhile is not taken for what there is', async () => {
+  it('a list is not taken for complete when its channel is deleted meanwhile', async () => {
     const { queries } = features.interactions;
     await features.projector.catchUp('channel', organizationId, channelId);
     const { redis } = test.platform;

@@ -1,6 +1,6 @@
 /*
- * Lists by time. Where times never go back, what is listed is what a look at everything finds; in a log of an earlier
- * version whose times do go back, a time still splits the channel in two.
+ * Lists by time. Where times never decrease, a list holds what a scan of all interactions finds; in a log of an
+ * earlier version whose times do decrease, a time still splits the channel in two.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,7 +37,7 @@ let features: Features;
 let all: Posted[];
 let old: Posted[];
 
-/** A second passes between two events; now and then several have one time. */
+/** A second passes between two events; some have equal times. */
 function timeOf(index: number): number {
   return START + (index - (index % 40 < 3 ? index % 40 : 0)) * 1_000;
 }
@@ -81,7 +81,7 @@ async function fill(channel: string, count: number, timeAt: (index: number) => n
   for (let from = 0; from < count; from += 400) {
     const some = events.slice(from, from + 400);
     await test.platform.store.append(`channel-${channel}`, streamRevision(from - 1), some);
-    // Now and then in other batches than they were appended in.
+    // Sometimes in other batches than they were appended in.
     if (random(3) > 0) await features.projector.catchUp('channel', organizationId, channel);
   }
   await features.projector.catchUp('channel', organizationId, channel);
@@ -142,7 +142,7 @@ async function list(
   return { sequences, total: found?.total, hasNext: found?.hasNext, last: found?.last ?? null };
 }
 
-/** Often right at an interaction's time, or one millisecond beside it. */
+/** Often exactly an interaction's time, or one millisecond beside it. */
 const time = fc
   .tuple(fc.integer({ min: -10, max: COUNT + 10 }), fc.constantFrom(-500, -1, 0, 1, 10_000))
   .map(([index, offset]) => new Date(START + index * 1_000 + offset).toISOString());
@@ -160,7 +160,7 @@ const query: fc.Arbitrary<Query> = fc.record({
 
 describe('interactions created in a span of time', () => {
   it(
-    'are found, counted and paged, whatever else they are narrowed by, now and as of a sequence',
+    'are found, counted and paged, with any other filter, now and as of a sequence',
     async () => {
       const paging = fc.record({
         size: fc.integer({ min: 1, max: 100 }),
@@ -184,7 +184,7 @@ describe('interactions created in a span of time', () => {
     roundsTimeoutMs(120_000),
   );
 
-  it('take no more commands of Redis the older the channel is', async () => {
+  it('need no more commands of Redis the older the channel is', async () => {
     const most = { early: 0, late: 0 };
     for (let index = 0; index < 2_000; index += 130) {
       for (const [when, begin] of Object.entries({ early: 0, late: COUNT - 2_100 })) {
@@ -204,7 +204,7 @@ describe('interactions created in a span of time', () => {
     expect(most.late).toBeLessThanOrEqual(20);
   });
 
-  it('are before or after a time, never both, in an old log whose times go back', async () => {
+  it('are before or after a time, never both, in an old log with decreasing times', async () => {
     const everything = { size: OLD_COUNT, offset: 0, after: null };
     const listed = (times: Partial<Query>) =>
       list({ ...NARROWED_BY_NOTHING, includeIncomplete: true, order: 'asc', ...times }, everything, {
@@ -219,7 +219,7 @@ describe('interactions created in a span of time', () => {
       expect([...before, ...after]).toEqual(old.map(({ sequence }) => sequence));
       expect(before.length).toBeGreaterThanOrEqual(shownBefore);
       shownBefore = before.length;
-      // The event that is stamped far too late hides what follows it until the next block of revisions begins.
+      // The event that is stamped too late hides later ones until the next block of revisions begins.
       if (index > 1_160 && index < 1_340) continue;
       for (const { sequence, at } of old) {
         const aheadMs = Date.parse(at) - timeMs;

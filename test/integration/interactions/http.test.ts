@@ -61,7 +61,7 @@ describe('what is posted', () => {
     expect(await posted({ ...hello, content_role: role })).toMatchObject({ content_role: role, complete: true });
   });
 
-  it('keeps its configuration and its metadata, nulls and all', async () => {
+  it('keeps its configuration and its metadata, including nulls', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`key ${n}`, { n, list: [null] }]));
     const interaction = await posted({ ...hello, invocation_config: INVOCATION_CONFIG, metadata: { metadata: null } });
     expect(interaction).toMatchObject({ metadata: { metadata: null } });
@@ -72,7 +72,7 @@ describe('what is posted', () => {
   });
 
   it.each(CONTENT.filter(({ type }) => REQUIRED[String(type)]?.length))(
-    'is refused where $type lacks a field that it needs',
+    'is refused where $type lacks a required field',
     async (item) => {
       for (const field of REQUIRED[String(item['type'])] ?? []) {
         const { [field]: _left, ...rest } = item;
@@ -83,7 +83,7 @@ describe('what is posted', () => {
     },
   );
 
-  it('is refused without content, and with a type that there is not', async () => {
+  it('is refused without content, and with an unknown type', async () => {
     expect((await post({})).json.detail).toMatchObject([{ type: 'missing', loc: ['body', 'content'] }]);
     const { status, json } = await post({ content: [{ type: 'smell' }] });
     expect([status, json.detail[0].type]).toEqual([422, 'union_tag_invalid']);
@@ -91,7 +91,7 @@ describe('what is posted', () => {
 });
 
 describe('spans', () => {
-  it('hang below each other, and the answer has them all by sequence', async () => {
+  it('form a tree, which the answer lists by sequence', async () => {
     const at = await newChannel();
     const root = await posted({ ...hello, span_id: 'root' }, at);
     const a = await posted({ ...hello, parent_span_id: 'root', span_id: 'a' }, at);
@@ -110,7 +110,7 @@ describe('spans', () => {
     );
   });
 
-  it('must be new, and their parents known, in the same channel', async () => {
+  it('must be new, and their parents must exist, in the same channel', async () => {
     const at = await newChannel();
     await posted({ ...hello, span_id: 'one' }, at);
     const refused = [
@@ -130,7 +130,7 @@ describe('spans', () => {
 });
 
 describe('an incomplete interaction', () => {
-  it('is shown to those who ask for it, grows, and is completed once', async () => {
+  it('is shown on request, grows, and is completed once', async () => {
     const at = await newChannel();
     const { id, sequence } = await posted({ content: [], complete: false }, at);
     expect((await read(id)).status).toBe(404);
@@ -148,7 +148,7 @@ describe('an incomplete interaction', () => {
     }
   });
 
-  it('is one of so many in a channel; beyond it, the refusal says how to end what somebody left behind', async () => {
+  it('is limited in number per channel; the refusal says how to end the oldest one', async () => {
     const at = await newChannel();
     const begin = { content: [], complete: false };
     const begun = await Promise.all(Array.from({ length: 64 }, () => posted(begin, at)));
@@ -161,28 +161,28 @@ describe('an incomplete interaction', () => {
       expect((await posted(begin, at)).complete).toBe(false);
     }
     await call('POST', `/api/v1/interactions/${left[2]}/complete`, {});
-    // What was refused is not what a key stands for.
+    // A key does not store refusals.
     expect((await post(begin, { 'idempotency-key': 'begun-by-another-agent' }, at)).status).toBe(200);
   });
 
-  it('says why it failed', async () => {
+  it('can fail with a reason', async () => {
     const { id } = await posted({ ...hello, complete: false, metadata: { a: 1 } });
     await call('POST', `/api/v1/interactions/${id}/fail`, { reason: 'no tokens' });
     expect((await read(id)).json).toMatchObject({ ...hello, complete: true, metadata: { a: 1, failure: 'no tokens' } });
   });
 });
 
-describe('a request that is sent again', () => {
+describe('a repeated request', () => {
   const key = (name: string): Record<string, string> => ({ 'idempotency-key': name });
 
-  /** What happens when the answer was lost: Redis does not remember it, and the log has the events. */
+  /** As after a lost answer: Redis has no record of it, and the log has the events. */
   async function forgetAnswers(): Promise<void> {
     const { redis } = api.stores.platform;
     const keys = await keysIn(redis, 'parley:idempotency:*');
     await redis.remove(keys);
   }
 
-  it('gets the first answer and does nothing, remembered or not', async () => {
+  it('gets the first answer and does nothing, with or without a record in Redis', async () => {
     const at = await newChannel();
     const first = await post({ ...hello, complete: false }, key('post'), at);
     const { id } = first.json;
@@ -205,7 +205,7 @@ describe('a request that is sent again', () => {
         const url = `/api/v1/interactions/${id}/${step}`;
         const again = await instance.call({ method: 'POST', url, body, key: api.rootKey, headers: key(step) });
         expect(again.status).toBe(200);
-        // It has been completed since: the answer to the repeated append says so.
+        // It has been completed since: the answer to the repeated append shows that.
         expect(again.json).toEqual(answers[1]?.json);
       }
     }
@@ -213,7 +213,7 @@ describe('a request that is sent again', () => {
     expect((await list(at, '?include_incomplete=true')).json).toEqual(before);
   });
 
-  it('gets what it has made of an interaction that is still incomplete', async () => {
+  it('gets its own interaction while that is still incomplete', async () => {
     const { id } = await posted({ content: [], complete: false });
     const url = `/api/v1/interactions/${id}/content`;
     const first = await call('POST', url, hello, key('still-open'));
@@ -223,7 +223,7 @@ describe('a request that is sent again', () => {
   });
 });
 
-describe('who must not see it', () => {
+describe('a caller without access', () => {
   it('cannot tell a foreign interaction from a missing one', async () => {
     const organization = await call('POST', '/api/v1/organizations', { name: 'Other' });
     const user = await call('POST', '/api/v1/users', {
@@ -269,7 +269,7 @@ describe('who must not see it', () => {
 });
 
 describe('the OpenAPI document', () => {
-  it('shows what tells the shapes of a union apart', async () => {
+  it('shows the discriminators of unions', async () => {
     const { schemas } = (await call('GET', '/openapi.json')).json.components;
     for (const [name, size] of [
       ['InteractionContent', 12],
@@ -286,8 +286,8 @@ describe('the OpenAPI document', () => {
   });
 });
 
-describe('while Redis is away', () => {
-  it('a post that names no other span is made; what has to look up is 503', async () => {
+describe('while Redis is down', () => {
+  it('a post without lookups is accepted; a post with lookups is 503', async () => {
     const at = await newChannel();
     const { id } = await posted({ ...hello, complete: false, span_id: 'known' }, at);
     await api.stores.redis.kill9();

@@ -1,4 +1,4 @@
-/** One of each shape of the contract (sections 2.13 to 2.15), with every field, as a caller sends it. */
+/** One interaction of each shape of the contract (sections 2.13 to 2.15), with every field, as a caller sends it. */
 export const PARTICIPANTS: readonly Record<string, unknown>[] = [
   { type: 'non_authenticated_user', user_metadata: { browser: 'lynx' } },
   { type: 'non_authenticated_user', user_metadata: null },
@@ -72,7 +72,7 @@ export const CONTENT: readonly Record<string, unknown>[] = [
   { type: 'cancel_payment', transaction_id: 'tx', reason: 'late' },
 ];
 
-/** The fields that each type of content cannot do without. */
+/** Required fields of each content type. */
 export const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   text: ['text'],
   audio_tag: ['tag'],

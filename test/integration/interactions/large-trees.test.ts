@@ -1,4 +1,4 @@
-/* What hangs below one interaction may be more than anybody can be sent. */
+/* The tree of an interaction may be larger than any answer. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { startTestApi } from '#test/support/test-api.ts';
@@ -19,7 +19,7 @@ function call(method: Call['method'], url: string, body?: object): Promise<Answe
   return api.call({ method, url, key: api.rootKey, ...(body && { body }) });
 }
 
-it('a tree is shown up to 16 MiB, what is nearest to its root first', async () => {
+it('a tree is cut at 16 MiB, nearest to its root first', async () => {
   const channel = (await call('POST', '/api/v1/channels', { name: 'large' })).json.id;
   const post = async (texts: number, spanId: string, parentSpanId: string | null): Promise<Answer['json']> => {
     const content = Array.from({ length: texts }, () => ({ type: 'text', text: TEXT }));

@@ -4,7 +4,7 @@ import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
-/** A channel of 250 interactions: every third is of one turn, every second a response, every seventh incomplete. */
+/** A channel of 250 interactions: every third in one turn, every second a response, every seventh incomplete. */
 let channel: string;
 let all: Answer['json'][] = [];
 
@@ -37,7 +37,7 @@ async function post(n: number, body: object): Promise<Answer['json']> {
 const list = async (query: string): Promise<Answer['json']> =>
   (await call('GET', `/api/v1/channels/${channel}/interactions?${query}`)).json;
 
-/** What the list should show, from all that there is. */
+/** The expected list, filtered from all interactions. */
 function expected(query: URLSearchParams): Answer['json'][] {
   const after = Number(query.get('after_sequence') ?? 0);
   const before = Number(query.get('before_sequence') ?? Infinity);
@@ -96,7 +96,7 @@ describe("a channel's interactions", () => {
     expect((await list(`${filter}&page=900000000`)).items).toEqual([]);
   });
 
-  it('are listed by when they were created, exclusively, in any time zone', async () => {
+  it('are listed by creation time, exclusively, in any time zone', async () => {
     const [early, late] = [all[40]?.created_at, all[200]?.created_at];
     const shifted = new Date(Date.parse(late) - 3_600_000).toISOString().replace('Z', '-01:00');
     for (const more of ['', '&content_role=agent_response', '&interaction_id=turn&order=asc&after_sequence=60']) {
@@ -113,7 +113,7 @@ describe("a channel's interactions", () => {
     }
   });
 
-  it('stay where they are for a cursor while new ones arrive', async () => {
+  it('keep their pages under a cursor while new ones arrive', async () => {
     const wanted = expected(new URLSearchParams());
     const first = await list('size=30');
     const added = await Promise.all([1, 2, 3].map((n) => post(n, { content: [] })));

@@ -38,7 +38,7 @@ const list = async (at: string, query = ''): Promise<Answer['json']> =>
   (await call('GET', `/api/v1/channels/${at}/interactions?include_tool_call_updates=true&${query}`)).json;
 
 describe('an update of a tool call', () => {
-  it('is answered as an interaction, shown to those who ask for it, and is neither in the log nor in a read model', async () => {
+  it('is answered as an interaction, shown on request, and is neither in the log nor in a read model', async () => {
     const at = await newChannel();
     const before = await readLog(api.stores.eventStore.url, 'channel-');
     const answer = await update(at, 'call-1', 1);
@@ -63,7 +63,7 @@ describe('an update of a tool call', () => {
     }
   });
 
-  it('takes the place of the one before, but not of a later one, of the same tool call', async () => {
+  it('replaces an earlier update of the same tool call, but not a later one', async () => {
     const at = await newChannel();
     const newest = await update(at, 'call-1', 5);
     const other = await update(at, 'call-2', -3);
@@ -73,7 +73,7 @@ describe('an update of a tool call', () => {
     expect((await list(at)).items).toEqual([other.json, later.json]);
   });
 
-  it('is the highest of those that come at once, from two gateways', async () => {
+  it('is the highest of concurrent ones, from two gateways', async () => {
     const at = await newChannel();
     const gateways = [api, await api.startInstance()] as const;
     await Promise.all(
@@ -87,7 +87,7 @@ describe('an update of a tool call', () => {
     await gateways[1].stop();
   });
 
-  it('stands behind the newest page, whichever way the list goes, and where the filter fits', async () => {
+  it('is after the newest page, in both directions, where the filter matches', async () => {
     const at = await newChannel();
     for (let n = 0; n < 3; n++) await post(at, { content: [], interaction_id: 'turn' });
     const { json } = await update(at, 'call', 1, { interaction_id: 'turn' });
@@ -106,7 +106,7 @@ describe('an update of a tool call', () => {
     expect(await lengths('before_sequence=100')).toBe(3);
   });
 
-  it('is shown below what it hangs from', async () => {
+  it('is shown below its parent', async () => {
     const at = await newChannel();
     const root = (await post(at, { content: [], span_id: 'root' })).json;
     const child = (await post(at, { content: [], span_id: 'child', parent_span_id: 'root' })).json;
@@ -120,7 +120,7 @@ describe('an update of a tool call', () => {
     expect(all.json.nested_interactions).toEqual([child, json]);
   });
 
-  it('is shown below what begins its turn, wherever in the turn it belongs, and not below other branches', async () => {
+  it('is shown below the root of its turn, wherever in the turn it belongs, and not below other branches', async () => {
     const at = await newChannel();
     const asked = (await post(at, { content: [], interaction_id: 'turn' })).json;
     const parent_span_id = asked.span_id;
@@ -146,7 +146,7 @@ describe('an update of a tool call', () => {
     expect(await shownBelow(another)).toEqual([[], []]);
   });
 
-  it('is forgotten when its time is over, by the clock of Redis, though others of the channel are not', async () => {
+  it('expires by the clock of Redis, though others of the channel do not', async () => {
     const at = await newChannel();
     const { redis } = api.stores.platform;
     const { values: documents, expiry } = ephemeralKeys('tool-call-updates', api.organizationId, at);
@@ -170,19 +170,19 @@ describe('an update of a tool call', () => {
     const again = (await update(at, 'old', 1)).json;
     expect(again).toMatchObject({ content: [item('old', 1)] });
     expect((await list(at)).items).toEqual([young, again]);
-    // What keeps the channel's updates together goes as a whole, and nothing is left of them.
+    // The set of the channel's updates expires as a whole, and nothing is left of them.
     for (const key of [documents, expiry]) await nodeWith(redis, key).pexpire(key, 1);
     await eventually(async () => (await nodeWith(redis, expiry).exists(documents, expiry)) === 0);
     expect((await list(at)).items).toEqual([]);
   });
 
-  it('of more tool calls than a channel may have takes the place of the one that would be forgotten next', async () => {
+  it('of more tool calls than a channel may have replaces the one that would expire next', async () => {
     const at = await newChannel();
     const { redis } = api.stores.platform;
     const { values: documents, expiry } = ephemeralKeys('tool-call-updates', api.organizationId, at);
     const names = Array.from({ length: MAX_TOOL_CALLS }, (_, n) => `call-${String(n).padStart(3, '0')}`);
     for (const name of names) await update(at, name, 1);
-    // The first one gets another five minutes, so that the second is the next to go.
+    // The first one gets another five minutes, so that the second expires next.
     const until = Number((await nodeWith(redis, expiry).zrange(expiry, '-1', '-1', 'WITHSCORES'))[1]);
     await nodeWith(redis, expiry).zadd(expiry, until + 1, 'call-000');
     expect((await list(at)).items).toHaveLength(MAX_TOOL_CALLS);
@@ -215,7 +215,7 @@ describe('an update of a tool call', () => {
     await call('POST', `/api/v1/channels/${at}/archive`);
     const archived = await update(at, 'call', 1);
     expect([archived.status, archived.json.code]).toEqual([409, 'archived']);
-    // The archiving has ended what was begun; no update is kept.
+    // Archiving has failed the incomplete interactions; no update is kept.
     expect((await list(at)).items.map(({ id }: Answer['json']) => id)).toEqual([begun.id]);
   });
 });

@@ -1,4 +1,4 @@
-/** A process with a private Redis in the folder that its argument names, there to be killed. */
+/** A process with a private Redis in the folder of its argument, which tests kill. */
 import { startPrivateRedis } from '#infra/private-redis/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
 describe('private Redis', () => {
-  it('answers only to its password, and ends when it is stopped', async () => {
+  it('requires its password, and ends when it is stopped', async () => {
     const redis = await startPrivateRedis({ dataDir, log: silentLog });
     expect(await pingRedis(addressOf(redis.url))).toBe(true);
     expect(await pingRedis({ port: addressOf(redis.url).port })).toBe(false);
@@ -30,7 +30,7 @@ describe('private Redis', () => {
     expect(await redisProcessesIn(dataDir)).toEqual([]);
   });
 
-  it('comes back under the same address after kill -9, again and again', async () => {
+  it('comes back at the same address after kill -9, repeatedly', async () => {
     const redis = await startPrivateRedis({ dataDir, log: silentLog });
     const { url } = redis;
     for (let time = 0; time < 3; time++) {
@@ -62,7 +62,7 @@ describe('private Redis', () => {
     expect((await readdir(dataDir)).toSorted()).toEqual(['appendonlydir', 'redis.log']);
   });
 
-  it('keeps its files when they are not why the server does not start', async () => {
+  it('keeps its files when the server fails to start for another reason', async () => {
     const first = await startPrivateRedis({ dataDir, log: silentLog });
     await command(first.url, 'SET', 'key', 'value');
     await first.stop();
@@ -88,7 +88,7 @@ describe('private Redis', () => {
     const path = process.env['PATH'] ?? '';
     const killed = join(dataDir, 'killed');
     await mkdir(killed);
-    // Kills the first server on its folder, as the kernel does for want of memory, and starts the next ones.
+    // Kills the first server on its folder, like the kernel when memory is short, and starts the next ones.
     const script = `#!/bin/sh\nPATH='${path}'\nmkdir '${killed}/once' 2>&- && kill -9 $$\nexec redis-server "$@"\n`;
     await writeFile(join(killed, 'redis-server'), script, { mode: 0o755 });
     process.env['PATH'] = `${killed}:${path}`;
@@ -132,7 +132,7 @@ describe('private Redis', () => {
 
   it('ends a Redis that was left behind on its folder before it starts its own', async () => {
     const left = await startRedisProcess({ dataDir, port: await freePort() });
-    // Paused, an orphan takes no SIGTERM: the hardest one to end.
+    // A paused orphan does not handle SIGTERM: the hardest case.
     left.kill('SIGSTOP');
     const redis = await startPrivateRedis({ dataDir, log: silentLog });
     await left.exited;
@@ -140,18 +140,18 @@ describe('private Redis', () => {
     await redis.stop();
   });
 
-  it('is not waited for any longer when nobody wants it any more', async () => {
-    // To us it does not answer: no more than one that reads much data.
+  it('stops waiting for a silent server when it is aborted', async () => {
+    // It does not answer, like a server that loads a large file.
     const silent = { dataDir, port: await freePort(), extraConfig: ['requirepass unknown'] };
     const giveUp = new AbortController();
     const start = startRedisProcess({ ...silent, signal: giveUp.signal });
     await eventually(async () => (await redisProcessesIn(dataDir)).length === 1, { timeoutMs: 50_000 });
-    giveUp.abort(new Error('nobody wants it'));
-    await expect(start).rejects.toThrow('nobody wants it');
+    giveUp.abort(new Error('no longer needed'));
+    await expect(start).rejects.toThrow('no longer needed');
     expect(await redisProcessesIn(dataDir)).toEqual([]);
   });
 
-  it('says in one line why it does not start', async () => {
+  it('reports in one line why it does not start', async () => {
     await rm(dataDir, { recursive: true });
     const path = process.env['PATH'];
     process.env['PATH'] = '';

@@ -7,7 +7,7 @@ import { rounds, roundsTimeoutMs } from '#test/support/rounds.ts';
 
 let api: TestApi;
 let processes: readonly TestInstance[];
-/** Who can act and read: two users by their own keys, and a service for agents. */
+/** Callers that act and read: two users by their own keys, and a service for agents. */
 let users: readonly { readonly name: string; readonly key: string }[];
 let service: string;
 let channelId: string;
@@ -38,7 +38,7 @@ async function root(url: string, body: object) {
 }
 
 const EMOJIS = ['👍', '🎉', '👩🏽‍🚀'];
-/** The last one has no name, and is not shown. */
+/** The last agent has no name, and is not shown. */
 const AGENTS = [
   { agent_id: 'agent-1', agent_name: 'Otto' },
   { agent_id: 'agent-2', agent_name: null },
@@ -75,7 +75,7 @@ async function run({ message, reactor, emoji, adds, process }: Step, ids: readon
   expect(answer.status).toBe(200);
 }
 
-/** The plain model: who stands with which emoji, in the order in which they came. */
+/** The plain model: reactors by emoji, in the order in which they reacted. */
 function standing(history: readonly Step[], message: number): { emoji: string; reactor: number }[] {
   const stands: { emoji: string; reactor: number }[] = [];
   for (const step of history.filter((one) => one.message === message)) {
@@ -122,7 +122,7 @@ async function shown(id: string, reader: number, process: number) {
   );
 }
 
-/** The same without the orders, which nobody can know of commands that were sent at once. */
+/** The same without the orders, which are undefined for concurrent commands. */
 function unordered(summaries: readonly object[] | null): unknown {
   return summaries
     ?.map((one) => ({ ...one, reactor_names: [...(Reflect.get(one, 'reactor_names') as string[])].sort() }))
@@ -137,7 +137,7 @@ async function twoMessages(): Promise<string[]> {
 
 describe('reactions of users and agents through two processes', () => {
   it(
-    'are to every reader what a plain model says, one after another',
+    'match a plain model for every reader, when sent one after another',
     async () => {
       await fc.assert(
         fc.asyncProperty(steps, async (history) => {
@@ -158,7 +158,7 @@ describe('reactions of users and agents through two processes', () => {
   );
 
   it(
-    'are what each reactor made of its own, when all of them act at once',
+    'match the commands of each reactor, when all of them act at once',
     async () => {
       await fc.assert(
         fc.asyncProperty(steps, async (history) => {

@@ -52,7 +52,7 @@ async function post(key = ada, rest: object = {}): Promise<string> {
 }
 
 const pathOf = (id: string, emoji: string) => `/api/v1/interactions/${id}/reactions/${encodeURIComponent(emoji)}`;
-/** Sent again when a busy machine made a store late: 503 says that this is safe. */
+/** Retried when a busy machine made a store late: 503 means that this is safe. */
 const settled = (request: () => Promise<Answer>): Promise<Answer> =>
   eventually(async () => {
     const answer = await request();
@@ -68,7 +68,7 @@ const list = async (key: string, query = '') =>
   (await send(key, 'GET', `/api/v1/channels/${channelId}/interactions?order=asc&size=100${query}`)).json.items;
 
 describe('reactions', () => {
-  it('are shown as the contract says, for whoever reads', async () => {
+  it('have the shape of the contract, for every reader', async () => {
     const id = await post();
     await react(service, id, '👍', { agent_id: 'agent-1', agent_name: 'Otto' });
     await react(bob, id, '👍');
@@ -92,7 +92,7 @@ describe('reactions', () => {
     ]);
   });
 
-  it('come in the order of their emojis, names in the order of reacting, agents after users, nameless ones not', async () => {
+  it('are ordered by emoji, then by the time of the reaction, agents after users, without nameless ones', async () => {
     const id = await post(service, { participant: { type: 'agent', agent_id: 'agent-9' } });
     await react(service, id, '🎉', { agent_id: 'nameless' });
     await react(service, id, '🎉', { agent_id: 'agent-2', agent_name: 'Zoe' });
@@ -123,7 +123,7 @@ describe('reactions', () => {
     expect((await react(bob, id, '👍')).json.reactions).toMatchObject([{ count: 1, reacted_by_me: true }]);
   });
 
-  it('of an agent that takes part carry its name of then', async () => {
+  it('of an agent that takes part carry its name at that time', async () => {
     const participant = { type: 'agent', id: 'agent-7', name: 'Seven' };
     const joined = await send(ada, 'POST', `/api/v1/channels/${channelId}/participants`, participant);
     expect(joined.status).toBe(200);
@@ -227,14 +227,14 @@ describe('the mention-invite prompt', () => {
     }
   });
 
-  it('is nobody else’s to dismiss', async () => {
+  it('cannot be dismissed by another user', async () => {
     const id = await post();
     for (const key of [bob, service]) expect((await dismiss(key, id)).status).toBe(403);
     expect((await read(ada, id)).mention_invite_prompt_dismissed).toBe(false);
   });
 });
 
-describe('what is missing', () => {
+describe('a missing interaction', () => {
   it("is answered byte for byte as another organization's", async () => {
     const id = await post();
     const { id: unused } = await read(ada, id);
@@ -259,7 +259,7 @@ describe('what is missing', () => {
 });
 
 describe('an interaction', () => {
-  it('takes a thousand reactions and receipts, and not one more of those that come at once', async () => {
+  it('takes a thousand reactions and receipts, and refuses further concurrent ones', async () => {
     const id = await post();
     for (let from = 0; from < MAX_MARKS - 20; from += 70) {
       const some = await Promise.all(
@@ -286,7 +286,7 @@ describe('an interaction', () => {
     const shown = await read(ada, id);
     const reactors = shown.reactions.reduce((sum: number, { count }: { count: number }) => sum + count, 0);
     expect(reactors + shown.agent_read_receipts.length).toBe(MAX_MARKS);
-    // What is there already is no more, another interaction has its own, and who leaves makes room.
+    // An existing reaction does not count again, another interaction has its own limit, and removal makes room.
     expect((await react(service, id, '👍', { agent_id: 'agent-1' })).status).toBe(200);
     expect((await react(ada, await post(), '👍')).status).toBe(200);
     expect((await withdraw(service, id, '👍', '?agent_id=agent-1')).status).toBe(200);
@@ -315,7 +315,7 @@ describe('an interaction', () => {
 });
 
 describe('a rebuild', () => {
-  it('gives the same read models, with all that was added', async () => {
+  it('gives the same read models, with all reactions', async () => {
     const before = await dumpReadModels(api.stores.platform.redis);
     const marks = Object.entries(before).filter(([key]) => key.endsWith(':marks'));
     expect(JSON.stringify(marks)).toMatch(/reaction.*receipt|receipt.*reaction/s);

@@ -1,4 +1,6 @@
-/** What reactors guarantee, in one process on one event store; workers that fail: `test/e2e/reactors.test.ts`. */
+/**
+ * The guarantees of reactors, in one process on one event store; for failing workers see `test/e2e/reactors.test.ts`.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
@@ -105,7 +107,7 @@ describe('a reactor', () => {
     await eventually(() => expect(outcomes).toEqual(['failed', 'failed', 'failed', 'given_up']));
   });
 
-  it('does not count it as a failure when a store is away', async () => {
+  it('does not count an unavailable store as a failure', async () => {
     const category = newCategory();
     let calls = 0;
     const handle = (_event: unknown, process: JobProcess) => {
@@ -129,7 +131,7 @@ describe('a reactor', () => {
     expect(new Set(outcomes)).toEqual(new Set(['waiting', 'given_up']));
   });
 
-  it('ends a process whose deadline has passed while there was no worker, without handling it', async () => {
+  it('ends a process whose deadline has passed while no worker ran, without handling it', async () => {
     const category = newCategory();
     const id = await requestJob(client.store, category, 0);
     const [{ createdMs } = { createdMs: 0 }] = await eventsOf(category, id);
@@ -138,7 +140,7 @@ describe('a reactor', () => {
     await ends(category, id, 'JobFailed.v1');
   });
 
-  it('ends a process at its deadline that has an outcome which leads nowhere', async () => {
+  it('ends a process at its deadline when it has an outcome without a next step', async () => {
     const category = newCategory();
     let calls = 0;
     const handle = (_event: unknown, process: JobProcess) => {
@@ -152,7 +154,7 @@ describe('a reactor', () => {
     expect(calls).toBe(1);
   });
 
-  it('drops what a step returns after its time is up', async () => {
+  it('drops the result of a step after its deadline', async () => {
     const category = newCategory();
     const late = Promise.withResolvers<void>();
     const handle = async (_event: unknown, process: JobProcess) => {
@@ -217,7 +219,7 @@ describe('a reactor', () => {
       return [nextOf(process, 'worker')];
     };
     const ids: string[] = [];
-    // Two events of each process are there when the worker begins, one behind the other.
+    // Two events of each process are there when the worker begins, one after the other.
     for (let n = 0; n < 9; n++) {
       const id = await requestJob(client.store, category, 2);
       const stepped = logEvent({ step: 0, worker: 'test', effect: newId() }, 'JobStepped.v1');
@@ -229,7 +231,7 @@ describe('a reactor', () => {
     expect({ most, conflicts }).toEqual({ most: 3, conflicts: 0 });
   });
 
-  it('hands what it has not finished to another worker when it stops', async () => {
+  it('hands unfinished events to another worker when it stops', async () => {
     const category = newCategory();
     const begun = Promise.withResolvers<void>();
     const handle = () => {
@@ -247,7 +249,7 @@ describe('a reactor', () => {
     expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'second' });
   });
 
-  it('continues after a restart of the event store, with what was under way', async () => {
+  it('continues after a restart of the event store, with the steps in progress', async () => {
     const category = newCategory();
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let calls = 0;
@@ -325,7 +327,7 @@ describe('two workers on the same event', () => {
     const results = await Promise.all([worker('one').attempt(attempt), worker('other').attempt(attempt)]);
     expect(results).toMatchObject([{ kind: 'again' }, { kind: 'again' }]);
     expect(effects).toBe(1);
-    // At the next attempt it is reported, and not repeated.
+    // The next attempt reports it, and does not repeat it.
     expect(await worker('next').attempt(attempt)).toEqual({ kind: 'done', isGivenUp: false });
     expect(effects).toBe(1);
     const types = await typesOf(category, event.stream.slice(category.length + 1));
@@ -382,7 +384,7 @@ describe('a consumer group of a reactor', () => {
     expect(names).toEqual([groupNameOf(other), groupNameOf(jobReactor({ category }))].toSorted());
   });
 
-  it('that begins at the end of the log handles only what comes then', async () => {
+  it('that begins at the end of the log handles only later events', async () => {
     const category = newCategory();
     const old = await requestJob(client.store, category, 0);
     // The last event of the log may be handled.

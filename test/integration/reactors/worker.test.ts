@@ -1,4 +1,4 @@
-/** The role `worker` on real stores: what it reports, what operators see of it, and that a rebuild triggers no effect. */
+/** The role `worker` on real stores: its reports and its commands for operators. A rebuild triggers no effect. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { userEntity } from '#libs/features/users/index.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
@@ -78,7 +78,7 @@ describe('the role worker', () => {
     expect(metrics).toContain('parley_reactor_parked_events{reactor="job"} 0');
   });
 
-  it('brings what it has recorded to the read models, and repeats no effect when they are rebuilt', async () => {
+  it('applies its outcomes to the read models, and repeats no effect when they are rebuilt', async () => {
     const [organizationId, id] = [newId(), newId()];
     const data = { id, displayName: 'Ada', email: null, imageUrl: null };
     const metadata = { ...logMetadata(newId()), organizationId };
@@ -123,7 +123,7 @@ describe('the role worker', () => {
     await eventually(async () => expect((await run('parked', 'broken')).stdout).toBe('(none)\n'));
   });
 
-  it('runs without a reactor, and says so', async () => {
+  it('runs without a reactor, and reports that', async () => {
     const other = await start({ ...context, features: { ...context.features, reactors: [] } }, parseConfig({}));
     await other.stop();
     expect(context.features.reactors).toEqual([]);

@@ -1,4 +1,4 @@
-/* A whole Parley on a Redis Cluster of which masters die: what is read and heard afterwards is what the log says. */
+/* A whole Parley on a Redis Cluster whose masters die: reads and frames afterwards equal the log. */
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { PROJECTIONS } from '#services/features.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ import type { TestRedisCluster, TestRedisNode } from '#test/support/redis-cluste
 import { flush, keysIn } from '#test/support/redis-commands.ts';
 
 const EVERYTHING: readonly Include[] = ['nested', 'incomplete', 'ephemeral'];
-/** Only ends what hangs: a failover takes some seconds, and more where nodes wait for their turn. */
+/** Only ends a hang: a failover takes some seconds, and more where nodes wait for their turn. */
 const LONG_MS = 90_000;
 const WRITES = 60;
 
@@ -74,7 +74,7 @@ async function documentsOf(channelId: string): Promise<[string]> {
   return [key];
 }
 
-/** Writes to a channel go through again. */
+/** Writes to a channel succeed again. */
 const writable = (channelId: string, text: string): Promise<number> =>
   eventually(() => post(parley.api, channelId, text), { timeoutMs: LONG_MS, everyMs: 100 });
 
@@ -89,7 +89,7 @@ async function caughtUp(): Promise<void> {
   );
 }
 
-/** What sockets were sent is the log, each event once; what Redis has is what a rebuild makes of the log. */
+/** Sockets received the log, each event once; Redis equals a rebuild from the log. */
 async function expectAsTheLog(): Promise<void> {
   const logs = new Map<string, readonly string[]>();
   for (const channelId of channels) {
@@ -105,7 +105,7 @@ async function expectAsTheLog(): Promise<void> {
 
   await caughtUp();
   const kept = await dumpReadModels(redis);
-  // A node that has just come back may still be taken for the master that it was, and refuses.
+  // A node that has just come back may still be taken for a master, and refuses commands.
   await eventually(() => flush(redis), { timeoutMs: LONG_MS });
   const state = new ProjectionState(redis, PROJECTIONS);
   await eventually(() => state.isComplete(), { timeoutMs: LONG_MS });
@@ -114,7 +114,7 @@ async function expectAsTheLog(): Promise<void> {
 }
 
 describe('on a Redis Cluster', () => {
-  it('a master that is killed and comes back costs nothing', { timeout: 180_000 }, async () => {
+  it('a master that is killed and comes back loses nothing', { timeout: 180_000 }, async () => {
     const nodes = () => [parley.api];
     const writers = startWriters({ nodes, channels, writers: 3, seed: 1, thinkMs: 15 });
     const through = async (): Promise<void> => {
@@ -123,7 +123,7 @@ describe('on a Redis Cluster', () => {
     };
     await through();
     await victim.kill9();
-    // Half of what is written lives elsewhere.
+    // Half of the writes are on other nodes.
     await through();
     await victim.restart();
     await writable(channels[0], 'after the master was back');
@@ -133,7 +133,7 @@ describe('on a Redis Cluster', () => {
     await expectAsTheLog();
   });
 
-  it('a replica that takes a place with less than there was is brought up again', { timeout: 180_000 }, async () => {
+  it('a replica with missing data that becomes master is repaired', { timeout: 180_000 }, async () => {
     const [quiet] = channels;
     const text = 'before the failover';
     await writable(quiet, text);
@@ -145,7 +145,7 @@ describe('on a Redis Cluster', () => {
     await replica.command('CONFIG', 'SET', 'replica-read-only', 'yes');
     await holder.kill9();
     await eventually(async () => (await roleOf(replica)) === 'master', { timeoutMs: LONG_MS });
-    // Nobody writes to what was lost: the projector alone can bring it back.
+    // No command writes to the lost keys: only the projector can restore them.
     await eventually(async () => expect(await dumpReadModels(redis)).toEqual(before), { timeoutMs: LONG_MS });
     await holder.restart();
     await writable(quiet, 'after the failover');
@@ -153,7 +153,7 @@ describe('on a Redis Cluster', () => {
   });
 });
 
-/** Who has the slots now, and who follows it: on a busy machine a master is replaced before it is back. */
+/** Role of a node and its master: on a busy machine a master is replaced before it is back. */
 async function pairOf(node: TestRedisNode): Promise<[TestRedisNode, TestRedisNode]> {
   const replica = cluster.replicas[cluster.masters.indexOf(node)] ?? node;
   return eventually(
@@ -167,7 +167,7 @@ async function pairOf(node: TestRedisNode): Promise<[TestRedisNode, TestRedisNod
   );
 }
 
-/** `master`, or how a replica is connected to its own. */
+/** `master`, or the state of a replica's connection to its master. */
 async function roleOf(node: TestRedisNode): Promise<string> {
   const role = await node.command('ROLE');
   const [kind, , , link] = Array.isArray(role) ? role.map(String) : [];

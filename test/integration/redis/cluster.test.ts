@@ -33,7 +33,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** A key that lives on a node, other than those that were asked for before. */
+/** A key on that node, different from earlier ones. */
 let made = 0;
 function keyOn(node: TestRedisNode): string {
   for (;;) {
@@ -57,7 +57,7 @@ describe('a Redis Cluster', () => {
     expect((await redis.ping()).map(({ answers }) => answers)).toEqual([true, true, true]);
   });
 
-  it('runs functions on the node of each call, and answers in the order of asking', async () => {
+  it('runs functions on the node of each call, and answers in the order of the calls', async () => {
     const keys = [...cluster.masters, ...cluster.masters].map((node) => `${keyOn(node)}:revision`);
     const readModel = new ReadModel(redis);
     const [first, last] = [streamRevision(0), streamRevision(0)];
@@ -67,7 +67,7 @@ describe('a Redis Cluster', () => {
     await redis.remove(keys);
   });
 
-  it('hears a topic where it is published, and follows it to another node', async () => {
+  it('receives a topic where it is published, and follows it to another node', async () => {
     const [from, to] = cluster.masters;
     const topic = keyOn(from);
     const key = `${topic}:key`;
@@ -98,7 +98,7 @@ describe('a Redis Cluster', () => {
     await redis.remove([key]);
   });
 
-  it('knows read models to be complete only if they were before it looked', async () => {
+  it('takes read models for complete only if they were complete before the read', async () => {
     const marked = new MarkedReads(redis, CHANNEL_PROJECTION_KEYS);
     const key = 'test:{value}';
     const read = async () => (await marked.read([CHANNEL_PROJECTION_KEYS.complete, key])).map(String);
@@ -107,7 +107,7 @@ describe('a Redis Cluster', () => {
     await set(CHANNEL_PROJECTION_KEYS.complete, '1');
     await set(key, 'value');
     expect(await read()).toEqual(['1', 'value']);
-    // Another building was emptied and completed between the two looks.
+    // Another version was emptied and completed between the two reads.
     const values = redis.values.bind(redis);
     redis.values = async (keys) => {
       const found = await values(keys);
@@ -119,7 +119,7 @@ describe('a Redis Cluster', () => {
     await redis.remove([...Object.values(CHANNEL_PROJECTION_KEYS), key]);
   });
 
-  it('misses what lives on a node that is away, and nothing else, until it is back', async () => {
+  it('misses only keys of a node that is down, until it is back', async () => {
     const [, away, there] = cluster.masters;
     const [lost, kept] = [keyOn(away), keyOn(there)];
     await set(lost, 'lost');
@@ -139,7 +139,10 @@ describe('a Redis Cluster', () => {
 });
 
 describe('an address of Redis', () => {
-  /** Connects with addresses as `REDIS_URL` has them. @returns why they cannot be right, or 'ready' */
+  /**
+   * Connects with addresses as `REDIS_URL` has them.
+   * @returns why they are wrong, or 'ready'
+   */
   async function verdictOn(...addresses: readonly string[]): Promise<string> {
     let why = '';
     const client = connectRedis(addresses.join(','), { onMisfit: (told) => (why = told) });
@@ -147,7 +150,8 @@ describe('an address of Redis', () => {
       return await eventually(
         async () => {
           if (why === '') await waitForRedis(client, 1_000);
-          // What it was asked before, it has answered by the first answer, and that was heard by the second.
+          // The first reply follows the replies to the connection's own commands; the second follows the handling of
+          // those.
           if (why === '') await client.ping();
           if (why === '') await client.ping();
           return why || 'ready';
@@ -159,7 +163,7 @@ describe('an address of Redis', () => {
     }
   }
 
-  it('alone is one server, and of several each is a node of a cluster; what fits neither is told', async () => {
+  it('alone is one server, and of several each is a node of a cluster; a wrong one is reported', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-one-redis-'));
     const server = await startRedisProcess({ dataDir, port: await freePort() });
     const [node = ''] = cluster.url.split(',');
@@ -174,7 +178,7 @@ describe('an address of Redis', () => {
     }
   }, 240_000);
 
-  it('that does not fit ends a process, with a line that says so', async () => {
+  it('of the wrong kind ends a process, with a line that names the mistake', async () => {
     const [redisUrl = ''] = cluster.url.split(',');
     const parley = await startParleyProcess({ redisUrl, wait: false });
     try {
@@ -185,6 +189,6 @@ describe('an address of Redis', () => {
     } finally {
       await parley.stop();
     }
-    // Ends what hangs: on a busy machine, a process takes a minute to start.
+    // Ends a hang: on a busy machine, a process takes a minute to start.
   }, 240_000);
 });

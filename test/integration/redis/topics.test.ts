@@ -26,7 +26,7 @@ const publish = (topic: string, message: string): Promise<unknown> =>
   redis.send(topic, (node) => node.spublish(topic, message));
 
 interface Listener extends TopicSubscription {
-  /** All that it was told, in order. */
+  /** All calls of the subscriber, in order. */
   readonly told: string[];
 }
 
@@ -50,14 +50,14 @@ async function listening(...listeners: readonly Listener[]): Promise<void> {
   await eventually(() => listeners.every((one) => one.listening));
 }
 
-/** How many connections Redis counts as subscribers of the topic. */
+/** Count of the topic's subscribers in Redis. */
 async function subscribersInRedis(topic: string): Promise<number> {
   const reply = await server.command('PUBSUB', 'SHARDNUMSUB', topic);
   return Array.isArray(reply) ? Number(reply[1]) : Number.NaN;
 }
 
 describe('subscriptions to topics', () => {
-  it('hear what is published once they listen, in its order, byte for byte', async () => {
+  it('receive messages once they listen, in order, byte for byte', async () => {
     const one = listen('topic{a}');
     expect([one.listening, one.told]).toEqual([false, []]);
     await listening(one);
@@ -67,7 +67,7 @@ describe('subscriptions to topics', () => {
     expect(one.told).toEqual(['(listening)', ...messages]);
   });
 
-  it('hear only their own topics', async () => {
+  it('receive only their own topics', async () => {
     const [a, b] = [listen('topic{a}'), listen('topic{b}')];
     await listening(a, b);
     await publish('topic{a}', 'to a');
@@ -79,7 +79,7 @@ describe('subscriptions to topics', () => {
     ]);
   });
 
-  it('share a topic in Redis, and give it up with the last of them', async () => {
+  it('share one subscription in Redis, which ends with the last of them', async () => {
     const first = listen('topic{a}');
     await listening(first);
     const second = listen('topic{a}');
@@ -96,7 +96,7 @@ describe('subscriptions to topics', () => {
     await eventually(async () => (await subscribersInRedis('topic{a}')) === 0);
   });
 
-  it('stand again when they were given up and taken up in one turn, or right after it', async () => {
+  it('listen again when they were ended and started in one turn, or right after it', async () => {
     const first = listen('topic{a}');
     await listening(first);
     for (let round = 0; round < 20; round++) {
@@ -115,7 +115,7 @@ describe('subscriptions to topics', () => {
     expect([first.told, second.told]).toEqual([['(listening)'], ['(listening)']]);
   });
 
-  it('say nothing to one that was stopped before it was heard', async () => {
+  it('do not call a subscriber that was stopped before it listened', async () => {
     const stopped = listen('topic{a}');
     stopped.stop();
     const other = listen('topic{b}');
@@ -126,7 +126,7 @@ describe('subscriptions to topics', () => {
     expect(stopped.told).toEqual([]);
   });
 
-  it('say that they are deaf when Redis dies, and listen again when it is back', async () => {
+  it('report that they miss messages when Redis dies, and listen again when it is back', async () => {
     const both = [listen('topic{a}'), listen('topic{b}')] as const;
     await listening(...both);
     await server.kill9();
@@ -145,7 +145,7 @@ describe('subscriptions to topics', () => {
     expect(late.told).toEqual(['(listening)', 'late']);
   });
 
-  it('notice a Redis that hangs without closing anything', async () => {
+  it('detect a Redis that stops answering without closing its connections', async () => {
     const one = listen('topic{a}');
     await listening(one);
     await server.pause();
@@ -155,7 +155,7 @@ describe('subscriptions to topics', () => {
     expect(one.told).toEqual(['(listening)', '(deaf)', '(listening)']);
   }, 30_000);
 
-  it('are made anew when Redis closes their connection', async () => {
+  it('reconnect when Redis closes their connection', async () => {
     const one = listen('topic{a}');
     await listening(one);
     await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');

@@ -8,7 +8,7 @@ import { nodeWith } from '#test/support/redis-commands.ts';
 import { startEmptyRedis } from '#test/support/redis.ts';
 import type { EmptyRedis } from '#test/support/redis.ts';
 
-describe('what is sent at the end of a turn of the event loop', () => {
+describe('calls that are sent at the end of a turn of the event loop', () => {
   let server: EmptyRedis;
   let redis: RedisClient;
   let node: Redis;
@@ -25,7 +25,7 @@ describe('what is sent at the end of a turn of the event loop', () => {
     await server.stop();
   });
 
-  it('goes in the order of asking, but first what is to go first', async () => {
+  it('keep their order, except that priority calls come first', async () => {
     const replies: Promise<string | number | null>[] = [];
     await new Promise<void>((resolve) => {
       atEndOfTurn(redis, () => void replies.push(node.incr('turns')));
@@ -36,7 +36,7 @@ describe('what is sent at the end of a turn of the event loop', () => {
     expect(await Promise.all(replies)).toEqual([null, 1, 11]);
   });
 
-  it('goes out together, and not before', async () => {
+  it('are sent together, and not before', async () => {
     const written: { during: number; corked: number }[] = [];
     const note = () => written.push({ during: node.stream.bytesWritten, corked: node.stream.writableCorked });
     const before = node.stream.bytesWritten;
@@ -52,7 +52,7 @@ describe('what is sent at the end of a turn of the event loop', () => {
     expect(node.stream.writableCorked).toBe(0);
   });
 
-  it('is another turn when it is asked for while it is sent', async () => {
+  it('go to the next turn when they are made during the send', async () => {
     const order: string[] = [];
     await new Promise<void>((resolve) => {
       atEndOfTurn(redis, () => {

@@ -1,4 +1,4 @@
-/** What happens on machines with and without a Chromium: programs on the PATH that play their parts. */
+/** Set-up on machines with and without a Chromium, simulated by programs on the PATH. */
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,9 +13,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(bin, { recursive: true, force: true }));
 
-// macOS has browsers that stand on no PATH.
+// On macOS, browsers are not on the PATH.
 describe.skipIf(process.platform === 'darwin')('set-up of Chromium', () => {
-  it('takes one from the PATH, by any of its names', async () => {
+  it('finds one on the PATH, by any of its names', async () => {
     await program('google-chrome', 'exit 0');
     expect(ensure()).toEqual({ status: 0, found: join(bin, 'google-chrome'), said: '' });
   });
@@ -28,7 +28,7 @@ describe.skipIf(process.platform === 'darwin')('set-up of Chromium', () => {
     expect({ status, found }).toEqual({ status: 0, found: join(bin, 'chromium') });
   });
 
-  it('says that it is needed where it cannot be installed', async () => {
+  it('reports that it is needed where it cannot be installed', async () => {
     const { status, said } = ensure();
     expect(status).toBe(1);
     expect(said).toMatch(/^parley: A Chromium is needed and was not found on the PATH/);

@@ -40,8 +40,8 @@ describe('package-lock.json', () => {
     expect(direct.filter((version) => !/^\d/.test(version))).toEqual([]);
   });
 
-  it('names the binaries of every platform, or `npm ci` refuses it on all of them', () => {
-    // npm drops from the lock what a registry without them does not know.
+  it('names the binaries of every platform, without which `npm ci` fails on all of them', () => {
+    // npm drops packages from the lock that a registry does not have.
     const missing = Object.entries(packages).flatMap(([path, { optionalDependencies }]) =>
       Object.keys(optionalDependencies).filter(
         (name) => !(`node_modules/${name}` in packages) && !(`${path}/node_modules/${name}` in packages),
@@ -50,7 +50,7 @@ describe('package-lock.json', () => {
     expect(missing).toEqual([]);
   });
 
-  it('names no registry, so that everybody may use their own', () => {
+  it('names no registry, so that everyone may use their own', () => {
     expect(Object.entries(packages).filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
   });
 
@@ -72,7 +72,7 @@ describe('installed dependencies', () => {
     },
   };
 
-  it('are what the lock says, other platforms aside', () => {
+  it('match the lock, other platforms aside', () => {
     expect(
       installedIsLocked(lock, { packages: { 'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' } } }),
     ).toBe(true);

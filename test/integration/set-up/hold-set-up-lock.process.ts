@@ -1,6 +1,6 @@
 /**
- * Takes the set-up's lock again and again; whoever finds another one inside says so on standard output.
- * Arguments: the folder, how often, and whether to die inside, in the last turn, instead of leaving.
+ * Takes the set-up's lock again and again; prints a line when another process holds it at the same time. Arguments:
+ * the folder, the count, and whether to die while holding it in the last turn.
  */
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What happens on machines with and without Java and Maven: programs on the PATH that play their parts. */
+/** Set-up on machines with and without Java and Maven, simulated by programs on the PATH. */
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ describe('set-up of a Kafka broker', () => {
     expect(ensure()).toEqual({ ...first, said: '' });
   });
 
-  it('leaves nothing behind that looks complete when the jars cannot be fetched', async () => {
+  it('leaves no partial folder when the jars cannot be fetched', async () => {
     await java(21);
     await maven('exit 1');
     const { status, said } = ensure();
@@ -41,7 +41,7 @@ describe('set-up of a Kafka broker', () => {
     expect(await readdir(join(root, 'node_modules/.cache'))).toEqual([]);
   });
 
-  it('installs a Java with the package manager where there is none that is new enough', async () => {
+  it('installs a Java with the package manager where none is new enough', async () => {
     await java(11);
     await maven();
     await program('sudo', 'shift; case "$1" in *=*) shift;; true) exit 0;; esac; exec "$@"');
@@ -51,7 +51,7 @@ describe('set-up of a Kafka broker', () => {
     expect(status).toBe(0);
   });
 
-  it('says what is missing where it cannot be installed', async () => {
+  it('reports what is missing where it cannot be installed', async () => {
     const withoutJava = ensure();
     expect(withoutJava.status).toBe(1);
     expect(withoutJava.said).toMatch(/^parley: A Java of version 17 or newer is needed for a Kafka broker/);
@@ -68,7 +68,7 @@ async function java(major: number): Promise<void> {
   await program('java', `echo 'openjdk version "${major}.0.1"' >&2`);
 }
 
-/** One that puts a jar where it is told to. */
+/** A Maven that writes a jar to the requested folder. */
 async function maven(
   copies = 'for word; do case $word in -DoutputDirectory=*) : > "${word#*=}/broker.jar";; esac; done',
 ) {

@@ -1,4 +1,4 @@
-/** Processes that set up the same folder at once, some of which are killed while they are at it. */
+/** Processes that set up the same folder at once, some of which are killed meanwhile. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,14 +23,14 @@ function hold(times: number, dies: boolean): Promise<string> {
 }
 
 describe('the lock of the set-up', () => {
-  it('is had by one at a time, each in turn, though holders are killed under the eyes of all others', async () => {
+  it('is held by one process at a time, in turn, though holders are killed while others wait', async () => {
     const said = await Promise.all(Array.from({ length: 8 }, (_, index) => hold(25, index < 6)));
     const lines = said.join('').trim().split('\n');
     expect(lines.filter((line) => line !== 'had it')).toEqual([]);
     expect(lines).toHaveLength(8 * 25);
   }, 60_000);
 
-  it('is free after work that failed, and leaves one small entry behind', async () => {
+  it('is free after failed work, and leaves one small entry behind', async () => {
     await expect(withSetUpLock(root, () => Promise.reject(new Error('no network')))).rejects.toThrow('no network');
     let worked = 0;
     for (let time = 0; time < 3; time++) await withSetUpLock(root, () => void worked++);
@@ -38,7 +38,7 @@ describe('the lock of the set-up', () => {
     expect(await readdir(join(root, '.set-up'))).toHaveLength(1);
   });
 
-  it('is not had while a living process has it', async () => {
+  it('is not taken from a living process', async () => {
     const order: string[] = [];
     let waiter: Promise<void> | undefined;
     await withSetUpLock(root, async () => {

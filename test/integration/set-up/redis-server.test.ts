@@ -1,4 +1,4 @@
-/** What the set-up does on machines with and without a Redis: programs on the PATH that play their parts. */
+/** Set-up on machines with and without a Redis, simulated by programs on the PATH. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => rm(bin, { recursive: true, force: true }));
 
 describe('set-up of redis-server', () => {
-  it('takes the one on the PATH if it is new enough', async () => {
+  it('uses the one on the PATH if it is new enough', async () => {
     await program('redis-server', 'echo "Redis server v=7.0.15 sha=0 malloc=libc bits=64"');
     await packageManager();
     expect(ensure()).toEqual({ status: 0, said: '' });
@@ -36,7 +36,7 @@ describe('set-up of redis-server', () => {
     ]);
   });
 
-  it('says how to install one where it must not do that itself', async () => {
+  it('prints how to install one where it must not do that itself', async () => {
     expect(ensure()).toEqual({
       status: 1,
       said: [
@@ -47,14 +47,14 @@ describe('set-up of redis-server', () => {
     });
   });
 
-  it('says which version it found if that is too old', async () => {
+  it('prints which version it found if that is too old', async () => {
     await program('redis-server', 'echo "Redis server v=6.0.16 sha=0"');
     const { status, said } = ensure();
     expect(status).toBe(1);
     expect(said).toContain('redis-server 7 or newer is needed; the one on the PATH is version 6.');
   });
 
-  it('says what the package manager said when that fails', async () => {
+  it('prints the error of the package manager when that fails', async () => {
     await program('apt-get', '[ "$1" = --version ] && exit 0; echo "no space left on device" >&2; exit 1');
     await program('sudo', AS_IF_ALLOWED);
     const { status, said } = ensure();
@@ -64,7 +64,7 @@ describe('set-up of redis-server', () => {
   });
 });
 
-/** `sudo -n [NAME=value] command …` of a user who may. */
+/** `sudo -n [NAME=value] command …`, permitted. */
 const AS_IF_ALLOWED = 'shift; case "$1" in *=*) shift;; true) exit 0;; esac; exec "$@"';
 
 /** Knows no package before `update`, and then installs a Redis. */

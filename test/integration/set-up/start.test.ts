@@ -1,4 +1,4 @@
-/** `npm start` as a process: output, signals, exit codes, and the processes that remain. */
+/** `npm start` as a process: output, signals, exit codes, and remaining processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ afterEach(async () => {
   await rm(parent, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-// Whole programs, several in a test: on a machine that is busy with other things they take their time.
+// Several full programs per test: on a busy machine they take a while.
 describe('npm start', { timeout: 120_000 }, () => {
   it('stops cleanly at SIGINT and SIGTERM, and starts again on the same data', async () => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -41,7 +41,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     }
   });
 
-  it('refuses a second Parley on its data folder in one line, and takes repeated signals of one Ctrl-C for one', async () => {
+  it('refuses a second Parley on its data folder in one line, and treats the signals of one Ctrl-C as one', async () => {
     const parley = await startParley({ LOG_LEVEL: 'info' });
     const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
     const second = run({ DATA_DIR: dataDir, PORT: String(await freePort()) });
@@ -49,14 +49,14 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(second.output().trim()).toBe(
       `parley: the data folder ${dataDir} is in use by a running Parley (pid ${pid}); stop it, or choose another with DATA_DIR=…`,
     );
-    // From the terminal, then from npm by way of the set-up.
+    // From the terminal, then from npm through the set-up.
     process.kill(pid, 'SIGINT');
     await eventually(() => parley.output().includes('"stopping"'), { everyMs: 1 });
     parley.child.kill('SIGINT');
     expect(await parley.exit).toEqual({ code: 0, signal: null });
   });
 
-  it('stops cleanly while it waits for an event store that is away', async () => {
+  it('stops cleanly while it waits for an event store that is down', async () => {
     const waiting = run({
       DATA_DIR: dataDir,
       PORT: String(await freePort()),
@@ -78,7 +78,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     await eventually(async () => (await redisProcessesIn(join(dataDir, 'redis'))).length === 0);
   });
 
-  it('ends as Parley did when that is killed, and starts again on what it left', async () => {
+  it('exits like Parley when that is killed, and starts again on its data', async () => {
     const parley = await startParley();
     const { pid } = (await findRunning(dataDir)) ?? { pid: 0 };
     process.kill(pid, 'SIGKILL');
@@ -97,7 +97,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(parley.output()).toContain('ended by SIGBUS. A damaged log can cause this: see "Backup and restore"');
   });
 
-  it('says in one line that the port is busy', async () => {
+  it('reports in one line that the port is busy', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -109,7 +109,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     server.close();
   });
 
-  it('says in one line that the folder is somebody else’s', async () => {
+  it('reports in one line that the folder holds foreign files', async () => {
     await writeFile(join(parent, 'thesis.txt'), '');
     const refused = run({ DATA_DIR: parent, PORT: '0' });
     expect(await refused.exit).toEqual({ code: 1, signal: null });
@@ -128,7 +128,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     ]);
   });
 
-  it('runs Parley with the flags that its configuration lists', async () => {
+  it('runs Parley with the flags of its configuration', async () => {
     const flags = describeConfig({}).find(({ name }) => name === 'PARLEY_NODE_FLAGS')?.default;
     expect(await readFile(startScript, 'utf8')).toContain(`DEFAULT_NODE_FLAGS = '${flags}'`);
   });

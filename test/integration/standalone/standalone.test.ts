@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => rm(parent, { recursive: true, force: true }));
 
 describe('standalone', () => {
-  it('runs its stores and roles, says where, and leaves nothing behind', async () => {
+  it('runs its stores and roles, prints their addresses, and leaves nothing behind', async () => {
     const events: string[] = [];
     const parley = await start({ roles: [recordingRole('projector', events), recordingRole('gateway', events)] });
     expect(parley.baseUrl).toBe('http://gateway.example');
@@ -41,7 +41,7 @@ describe('standalone', () => {
     expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
   });
 
-  it('runs only the roles that it is told to', async () => {
+  it('runs only the selected roles', async () => {
     const events: string[] = [];
     const roles = [recordingRole('projector', events), recordingRole('gateway', events)];
     const parley = await start({ roles }, { ROLES: 'projector' });
@@ -49,7 +49,7 @@ describe('standalone', () => {
     expect(events).toEqual(['projector starts', 'projector stops']);
   });
 
-  it('shows the first key until it was shown, also after a start that was cut short', async () => {
+  it('prints the first key until it was printed once, also after an interrupted start', async () => {
     const cutShort: readonly StartedRole[] = [{ name: 'fails', start: () => Promise.reject(new Error('cut short')) }];
     await expect(start({ roles: cutShort })).rejects.toThrow('cut short');
     const second = await start({});
@@ -65,7 +65,7 @@ describe('standalone', () => {
     await fourth.stop();
   });
 
-  it('uses stores that the configuration names instead of starting its own', async () => {
+  it('uses configured stores and does not start its own', async () => {
     const [redis, eventStore] = await Promise.all([startEmptyRedis(), startTestEventStore()]);
     const parley = await start({}, { REDIS_URL: redis.url, EVENTSTORE_URL: eventStore.url });
     expect(parley.stores).toEqual({ redisUrl: redis.url, eventstoreUrl: eventStore.url });
@@ -74,7 +74,7 @@ describe('standalone', () => {
     await Promise.all([redis.stop(), eventStore.stop()]);
   });
 
-  it('brings the event store back under its address when its thread dies', async () => {
+  it('restarts the event store at its address when its thread dies', async () => {
     const threads: Worker[] = [];
     const remember = (worker: Worker): void => void threads.push(worker);
     process.on('worker', remember);
@@ -87,7 +87,7 @@ describe('standalone', () => {
     expect(await parley.stop()).toEqual([]);
   });
 
-  it('stops what it has started when a role does not start', async () => {
+  it('stops the started roles when one fails to start', async () => {
     const failing: StartedRole = { name: 'gateway', listens: true, start: () => Promise.reject(new Error('no')) };
     const events: string[] = [];
     await expect(start({ roles: [recordingRole('projector', events), failing] })).rejects.toThrow('no');
@@ -96,7 +96,7 @@ describe('standalone', () => {
     expect(await findRunning(dataDir)).toBeUndefined();
   });
 
-  it('tells which port is busy and how to choose another, before it starts anything', async () => {
+  it('reports a busy port and how to choose another, before it starts anything', async () => {
     const { server, port } = await occupiedPort();
     try {
       const failure = start({}, { PORT: String(port) });
@@ -109,12 +109,12 @@ describe('standalone', () => {
     }
   });
 
-  it('refuses a folder of somebody else', async () => {
+  it('refuses a folder with foreign files', async () => {
     await writeFile(join(parent, 'thesis.txt'), '');
     await expect(start({}, { DATA_DIR: parent })).rejects.toThrow('holds files that are not Parley');
   });
 
-  it('refuses a host that is not its own', async () => {
+  it('refuses a host that is not an address of this machine', async () => {
     // An address for documentation (RFC 5737): no machine has it.
     await expect(start({}, { HOST: '192.0.2.1' })).rejects.toThrow('HOST 192.0.2.1 is not an address of this machine');
   });

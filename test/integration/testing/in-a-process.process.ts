@@ -1,6 +1,6 @@
 /**
- * A test process of somebody else: starts a Parley, says where, and what of it is left after the stop. Without
- * an end of its own: it ends when nothing keeps it. `stay` makes it wait until it is killed.
+ * A test process of another project: starts a Parley, prints its address, and prints what remains after the stop. It
+ * does not exit by itself: it ends when nothing keeps it alive. `stay` makes it wait until it is killed.
  */
 import { startParley } from '#services/testing/index.ts';
 

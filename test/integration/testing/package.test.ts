@@ -1,4 +1,4 @@
-/** Parley, packed and installed in a project of somebody else, whose tests and commands use it. */
+/** Parley, packed and installed in another project, whose tests and commands use it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -30,7 +30,7 @@ await using other = await startParley();
 await other.stop();
 `;
 
-/** The files that the text shows, by the names that it gives them. */
+/** The files that the text shows, by their names there. */
 async function filesIn(document: string): Promise<Map<string, string>> {
   const text = await readFile(join(root, document), 'utf8');
   return new Map([...text.matchAll(/^```ts (\S+\.ts)\n([^]*?)^```/gm)].map(([, name = '', code = '']) => [name, code]));
@@ -75,14 +75,14 @@ describe('the packed Parley', GENEROUS, () => {
     expect(await project.run(join(root, 'node_modules/.bin/tsc'), '-p', '.')).toBe('');
   });
 
-  it('is what docs/testing.md shows, with the test runner of Node', async () => {
+  it('runs the example of docs/testing.md with the test runner of Node', async () => {
     expect([...shown.keys()]).toEqual(['bot.ts', 'bot.test.ts']);
     const output = await project.run(process.execPath, '--test', '--test-reporter=tap', 'node-test/bot.test.ts');
     expect(output).toMatch(/^# pass 1$/m);
     expect(output).toMatch(/^# fail 0$/m);
   });
 
-  it('is what docs/testing.md shows, with Vitest', async () => {
+  it('runs the example of docs/testing.md with Vitest', async () => {
     const vitest = join(root, 'node_modules/vitest/vitest.mjs');
     const args = ['run', '--root', 'vitest', '--testTimeout=120000', '--hookTimeout=120000', '--reporter=json'];
     expect(JSON.parse(await project.run(process.execPath, vitest, ...args))).toMatchObject({
@@ -97,7 +97,7 @@ describe('the packed Parley', GENEROUS, () => {
     expect(variables).toContainEqual(expect.objectContaining({ name: 'PORT', value: '8080' }));
   });
 
-  it('says which Node the command needs when this one is too old', async () => {
+  it('names the Node that the command needs when this one is too old', async () => {
     const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
     const command = join(project.folder, 'node_modules/parley/services/cli/main.js');
     await expect(
@@ -145,7 +145,7 @@ describe('the packed Parley', GENEROUS, () => {
   });
 });
 
-/** As the text says it. */
+/** The change that the text describes. */
 function withVitest(code: string): string {
   return code.replace(
     "import { after, before, test } from 'node:test';",

@@ -16,7 +16,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { startEmptyRedis } from '#test/support/redis.ts';
 
 const PROGRAM = join(import.meta.dirname, 'in-a-process.process.ts');
-/** Of all processes of tests: what one has made of the source, the next need not make again. */
+/** Shared by all test processes: compiled sources of one are used by the next. */
 const COMPILE_CACHE = join(tmpdir(), 'parley-test-compile-cache');
 const GENEROUS = { timeout: 240_000 };
 
@@ -25,14 +25,14 @@ describe('a Parley in the process of its test', GENEROUS, () => {
   beforeAll(async () => void (parley = await startParley()), GENEROUS.timeout);
   afterAll(() => parley?.stop());
 
-  it('can be called with its key as soon as it is there', async () => {
+  it('accepts its key as soon as it is started', async () => {
     const { data } = await parley.client.rest.GET('/api/v1/channels', {});
     expect(data?.items).toEqual([]);
     const channel = await parley.createChannel({ name: 'First' });
     expect(channel).toMatchObject({ name: 'First', participants: [{ display_name: 'Owner' }] });
   });
 
-  it('makes users who call for themselves, and keys', async () => {
+  it('creates users that call with their own keys, and keys', async () => {
     const ada = await parley.createUser({ display_name: 'Ada' });
     const mine = await ada.client.rest.POST('/api/v1/channels', { body: { name: 'Of Ada' } });
     expect(mine.data?.participants).toMatchObject([{ type: 'authenticated_user', user_id: ada.id }]);
@@ -45,7 +45,7 @@ describe('a Parley in the process of its test', GENEROUS, () => {
     expect(answer.status).toBe(403);
   });
 
-  it('makes organizations for which nothing of the others exists', async () => {
+  it('creates isolated organizations', async () => {
     const channel = await parley.createChannel();
     const [one, two] = await Promise.all([parley.createOrganization('One'), parley.createOrganization()]);
     const own = await one.createChannel({ name: 'Of one' });
@@ -70,7 +70,7 @@ describe('a Parley in the process of its test', GENEROUS, () => {
     });
   });
 
-  it('is told what happens, as it happens', async () => {
+  it('publishes events as they happen', async () => {
     const { id } = await parley.createChannel();
     const subscription = parley.client.channel(id).subscribe({ after: 0 });
     await subscription.send('interaction.post', { content: [{ type: 'text', text: 'Hello' }] });
@@ -82,7 +82,7 @@ describe('a Parley in the process of its test', GENEROUS, () => {
     expect(types).toEqual(['channel.created', 'interaction.posted']);
   });
 
-  it('has others beside it that know nothing of it, and that end without it', async () => {
+  it('runs beside others, isolated from them, and survives their stop', async () => {
     const [left, right] = await Promise.all([startParley(), startParley()]);
     const { id } = await left.createChannel();
     const read = async (from: StartedParley) =>
@@ -106,7 +106,7 @@ describe('starting and stopping', GENEROUS, () => {
     for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
   });
 
-  it('keeps what it has in named stores', async () => {
+  it('keeps its data in named stores', async () => {
     const [redis, eventStore] = await Promise.all([startEmptyRedis(), startTestEventStore()]);
     cleanUps.push(redis.stop, eventStore.stop);
     const settings = { REDIS_URL: redis.url, EVENTSTORE_URL: eventStore.url };
@@ -118,7 +118,7 @@ describe('starting and stopping', GENEROUS, () => {
     expect(data).toMatchObject({ name: 'Kept' });
   });
 
-  it('waits for a store that is away for a moment, and makes nothing twice', async () => {
+  it('waits for a store that is down for a moment, and creates nothing twice', async () => {
     const eventStore = await startTestEventStore({ mode: 'process' });
     cleanUps.push(eventStore.stop);
     const parley = await startParley({ settings: { EVENTSTORE_URL: eventStore.url } });
@@ -133,24 +133,24 @@ describe('starting and stopping', GENEROUS, () => {
     expect(data?.items.map((one) => one.id)).toEqual([id]);
   });
 
-  it('stops once, however often it is told to', async () => {
+  it('stops once, however often it is called', async () => {
     const parley = await startParley();
     await Promise.all([parley.stop(), parley.stop(), parley[Symbol.asyncDispose]()]);
     await expect(fetch(parley.url)).rejects.toThrow();
   });
 
-  it('names what is wrong with its settings', async () => {
+  it('reports wrong settings', async () => {
     await expect(startParley({ settings: { PORT: 'many', LOG_LEVEL: 'loud' } })).rejects.toThrow(/PORT.*\nLOG_LEVEL/);
   });
 
-  it('says how to get a redis-server where there is none', async () => {
+  it('reports how to get a redis-server where there is none', async () => {
     const outcome = await run({ PATH: '/nowhere' });
     expect(outcome.code).not.toBe(0);
     expect(outcome.stderr).toMatch(/redis-server is not on the PATH: install Redis 7 or newer.*REDIS_URL/);
     expect(await foldersOf(outcome.temporary)).toEqual([]);
   });
 
-  it('leaves nothing in the process, which then ends by itself, and says nothing', async () => {
+  it('leaves nothing in the process, which then ends by itself without output', async () => {
     const outcome = await run();
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
     const [, { before, after }] = outcome.lines as [unknown, { before: string[]; after: string[] }];
@@ -206,7 +206,7 @@ describe('starting and stopping', GENEROUS, () => {
   }
 });
 
-/** What is left of Parley's. Node may keep things of its own there. */
+/** Folders of Parley in the temporary folder. Node may keep folders of its own there. */
 async function foldersOf(temporary: string): Promise<string[]> {
   return (await readdir(temporary)).filter((name) => name.startsWith('parley-'));
 }

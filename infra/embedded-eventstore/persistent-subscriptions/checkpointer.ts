@@ -1,12 +1,11 @@
-// When a group writes its checkpoint: at the latest after `maxCheckpointCount`
-// handled messages, at the earliest after `minCheckpointCount` of them, then
-// every `checkpointAfterMs`.
+// Writes the checkpoint of a group: at the latest after `maxCheckpointCount`
+// handled messages; after at least `minCheckpointCount`, every `checkpointAfterMs`.
 import type { GroupSettings } from './group-settings.ts';
 
 type Limits = Pick<GroupSettings, 'minCheckpointCount' | 'maxCheckpointCount' | 'checkpointAfterMs'>;
 
 export type CheckpointerPorts = {
-  /** The last offset up to which everything is handled now. */
+  /** The last offset up to which all messages are handled. */
   current(): number;
   /** Resolves when it is on disk. */
   write(offset: number): Promise<void>;
@@ -20,14 +19,14 @@ export class Checkpointer {
   #writing: Promise<void> | undefined;
   #written: number | undefined;
 
-  /** `written`: what is on disk. */
+  /** `written`: the offset on disk. */
   constructor(limits: Limits, ports: CheckpointerPorts, written: number | undefined) {
     this.#limits = limits;
     this.#ports = ports;
     this.#written = written;
   }
 
-  /** What is on disk; undefined before the first. */
+  /** The offset on disk; undefined before the first. */
   get written(): number | undefined {
     return this.#written;
   }
@@ -35,10 +34,10 @@ export class Checkpointer {
   handled(): void {
     this.#handledSince++;
     if (this.#handledSince >= Math.max(1, this.#limits.maxCheckpointCount)) this.#begin();
-    this.#timer ??= setTimeout(() => this.#timeIsUp(), Math.max(1, this.#limits.checkpointAfterMs)).unref();
+    this.#timer ??= this.#startTimer();
   }
 
-  /** Writes what is still to be written; nothing is written afterwards. */
+  /** Writes the last checkpoint. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -48,31 +47,28 @@ export class Checkpointer {
     clearTimeout(this.#timer);
   }
 
-  #timeIsUp(): void {
-    this.#timer = undefined;
-    if (this.#handledSince === 0) return;
-    if (this.#handledSince >= this.#limits.minCheckpointCount) this.#begin();
-    if (this.#handledSince > 0) {
-      this.#timer = setTimeout(() => this.#timeIsUp(), Math.max(1, this.#limits.checkpointAfterMs)).unref();
-    }
+  #startTimer(): NodeJS.Timeout {
+    const onTimer = (): void => {
+      this.#timer = undefined;
+      if (this.#handledSince === 0) return;
+      if (this.#handledSince >= this.#limits.minCheckpointCount) this.#begin();
+      this.#timer = this.#startTimer();
+    };
+    return setTimeout(onTimer, Math.max(1, this.#limits.checkpointAfterMs)).unref();
   }
 
-  /** One write at a time; what is handled meanwhile goes into the next. */
+  /** One write at a time; the next one covers messages handled meanwhile. */
   #begin(): void {
     if (this.#writing) return;
     const offset = this.#ports.current();
     if (offset < 0 || offset === this.#written) return;
     const covered = this.#handledSince;
-    this.#writing = this.#ports.write(offset).then(
-      () => {
-        this.#written = offset;
-        this.#handledSince -= covered;
-        this.#writing = undefined;
-      },
-      // A checkpoint that cannot be written only causes redeliveries; the next one tries again.
-      () => {
-        this.#writing = undefined;
-      },
-    );
+    const onWritten = (): void => {
+      this.#written = offset;
+      this.#handledSince -= covered;
+    };
+    // A checkpoint that cannot be written only causes redeliveries; the next one tries again.
+    const write = this.#ports.write(offset).then(onWritten, () => undefined);
+    this.#writing = write.finally(() => (this.#writing = undefined));
   }
 }

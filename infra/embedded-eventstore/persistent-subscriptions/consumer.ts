@@ -1,17 +1,15 @@
-// One connected consumer of a group and what it has not acknowledged yet.
+// A connected consumer of a group and its messages in flight.
 import type { Outgoing } from '../grpc/outgoing.ts';
 import { eventResponse } from '../grpc/read-responses.ts';
-import { Latencies } from './latencies.ts';
 import type { Message } from './message.ts';
 
 export type ConsumerOptions = {
   id: string;
   out: Outgoing;
-  /** Most messages in flight. */
+  /** Limit of messages in flight. */
   bufferSize: number;
   /** Address of the peer. */
   from: string;
-  user: string;
   connectionName: string;
   extraStatistics: boolean;
 };
@@ -24,7 +22,7 @@ export class Consumer {
   totalItems = 0;
   /** In the order of delivery, so that deadlines increase. */
   #inFlight = new Set<InFlight>();
-  /** A stream may hold one event id twice. */
+  /** A stream may have an event id twice. */
   #byId = new Map<string, InFlight[]>();
 
   constructor(options: ConsumerOptions) {
@@ -59,7 +57,7 @@ export class Consumer {
     this.options.out.write(eventResponse(message, { retryCount: message.retryCount }));
   }
 
-  /** Takes a message that the consumer answered; undefined when it is not in flight here (any more). */
+  /** Removes a message that the consumer answered; undefined when it is not in flight here. */
   take(id: string): Message | undefined {
     const entry = this.#byId.get(id)?.[0];
     if (!entry) return undefined;
@@ -68,7 +66,7 @@ export class Consumer {
     return entry.message;
   }
 
-  /** Takes the messages whose time is up. */
+  /** Removes the messages whose deadline has passed. */
   takeExpired(now: number): Message[] {
     const expired: Message[] = [];
     for (const entry of this.#inFlight) {
@@ -79,10 +77,10 @@ export class Consumer {
     return expired;
   }
 
-  /** When the next message expires (on the clock of `performance.now`); undefined while none can. */
-  get nextDeadline(): number | undefined {
+  /** Deadline of the next message to expire (`performance.now`); Infinity without one. */
+  get nextDeadline(): number {
     const [oldest] = this.#inFlight;
-    return oldest && Number.isFinite(oldest.deadline) ? oldest.deadline : undefined;
+    return oldest?.deadline ?? Infinity;
   }
 
   #remove(entry: InFlight): void {
@@ -90,5 +88,46 @@ export class Consumer {
     const rest = this.#byId.get(entry.message.id)?.filter((other) => other !== entry) ?? [];
     if (rest.length > 0) this.#byId.set(entry.message.id, rest);
     else this.#byId.delete(entry.message.id);
+  }
+}
+
+const SAMPLES = 1000;
+
+const PERCENTILES: readonly (readonly [string, number])[] = [
+  ['Quintile 1', 20],
+  ['Quintile 2', 40],
+  ['Quintile 3', 60],
+  ['Quintile 4', 80],
+  ['Quintile 5', 100],
+  ['90%', 90],
+  ['95%', 95],
+  ['99%', 99],
+  ['99.5%', 99.5],
+  ['99.9%', 99.9],
+];
+
+/** How long a consumer takes to answer, over its last answers. */
+export class Latencies {
+  #samples: number[] = [];
+  #next = 0;
+
+  add(milliseconds: number): void {
+    this.#samples[this.#next] = milliseconds;
+    this.#next = (this.#next + 1) % SAMPLES;
+  }
+
+  /** By the protocol's names, in whole milliseconds; all 0 before the first answer. */
+  measurements(): { key: string; value: number }[] {
+    const sorted = this.#samples.toSorted((a, b) => a - b);
+    const at = (percent: number) =>
+      Math.round(sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? 0);
+    const mean = sorted.length === 0 ? 0 : sorted.reduce((sum, one) => sum + one, 0) / sorted.length;
+    return [
+      { key: 'Mean', value: Math.round(mean) },
+      { key: 'Median', value: at(50) },
+      { key: 'Fastest', value: at(0) },
+      ...PERCENTILES.map(([key, percent]) => ({ key, value: at(percent) })),
+      { key: 'Highest', value: at(100) },
+    ];
   }
 }

@@ -1,5 +1,5 @@
-// The answers of GetInfo and List about a group. Rates are averages since the
-// previous answer.
+// Describes a group for GetInfo and List. Rates are averages since the previous
+// response.
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import type { Consumer } from './consumer.ts';
 import type { Group } from './group.ts';
@@ -43,9 +43,9 @@ function addSettings(info: Info, { record }: Group): Info {
 }
 
 function connectionInfo(consumer: Consumer) {
-  const { from, user, connectionName, bufferSize } = consumer.options;
+  const { from, connectionName, bufferSize } = consumer.options;
   const { count, perSecond } = measure(consumer);
-  const info = new persistent.SubscriptionInfo.ConnectionInfo().setFrom(from).setUsername(user);
+  const info = new persistent.SubscriptionInfo.ConnectionInfo().setFrom(from).setUsername('anonymous');
   info.setAverageItemsPerSecond(perSecond).setCountSinceLastMeasurement(String(count));
   info.setTotalItems(String(consumer.totalItems)).setConnectionName(connectionName);
   info.setInFlightMessages(consumer.inFlightCount).setAvailableSlots(bufferSize - consumer.inFlightCount);
@@ -68,7 +68,7 @@ function measure(counted: Group | Consumer): { count: number; perSecond: number 
   return { count, perSecond: seconds > 0 ? Math.round(count / seconds) : 0 };
 }
 
-/** Revisions are numbers, positions of `$all` a pair. */
+/** A revision is a number, a position in `$all` a pair. */
 function formatOffset(source: string, offset: number): string {
   return source === ALL ? `C:${offset}/P:${offset}` : String(offset);
 }

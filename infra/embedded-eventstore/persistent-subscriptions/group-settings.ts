@@ -1,9 +1,14 @@
-// What a group is: its name, settings and filter, as they are kept on disk.
+// A consumer group as stored: name, settings, filter and checkpoint, and the
+// errors about groups.
 //
 // WARNING: the shape of `groupRecord` is stored. Add fields as optional only.
+import { status } from '@grpc/grpc-js';
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { CallError } from '../grpc/errors.ts';
+import type { DurableKeyValue } from '../log/event-log.ts';
 
-/** The source of a group on everything. */
+/** The source of a group on all streams. */
 export const ALL = '$all';
 
 /** `source` is a stream name or `$all`. */
@@ -26,7 +31,7 @@ const groupSettings = z.object({
   maxCheckpointCount: z.number(),
   /** 0: any number. */
   maxSubscriberCount: z.number(),
-  /** Kept and reported only: live events are read from the log like old ones. */
+  /** Stored and reported only: live events are read from the log like old ones. */
   liveBufferSize: z.number(),
   readBatchSize: z.number(),
   historyBufferSize: z.number(),
@@ -52,11 +57,6 @@ export type StartFrom = z.infer<typeof startFrom>;
 export type GroupSettings = z.infer<typeof groupSettings>;
 export type GroupRecord = z.infer<typeof groupRecord>;
 
-/** @throws ZodError for what this version did not write */
-export function parseGroupRecord(json: unknown): GroupRecord {
-  return groupRecord.parse(json);
-}
-
 /** The stream name of a source; undefined for `$all`. */
 export function streamOfSource(source: string): string | undefined {
   return source === ALL ? undefined : source;
@@ -70,4 +70,83 @@ export function parkedStreamOf({ source, group }: GroupName): string {
 /** Whether a group parks into this stream, or it is the metadata of such a stream. */
 export function isParkedStream(stream: string): boolean {
   return stream.startsWith('$persistentsubscription-') || stream.startsWith('$$$persistentsubscription-');
+}
+
+/** Identifies a group among all groups. */
+export function keyOf({ source, group }: GroupName): string {
+  return JSON.stringify([source, group]);
+}
+
+const GROUPS = 'persistent-subscriptions/group/';
+const CHECKPOINTS = 'persistent-subscriptions/checkpoint/';
+
+/** Groups and their checkpoints, beside the events. Writes resolve when they are on disk. */
+export class GroupStore {
+  #keyValue: DurableKeyValue;
+
+  constructor(keyValue: DurableKeyValue) {
+    this.#keyValue = keyValue;
+  }
+
+  /** @throws ZodError for a record in another format */
+  all(): GroupRecord[] {
+    return this.#keyValue
+      .entries(GROUPS)
+      .map(({ value }) => groupRecord.parse(JSON.parse(Buffer.from(value).toString())));
+  }
+
+  put(record: GroupRecord): Promise<void> {
+    return this.#keyValue.put(GROUPS + hashOf(record), Buffer.from(JSON.stringify(record)));
+  }
+
+  /** Deletes the group and its checkpoint. */
+  async delete(name: GroupName): Promise<void> {
+    await this.#keyValue.delete(GROUPS + hashOf(name));
+    await this.#keyValue.delete(CHECKPOINTS + hashOf(name));
+  }
+
+  /** The last offset (revision or position) up to which everything is handled. */
+  checkpoint(name: GroupName): number | undefined {
+    const value = this.#keyValue.get(CHECKPOINTS + hashOf(name));
+    if (!value) return undefined;
+    const offset = Number(Buffer.from(value).toString());
+    if (!Number.isSafeInteger(offset))
+      throw new Error(`the checkpoint of ${name.source}::${name.group} is not a number`);
+    return offset;
+  }
+
+  putCheckpoint(name: GroupName, offset: number): Promise<void> {
+    return this.#keyValue.put(CHECKPOINTS + hashOf(name), Buffer.from(String(offset)));
+  }
+}
+
+/** Names may be longer than LMDB's keys. */
+function hashOf(name: GroupName): string {
+  return createHash('sha256').update(keyOf(name)).digest('hex');
+}
+
+/** An error with the trailers from which the official client makes its typed errors. */
+function groupError(code: status, exception: string, { source, group }: GroupName, message: string): CallError {
+  return new CallError(code, message, { exception, 'stream-name': source, 'group-name': group });
+}
+
+export function groupDoesNotExist(name: GroupName): CallError {
+  const message = `Subscription group ${name.group} on stream ${name.source} does not exist.`;
+  return groupError(status.NOT_FOUND, 'persistent-subscription-does-not-exist', name, message);
+}
+
+export function groupExists(name: GroupName): CallError {
+  const message = `Subscription group ${name.group} on stream ${name.source} exists.`;
+  return groupError(status.ALREADY_EXISTS, 'persistent-subscription-exists', name, message);
+}
+
+export function maximumSubscribersReached(name: GroupName): CallError {
+  const message = `Maximum subscriptions reached for subscription group ${name.group} on stream ${name.source}.`;
+  return groupError(status.FAILED_PRECONDITION, 'maximum-subscribers-reached', name, message);
+}
+
+/** Ends a subscription when its group was updated, deleted or restarted. */
+export function subscriptionDropped(name: GroupName): CallError {
+  const message = `Subscription group ${name.group} on stream ${name.source} was dropped.`;
+  return groupError(status.CANCELLED, 'persistent-subscription-dropped', name, message);
 }

@@ -1,5 +1,5 @@
-// One group: reads its source while its consumers have room, delivers, retries,
-// parks, and stores a checkpoint of what is handled.
+// A consumer group: reads its source while its consumers have room, delivers,
+// retries, parks, and stores a checkpoint of the handled events.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFilter } from '../grpc/filter.ts';
 import type { EventFilter } from '../grpc/filter.ts';
@@ -9,11 +9,9 @@ import type { StoredEvent } from '../log/stored-event.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { Consumer } from './consumer.ts';
 import type { ConsumerOptions } from './consumer.ts';
-import { maximumSubscribersReached, subscriptionDropped } from './errors.ts';
-import { isParkedStream, streamOfSource } from './group-settings.ts';
-import type { GroupRecord } from './group-settings.ts';
-import type { GroupStore } from './group-store.ts';
-import { offerInOrder, RetryQueue } from './message.ts';
+import { isParkedStream, maximumSubscribersReached, streamOfSource, subscriptionDropped } from './group-settings.ts';
+import type { GroupRecord, GroupStore } from './group-settings.ts';
+import { insertInOrder, offerInOrder } from './message.ts';
 import type { Message } from './message.ts';
 import { ParkedMessages } from './parked-messages.ts';
 import { createStrategy } from './strategies.ts';
@@ -35,7 +33,8 @@ export class Group {
   readonly consumers: Consumer[] = [];
   readonly parked: ParkedMessages;
   readonly checkpointer: Checkpointer;
-  readonly retries = new RetryQueue();
+  /** Messages that wait for their next delivery, in order. */
+  retries: Message[] = [];
   totalItems = 0;
   /** Highest offset that was delivered; undefined before the first. */
   lastKnownOffset: number | undefined;
@@ -44,14 +43,14 @@ export class Group {
   #source: LogSource;
   #belongs: EventFilter;
   #strategy: Strategy<Consumer>;
-  /** Read and not delivered yet, in order. */
+  /** Messages read and not delivered yet, in order. */
   #queue: Message[] = [];
   #parking = new Map<Message, Promise<void>>();
   /** Offset of the next event to read. */
   #next: number;
   #isPumping = false;
   #isStopped = false;
-  #endListening: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(log: EventLog, store: GroupStore, record: GroupRecord) {
@@ -85,7 +84,7 @@ export class Group {
     return this.#parking.size;
   }
 
-  /** The caller confirms to the client, then calls `start`. @throws CallError when the group is full or gone */
+  /** The caller confirms to the client, then calls `pump`. @throws CallError when the group is full or stopped */
   connect(options: Omit<ConsumerOptions, 'extraStatistics'>): Consumer {
     const { maxSubscriberCount, extraStatistics } = this.record.settings;
     if (this.#isStopped) throw subscriptionDropped(this.record);
@@ -93,34 +92,30 @@ export class Group {
       throw maximumSubscribersReached(this.record);
     const consumer = new Consumer({ ...options, extraStatistics });
     this.consumers.push(consumer);
-    this.#endListening ??= this.#source.onCommit(() => {
+    this.#unsubscribe ??= this.#source.onCommit(() => {
       this.isLive = false;
-      this.#pump();
+      this.pump();
     });
     return consumer;
   }
 
-  start(): void {
-    this.#pump();
-  }
-
-  /** Delivers what the consumer had in flight to others. */
+  /** Delivers the consumer's messages in flight to others. */
   disconnect(consumer: Consumer): void {
     const at = this.consumers.indexOf(consumer);
     if (at < 0) return;
     this.consumers.splice(at, 1);
     for (const message of consumer.inFlight()) this.#retryOrPark(message);
     if (this.consumers.length === 0) {
-      this.#endListening?.();
-      this.#endListening = undefined;
+      this.#unsubscribe?.();
+      this.#unsubscribe = undefined;
     }
-    this.#pump();
+    this.pump();
   }
 
   /** Ignores ids that are not in flight at this consumer. */
   acknowledge(consumer: Consumer, ids: readonly string[]): void {
     for (const message of this.#take(consumer, ids)) this.#handled(message);
-    this.#pump();
+    this.pump();
   }
 
   refuse(consumer: Consumer, ids: readonly string[], action: NackAction, reason: string): void {
@@ -130,27 +125,26 @@ export class Group {
       // As on the real server, `stop` only means that the message is handled: the subscription continues.
       else this.#handled(message);
     }
-    this.#pump();
+    this.pump();
   }
 
   replayParked(stopAt: number | undefined): void {
-    for (const message of this.parked.replay(stopAt)) this.retries.add(message);
-    this.#pump();
+    for (const message of this.parked.replay(stopAt)) insertInOrder(this.retries, message);
+    this.pump();
   }
 
   /** Drops the consumers and waits for writes under way. Nothing is delivered afterwards. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    this.#endListening?.();
-    const dropped = subscriptionDropped(this.record);
-    this.#failAll(dropped);
+    this.#unsubscribe?.();
+    this.#failAll(subscriptionDropped(this.record));
     await Promise.all(this.#parking.values());
     await this.checkpointer.stop();
     await this.parked.stop();
   }
 
-  /** Each consumer leaves the list while it fails. */
+  /** Each consumer leaves `consumers` when it fails. */
   #failAll(error: unknown): void {
     for (const consumer of this.consumers.slice()) consumer.options.out.fail(error);
   }
@@ -167,19 +161,19 @@ export class Group {
   #retryOrPark(message: Message): void {
     const { maxRetryCount } = this.record.settings;
     if (message.retryCount >= maxRetryCount) this.#park(message, `Reached retry count of ${maxRetryCount}`);
-    else this.retries.add({ ...message, retryCount: message.retryCount + 1 });
+    else insertInOrder(this.retries, { ...message, retryCount: message.retryCount + 1 });
   }
 
-  /** Until the park is on disk the message counts as unhandled. */
+  /** The message is unhandled until its parking is on disk. */
   #park(message: Message, reason: string): void {
     const after = (settle: () => void) => () => {
       this.#parking.delete(message);
       settle();
-      this.#pump();
+      this.pump();
     };
     const work = this.parked.park(message, reason).then(
       after(() => this.#handled(message)),
-      after(() => this.retries.add(message)),
+      after(() => insertInOrder(this.retries, message)),
     );
     this.#parking.set(message, work);
   }
@@ -197,7 +191,8 @@ export class Group {
     return oldest - 1;
   }
 
-  #pump(): void {
+  /** Delivers, and reads more while consumers have room. */
+  pump(): void {
     if (this.#isPumping || this.#isStopped) return;
     this.#deliverAndRead().catch((error: unknown) => this.#failAll(error));
   }
@@ -208,7 +203,7 @@ export class Group {
     this.#isPumping = true;
     try {
       this.#deliver();
-      while (!this.#isStopped && this.#hasUseForMore()) {
+      while (!this.#isStopped && this.#needsMore()) {
         const { events, next } = this.#source.page(this.#next, 'forwards', limit);
         const last = events.at(-1);
         this.#next = next ?? (last ? this.#source.offsetOf(last) + 1 : this.#next);
@@ -219,12 +214,12 @@ export class Group {
         await nextTurn();
       }
     } finally {
-      // In the same turn as the last look at the source: a commit in between would go unseen.
+      // In the same turn as the last read of the source: a commit in between would be missed.
       this.#isPumping = false;
     }
   }
 
-  #hasUseForMore(): boolean {
+  #needsMore(): boolean {
     return this.#queue.length < this.record.settings.historyBufferSize && this.consumers.some(({ hasRoom }) => hasRoom);
   }
 
@@ -245,16 +240,15 @@ export class Group {
       if (message.kind === 'read') this.lastKnownOffset = Math.max(this.lastKnownOffset ?? 0, message.offset);
       return 'taken';
     };
-    this.retries.offerAll(offer);
+    this.retries = offerInOrder(this.retries, offer);
     if (this.consumers.some(({ hasRoom }) => hasRoom)) this.#queue = offerInOrder(this.#queue, offer);
     this.#armTimer();
   }
 
-  /** Deadlines only grow, so a timer that is set is early enough. */
+  /** Deadlines only increase, so an existing timer is early enough. */
   #armTimer(): void {
     if (this.#timer) return;
-    const deadlines = this.consumers.map((consumer) => consumer.nextDeadline ?? Infinity);
-    const next = Math.min(...deadlines);
+    const next = Math.min(...this.consumers.map(({ nextDeadline }) => nextDeadline));
     if (!Number.isFinite(next)) return;
     this.#timer = setTimeout(() => this.#expire(), Math.max(1, next - performance.now())).unref();
   }
@@ -263,7 +257,7 @@ export class Group {
     this.#timer = undefined;
     const now = performance.now();
     for (const consumer of this.consumers) for (const message of consumer.takeExpired(now)) this.#retryOrPark(message);
-    this.#pump();
+    this.pump();
     this.#armTimer();
   }
 }

@@ -1,12 +1,10 @@
-// All groups of the server. Changes run one after another; each is on disk
-// before it is acknowledged.
+// The groups of the server. Changes run one after another; each is on disk before
+// it is acknowledged.
 import type { FilterExpression } from '../grpc/filter.ts';
 import { logSource } from '../log/event-log.ts';
 import type { EventLog } from '../log/event-log.ts';
-import { groupDoesNotExist, groupExists } from './errors.ts';
 import { Group } from './group.ts';
-import { GroupStore } from './group-store.ts';
-import { streamOfSource } from './group-settings.ts';
+import { groupDoesNotExist, groupExists, GroupStore, keyOf, streamOfSource } from './group-settings.ts';
 import type { GroupName, GroupRecord, GroupSettings } from './group-settings.ts';
 
 export class Groups {
@@ -28,7 +26,7 @@ export class Groups {
     return group;
   }
 
-  /** Of one source, or all. */
+  /** The groups of one source, or all. */
   list(source?: string): Group[] {
     const all = [...this.#groups.values()];
     return source === undefined ? all : all.filter(({ record }) => record.source === source);
@@ -44,7 +42,7 @@ export class Groups {
     });
   }
 
-  /** Drops the consumers; checkpoint and filter stay. @throws CallError (rejects) when there is none */
+  /** Drops the consumers, keeps checkpoint and filter. @throws CallError (rejects) when there is none */
   update(name: GroupName, settings: GroupSettings): Promise<void> {
     return this.#inTurn(async () => {
       const group = this.get(name);
@@ -60,7 +58,7 @@ export class Groups {
     });
   }
 
-  /** Drops the consumers; checkpoint and parked messages go too. @throws CallError (rejects) when there is none */
+  /** Drops the consumers; deletes the checkpoint and the parked messages, too. @throws CallError (rejects) when there is none */
   delete(name: GroupName): Promise<void> {
     return this.#inTurn(async () => {
       const group = this.get(name);
@@ -105,8 +103,4 @@ export class Groups {
     this.#lastChange = done;
     return done;
   }
-}
-
-function keyOf({ source, group }: GroupName): string {
-  return JSON.stringify([source, group]);
 }

@@ -7,44 +7,39 @@ import type {
   DeleteReq,
   GetInfoReq,
   ListReq,
+  ReadReq,
   ReplayParkedReq,
   UpdateReq,
 } from '@eventstore/db-client/generated/persistent_pb.js';
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { randomUUID } from 'node:crypto';
 import { invalidArgument } from '../grpc/errors.ts';
-import { Empty } from '../grpc/messages.ts';
+import { bytesOf, Empty } from '../grpc/messages.ts';
 import { OpenCalls } from '../grpc/outgoing.ts';
+import type { Outgoing } from '../grpc/outgoing.ts';
 import { parseStreamName } from '../grpc/proposed-event.ts';
 import { passThrough, unary } from '../grpc/service.ts';
 import type { GrpcService } from '../grpc/service.ts';
 import type { EventLog } from '../log/event-log.ts';
-import { serveConsumer } from './consumer-session.ts';
-import type { ReadCall } from './consumer-session.ts';
-import { groupDoesNotExist } from './errors.ts';
+import type { Consumer } from './consumer.ts';
+import type { Group } from './group.ts';
 import { groupInfo } from './group-info.ts';
-import { ALL } from './group-settings.ts';
+import { ALL, groupDoesNotExist } from './group-settings.ts';
 import { Groups } from './groups.ts';
-import { parseDefinition, parseGroupFilter, parseGroupName } from './requests.ts';
+import { parseAction, parseDefinition, parseGroupFilter, parseGroupName, parseIds } from './requests.ts';
 
-const { CreateResp, DeleteResp, GetInfoResp, ListResp, ReplayParkedResp, UpdateResp } = persistent;
+const { CreateResp, DeleteResp, GetInfoResp, ListResp, ReadResp, ReplayParkedResp, UpdateResp } = persistent;
 
 const definition = {
   ...PersistentSubscriptionsService,
   read: { ...PersistentSubscriptionsService.read, responseSerialize: passThrough },
 };
 
-/** Without these the official client falls back to HTTP/1. */
-const BOTH = ['stream', 'all'];
-const features = {
-  Create: BOTH,
-  Update: BOTH,
-  Delete: BOTH,
-  Read: BOTH,
-  GetInfo: BOTH,
-  ReplayParked: BOTH,
-  List: BOTH,
-};
+/** Without these features the official client falls back to HTTP/1. */
+const methods = ['Create', 'Update', 'Delete', 'Read', 'GetInfo', 'ReplayParked', 'List'];
+const features = Object.fromEntries(methods.map((method) => [method, ['stream', 'all']]));
 
-/** Groups and their checkpoints are kept in `log`. */
+/** Stores groups and their checkpoints in `log`. */
 export function persistentSubscriptionsService(log: EventLog): GrpcService {
   const groups = new Groups(log);
   const openCalls = new OpenCalls();
@@ -100,4 +95,54 @@ function list(groups: Groups, request: ListReq): InstanceType<typeof ListResp> {
   const found = groups.list(source);
   if (found.length === 0) throw groupDoesNotExist({ source, group: '' });
   return new ListResp().setSubscriptionsList(found.map(groupInfo));
+}
+
+type ReadCall = ServerDuplexStream<ReadReq, Buffer>;
+
+/** Serves one Read call: its first message names the group, the others acknowledge. */
+function serveConsumer(groups: Groups, call: ReadCall, out: Outgoing): void {
+  let session: { group: Group; consumer: Consumer } | undefined;
+  const leave = () => {
+    session?.group.disconnect(session.consumer);
+    session = undefined;
+  };
+  out.closed.addEventListener('abort', leave);
+  call.on('data', (request: ReadReq) => {
+    if (out.isClosed) return;
+    try {
+      if (session) answer(session.group, session.consumer, request);
+      else session = join(groups, call, out, request);
+    } catch (error) {
+      out.fail(error);
+    }
+  });
+  call.on('end', () => {
+    leave();
+    out.end();
+  });
+  call.on('error', leave);
+}
+
+function join(groups: Groups, call: ReadCall, out: Outgoing, request: ReadReq): { group: Group; consumer: Consumer } {
+  const options = request.getOptions();
+  const group = groups.get(parseGroupName(options));
+  const id = randomUUID();
+  const consumer = group.connect({
+    id,
+    out,
+    bufferSize: Math.max(1, options?.getBufferSize() ?? 1),
+    from: call.getPeer(),
+    connectionName: String(call.metadata.get('connection-name')[0] ?? ''),
+  });
+  const confirmation = new ReadResp.SubscriptionConfirmation().setSubscriptionId(id);
+  out.write(bytesOf(new ReadResp().setSubscriptionConfirmation(confirmation)));
+  group.pump();
+  return { group, consumer };
+}
+
+function answer(group: Group, consumer: Consumer, request: ReadReq): void {
+  const [ack, nack] = [request.getAck(), request.getNack()];
+  if (ack) group.acknowledge(consumer, parseIds(ack.getIdsList()));
+  else if (nack) group.refuse(consumer, parseIds(nack.getIdsList()), parseAction(nack), nack.getReason());
+  else throw invalidArgument('After its options a subscription can only acknowledge or refuse.');
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { offerInOrder, RetryQueue } from './message.ts';
+import { insertInOrder, offerInOrder } from './message.ts';
 import type { Message } from './message.ts';
 
 const read = (offset: number): Message => ({
@@ -18,32 +18,18 @@ const replayed = (parkedRevision: number): Message => ({
   retryCount: 0,
   parkedRevision,
 });
-const ids = (messages: Iterable<Message>) => [...messages].map(({ id }) => id);
+const ids = (messages: Message[]) => messages.map(({ id }) => id);
 
-describe('the retry queue', () => {
-  test('hands out the oldest first, and replayed messages last, in the order of their replay', () => {
-    const queue = new RetryQueue();
-    for (const message of [read(5), replayed(0), read(2), replayed(1), read(9), read(2)]) queue.add(message);
-    expect(ids({ [Symbol.iterator]: () => queue[Symbol.iterator]() })).toEqual([
-      '2',
-      '2',
-      '5',
-      '9',
-      'replayed-0',
-      'replayed-1',
-    ]);
-  });
-
-  test('keeps what was not taken', () => {
-    const queue = new RetryQueue();
-    for (const offset of [1, 2, 3, 4]) queue.add(read(offset));
-    queue.offerAll(({ id }) => (id === '2' ? 'kept' : 'taken'));
-    expect(queue.length).toBe(1);
-  });
+test('messages are inserted by offset, replayed messages last in the order of their replay', () => {
+  const messages: Message[] = [];
+  for (const message of [read(5), replayed(0), read(2), replayed(1), read(9), read(2)]) {
+    insertInOrder(messages, message);
+  }
+  expect(ids(messages)).toEqual(['2', '2', '5', '9', 'replayed-0', 'replayed-1']);
 });
 
 describe('offering in order', () => {
-  test('ends at the first stop and keeps the rest in order', () => {
+  test('stops at the first stop and keeps the messages that were not taken, in order', () => {
     const offered: string[] = [];
     const left = offerInOrder([1, 2, 3, 4].map(read), ({ id }) => {
       offered.push(id);

@@ -1,6 +1,6 @@
-// Parked messages of one group: links in a stream of its own. A replay delivers
-// them again. They are truncated from the stream when they were handled, so that
-// a crash during a replay loses none.
+// The parked messages of a group: links in a separate stream. A replay delivers
+// them again. The stream is truncated when they are handled, so a crash during a
+// replay loses none.
 import { randomUUID } from 'node:crypto';
 import type { EventLog } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
@@ -13,7 +13,7 @@ const PAGE = 128;
 export class ParkedMessages {
   readonly stream: string;
   #log: EventLog;
-  /** Everything before this revision was handed out by a replay. */
+  /** A replay has returned all messages before this revision. */
   #replayedBefore = 0;
   #unhandled = new Set<number>();
   #truncating: Promise<void> | undefined;
@@ -24,7 +24,7 @@ export class ParkedMessages {
     this.stream = parkedStreamOf(name);
   }
 
-  /** Parked and not handed out again. */
+  /** Number of messages that no replay has returned. */
   get count(): number {
     const first = this.#firstWaiting();
     const last = this.#log.streamInfo(this.stream).lastRevision;
@@ -42,7 +42,7 @@ export class ParkedMessages {
     await this.#append(this.stream, '$>', 'application/octet-stream', Buffer.from(target), metadata);
   }
 
-  /** The parked messages up to, not including, revision `stopAt` of the parked stream. Those that a replay handed out before are not in it. */
+  /** The messages before revision `stopAt` of the parked stream, without those of earlier replays. */
   replay(stopAt: number | undefined): Message[] {
     const messages: Message[] = [];
     let from: number | undefined = this.#replayedBefore;
@@ -50,14 +50,14 @@ export class ParkedMessages {
       const page = this.#log.readStream({ stream: this.stream, from, direction: 'forwards', limit: PAGE });
       for (const link of page.events) {
         if (stopAt !== undefined && link.revision >= stopAt) return messages;
-        messages.push(this.#handOut(link));
+        messages.push(this.#toMessage(link));
       }
       from = page.next;
     }
     return messages;
   }
 
-  /** To be called for each message of a replay, once. */
+  /** Called once for each message of a replay. */
   handled(parkedRevision: number): void {
     this.#unhandled.delete(parkedRevision);
     this.#truncating ??= this.#truncate().finally(() => {
@@ -70,7 +70,7 @@ export class ParkedMessages {
     await this.#truncating;
   }
 
-  #handOut(link: StoredEvent): Message {
+  #toMessage(link: StoredEvent): Message {
     this.#replayedBefore = link.revision + 1;
     this.#unhandled.add(link.revision);
     const event = this.#log.resolveLink(link);
@@ -82,7 +82,7 @@ export class ParkedMessages {
     return this.#log.readStream(request).events[0]?.revision;
   }
 
-  /** One write for all that are handled while it is under way. */
+  /** The next write covers all messages handled during the current one. */
   async #truncate(): Promise<void> {
     for (;;) {
       const before = Math.min(this.#replayedBefore, ...this.#unhandled);
@@ -91,7 +91,7 @@ export class ParkedMessages {
       try {
         await this.#append(`$$${this.stream}`, '$metadata', 'application/json', data);
       } catch {
-        // They stay parked: the next handled message tries again, at worst they come once more after a restart.
+        // The next handled message tries again; at worst a replay after a restart returns them once more.
         return;
       }
       this.#truncatedBefore = before;

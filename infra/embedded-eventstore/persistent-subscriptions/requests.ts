@@ -10,7 +10,7 @@ import { ALL, strategyNames } from './group-settings.ts';
 import type { GroupName, GroupSettings, StartFrom } from './group-settings.ts';
 import type { NackAction } from './group.ts';
 
-/** "The end", as a revision of older clients. */
+/** The revision that older clients send for the end. */
 const END_REVISION = '18446744073709551615';
 const TICKS_PER_MS = 10_000;
 
@@ -28,10 +28,11 @@ export function parseGroupName(options: NameOptions | undefined): GroupName {
   return { source: options.getAll() ? ALL : parseStreamName(options.getStreamIdentifier()), group };
 }
 
-export type GroupDefinition = { name: GroupName; settings: GroupSettings };
-
 /** @throws CallError */
-export function parseDefinition(options: CreateReq.Options | UpdateReq.Options | undefined): GroupDefinition {
+export function parseDefinition(options: CreateReq.Options | UpdateReq.Options | undefined): {
+  name: GroupName;
+  settings: GroupSettings;
+} {
   const settings = options?.getSettings();
   if (!options || !settings) throw invalidArgument('The request has no options or settings.');
   const stream = options.getStream();
@@ -97,7 +98,7 @@ export function parseIds(ids: readonly UUID[]): string[] {
   return ids.map((id) => parseUuid(Buffer.from(id.serializeBinary())));
 }
 
-/** In the order of the protocol's numbers; an unknown one is a retry. */
+/** In the order of the protocol's numbers; an unknown number is a retry. */
 const actions: readonly NackAction[] = ['retry', 'park', 'retry', 'skip', 'stop'];
 
 export function parseAction(nack: ReadReq.Nack): NackAction {

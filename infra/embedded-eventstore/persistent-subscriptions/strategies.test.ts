@@ -20,14 +20,14 @@ const consumer = (id: string, hasRoom = true): Candidate => ({ id, hasRoom });
 const streams = Array.from({ length: 300 }, (_, n) => `stream-${n}`);
 
 describe('round robin', () => {
-  test('takes turns and passes over consumers that are full', () => {
+  test('takes turns and skips full consumers', () => {
     const strategy = createStrategy('RoundRobin');
     const [a, b, c] = [consumer('a'), consumer('b', false), consumer('c')];
     const chosen = [1, 2, 3, 4].map(() => strategy.choose(message('s'), [a, b, c])?.id);
     expect(chosen).toEqual(['a', 'c', 'a', 'c']);
   });
 
-  test('goes on when the last one has left', () => {
+  test('continues after the last consumer has left', () => {
     const strategy = createStrategy('RoundRobin');
     const [a, b] = [consumer('a'), consumer('b')];
     strategy.choose(message('s'), [a, b]);
@@ -36,7 +36,7 @@ describe('round robin', () => {
 });
 
 describe('dispatch to single', () => {
-  test('stays with the first until it is full', () => {
+  test('uses the first consumer until it is full', () => {
     const strategy = createStrategy('DispatchToSingle');
     expect(strategy.choose(message('s'), [consumer('a'), consumer('b')])?.id).toBe('a');
     expect(strategy.choose(message('s'), [consumer('a', false), consumer('b')])?.id).toBe('b');
@@ -53,7 +53,7 @@ describe('pinned', () => {
   test('spreads streams over all consumers', () => {
     const counts = Map.groupBy(assign(all).values(), (id) => id);
     expect(counts.size).toBe(3);
-    for (const share of counts.values()) expect(share.length).toBeGreaterThan(50);
+    for (const streamsOfConsumer of counts.values()) expect(streamsOfConsumer.length).toBeGreaterThan(50);
   });
 
   test('a consumer that leaves moves only its own streams', () => {
@@ -62,14 +62,14 @@ describe('pinned', () => {
       expect(after.get(stream)).toBe(before.get(stream));
   });
 
-  test('events wait for their consumer when it is full, and do not hold up others', () => {
+  test('events wait for their full consumer and do not block others', () => {
     const assigned = assign(all);
     const stream = streams.find((s) => assigned.get(s) === 'a') ?? '';
     expect(strategy.choose(message(stream), [consumer('a', false), consumer('b'), consumer('c')])).toBeUndefined();
     expect(strategy.waitsInLine).toBe(false);
   });
 
-  test('a link is pinned like the event that it names', () => {
+  test('a link is pinned like its target', () => {
     const assigned = assign(all);
     for (const stream of streams.slice(0, 50)) {
       const link = strategy.choose(message('links', '$>', `7@${stream}`), all);

@@ -1,4 +1,4 @@
-// The choice of the consumer that gets the next message.
+// Strategies that choose the consumer of the next message.
 import { streamOf } from './message.ts';
 import type { Message } from './message.ts';
 import type { GroupSettings } from './group-settings.ts';
@@ -9,7 +9,7 @@ export type Candidate = { readonly id: string; readonly hasRoom: boolean };
 export interface Strategy<C extends Candidate> {
   /** A consumer with room, or undefined when the message must wait. */
   choose(message: Message, consumers: readonly C[]): C | undefined;
-  /** Whether a message that waits must hold up those behind it: all consumers are full then. */
+  /** Whether a waiting message blocks those behind it, because all consumers are full. */
   readonly waitsInLine: boolean;
 }
 
@@ -18,7 +18,7 @@ export function createStrategy<C extends Candidate>(name: GroupSettings['strateg
   return name === 'Pinned' ? pinned() : dispatchToSingle();
 }
 
-/** Each in turn, without those that are full. */
+/** Each consumer with room in turn. */
 function roundRobin<C extends Candidate>(): Strategy<C> {
   let last: C | undefined;
   return {
@@ -33,15 +33,15 @@ function roundRobin<C extends Candidate>(): Strategy<C> {
   };
 }
 
-/** The first that has room. */
+/** The first consumer with room. */
 function dispatchToSingle<C extends Candidate>(): Strategy<C> {
   return { waitsInLine: true, choose: (_, consumers) => consumers.find(({ hasRoom }) => hasRoom) };
 }
 
 /**
- * Delivers all events of a stream to one consumer. While it is full they wait
- * for it, and events of other streams overtake them. Chosen by highest random
- * weight, so that a consumer that joins or leaves moves few streams.
+ * Delivers all events of a stream to one consumer. While it is full they wait,
+ * and events of other streams overtake them. Chooses by highest random weight, so
+ * that a consumer that joins or leaves moves few streams.
  */
 function pinned<C extends Candidate>(): Strategy<C> {
   return {

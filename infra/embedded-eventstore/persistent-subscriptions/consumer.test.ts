@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { Latencies } from './latencies.ts';
+import { Latencies } from './consumer.ts';
 
 const values = (latencies: Latencies) =>
   Object.fromEntries(latencies.measurements().map(({ key, value }) => [key, value]));
 
-test('latencies are summed up by mean, median, extremes and percentiles', () => {
+test('latencies are summarised by mean, median, extremes and percentiles', () => {
   const latencies = new Latencies();
   for (let ms = 100; ms >= 1; ms--) latencies.add(ms);
   expect(values(latencies)).toMatchObject({
@@ -19,13 +19,13 @@ test('latencies are summed up by mean, median, extremes and percentiles', () => 
   });
 });
 
-test('latencies forget the oldest of many', () => {
+test('latencies cover the last answers only', () => {
   const latencies = new Latencies();
   for (let n = 0; n < 1000; n++) latencies.add(500);
   for (let n = 0; n < 1000; n++) latencies.add(1);
   expect(values(latencies)['Highest']).toBe(1);
 });
 
-test('latencies of nobody are 0', () => {
+test('latencies without answers are 0', () => {
   expect(new Set(Object.values(values(new Latencies())))).toEqual(new Set([0]));
 });

@@ -11,7 +11,7 @@ describe('the choice of roles', () => {
     expect(namesOf(['gateway', 'projector'])).toEqual(['projector', 'gateway']);
   });
 
-  it('refuses every name that no role has', () => {
+  it('refuses every unknown name', () => {
     expect(() => namesOf(['relay', 'gatway', 'worke'])).toThrow(
       [
         `ROLES must hold names of roles (${ROLE_NAMES.join(', ')}); "gatway" is none`,

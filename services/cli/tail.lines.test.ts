@@ -43,31 +43,31 @@ describe('lines of parley tail', () => {
     { type: 'authenticated_user', user_id: 'u', id: 'p', display_name: 'Ada', image_url: null, is_owner: true },
   ]);
 
-  it('say when, which event, who and what', () => {
+  it('show time, sequence, sender and text', () => {
     expect(lines.event(posted({}))).toBe(`${local}       7  Ada               Hello`);
   });
 
-  it('go on below the text where it has several lines', () => {
+  it('indent further lines of a text', () => {
     const [first = '', second] = lines.event(posted({ content: [{ type: 'text', text: 'One\nTwo' }] })).split('\n');
     expect(first.endsWith('One')).toBe(true);
     expect(second).toBe(`${' '.repeat(first.indexOf('One'))}Two`);
   });
 
-  it('mark what is below another one, and what is no message', () => {
+  it('mark replies, and types other than messages', () => {
     const content = [{ type: 'tool_call' as const, tool_name: 'search', tool_args: { q: 'x' } }];
     expect(lines.event(posted({ parent_span_id: 's', content_role: 'tool_call', content }))).toContain(
       '↳ [tool_call] search {"q":"x"}',
     );
   });
 
-  it('do not let others drive the terminal', () => {
+  it('escape control characters, so that others cannot drive the terminal', () => {
     const text = '\u{1b}[2Jgone\u{9b}31m\r';
     expect(lines.event(posted({ content: [{ type: 'text', text }] }))).not.toMatch(/\p{Cc}/u);
     const nasty = { type: 'external_agent' as const, agent_metadata: { name: '\u{1b}]0;x\u{7}Bot' } };
     expect(lines.event(posted({ participant: nasty }))).not.toMatch(/\p{Cc}/u);
   });
 
-  it('name each type of event, also one that nobody knows yet', () => {
+  it('name each type of event, also an unknown one', () => {
     const later = JSON.parse(`{"seq":9,"type":"weather.changed","at":"${at}","data":{"rain":true}}`) as ChannelEvent;
     expect(lines.event(later)).toContain('(weather.changed)');
     expect(lines.event({ seq: 10, type: 'interaction.posted', at, data: null })).toContain('(interaction.posted)');
@@ -78,7 +78,7 @@ describe('lines of parley tail', () => {
     expect(new TailLines(coloured).event(posted({}))).toContain('\u{1b}[2m');
   });
 
-  it('show the end of a text that is being written, and who writes it', () => {
+  it('show the end of a draft, and its author', () => {
     const participant = { type: 'external_agent' as const, agent_metadata: { name: 'Bot' } };
     lines.event(posted({ id: 'w', complete: false, content: [], participant }));
     expect(lines.draft('w', 'a short one', 80)).toBe('Bot ✎ a short one');

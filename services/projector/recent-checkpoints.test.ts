@@ -4,7 +4,7 @@ import { RecentCheckpoints } from './recent-checkpoints.ts';
 
 const at = (position: number) => ({ commit: BigInt(position), prepare: BigInt(position) });
 
-function trailOf(isWhole: () => boolean = () => true) {
+function recentCheckpoints(isWhole: () => boolean = () => true) {
   const clock = { nowMs: 0 };
   const recent = new RecentCheckpoints({ spanMs: 60_000, isWhole, nowMs: () => clock.nowMs });
   const follow = (from: number, to: number) => {
@@ -16,9 +16,9 @@ function trailOf(isWhole: () => boolean = () => true) {
   return { recent, follow };
 }
 
-describe('the recent of a projector', () => {
-  it('knows what was applied a minute ago, and before that where it began', () => {
-    const { recent, follow } = trailOf();
+describe('recent checkpoints of a projector', () => {
+  it('include the checkpoint of a minute ago, and before that the first one', () => {
+    const { recent, follow } = recentCheckpoints();
     expect(recent.oldest).toBeNull();
     recent.begin({ build: 'one', from: 'start' });
     follow(1, 59);
@@ -27,8 +27,8 @@ describe('the recent of a projector', () => {
     expect(recent.oldest).toEqual(at(140));
   });
 
-  it('goes on where its projector goes back in the same build, and begins anew with another', () => {
-    const { recent, follow } = trailOf();
+  it('continue when the projector restarts in the same build, and start anew with another build', () => {
+    const { recent, follow } = recentCheckpoints();
     recent.begin({ build: 'one', from: at(7) });
     recent.begin({ build: 'one', from: at(9) });
     expect(recent.oldest).toEqual(at(7));
@@ -37,9 +37,9 @@ describe('the recent of a projector', () => {
     expect(recent.oldest).toBe('start');
   });
 
-  it('does not count time in which a store was away', () => {
+  it('do not count time in which a store was down', () => {
     let isWhole = true;
-    const { recent, follow } = trailOf(() => isWhole);
+    const { recent, follow } = recentCheckpoints(() => isWhole);
     recent.begin({ build: 'one', from: 'start' });
     follow(1, 100);
     isWhole = false;

@@ -14,7 +14,7 @@ const COMPLETE = {
 };
 
 describe('the configuration of a role', () => {
-  it.each(ROLES)('of $name is complete when nothing is missing, whatever ROLES says', (role) => {
+  it.each(ROLES)('of $name is complete when nothing is missing, whatever ROLES contains', (role) => {
     expect(configOfRole(role, { ...COMPLETE, ROLES: 'gateway,relay' }).roles).toEqual([role.name]);
   });
 

@@ -8,7 +8,7 @@ const shown = async (): Promise<void> => undefined;
 it.each([
   ['shows a key that was made at this start', 'parley_live_x', undefined, 'parley_live_x   (shown only now: keep it)'],
   ['names the variable that holds the key', null, 'secret', 'that of PARLEY_BOOTSTRAP_KEY;'],
-  ['else says how to get another key', null, undefined, 'shown at the first start;'],
+  ['otherwise says how to get another key', null, undefined, 'shown at the first start;'],
 ])('the banner %s', (_, apiKey, bootstrapKey, expected) => {
   const text = banner({ ...running, firstKey: { apiKey, shown, organizationId: '', userId: '' } }, bootstrapKey);
   expect(text).toContain(`  API key  ${expected}`);

@@ -1,10 +1,10 @@
-/** What Autobahn asks of a server: every message comes back as it was. On the connections that Parley serves with. */
+/** The echo server that Autobahn requires, on Parley's websocket connections: every message comes back unchanged. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
 import { Handshakes, textFrame } from '#libs/platform/websocket/index.ts';
 
-/** As long as the suite's longest message. */
+/** The longest message of the suite. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 export interface EchoServer {
@@ -17,7 +17,7 @@ export async function startEchoServer(): Promise<EchoServer> {
   const server = createServer();
   server.on('upgrade', (request, socket, head) => {
     handshakes.accept(request, socket, head, undefined, (connection) => {
-      // Parley itself refuses binary messages, and is not told what is in them.
+      // Parley itself refuses binary messages and does not read their content.
       connection.on('message', (data: Buffer, binary: boolean) => binary && connection.send(data));
       return {
         onText: (message) => void connection.write(textFrame(message)),

@@ -1,7 +1,7 @@
 /**
- * `npm run autobahn [-- --python python2.7 --cases 1.*,2.*]`: the public Autobahn test suite against the connections
- * that Parley serves with. Not part of `npm test`: it needs Python 2.7 and PyPI. Equal cases against Parley itself
- * are in test/e2e/realtime-connections.test.ts.
+ * `npm run autobahn [-- --python python2.7 --cases 1.*,2.*]`: runs the public Autobahn test suite against Parley's
+ * websocket connections. Not part of `npm test`: it needs Python 2.7 and PyPI. Equal cases against Parley itself are
+ * in test/e2e/realtime-connections.test.ts.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,12 +11,12 @@ import { parseArgs } from 'node:util';
 import { startEchoServer } from './echo-server.ts';
 import { installWstest, runWstest } from './wstest.ts';
 
-/** Groups 12 and 13 are about compression, which is not offered. */
+/** Groups 12 and 13 test compression, which is not offered. */
 const ALL = '1.*,2.*,3.*,4.*,5.*,6.*,7.*,9.*,10.*';
-/** Passed; or of those cases in which any answer will do. */
+/** Passed, or of a case in which any answer passes. */
 const FINE = new Set(['OK', 'NON-STRICT', 'INFORMATIONAL']);
 
-/** Messages in tens of thousands of fragments: more than the server puts up with, and than it could be sent. */
+/** Messages in tens of thousands of fragments: more than the server accepts, and more than it could be sent. */
 const REFUSED = new Set(['9.3.1', '9.3.2', '9.4.1', '9.4.2']);
 
 const { values } = parseArgs({

@@ -1,4 +1,4 @@
-/** The public Autobahn test suite: how it is installed, run, and read. */
+/** Installs and runs the public Autobahn test suite, and reads its results. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -15,9 +15,8 @@ const run = promisify(execFile);
 
 /**
  * Installs it once, under node_modules.
- *
  * @param python a Python 2.7 with pip
- * @throws Error that says in one line what is missing
+ * @throws Error with one line that names the missing requirement
  */
 export async function installWstest(python: string, say: (line: string) => void): Promise<void> {
   if ((await stat(START).catch(() => undefined)) !== undefined) return;
@@ -56,7 +55,7 @@ export interface CaseResult {
   readonly close: string;
 }
 
-/** Runs the cases against the server on this port; `folder` is for its report. */
+/** Runs the cases against the server on this port; writes the report to `folder`. */
 export async function runWstest(
   python: string,
   { port, cases, folder }: { port: number; cases: readonly string[]; folder: string },

@@ -1,4 +1,6 @@
-/** Appends: whole commands (decide, append, apply to the read model, answer) against appends by the official client. */
+/**
+ * Appends: full commands (decide, append, apply to the read model, answer) against appends by the official client.
+ */
 import { EventStoreDBClient } from '@eventstore/db-client';
 
 import { startTestEventStore } from '#test/support/event-store.ts';
@@ -12,7 +14,7 @@ interface AppendBenchmark {
   readonly name: string;
   readonly title: string;
   readonly what: Written;
-  /** Of ours, on each channel. */
+  /** Commands of ours in flight on each channel. */
   readonly writers: number;
   readonly streams: number;
   /** Events in one append of theirs. */
@@ -102,7 +104,7 @@ function appendBenchmark({ name, title, goal, ...task }: AppendBenchmark): Bench
   };
 }
 
-/** Every run of every side starts on an empty log, so that none works on what another left. */
+/** Every run of every side starts on an empty log, so that runs do not affect one another. */
 async function onFreshStores(
   work: (stores: { eventstoreUrl: string; redisUrl: string }) => Promise<Sample>,
 ): Promise<Sample> {
@@ -121,10 +123,10 @@ async function measure(file: string, task: AppendTask): Promise<Sample> {
   return { figures: { rate, cpuMicros, bytesOfEvents: bytes } };
 }
 
-/** Events of which the sides are compared. */
+/** Count of events in whose size and content the sides are compared. */
 const COMPARED = 10;
 
-/** How many events a stream has, and the size of the first ones' data and metadata. */
+/** The count of events in a stream, and the size of the data and metadata of the first ones. */
 async function lookAt(eventstoreUrl: string, stream: string): Promise<{ stored: number; bytes: number }> {
   const client = EventStoreDBClient.connectionString(eventstoreUrl);
   let [stored, bytes] = [0, 0];

@@ -5,7 +5,7 @@ import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
-/** What is written: new names of channels, interactions, or interactions that hang below the first one. */
+/** Kind of the writes: new names of channels, interactions, or interactions below the first one. */
 export type Written = 'names' | 'posts' | 'replies';
 
 export interface AppendTask {
@@ -25,7 +25,7 @@ export interface AppendTask {
 export interface AppendAnswer {
   readonly rate: number;
   readonly cpuMicros: number;
-  /** The stream, or the first of them, and how many of its events were acknowledged. */
+  /** The stream, or the first of them, and the count of its acknowledged events. */
   readonly stream: string;
   readonly events: number;
 }
@@ -37,7 +37,7 @@ export function appendedName(n: number): string {
   return `Support of order ${digits(n)}`;
 }
 
-/** What somebody says, without what is made of it: of the size of the messages in docs/samples. */
+/** Text of a message, of the size of the messages in docs/samples. */
 export function appendedPost(n: number, commandId: EntityId, parentSpanId: string | null) {
   return {
     participant: { type: 'non_authenticated_user', user_metadata: { name: 'Ada Brandt' } },
@@ -58,7 +58,7 @@ export function appendedPost(n: number, commandId: EntityId, parentSpanId: strin
   } as const;
 }
 
-/** @param root the span that replies hang below */
+/** @param root the span that replies refer to */
 export function appendedEvent(
   what: Written,
   n: number,
@@ -66,7 +66,7 @@ export function appendedEvent(
   root: string,
 ): { readonly type: string; readonly data: object } {
   if (what === 'names') return { type: 'ChannelRenamed.v1', data: { name: appendedName(n) } };
-  // The first of them is what the others hang below.
+  // The parent of the others.
   const isRoot = what === 'posts' || n === 1;
   const post = appendedPost(n, commandId, isRoot ? null : root);
   const data: InteractionPosted = {
@@ -83,7 +83,7 @@ function digits(n: number): string {
   return String(n).padStart(10, '0');
 }
 
-/** What a gateway knows of a command. */
+/** The metadata of a command, as a gateway adds it. */
 export function metadataFor(commandId: string): Omit<CommandContext, 'commandId'> {
   return {
     organizationId: ORGANIZATION,

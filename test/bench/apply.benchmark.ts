@@ -1,4 +1,4 @@
-/** Applying to the read model against `redis-cli --pipe` writing the same final keys. */
+/** Applying to the read model, against `redis-cli --pipe` that writes the same final keys. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -35,7 +35,7 @@ export const applyBenchmark = applyBenchmarkOf({
   goal: 0.8,
 });
 
-/** Not the same work: ours decodes, folds and serialises each event, theirs writes what came of it. */
+/** Not the same work: ours decodes, folds and serialises each event, theirs writes the results. */
 export const applyChannelsBenchmark = applyBenchmarkOf({
   name: 'apply-channels',
   title: 'apply, new channels, decoding and folding included',
@@ -105,7 +105,10 @@ async function onFreshRedis(work: (redis: { url: string }) => Promise<Sample>): 
   }
 }
 
-/** Applies once, and writes down as commands what is in Redis afterwards. @returns the digest of it */
+/**
+ * Applies once, and records the final keys of Redis as commands.
+ * @returns their digest
+ */
 async function recordFinalKeys(task: Omit<ApplyTask, 'redisUrl'>, file: string): Promise<string> {
   const redis = await startTestRedis();
   try {
@@ -137,7 +140,7 @@ async function digestAt(url: string): Promise<string> {
   }
 }
 
-/** One command per string, and per member of a hash or sorted set: what one would write without batching. */
+/** One command per string, and per member of a hash or sorted set: a write without batching. */
 function commandsOf(key: string, value: unknown): string[] {
   if (typeof value === 'string') return [resp(['SET', key, value])];
   if (!Array.isArray(value)) throw new TypeError(`no command for ${key}`);

@@ -1,21 +1,21 @@
 /**
- * What a benchmark is: sides that do the same work, each measured in processes of its own that are
- * started anew for every run, and rows that set one side against another.
+ * A benchmark has sides that do the same work, each measured in processes of its own that are started anew for every
+ * run, and rows that compare two sides.
  */
 
-/** What one run of one side gave; figures by name (`rate`, `p99`), in the units that the rows name. */
+/** Results of one run of one side; figures by name (`rate`, `p99`), in the units that the rows name. */
 export interface Sample {
   readonly figures: Readonly<Record<string, number>>;
-  /** What whoever reads the figures must know, such as that the load generator was the limit. */
+  /** Caveats for the reader of the figures, such as that the load generator was the limit. */
   readonly remarks?: readonly string[];
 }
 
 /** Starts its processes, warms up, measures, ends them. */
 export type Side = (scale: Scale) => Promise<Sample>;
 
-/** How much is measured: a full run, or a quick look. */
+/** Size of the measurement: a full run, or a quick look. */
 export interface Scale {
-  /** Seconds of each measurement that goes by time. */
+  /** Seconds of each measurement that is limited by time. */
   readonly seconds: number;
   /** Seconds before it that do not count. */
   readonly warmUpSeconds: number;
@@ -29,14 +29,14 @@ export interface Row {
   readonly theirs: string;
   readonly figure: string;
   readonly unit: string;
-  /** On ours / theirs. Absent where none was set: the row informs. */
+  /** Target for ours / theirs. Absent where there is none: the row is informative. */
   readonly goal?: { readonly atLeast: number } | { readonly atMost: number };
 }
 
 export interface Benchmark {
   readonly name: string;
   readonly rows: readonly Row[];
-  /** Starts what the runs share (stores, data), and says how to measure. */
+  /** Starts what the runs share (stores, data), and returns how to measure. */
   prepare(scale: Scale): Promise<Prepared>;
 }
 

@@ -1,4 +1,4 @@
-/** A running Parley with channels and interactions in it, as its users would make them: over HTTP. */
+/** A running Parley with channels and interactions, created over HTTP as users create them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { sampleMessages } from './sample-messages.ts';
 export interface ChannelFixture {
   /** The headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Paths of what is read or changed. */
+  /** Paths that are read or changed. */
   readonly paths: readonly string[];
   /** The body that `GET` answers for the first of them. */
   readonly body: string;
@@ -30,10 +30,10 @@ export function prepareChannels(count: number, env: Readonly<Record<string, stri
   }, env);
 }
 
-/** What of the interactions of a channel is read. */
+/** Which interactions of a channel are read. */
 export type InteractionRead = 'one' | 'nested' | 'list';
 
-/** A channel with a tree of six interactions, and conversations behind it: more than a page of 50. */
+/** A channel with a tree of six interactions, followed by conversations: more than a page of 50. */
 export function prepareInteractions(what: InteractionRead): Promise<ChannelFixture> {
   return prepare(async (post) => {
     const channel = await newChannel(post);
@@ -61,7 +61,7 @@ export function prepareInteractions(what: InteractionRead): Promise<ChannelFixtu
 
 type Post = (path: string, body: object) => Promise<Record<string, unknown>>;
 
-/** @param fill makes what is to be read, and gives the paths to it */
+/** @param fill creates the data to read, and returns its paths */
 async function prepare(
   fill: (post: Post) => Promise<string[]>,
   env: Readonly<Record<string, string>> = {},

@@ -1,4 +1,4 @@
-/** A log of channels as a server would have gathered it: many of them active at a time, a few events each turn. */
+/** A log of channels as a server would have written it: many of them active at a time, a few events each turn. */
 import type { ChannelEvent } from '#libs/features/channels/channel.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
@@ -20,9 +20,9 @@ export interface Turn {
 
 export interface LogShape {
   readonly events: number;
-  /** Events of a channel until another takes its place. */
+  /** Events of a channel until another replaces it. */
   readonly eventsPerChannel: number;
-  /** Channels that things happen in at a time. */
+  /** Channels that are active at a time. */
   readonly active: number;
 }
 

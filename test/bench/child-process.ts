@@ -1,4 +1,4 @@
-/** Processes that do the measured work: started per run, told what to do by one message, answering by one. */
+/** Child processes for the measured work: started per run, each gets its task in one message and answers with one. */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 export interface Child {
   readonly pid: number;
-  /** Sends a task and gives the next message that the process answers with. */
+  /** Sends a task and returns the next message of the process. */
   ask<Answer>(task: object): Promise<Answer>;
   stop(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export function startChild(file: string, { execArgv = [] as readonly string[] } 
   const child = fork(join(import.meta.dirname, file), [], {
     execArgv: [...execArgv],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    // Keeps typed arrays and bigints as they are.
+    // Structured clone, which keeps typed arrays and bigints.
     serialization: 'advanced',
   });
   return {
@@ -55,7 +55,7 @@ export async function askOnce<Answer>(
   }
 }
 
-/** In a process started by `startChild`: does each task and answers with the result. */
+/** In a process started by `startChild`: runs each task and answers with the result. */
 export function answerTasks<Task, Answer>(work: (task: Task) => Promise<Answer>): void {
   process.on('message', (task) => {
     work(task as Task).then(
@@ -67,7 +67,7 @@ export function answerTasks<Task, Answer>(work: (task: Task) => Promise<Answer>)
     );
   });
   process.once('disconnect', () => process.exit(1));
-  // Ends as a profiler wants it: with its profile written.
+  // Exits normally, so that a profiler can write its profile.
   process.once('SIGINT', () => process.exit(0));
 }
 
@@ -77,7 +77,7 @@ export interface Parley {
   stop(): Promise<void>;
 }
 
-/** The flags that `npm start` gives, see infra/set-up/start.mjs. */
+/** The flags of `npm start`, see infra/set-up/start.mjs. */
 const NODE_FLAGS = (process.env['PARLEY_NODE_FLAGS'] ?? '--max-semi-space-size=64 --single-threaded-gc').split(/\s+/);
 
 export interface ParleyOptions {
@@ -87,7 +87,7 @@ export interface ParleyOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The whole product as `npm start` runs it, on a data folder and a free port; without limits of rate. */
+/** A full Parley as `npm start` runs it, on a data folder and a free port; without rate limits. */
 export async function startParley(dataDir: string, apiKey: string, options: ParleyOptions = {}): Promise<Parley> {
   const flags = [...NODE_FLAGS.filter(Boolean), ...(options.flags ?? [])];
   const child = spawn(process.execPath, [...flags, join(ROOT, 'services/standalone/main.ts')], {
@@ -126,7 +126,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 
 const TICKS_PER_SECOND = 100;
 
-/** Runs `work` in this process and tells its rate, and the processor time that this process spent on each. */
+/** Runs `work` in this process; returns its rate, and the processor time of this process per unit. */
 export async function timed(
   work: () => Promise<number>,
 ): Promise<{ readonly count: number; readonly rate: number; readonly cpuMicros: number }> {
@@ -138,10 +138,12 @@ export async function timed(
   return { count, rate: count / seconds, cpuMicros: (user + system) / count };
 }
 
-/** Processor time that a process has used, in seconds; `NaN` where the system does not tell (only Linux does). */
+/**
+ * Processor time that a process has used, in seconds; `NaN` where the system does not report it (only Linux does).
+ */
 export async function cpuSecondsOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // Behind the name, which may hold blanks; then the 12th and 13th field are user and system time in ticks.
+  // After the name, which may hold blanks; then the 12th and 13th field are user and system time in ticks.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

@@ -1,4 +1,7 @@
-/** Commands over HTTP, new names of channels and new interactions, against bare appends of the same events by the official client. */
+/**
+ * Commands over HTTP (new names of channels, new interactions) against bare appends of the same events by the
+ * official client.
+ */
 import { startTestEventStore } from '#test/support/event-store.ts';
 
 import { appendedPost } from './appended-event.ts';
@@ -19,7 +22,7 @@ interface HttpCommandBenchmark {
   readonly batch: number;
 }
 
-// As long as what the other side writes; see the load generator for what becomes of the `#`.
+// As long as the text of the other side; the load generator replaces the `#`.
 const { participant, content, contentRole, metadata } = appendedPost(0, '0198f3aa-7c11-7d55-8e7a-0000000000cc', null);
 const REQUESTS = {
   names: { method: 'PATCH', below: '', body: JSON.stringify({ name: 'Support of order 00########' }) },

@@ -1,7 +1,7 @@
 /**
- * One channel with many sockets: events are told to all of them, each when all have had the one before. Ours is the
- * whole product, events coming in through Redis as other processes publish them; the other sides are told directly.
- * Rates include that way, processor time only what the measured process spends on it.
+ * One channel with many sockets: each event is sent to all of them, after all have received the previous one. Ours is
+ * the whole product, which receives the events through Redis as other processes publish them; the other sides receive
+ * them directly. Rates include that path, processor time only the measured process's own.
  */
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
 import { cpuSecondsOf } from './child-process.ts';
@@ -34,7 +34,7 @@ function fanOutBenchmark(name: string, sockets: number, goals?: Goals): Benchmar
     unit: 'frames/s',
     ...(goal !== undefined && { goal: { atLeast: goal } }),
   });
-  // Moves less than the rate where other processes keep the machine busy.
+  // Varies less than the rate where other processes keep the machine busy.
   const cost = (theirs: string): Row => ({
     title: `processor time of a frame, ${sockets} sockets`,
     ours: 'parley',

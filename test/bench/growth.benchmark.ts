@@ -1,4 +1,4 @@
-/** Whether a channel's age costs anything: the same operations in channels of 10, 10,000 and 1,000,000 events. */
+/** Whether the age of a channel affects speed: the same operations in channels of 10, 10,000 and 1,000,000 events. */
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
@@ -16,7 +16,7 @@ export interface FillChannelsTask extends Stores {
 }
 
 export interface ChannelsOfSize {
-  /** The first is read, the others are posted in, in turn; if it is the only one, both. */
+  /** The first is read, the others are posted to, in turn; if it is the only one, both. */
   readonly channels: readonly string[];
   readonly events: number;
 }
@@ -26,11 +26,11 @@ export type Operation = keyof typeof OPERATIONS;
 
 export interface GrowthTask extends Stores {
   readonly sizes: Readonly<Record<Size, ChannelsOfSize>>;
-  /** Of each operation. */
+  /** Count of each operation. */
   readonly seconds: number;
 }
 
-/** Of each operation, how long it takes: the median in microseconds. */
+/** Median duration of each operation, in microseconds. */
 export type GrowthAnswer = Readonly<Record<Size, Readonly<Record<Operation, number>>>>;
 
 export const OPERATIONS = {
@@ -44,15 +44,15 @@ export const OPERATIONS = {
   pageAsOf: 'newest page as of the middle',
 } as const;
 
-/** A page as long as all that the smallest channel has, beside the event that it began with. */
+/** A page as long as the smallest channel without its first event. */
 export const PAGE = 9;
 
 const SMALL = 10;
-/** So many that what is posted while they are measured makes none of them much larger. */
+/** Large enough that the measured posts do not grow a channel much. */
 const SMALL_CHANNELS = 100;
 const MIDDLE = 10_000;
 const LARGE = 1_000_000;
-/** For a quick look: filling a large channel is what takes long. */
+/** For a quick look: filling a large channel takes most of the time. */
 const LARGE_IF_QUICK = 50_000;
 
 const NAMES: Readonly<Record<Size, string>> = { small: '10', middle: '10,000', large: '1,000,000' };
@@ -63,14 +63,14 @@ const row = (operation: Operation, ours: Size, theirs: Size): Row => ({
   theirs,
   figure: operation,
   unit: 'us',
-  // The same, as far as that can be told: trees and tables are a little deeper where there is more in them.
+  // Equal within the noise: trees and tables are a little deeper in larger channels.
   goal: { atMost: 1.25 },
 });
 
 export const growthBenchmark: Benchmark = {
   name: 'growth',
   rows: (Object.keys(OPERATIONS) as Operation[]).flatMap((operation) =>
-    // A channel of 10 events has no whole block of the past, and no second page.
+    // A channel of 10 events has no complete block of the past, and no second page.
     operation === 'asOf' || operation === 'pageAsOf' || operation === 'number'
       ? [row(operation, 'large', 'middle')]
       : [row(operation, 'middle', 'small'), row(operation, 'large', 'small')],
@@ -89,7 +89,7 @@ export const growthBenchmark: Benchmark = {
         large: { channels: channels.slice(0, 1), events: large },
       },
     };
-    // All sizes are measured by one process, in turn, so that they meet the same noise: once in each run.
+    // One process measures all sizes in turn, so that they meet the same noise: once in each run.
     let answer: GrowthAnswer | null = null;
     const given = new Set<Size>();
     const side =

@@ -1,4 +1,4 @@
-/** Connections that end with their first frame: with a ticket redeemed on the way, against a bare handshake. */
+/** Connections up to their first frame: with a ticket that is redeemed, against a bare handshake. */
 import type { Benchmark, Sample, Scale } from './benchmark.ts';
 import { cpuSecondsOf } from './child-process.ts';
 import { startSockets } from './load/sockets.ts';
@@ -6,7 +6,7 @@ import { prepareSockets } from './socket-fixture.ts';
 import type { SocketServer } from './socket-fixture.ts';
 
 const AT_A_TIME = 64;
-/** More than a server opens in a second here; tickets are issued before, and are good for a minute. */
+/** More than a server opens in a second here; tickets are issued before, and are valid for a minute. */
 const MOST_PER_SECOND = { parley: 6_000, ws: 16_000 };
 
 export const handshakeBenchmark: Benchmark = {
@@ -20,7 +20,7 @@ export const handshakeBenchmark: Benchmark = {
       unit: '1/s',
       goal: { atLeast: 0.7 },
     },
-    // Moves less than the rate where other processes keep the machine busy.
+    // Varies less than the rate where other processes keep the machine busy.
     { title: 'processor time of a handshake', ours: 'parley', theirs: 'ws', figure: 'cpuMicros', unit: 'us' },
   ],
   async prepare() {
@@ -37,17 +37,17 @@ export const handshakeBenchmark: Benchmark = {
 
 async function shakeHands(starting: Promise<SocketServer>, mostPerSecond: number, scale: Scale): Promise<Sample> {
   const server = await starting;
-  // Tickets take time to issue, so it is measured for a shorter time than others. The warm-up is longer: a handshake
-  // runs through more code than anything else here, and the first ten thousand cost twice what the others do.
+  // Issuing tickets takes time, so the measurement is shorter than others. The warm-up is longer: a handshake runs
+  // through more code than anything else here, and the first ten thousand cost twice as much.
   const [warmUpSeconds, seconds] = [5, Math.min(scale.seconds, 3)];
   try {
     const [first, ...others] = await server.requests(1 + mostPerSecond * (warmUpSeconds + seconds));
     if (first === undefined) throw new TypeError('there is a first one');
-    // Who leaves with the first frame has nothing to say.
+    // Clients that leave with the first frame send nothing.
     const silent = others.map(({ greeting: _greeting, ...request }) => request);
     const sockets = await startSockets({ port: server.port, requests: [first, ...silent] });
     try {
-      // One that stays: the channel is listened to all the time.
+      // One that stays, so that the channel is subscribed to all the time.
       await sockets.open(1, server.framesFirst);
       await sockets.handshakes({ warmUpSeconds: 0, seconds: warmUpSeconds, atATime: AT_A_TIME });
       const before = await cpuSecondsOf(server.pid);

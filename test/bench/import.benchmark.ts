@@ -1,4 +1,4 @@
-/** The import of a large file, as `npx parley import` does it, against appends of the very events that it leaves. */
+/** The import of a large file by the code of `npx parley import`, against appends of the same events. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,14 +18,14 @@ export interface ImportTask {
 }
 
 export interface ReplayTask {
-  /** The log that an import has left, and the empty one that its events are appended to. */
+  /** The log after an import, and the empty one that its events are appended to. */
   readonly from: string;
   readonly to: string;
 }
 
 export interface ImportAnswer {
   readonly messages: number;
-  /** Messages a second. */
+  /** Messages per second. */
   readonly rate: number;
   readonly cpuMicros: number;
 }
@@ -41,7 +41,7 @@ export interface ImportedStores {
   stop(): Promise<void>;
 }
 
-/** Generates a file of talks with an assistant, and imports it. */
+/** Generates a file of conversations with an assistant, and imports it. */
 export async function importOnce(amount: number): Promise<ImportedStores> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-bench-import-'));
   const wanted = String(Math.round(MESSAGES * amount));

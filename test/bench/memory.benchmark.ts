@@ -1,4 +1,4 @@
-/** What an idle connection costs its server: memory with thousands of them, less what it had without. */
+/** Memory that an idle connection costs its server: with thousands of them, less that without. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { prepareSockets } from './socket-fixture.ts';
 import type { SocketServer } from './socket-fixture.ts';
 
 const CONNECTIONS = 4_000;
-/** What the server allocates once, whatever the number of sockets, is there before the measurement. */
+/** Allocations that do not depend on the count of sockets happen before the measurement. */
 const FIRST = 200;
 
 const row = (theirs: string, goal: number): Row => ({
@@ -25,12 +25,12 @@ const row = (theirs: string, goal: number): Row => ({
 
 export const memoryBenchmark: Benchmark = {
   name: 'socket-memory',
-  // The resident memory is told, but not compared: issuing tickets leaves ours room that sockets then take.
+  // The resident memory is reported, but not compared: issuing tickets leaves free memory that sockets then use.
   rows: [row('ws', 1.3), row('socket.io', 0.5)],
   async prepare() {
     const folder = await mkdtemp(join(tmpdir(), 'parley-bench-memory-'));
     const report = join(folder, 'report.json');
-    // The servers take it from this process.
+    // The servers inherit it from this process.
     process.env['MEMORY_REPORT'] = report;
     const fixture = await prepareSockets();
     return {

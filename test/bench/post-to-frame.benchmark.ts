@@ -1,4 +1,4 @@
-/** From a post falling due to its frame at a socket: the whole product, against the same without stores. */
+/** From a due post to its frame at a socket: the whole product, against the same without stores. */
 import type { Benchmark, Sample, Scale } from './benchmark.ts';
 import { prepareChannels } from './channel-fixture.ts';
 import { cpuSecondsOf, startChild } from './child-process.ts';
@@ -26,7 +26,7 @@ function postToFrame(name: string, of: { rate: number; figure: 'p50' | 'p99'; go
         unit: 'ms',
         goal: { atMost: goal },
       },
-      // Moves less where other processes keep the machine busy.
+      // Varies less where other processes keep the machine busy.
       {
         title: `processor time of a post and its frame, at ${rate}/s`,
         ours: 'parley',
@@ -76,7 +76,7 @@ function postToFrame(name: string, of: { rate: number; figure: 'p50' | 'p99'; go
 const postOf = (mark: string): string =>
   JSON.stringify({ content: [{ type: 'text', text: `Where is my order ${mark}? It was to come on Monday.` }] });
 
-/** What Parley answers to a post, and the frame that comes of it, with `########` where the post's number is. */
+/** Parley's answer to a post and the resulting frame, with `########` in place of the post's number. */
 async function sampleOf(
   start: () => Promise<{ url: URL; stop(): Promise<void> }>,
   headers: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Projectors that share a log over Kafka, one, two and four of them, against one that reads the log itself. */
+/** Projectors that share a log over Kafka (one, two and four of them) against one that reads the log itself. */
 import { Redis } from 'ioredis';
 import { comparePositions, decodePosition } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
@@ -19,7 +19,7 @@ import { askOnce, cpuSecondsOf, startChild } from './child-process.ts';
 import type { Child } from './child-process.ts';
 import { openBenchPlatform } from './sides/bench-platform.ts';
 
-/** In this order: `start` gets everything ready, `go` lets the first event come, `finish` ends it. */
+/** In this order: `start` prepares everything, `go` lets the first event through, `finish` ends it. */
 export type ProjectorTask =
   | {
       readonly kind: 'start';
@@ -31,7 +31,7 @@ export type ProjectorTask =
   | { readonly kind: 'go' }
   | { readonly kind: 'finish' };
 
-/** Of `finish`. Times are those of the clock, in ms. */
+/** Of `finish`. Times are wall-clock times, in ms. */
 export interface ProjectorAnswer {
   readonly events: number;
   readonly beganMs: number;
@@ -90,7 +90,7 @@ export const projectorsBenchmark: Benchmark = {
   },
 };
 
-/** It fills the topic before anything is measured, and has nothing to do then. */
+/** It fills the topic before the measurement, and is idle during it. */
 function startRelay(platform: Platform, kafka: KafkaConnection) {
   const abort = new AbortController();
   const messages = new LogMessages(platform.tokenSecret);
@@ -116,7 +116,7 @@ interface StageParts {
 
 type Turns = ReturnType<typeof channelTurns> extends Generator<infer Turn> ? readonly Turn[] : never;
 
-/** The stores, and what of Redis each pass begins with. */
+/** The stores, and the contents of Redis at the beginning of each pass. */
 class Stage {
   readonly #parts: StageParts;
   readonly #events: number;
@@ -128,8 +128,8 @@ class Stage {
   }
 
   /**
-   * Read models as projectors leave them that are stopped after the first events of the log: complete, and handed
-   * over to the shares. What comes later is new to them, by either way.
+   * Read models as stopped projectors leave them after the first events of the log: complete, and with checkpoints
+   * for the partitions. Later events are new to both ways of reading.
    */
   async keepBeginning(turns: Turns): Promise<void> {
     const { platform, raw } = this.#parts;
@@ -193,7 +193,7 @@ class Stage {
         cpuOfProjectors: answers.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
         cpuOfRedis: spent.redis - cpu.redis,
         cpuOfBroker: spent.broker - cpu.broker,
-        // Of the one with the most: with few streams, shares are not equal.
+        // Of the process with the most events: with few streams, partitions are not equal.
         largestShare: Math.max(...answers.map(({ events }) => events)) / (after - before),
       },
     };
@@ -210,7 +210,7 @@ class Stage {
     for (const { key, dump } of this.#beginning) await raw.restore(key, 0, dump);
   }
 
-  /** Until everything in the log is applied, by what the read models say of themselves. */
+  /** Waits until everything in the log is applied, by the checkpoints of the read models. */
   async #atHead(): Promise<void> {
     const { platform, raw } = this.#parts;
     const head = await platform.feed.head();
@@ -221,7 +221,7 @@ class Stage {
     }, HANGS);
   }
 
-  /** Events in the read models, by the revision that each channel stands at. */
+  /** Events in the read models, by the revision of each channel. */
   async #applied(): Promise<number> {
     const { raw } = this.#parts;
     const keys = (await raw.keys(`${readModelPrefix(CHANNEL_READ_MODEL)}*`)).filter((key) => key.endsWith(':revision'));

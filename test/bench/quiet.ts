@@ -5,10 +5,9 @@ const LOOK_MS = 500;
 const QUIET = 0.15;
 
 /**
- * Waits until the machine is idle but for us, at most `seconds`: what others do in the meantime would be
- * measured as ours.
- *
- * @returns the share of all processors that was in use when last looked at, 0 to 1
+ * Waits until the other processes of the machine are idle, at most `seconds`: their load would distort the
+ * measurement.
+ * @returns the fraction of all processors that was in use at the last check, 0 to 1
  */
 export async function waitForQuiet(seconds: number): Promise<number> {
   const deadline = performance.now() + seconds * 1000;

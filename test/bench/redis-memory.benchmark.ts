@@ -1,4 +1,4 @@
-/** What interactions cost in Redis: their documents and each kind of index, against the length of their JSON. */
+/** Memory of interactions in Redis: their documents and each kind of index, against the length of their JSON. */
 import { Redis } from 'ioredis';
 
 import { READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
@@ -6,7 +6,7 @@ import { READ_MODELS_PREFIX } from '#libs/platform/readmodel/index.ts';
 import type { Benchmark, Row, Sample } from './benchmark.ts';
 import { importOnce } from './import.benchmark.ts';
 
-/** The kinds of keys of a channel, by how they end, and what they are. */
+/** The kinds of keys of a channel, by their suffixes, and their descriptions. */
 const KINDS = {
   documents: [/:interactions$/, 'documents'],
   spans: [/:spans$/, 'index: spans'],
@@ -37,7 +37,7 @@ export const redisMemoryBenchmark: Benchmark = {
   ],
   async prepare({ amount }) {
     const imported = await importOnce(amount);
-    // The same at each look, so one is enough; every figure of the other side is the length of the JSON.
+    // Deterministic, so one run is enough; every figure of the other side is the length of the JSON.
     const { parley, json } = await lookInto(imported.redisUrl, imported.messages);
     return {
       sides: { parley: async () => parley, JSON: async () => json },

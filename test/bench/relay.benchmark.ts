@@ -1,4 +1,6 @@
-/** The relay of a log to Kafka, from reading it to the broker's acknowledgement, against kafkajs given the messages. */
+/**
+ * The relay of a log to Kafka, from reading it to the broker's acknowledgement, against kafkajs given the messages.
+ */
 import { newId } from '#libs/kernel/ids.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { startTestKafkaProcess } from '#test/support/kafka/broker.ts';
@@ -10,9 +12,9 @@ import { cpuSecondsOf, startChild } from './child-process.ts';
 export interface RelayTask {
   readonly eventstoreUrl: string;
   readonly brokers: readonly string[];
-  /** Of topics that nobody has used. */
+  /** Of unused topics. */
   readonly prefix: string;
-  /** Whether what other teams are told is written as well. */
+  /** Whether the public topic is written as well. */
   readonly told: boolean;
 }
 
@@ -29,7 +31,7 @@ const row = (title: string, ours: string) => ({ title, ours, theirs: 'kafkajs', 
 
 export const relayBenchmark: Benchmark = {
   name: 'relay',
-  rows: [row('relay of the log to Kafka', 'relay'), row('the same, and to other teams', 'relay-told')],
+  rows: [row('relay of the log to Kafka', 'relay'), row('the same, with the public topic', 'relay-told')],
   async prepare({ amount }) {
     const shape = { ...SHAPE, events: Math.round(SHAPE.events * amount) };
     const [eventStore, broker] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestKafkaProcess()]);

@@ -6,7 +6,7 @@ export interface RowResult {
   readonly row: Row;
   readonly ours: number;
   readonly theirs: number;
-  /** Median of the ratios of each run: both of a run met the same noise. */
+  /** Median of the ratios of each run: both sides of a run met the same noise. */
   readonly ratio: number;
   readonly lowest: number;
   readonly highest: number;
@@ -22,7 +22,7 @@ export interface BenchmarkResult {
 export interface RunOptions {
   readonly runs: number;
   readonly scale: Scale;
-  /** How long to wait for other processes to leave the machine alone, before each measurement. */
+  /** How long to wait before each measurement until other processes leave the machine idle. */
   readonly patienceSeconds: number;
   readonly onSample: (text: string) => void;
 }
@@ -30,8 +30,8 @@ export interface RunOptions {
 const BUSY = 'other processes kept the machine busy';
 
 /**
- * Runs all sides in turn, `runs` times; every other time in the opposite order, so that no side always
- * follows the same neighbour.
+ * Runs all sides in turn, `runs` times; every other time in the opposite order, so that no side always follows the
+ * same neighbour.
  */
 export async function runBenchmark(
   benchmark: Benchmark,
@@ -81,7 +81,7 @@ function meets(goal: Row['goal'], ratio: number): boolean | null {
   return 'atLeast' in goal ? ratio >= goal.atLeast : ratio <= goal.atMost;
 }
 
-/** Each remark once, with how many of the samples it was made of. */
+/** Each remark once, with the count of samples that have it. */
 function remarksOf(samples: ReadonlyMap<string, readonly Sample[]>): string[] {
   return [...samples].flatMap(([side, list]) => {
     const counts = new Map<string, number>();

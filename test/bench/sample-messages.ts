@@ -1,4 +1,4 @@
-/** The conversations of docs/samples as interactions to post: talks of customers with an assistant and its tools. */
+/** The conversations of docs/samples as interactions to post: customers with an assistant and its tools. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -8,7 +8,7 @@ import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
 const SAMPLES = join(import.meta.dirname, '../../docs/samples/assistant.jsonl');
 
 export interface SampleMessage {
-  /** Its name, and that of the message that it hangs below. */
+  /** Its name, and that of its parent. */
   readonly key: string;
   readonly parentKey: string | null;
   readonly body: PostInteractionBody;

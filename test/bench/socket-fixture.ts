@@ -1,4 +1,4 @@
-/** A running Parley with a channel that sockets listen to, and the servers that it is set against. */
+/** A running Parley with a channel that sockets subscribe to, and the servers that it is compared with. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,14 +15,14 @@ import { compile } from './load/c-program.ts';
 import type { SocketRequest, Trigger } from './load/sockets.ts';
 import type { FrameServerAnswer } from './sides/frame-server.ts';
 
-/** A server with sockets to come. */
+/** A server for the sockets of a run. */
 export interface SocketServer {
   readonly pid: number;
   readonly port: number;
   readonly trigger: Trigger;
-  /** What each socket is opened with. */
+  /** Headers of each socket's handshake. */
   requests(count: number): Promise<readonly SocketRequest[]>;
-  /** How many frames a socket has had when it listens. */
+  /** Count of frames that a socket has received when it is subscribed. */
   readonly framesFirst: number;
   stop(): Promise<void>;
 }
@@ -32,7 +32,10 @@ export interface SocketFixture {
   readonly frame: string;
   readonly channel: ChannelFixture;
   readonly path: string;
-  /** The whole product. @param flags further flags of Node */
+  /**
+   * The whole product.
+   * @param flags further flags of Node
+   */
   parley(flags?: readonly string[]): Promise<SocketServer>;
   /** `sides/<name>.process.ts` */
   bare(name: 'ws-server' | 'socket-io-server', flags?: readonly string[]): Promise<SocketServer>;
@@ -58,7 +61,7 @@ export async function prepareSockets(env: Readonly<Record<string, string>> = {})
       return {
         pid: parley.pid,
         port,
-        // Behind the channel's creation.
+        // After the channel's creation.
         trigger: {
           redisUrl: redis.url,
           topic: liveTopic(organizationId, channelId),
@@ -84,7 +87,7 @@ export async function prepareSockets(env: Readonly<Record<string, string>> = {})
   };
 }
 
-/** As posted interactions are told: with a document of the usual size as its data. */
+/** Like the events of posted interactions: with a document of the usual size as data. */
 function frameOf({ body, paths }: ChannelFixture): { template: string; frame: string; channelId: string } {
   const { id } = JSON.parse(body) as { id: string };
   const at = '2026-01-01T00:00:00.000Z';
@@ -142,14 +145,14 @@ function websocketFrame(text: string): Buffer {
 
 const AT_A_TIME = 32;
 
-/** They are good for a minute. */
+/** They are valid for a minute. */
 export async function tickets(
   url: URL,
   { paths, headers }: Pick<ChannelFixture, 'paths' | 'headers'>,
   count: number,
 ): Promise<string[]> {
   const values: string[] = [];
-  // A service: users listen only to channels that they take part in.
+  // A service: users may subscribe only to channels that they take part in.
   const authorization = `Bearer ${(await serviceKey(url, headers)).key}`;
   async function issue(): Promise<void> {
     for (let asked = values.push(''); asked <= count; asked = values.push('')) {

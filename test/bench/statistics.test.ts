@@ -17,7 +17,7 @@ describe('statistics of the benchmarks', () => {
     expect(percentile([0, 10], 0.25)).toBe(2.5);
   });
 
-  it('has nothing to say of no values', () => {
+  it('returns NaN for no values', () => {
     expect(median([])).toBeNaN();
   });
 });

@@ -2,7 +2,7 @@ import type { BenchmarkResult, RowResult } from './run.ts';
 
 const HEAD = ['row', 'ours', 'against', 'theirs', 'unit', 'ratio', 'lowest-highest', 'goal', 'met'];
 
-/** The results as a table for people; remarks stand below it. */
+/** The results as a table for people; remarks follow it. */
 export function renderTable(results: readonly BenchmarkResult[]): string {
   const lines = [HEAD, ...results.flatMap(({ rows }) => rows.map(cells))];
   const widths = HEAD.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));

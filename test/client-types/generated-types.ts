@@ -1,4 +1,4 @@
-/** The files of the client that are made from what the server says about itself. */
+/** The files of the client that are generated from the server's own descriptions. */
 import { join } from 'node:path';
 
 import { z } from 'zod';
@@ -32,7 +32,7 @@ export async function generatedTypes(openApi: object): Promise<readonly Generate
   ];
 }
 
-/** The frames as components of a document that has nothing else. */
+/** The frames as components of an otherwise empty document. */
 function framesDocument(): object {
   const schemas = { ...definitionsOf(serverFrame, 'output'), ...definitionsOf(clientFrame, 'input') };
   return { openapi: '3.1.0', info: { title: 'parley.v1', version: '1' }, paths: {}, components: { schemas } };
@@ -40,7 +40,7 @@ function framesDocument(): object {
 
 const withDefinitions = z.looseObject({ $defs: z.record(z.string(), z.unknown()) });
 
-/** `output` is what is written, `input` what is read: a member with a default may be left out of the latter. */
+/** `output` is written, `input` is read: in `input`, members with a default are optional. */
 function definitionsOf(frame: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const schema = z.toJSONSchema(frame, { io });
   const text = JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/');

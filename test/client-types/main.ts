@@ -1,4 +1,4 @@
-/** `npm run client:generate`: writes the client's types anew, from the API as it is in this source. */
+/** `npm run client:generate`: writes the client's types anew, from the API of this source. */
 import { writeFile } from 'node:fs/promises';
 
 import { startTestApi } from '#test/support/test-api.ts';

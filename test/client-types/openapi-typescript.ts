@@ -1,6 +1,6 @@
 /**
- * openapi-typescript writes types with the compiler's old API, which TypeScript 7 does not have any more.
- * `@ts-morph/common` carries a compiler that has it, so `typescript` means that one, for openapi-typescript alone.
+ * openapi-typescript writes types with the compiler's old API, which TypeScript 7 lacks. `@ts-morph/common` contains
+ * a compiler that has it, so `typescript` resolves to that one, for openapi-typescript alone.
  */
 import { registerHooks } from 'node:module';
 
@@ -18,8 +18,8 @@ registerHooks({
 // After the hook: a static import would come before it.
 const { default: openapiTS, astToString } = await import('openapi-typescript');
 
-/** The types of an OpenAPI document, as the text of a module. What has a default may be left out by a caller. */
+/** The types of an OpenAPI document, as the text of a module. Members with a default are optional for a caller. */
 export async function typesOf(document: object): Promise<string> {
-  // Read from text, for the generator takes an object for its own and writes in it.
+  // Parsed from text, because the generator modifies the object that it gets.
   return astToString(await openapiTS(JSON.stringify(document), { alphabetize: true, defaultNonNullable: false }));
 }

@@ -1,4 +1,4 @@
-/** The image of infra/Dockerfile, run as an orchestrator that trusts nobody runs it. */
+/** The image of infra/Dockerfile, run as a restrictive orchestrator runs it. */
 import { GenericContainer, getContainerRuntimeClient, ImageName, Network, Wait } from 'testcontainers';
 import type { StartedNetwork, StartedTestContainer } from 'testcontainers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { chooseStore } from '#test/support/stores/choice.ts';
 
 const BUILD_MS = 900_000;
 const START_MS = 120_000;
-/** With a Node of 127 MB and Debian's base of 80 MB. What comes into it unawares shows here. */
+/** With a Node of 127 MB and Debian's base of 80 MB. The limit reveals files that were added by accident. */
 const LARGEST = 310_000_000;
 
 let network: StartedNetwork;
@@ -51,7 +51,7 @@ class HardenedContainer extends GenericContainer {
 }
 
 describe('the image of Parley', () => {
-  it('is ready as a user without rights, on a root file system that nobody can write to', async () => {
+  it('is ready as an unprivileged user, on a read-only root file system', async () => {
     const who = await parley.exec([
       'sh',
       '-c',
@@ -64,7 +64,7 @@ describe('the image of Parley', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('holds what runs, and nothing of how it is made or tested', async () => {
+  it('holds the runtime, and no build tools or tests', async () => {
     const { output } = await parley.exec([
       'sh',
       '-c',
@@ -75,7 +75,7 @@ describe('the image of Parley', () => {
     );
   });
 
-  it('is no larger than it has to be', async () => {
+  it('is no larger than necessary', async () => {
     const { image } = await getContainerRuntimeClient();
     const { Size } = await image.inspect(ImageName.fromString(PARLEY_IMAGE));
     process.stderr.write(`${PARLEY_IMAGE}: ${Math.round(Size / 1e6)} MB\n`);
@@ -83,7 +83,7 @@ describe('the image of Parley', () => {
     expect(Size).toBeLessThan(LARGEST);
   });
 
-  // The last one: it ends what the others look at.
+  // The last one: it ends the container of the others.
   it('stops at SIGTERM with exit code 0', async () => {
     const { container } = await getContainerRuntimeClient();
     const raw = container.getById(parley.getId());

@@ -21,13 +21,13 @@ beforeAll(async () => {
 }, START_MS);
 afterAll(() => parley?.stop(), TEST_MS);
 
-test('docs/testing.md shows the next test as it is', async () => {
+test('docs/testing.md shows the next test unchanged', async () => {
   const [text, self] = await Promise.all(
     ['../../docs/testing.md', 'parley-container.test.ts'].map((path) =>
       readFile(join(import.meta.dirname, path), 'utf8'),
     ),
   );
-  const shown = /^test\('what a user posts[^]*?^\}, 60_000\);$/m;
+  const shown = /^test\('subscribers of a channel receive[^]*?^\}, 60_000\);$/m;
   expect(shown.exec(text ?? '')?.[0]).toBe(shown.exec(self ?? '')?.[0] ?? 'the test is gone');
 });
 
@@ -46,14 +46,14 @@ test('subscribers of a channel receive the posts of a user', async () => {
   }
 }, 60_000);
 
-test('organizations do not see each other', { timeout: TEST_MS }, async () => {
+test('organizations are isolated from each other', { timeout: TEST_MS }, async () => {
   const [one, other] = [await parley.createOrganization(), await parley.createOrganization()];
   const { id } = await one.createChannel();
   const { response } = await other.client.rest.GET('/api/v1/channels/{id}', { params: { path: { id } } });
   expect(response.status).toBe(404);
 });
 
-test('a key that may only read writes nothing', { timeout: TEST_MS }, async () => {
+test('a read-only key writes nothing', { timeout: TEST_MS }, async () => {
   const authorization = await parley.createKey({ scopes: ['read'] });
   const answer = await fetch(`${parley.url}/api/v1/channels`, {
     method: 'POST',
@@ -63,7 +63,7 @@ test('a key that may only read writes nothing', { timeout: TEST_MS }, async () =
   expect(answer.status).toBe(403);
 });
 
-test('an image that is not there is said, and leaves nothing behind', { timeout: TEST_MS }, async () => {
+test('a missing image is reported, and leaves nothing behind', { timeout: TEST_MS }, async () => {
   await expect(
     new ParleyContainer('parley-local/no-such-image:1').withRedisImage('parley-local/redis:0').start(),
   ).rejects.toThrow();

@@ -10,24 +10,24 @@ const event = (requestId: string) => ({
   metadata: { $correlationId: requestId },
 });
 
-describe('what the fuzzer finds wrong', () => {
-  it('is nothing when accepted requests wrote and refused ones did not', () => {
+describe('the findings of the fuzzer', () => {
+  it('are empty when accepted requests wrote and refused ones did not', () => {
     expect(findingsOf([accepted, refused], [event('r-1')])).toEqual([]);
   });
 
-  it('is an event that a refused request has written', () => {
+  it('name an event that a refused request has written', () => {
     expect(findingsOf([accepted, refused], [event('r-1'), event('r-2')])).toEqual([
       'ChannelRenamed.v1 in channel-7 was written by PATCH /api/v1/channels/7, which was answered 422',
     ]);
   });
 
-  it('is an event that no request accounts for', () => {
+  it('name an event without a request', () => {
     expect(findingsOf([accepted, refused], [event('r-3')])).toEqual([
       'ChannelRenamed.v1 in channel-7 was written by no request',
     ]);
   });
 
-  it('is an answer of the server that it failed, and no answer', () => {
+  it('name an answer with a server error, and a missing answer', () => {
     const failed = { ...refused, status: 500 };
     const silent = { ...refused, status: null };
     expect(findingsOf([accepted, failed, silent], [event('r-1')])).toEqual([
@@ -36,8 +36,8 @@ describe('what the fuzzer finds wrong', () => {
     ]);
   });
 
-  it('is a run that has shown nothing', () => {
+  it('name a run that proves nothing', () => {
     expect(findingsOf([refused], [])).toHaveLength(2);
-    expect(findingsOf([accepted], [event('r-1')])).toEqual(['no command was refused: the run has shown nothing']);
+    expect(findingsOf([accepted], [event('r-1')])).toEqual(['no command was refused: the run proves nothing']);
   });
 });

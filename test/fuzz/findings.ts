@@ -1,6 +1,6 @@
 import type { Exchange } from './schemathesis.ts';
 
-/** An event of the log, as far as it tells which request it came from. */
+/** An event of the log, with the id of the request that caused it. */
 export interface CausedEvent {
   readonly stream: string;
   readonly type: string;
@@ -8,8 +8,8 @@ export interface CausedEvent {
 }
 
 /**
- * What is wrong, one line each. An event names the request that caused it (`$correlationId`), so each must
- * lead to a request that was accepted; a run that was refused everything, or nothing, has shown nothing.
+ * Problems, one line each. An event names the request that caused it (`$correlationId`), so each must lead to an
+ * accepted request; a run in which all requests were refused, or none, proves nothing.
  */
 export function findingsOf(exchanges: readonly Exchange[], events: readonly CausedEvent[]): string[] {
   const accepted = new Set(exchanges.filter(isAccepted).map(({ requestId }) => requestId));
@@ -27,9 +27,9 @@ export function findingsOf(exchanges: readonly Exchange[], events: readonly Caus
     findings.push(`${type} in ${stream} was written by ${cause}`);
   }
   const commands = exchanges.filter(({ method }) => method !== 'GET');
-  if (!commands.some(isAccepted)) findings.push('no command was accepted: the run has shown nothing');
-  if (commands.every(isAccepted)) findings.push('no command was refused: the run has shown nothing');
-  if (events.length === 0) findings.push('no event was written: the run has shown nothing');
+  if (!commands.some(isAccepted)) findings.push('no command was accepted: the run proves nothing');
+  if (commands.every(isAccepted)) findings.push('no command was refused: the run proves nothing');
+  if (events.length === 0) findings.push('no event was written: the run proves nothing');
   return findings;
 }
 

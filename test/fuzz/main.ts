@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz [-- --seconds 60 --examples 50 --seed 1]`: a whole Parley under Schemathesis, driven by its own
- * OpenAPI document. Fails on a 5xx, a crash, an answer that is not as documented, and on anything that a
- * refused request has written. Not part of `npm test`: it needs Python and PyPI. Without them it exits with 77.
+ * `npm run fuzz [-- --seconds 60 --examples 50 --seed 1]`: runs Schemathesis against a whole Parley, driven by its
+ * own OpenAPI document. Fails on a 5xx, a crash, an undocumented answer, and on any write of a refused request. Not
+ * part of `npm test`: it needs Python and PyPI. Without them it exits with 77.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The exit code of tests that were skipped, as Automake and Meson have it. */
+/** The exit code of skipped tests, as in Automake and Meson. */
 const SKIPPED = 77;
 
 process.exit(await main());

@@ -1,4 +1,4 @@
-/** Schemathesis in a Python environment of its own, and what it reports. */
+/** Installs and runs Schemathesis in a Python environment of its own, and reads its report. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { z } from 'zod';
 const VERSION = '4.32.5';
 const ENVIRONMENT = join(import.meta.dirname, '../../node_modules/.cache/parley-fuzz', `schemathesis-${VERSION}`);
 
-/** What it checks of every answer. That refused requests write nothing is checked by us, on the log. */
+/** Its checks of every answer. Our own check on the log proves that refused requests write nothing. */
 const CHECKS = [
   'not_a_server_error',
   'status_code_conformance',
@@ -21,16 +21,15 @@ const CHECKS = [
   'allow_header_conformance',
 ];
 
-/** Without PyPI, it is to fail soon. */
+/** Without PyPI, it must fail soon. */
 const PIP_OPTIONS = ['--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '15'];
 
 const run = promisify(execFile);
 
 /**
  * Installs it once, under node_modules; needs Python 3.10 or newer with `venv`, and PyPI.
- *
  * @returns the path of its command
- * @throws Error that says in one line what is missing
+ * @throws Error with one line that names the missing requirement
  */
 export async function installSchemathesis(say: (line: string) => void): Promise<string> {
   const command = join(ENVIRONMENT, 'bin/schemathesis');
@@ -50,7 +49,7 @@ export async function installSchemathesis(say: (line: string) => void): Promise<
 
 async function works(command: string): Promise<boolean> {
   if ((await stat(command).catch(() => undefined)) === undefined) return false;
-  // A moved checkout leaves a command that points to where its Python was.
+  // A moved checkout leaves a command that points to the former path of its Python.
   return run(command, ['--version']).then(
     () => true,
     () => false,
@@ -76,11 +75,14 @@ export interface FuzzOptions {
   readonly seconds: number;
   readonly examples: number;
   readonly seed: number;
-  /** A folder for what it writes: its report, and what it remembers. */
+  /** A folder for its report and its database. */
   readonly folder: string;
 }
 
-/** Runs it with its output on this terminal. @returns its exit code, and every exchange that it had */
+/**
+ * Runs it with its output on this terminal.
+ * @returns its exit code, and all exchanges
+ */
 export async function fuzz(command: string, options: FuzzOptions): Promise<{ code: number; exchanges: Exchange[] }> {
   const report = join(options.folder, 'report.ndjson');
   const settings: Record<string, string> = {

@@ -16,12 +16,12 @@ import { BASE_IMAGE, CADDY_IMAGE, DEBIAN_IMAGE, PARLEY_IMAGE, STORE_IMAGES } fro
 
 const here = join(root, 'test/images');
 
-/** Debian's release, and where its packages are: that of debootstrap by default. */
+/** Debian's release, and the address of its packages: by default that of debootstrap. */
 const { DEBIAN_SUITE = 'bookworm', DEBIAN_MIRROR = '' } = process.env;
 
-/** What a container never opens. */
+/** Files that a container never opens. */
 const NOT_NEEDED = ['usr/share/doc', 'usr/share/man', 'usr/share/info', 'usr/share/locale', 'usr/share/lintian'];
-/** Of the packages that images add later, too. */
+/** Also of packages that images add later. */
 const EXCLUDE = NOT_NEEDED.map((folder) => `path-exclude=/${folder}/*\n`).join('');
 
 const builders = {
@@ -33,7 +33,7 @@ const builders = {
   parley: buildParley,
 };
 
-/** Builds what is named, and the base image first where there is none yet. Quick when nothing has changed. */
+/** Builds the named images, and first the base image where it is missing. Quick when nothing has changed. */
 export async function buildImages(names = Object.keys(builders)) {
   ensureDocker();
   const node = await setUp({ redis: false });
@@ -92,12 +92,12 @@ function buildEventStore(context) {
   return buildHere(context, 'event-store', STORE_IMAGES.eventstore.local);
 }
 
-/** infra/Dockerfile, as anybody builds it, but on the base image of this machine. */
+/** infra/Dockerfile unchanged, but on the base image of this machine. */
 function buildParley() {
   return dockerBuild(root, join(root, 'infra/Dockerfile'), PARLEY_IMAGE);
 }
 
-/** Folders of packages and of all that they depend on, as they are installed here: nothing is fetched. */
+/** Folders of packages and of all their dependencies, copied from this installation: nothing is fetched. */
 function packagesBehind(names) {
   const { packages } = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8'));
   const found = new Set();
@@ -125,7 +125,7 @@ function buildHere(context, name, tag) {
   return dockerBuild(context, join(here, `${name}.Dockerfile`), tag);
 }
 
-/** On the network of the machine: what a build fetches, it fetches as everything else here does. */
+/** On the network of the machine, so that a build can fetch from the same addresses. */
 function dockerBuild(context, file, tag) {
   const args = ['--quiet', '--network=host', `--build-arg=BASE_IMAGE=${BASE_IMAGE}`, `--file=${file}`, `--tag=${tag}`];
   must('docker', ['build', ...args, context]);

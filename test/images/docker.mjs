@@ -1,8 +1,8 @@
-// Asks Docker, by its command. Nothing here installs or starts it: that is for whoever owns the machine.
+// Calls Docker by its command line. Nothing here installs or starts it: the owner of the machine does.
 import { spawnSync } from 'node:child_process';
 import { SetUpError } from '../../infra/set-up/say.mjs';
 
-/** @throws SetUpError that says how to get it, when Docker does not answer */
+/** @throws SetUpError with instructions, when Docker does not answer */
 export function ensureDocker() {
   const { answers, why } = askDocker();
   if (answers) return;
@@ -17,7 +17,7 @@ export function ensureDocker() {
   );
 }
 
-/** @returns whether Docker answers, else why it does not, in one line */
+/** @returns whether Docker answers, else the reason in one line */
 export function askDocker() {
   const { status, stdout, stderr, error } = docker(['version', '--format', '{{.Server.Version}}'], { timeout: 20_000 });
   if (status === 0 && (stdout ?? '').trim() !== '') return { answers: true, why: '' };
@@ -32,17 +32,17 @@ export function imageExists(image) {
   return docker(['image', 'inspect', image]).status === 0;
 }
 
-/** In bytes, as Docker counts them: unpacked, what it shares with others included. */
+/** In bytes, as Docker counts them: unpacked, shared layers included. */
 export function imageSize(image) {
   return Number(docker(['image', 'inspect', '--format', '{{.Size}}', image]).stdout);
 }
 
-/** Several minutes for a large one; where no registry is reached, the answer is there at once. */
+/** Takes minutes for a large one; fails at once where no registry is reachable. */
 export function pullImage(image) {
   return docker(['pull', '--quiet', image], { timeout: 600_000 }).status === 0;
 }
 
-/** Those with that label, whatever they do. */
+/** All containers with that label, running or not. */
 export function removeContainers(label) {
   const { stdout } = docker(['ps', '--all', '--quiet', '--filter', `label=${label}`]);
   const ids = (stdout ?? '').split('\n').filter(Boolean);

@@ -1,5 +1,5 @@
 // `npm run test:containers`: the tests that use stores, with every store in a container, and those of the image.
-// Images come from a registry, or are built here of packages where none answers. Arguments choose other tests.
+// Images come from a registry, or are built here of packages where none answers. Arguments select other tests.
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { root, setUp } from '../../infra/set-up/run.mjs';
 import { say, SetUpError, tellErrors } from '../../infra/set-up/say.mjs';
 
 /**
- * What a store has to be and how it fails, and one feature that uses them. The other suites use no more of a store
- * than these do: `npm run test:containers -- test/integration/readmodel`.
+ * The contract tests of the stores, their failures, and one feature that uses them. The other suites use no more of a
+ * store than these do: `npm run test:containers -- test/integration/readmodel`.
  */
 const TESTS = [
   'test/contract/event-store',
@@ -43,7 +43,7 @@ await tellErrors(async () => {
     [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', root, ...(asked.length === 0 ? TESTS : asked)],
     { stdio: 'inherit', env: { ...process.env, PARLEY_TEST_STORES: 'containers', PARLEY_TEST_RUN: runId } },
   );
-  // Where no reaper could be had, a run that was killed has left its own.
+  // Without a reaper, containers of a killed run are still there.
   removeContainers(`parley.test=${runId}`);
   process.exitCode = status ?? 1;
 });

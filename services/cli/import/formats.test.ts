@@ -12,7 +12,7 @@ const shape = ({ messages }: ReturnType<typeof parseOpenai>) =>
   messages.map(({ key, parentKey, body }) => [key, parentKey, body.content_role]);
 
 describe('OpenAI-style lines', () => {
-  it('hang what the assistant does below the question, and a result below its call', () => {
+  it('put the work of the assistant below the question, and a result below its call', () => {
     const parsed = openai(
       { role: 'user', content: 'How warm is it?' },
       {
@@ -36,7 +36,7 @@ describe('OpenAI-style lines', () => {
     expect(parsed.channel.body).toMatchObject({ name: 'How warm is it?', meta_data: { source_line: 7 } });
   });
 
-  it('keep arguments that are no JSON as the text that they are', () => {
+  it('keep arguments that are not JSON as text', () => {
     const parsed = openai({
       role: 'assistant',
       tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{"a":' } }],
@@ -60,7 +60,7 @@ describe('OpenAI-style lines', () => {
     ]);
   });
 
-  it('have another identity in another place, and the same in the same', () => {
+  it('have another identity in another file, and the same in the same', () => {
     const line = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }] });
     const key = parseOpenai(line, place).channel.key;
     expect(parseOpenai(line, place).channel.key).toBe(key);
@@ -73,7 +73,7 @@ describe('OpenAI-style lines', () => {
     ['a list', '[]', 'not a JSON object'],
     ['no messages', '{}', 'no list of messages'],
     ['an empty list', '{"messages": []}', 'no messages'],
-    ['a message that is none', '{"messages": [null]}', 'message 1: it: '],
+    ['a message of the wrong type', '{"messages": [null]}', 'message 1: it: '],
     ['an unknown role', '{"messages": [{"role": "ghost", "content": "x"}]}', 'message 1: role: '],
     ['content of another type', '{"messages": [{"role": "user", "content": 5}]}', 'message 1: content: '],
     [
@@ -81,7 +81,11 @@ describe('OpenAI-style lines', () => {
       '{"messages": [{"role": "assistant", "tool_calls": [{"function": {}}]}]}',
       'message 1: tool_calls.0',
     ],
-    ['an assistant that says nothing', '{"messages": [{"role": "assistant", "content": null}]}', 'message 1: neither'],
+    [
+      'an assistant without content or calls',
+      '{"messages": [{"role": "assistant", "content": null}]}',
+      'message 1: neither',
+    ],
     ['half a character', '{"messages": [{"role": "user", "content": "\\ud800"}]}', 'message 1: content.0.text: '],
     [
       'too much text',
@@ -96,7 +100,7 @@ describe('OpenAI-style lines', () => {
 });
 
 describe('ShareGPT-style lines', () => {
-  it('know calls of functions and what came of them', () => {
+  it('read calls of functions and their results', () => {
     const parsed = sharegpt(
       { from: 'human', value: 'Add 1 and 2' },
       { from: 'function_call', value: '{"name": "add", "arguments": {"a": 1, "b": 2}}' },
@@ -113,7 +117,7 @@ describe('ShareGPT-style lines', () => {
     expect(parsed.messages[2]?.body.content).toMatchObject([{ tool_name: 'add', tool_result: { output: '3' } }]);
   });
 
-  it('bring their id, instructions and tools along', () => {
+  it('read their id, instructions and tools', () => {
     const source = {
       id: 'abc',
       system: 'Be kind.',
@@ -134,7 +138,11 @@ describe('ShareGPT-style lines', () => {
       '{"conversations": [{"from": "constructor", "value": "x"}]}',
       'message 1: from "constructor"',
     ],
-    ['a call that is no JSON', '{"conversations": [{"from": "function_call", "value": "add"}]}', 'message 1: the call'],
+    [
+      'a call that is not JSON',
+      '{"conversations": [{"from": "function_call", "value": "add"}]}',
+      'message 1: the call',
+    ],
     ['a call without a name', '{"conversations": [{"from": "function_call", "value": "{}"}]}', 'message 1: the call'],
   ])('refuse %s', (_, line, reason) => {
     const parse = () => parseSharegpt(line, place);
@@ -156,7 +164,7 @@ describe('exported lines', () => {
     complete: true,
     metadata: null,
   };
-  it('keep spans and turns, and note when it was said', () => {
+  it('keep spans and turns, and record the original time', () => {
     expect(parseParley(JSON.stringify(interaction), place)).toMatchObject({
       kind: 'interaction',
       message: {
@@ -174,7 +182,7 @@ describe('exported lines', () => {
     expect(parsed).toMatchObject({ message: { body: { metadata } } });
   });
 
-  it('keep the time that an earlier import has noted', () => {
+  it('keep the time that an earlier import has recorded', () => {
     const line = JSON.stringify({ ...interaction, metadata: { source_time: '2020-01-01T00:00:00.000Z' } });
     expect(parseParley(line, place)).toMatchObject({
       message: { body: { metadata: { source_time: '2020-01-01T00:00:00.000Z' } } },
@@ -204,8 +212,8 @@ describe('exported lines', () => {
   });
 });
 
-describe('what all formats share', () => {
-  it('splits long text between characters', () => {
+describe('all formats', () => {
+  it('split long text between characters', () => {
     const items = textItems(`${'x'.repeat(131_071)}🙂y`);
     expect(items.map(({ text }) => text.length)).toEqual([131_071, 3]);
     expect(items.every(({ text }) => text.isWellFormed())).toBe(true);
@@ -223,11 +231,11 @@ describe('what all formats share', () => {
     ['yesterday', null],
     [Number.MAX_VALUE, null],
     [null, null],
-  ])('reads %s as %s', (value, time) => {
+  ])('read %s as %s', (value, time) => {
     expect(sourceTime(value)).toBe(time);
   });
 
-  it.each(['Pacific/Auckland', 'America/Los_Angeles'])('reads times without a zone as UTC, also in %s', (zone) => {
+  it.each(['Pacific/Auckland', 'America/Los_Angeles'])('read times without a zone as UTC, also in %s', (zone) => {
     vi.stubEnv('TZ', zone);
     expect(new Date(Date.UTC(2026, 2, 2, 10)).getHours()).not.toBe(10);
     for (const text of ['2026-03-02T10:00:00', '2026-03-02 10:00:00', '2026-03-02T10:00']) {
@@ -237,7 +245,7 @@ describe('what all formats share', () => {
     vi.unstubAllEnvs();
   });
 
-  it('keeps as text what a tool gave that has more values than a map may have', () => {
+  it('keep a tool result as text when it has more values than a map may have', () => {
     const rows = { rows: Array.from({ length: 1_200 }, (_, n) => n) };
     for (const content of [JSON.stringify(rows), [{ type: 'text', text: JSON.stringify(rows) }]]) {
       const parsed = openai({ role: 'tool', tool_call_id: 'c', content });
@@ -245,7 +253,7 @@ describe('what all formats share', () => {
     }
   });
 
-  it('keeps as text what has a number that would become another one', () => {
+  it('keep values as text when a number would change', () => {
     const args = '{"id":12345678901234567890,"zero":[-0]}';
     const call = (given: string) =>
       `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":${given}}}]}]}`;
@@ -264,7 +272,7 @@ describe('what all formats share', () => {
     expect(said[0]?.body.metadata).toEqual({ source_time: '2026-01-01T00:00:00.000Z' });
   });
 
-  it('keeps the tools of a conversation as text, or leaves them out, where a channel cannot hold them', () => {
+  it('keep the tools of a conversation as text, or leave them out, where a channel cannot hold them', () => {
     const tools = Array.from({ length: 400 }, (_, n) => ({ name: `tool-${n}`, parameters: {} }));
     const messages = [{ role: 'user', content: 'hi' }];
     const metaOf = (source: object) => parseOpenai(JSON.stringify(source), place).channel.body.meta_data;

@@ -14,7 +14,7 @@ const said = (more: object) =>
   parseSlackMessage({ type: 'message', ts: '1772445600.000100', text: 'hi', ...more }, people, place);
 
 describe("Slack's text", () => {
-  it('names who is mentioned, with the place in the text that is kept', () => {
+  it('name mentioned users, with the offset in the text that is kept', () => {
     const { text, mentions } = readSlackText('a &lt;b&gt; <@U1> and <@U2|x> &amp; <@U9>', people);
     expect(text).toBe('a <b> @Ada and @robo & @U9');
     expect(mentions.map(({ type, id, offset, length }) => [type, id, text.slice(offset, offset + length)])).toEqual([
@@ -51,14 +51,14 @@ describe("Slack's messages", () => {
     expect(said(more)).toMatchObject({ kind: 'message', message: { body: { participant, content_role: role } } });
   });
 
-  it('hang off the message that their thread names', () => {
+  it('are below the message that starts their thread', () => {
     expect(said({ thread_ts: '1772445000.000001' })).toMatchObject({
       message: { key: 'ts 1772445600.000100', parentKey: 'ts 1772445000.000001' },
     });
     expect(said({ thread_ts: '1772445600.000100' })).toMatchObject({ message: { parentKey: null } });
   });
 
-  it('keep when they were said and edited, and what they were reacted to with', () => {
+  it('record when they were sent and edited, and their reactions', () => {
     const more = { edited: { ts: '1772445660.000000' }, reactions: [{ name: 'tada', count: 2 }] };
     expect(said(more)).toMatchObject({
       message: {
@@ -73,7 +73,7 @@ describe("Slack's messages", () => {
     });
   });
 
-  it('have files as media where all is known that media must have, else as text', () => {
+  it('have files as media where all required fields are known, else as text', () => {
     const image = {
       id: 'F1',
       name: 'a.png',
@@ -104,7 +104,7 @@ describe("Slack's messages", () => {
     }
   });
 
-  it('of a kind that nobody knows tell what has happened, whatever its name', () => {
+  it('of an unknown kind are described, whatever the name of the kind', () => {
     for (const subtype of ['constructor', 'toString', 'brand_new']) {
       expect(said({ subtype })).toMatchObject({ message: { body: { content_role: 'channel_notification' } } });
     }
@@ -114,7 +114,7 @@ describe("Slack's messages", () => {
     [{ subtype: 'tombstone' }, 'a deleted message'],
     [{ subtype: 'message_changed' }, 'an edit; the message itself has the last text'],
     [{ text: '' }, 'a message without text or files'],
-  ])('of %j are left out, and it is said why', (more, reason) => {
+  ])('of %j are left out, with a reason', (more, reason) => {
     expect(said(more)).toEqual({ kind: 'skipped', reason });
   });
 
@@ -143,7 +143,7 @@ describe("Slack's lists", () => {
     ]);
   });
 
-  it('refuse what they cannot be', () => {
+  it('are refused where they are invalid', () => {
     expect(() => parseSlackUsers({})).toThrow(BadInput);
     expect(() => parseSlackChannel({ name: 'general' }, people, place)).toThrow(BadInput);
     expect(() => parseSlackChannel(null, people, place)).toThrow(BadInput);

@@ -1,4 +1,4 @@
-/** Programs in C, for what a program in JavaScript would be the limit of; compiled when a benchmark needs them. */
+/** Programs in C, where a program in JavaScript would be the limit; compiled when a benchmark needs them. */
 import { execFile } from 'node:child_process';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

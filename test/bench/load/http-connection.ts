@@ -1,4 +1,4 @@
-/** A keep-alive connection for one prepared request at a time; its answers are parsed as far as their end. */
+/** A keep-alive connection for one prepared request at a time; parses answers only to find their end. */
 import { connect, type Socket } from 'node:net';
 
 export interface HttpServer {
@@ -46,7 +46,7 @@ export class Connection {
     this.#socket.on('close', () => fail(new Error('the server closed a connection')));
   }
 
-  /** @returns what the counter in the body has become */
+  /** @returns the value of the counter in the body */
   send(dueAt: number): number {
     this.dueAt = dueAt;
     counter += 1;
@@ -69,7 +69,7 @@ export class Connection {
   }
 }
 
-/** A load that meets the unexpected measures nothing: it ends. */
+/** A load with an unexpected answer measures nothing: it ends. */
 export function fail(error: Error): never {
   console.error(error);
   process.exit(1);

@@ -1,9 +1,8 @@
 /**
- * A load generator in a process of its own, thin enough for a server on the next core to be the limit:
- * prepared requests on raw keep-alive sockets, one at a time on each, answers parsed as far as their end.
- *
- * Closed loop: each connection sends its next request when it has its answer. Open loop: requests fall due
- * at a fixed rate whatever the server does, and latency counts from when a request fell due.
+ * A load generator in a process of its own, thin enough for a server on the next core to be the limit: prepared
+ * requests on raw keep-alive sockets, one at a time on each; it parses answers only to find their end. Closed loop:
+ * each connection sends its next request when it has its answer. Open loop: requests fall due at a fixed rate,
+ * whatever the server does, and latency counts from when a request fell due.
  */
 import { answerTasks } from '../child-process.ts';
 import { percentile } from '../statistics.ts';
@@ -17,7 +16,7 @@ export interface HttpLoad {
   readonly requests: readonly HttpRequest[];
   readonly warmUpSeconds: number;
   readonly seconds: number;
-  /** Requests a second in open loop; closed loop if absent. */
+  /** Requests per second in open loop; closed loop if absent. */
   readonly rate?: number;
 }
 
@@ -29,9 +28,9 @@ export interface HttpLoadResult {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** How late this process was in sending what was due (open loop), 99th percentile in milliseconds. */
+  /** Delay of this process in sending due requests (open loop), 99th percentile in milliseconds. */
   readonly lagP99: number;
-  /** Share of one core that this process used. */
+  /** Fraction of one core that this process used. */
   readonly cpu: number;
 }
 
@@ -42,7 +41,7 @@ answerTasks<HttpLoad, HttpLoadResult>(async (load) => {
   const lags: number[] = [];
   const refused: Record<string, number> = {};
   const idle: Connection[] = [];
-  /** When each request that waits for a connection fell due; taken from the front. */
+  /** Due times of the requests that wait for a connection; taken from the front. */
   const due: number[] = [];
   let firstDue = 0;
 

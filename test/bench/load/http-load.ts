@@ -5,10 +5,10 @@ import type { HttpLoad, HttpLoadResult } from './http-load.process.ts';
 export type { HttpRequest } from './http-connection.ts';
 
 const BUSY = 0.9;
-/** Beyond this, latencies tell more of the generator than of the server. */
+/** Beyond this, latencies reflect the generator more than the server. */
 const LATE_MS = 3;
 
-/** Loads a server from another process, and says when that process, not the server, was the limit. */
+/** Loads a server from another process, and reports when that process, not the server, was the limit. */
 export async function loadHttp(serverPid: number, url: URL, load: Omit<HttpLoad, 'host' | 'port'>): Promise<Sample> {
   const generator = startChild('load/http-load.process.ts');
   try {

@@ -1,6 +1,6 @@
 /**
- * Posts fall due at a fixed rate; a socket in the same process, and so on the same clock, sees the frame that comes
- * of each. Latency counts from when a post fell due to when its frame was read.
+ * Posts fall due at a fixed rate; a socket in the same process, and so on the same clock, receives the frame of each.
+ * Latency counts from when a post fell due to when its frame was read.
  */
 import { WebSocket } from 'ws';
 
@@ -12,10 +12,10 @@ import type { HttpRequest } from './http-connection.ts';
 export interface PostToFrame {
   readonly host: string;
   readonly port: number;
-  /** With a `########` in its body that is to be seen in the frame, behind `order `. */
+  /** With a `########` in its body that appears in the frame, after `order `. */
   readonly request: HttpRequest;
   readonly socket: { readonly path: string; readonly protocols: readonly string[]; readonly greeting?: string };
-  /** Frames that come before the socket listens. */
+  /** Frames that come before the socket is subscribed. */
   readonly framesFirst: number;
   readonly connections: number;
   readonly rate: number;
@@ -26,7 +26,7 @@ export interface PostToFrame {
 export interface PostToFrameResult {
   readonly frames: number;
   readonly refused: number;
-  /** Posts that were answered and of which no frame came. */
+  /** Posts that were answered and got no frame. */
   readonly missing: number;
   readonly p50: number;
   readonly p99: number;
@@ -52,7 +52,7 @@ answerTasks<PostToFrame, PostToFrameResult>(async (task) => {
       const now = performance.now();
       first += 1;
       if (first === task.framesFirst) listening();
-      // Read as text as far as the mark: a client would parse it all, which is not the server's time.
+      // Read as text up to the mark: a client would parse all of it, which is not the server's time.
       const mark = Number(MARK.exec(data.toString('latin1'))?.[1]);
       const due = dueAt.get(mark);
       if (due === undefined) return;
@@ -96,7 +96,7 @@ answerTasks<PostToFrame, PostToFrameResult>(async (task) => {
     };
     tick();
   });
-  // What is still on its way counts as well, or the slowest would not.
+  // Waits for outstanding frames, or the slowest would not count.
   for (let tries = 0; dueAt.size > 0 && tries < 400; tries++) await new Promise((resolve) => setTimeout(resolve, 50));
   return {
     frames: latencies.length,

@@ -9,11 +9,11 @@ import { createInterface } from 'node:readline';
 import { compile } from './c-program.ts';
 
 export interface SocketsOptions {
-  /** Of the server, on this machine. */
+  /** Port of the server on this machine. */
   readonly port: number;
   /** One for each connection, taken in order. */
   readonly requests: readonly SocketRequest[];
-  /** What makes the server send one event to all sockets; absent if nothing does. */
+  /** How to make the server send one event to all sockets; absent if no event is sent. */
   readonly trigger?: Trigger;
 }
 
@@ -27,19 +27,19 @@ export interface SocketRequest {
 export type Trigger =
   /** Each byte to this port is an event. */
   | { readonly port: number }
-  /** Messages with lines of `template`, whose `@SEQ@` are replaced by `sequence`, and counted up. */
+  /** Messages with lines of `template`, whose `@SEQ@` are replaced by `sequence`, counting up. */
   | { readonly redisUrl: string; readonly topic: string; readonly template: string; readonly sequence: number };
 
 export interface Sockets {
-  /** Connects so many more; resolves when each has had so many frames. */
+  /** Connects that many more; resolves when each has received that many frames. */
   open(count: number, frames: number): Promise<{ readonly seconds: number }>;
-  /** Triggers events one after the other, each when all sockets have had the one before. */
+  /** Triggers events one after the other, each when all sockets have received the previous one. */
   fan(of: { readonly seconds: number; readonly perTick: number }): Promise<{
     readonly frames: number;
     readonly seconds: number;
-    /** Share of a core that it used. */ readonly cpu: number;
+    /** Fraction of a core that it used. */ readonly cpu: number;
   }>;
-  /** Connects, waits for one frame, closes the connection; so many at a time. */
+  /** Connects, waits for one frame, closes the connection; that many at a time. */
   handshakes(of: {
     readonly warmUpSeconds: number;
     readonly seconds: number;
@@ -98,7 +98,7 @@ function opening({ path, protocols = [] }: SocketRequest): string {
   return `GET ${path} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`;
 }
 
-/** A masked text frame; the mask is zeros, so that the text stands in it as it is. */
+/** A masked text frame; the mask is zeros, which leave the text unchanged. */
 function greeting({ greeting = '' }: SocketRequest): string {
   if (greeting.length > 125) throw new RangeError('a greeting has at most 125 bytes');
   return greeting === '' ? '' : `\x81${String.fromCharCode(0x80 | greeting.length)}\0\0\0\0${greeting}`;

@@ -8,7 +8,9 @@ import { createMetrics } from '#libs/platform/telemetry/index.ts';
 
 export interface BenchPlatform {
   readonly platform: Platform;
-  /** @throws what the log has warned of: a read model that could not be written would make figures worthless */
+  /**
+   * @throws on any warning of the platform's log: a read model that could not be written would make figures worthless
+   */
   check(): void;
 }
 

@@ -1,4 +1,4 @@
-/** The ceiling for reads: Fastify answering bytes that it has, after one turn as any real I/O would take. */
+/** The ceiling for reads: Fastify answers bytes from memory, after one turn as any real I/O would take. */
 import { setImmediate as turn } from 'node:timers/promises';
 
 import Fastify from 'fastify';

@@ -1,6 +1,6 @@
 /**
- * What a post and its frame cost without stores: Fastify parses the post, an emitter of the same process tells the
- * socket, and the same bytes go out as ours are.
+ * The cost of a post and its frame without stores: Fastify parses the post, an emitter in the same process notifies
+ * the socket, and the same bytes go out as in ours.
  */
 import { EventEmitter } from 'node:events';
 
@@ -10,7 +10,7 @@ import { WebSocketServer } from 'ws';
 import { answerTasks } from '../child-process.ts';
 
 export interface EmitterTask {
-  /** What a post is answered with, and the frame; `########` becomes what the post has there. */
+  /** The answer to a post, and the frame; `########` is replaced by the post's number. */
   readonly body: string;
   readonly frame: string;
 }

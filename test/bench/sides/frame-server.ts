@@ -1,4 +1,4 @@
-/** What the servers have in common that send a frame to all their sockets for each byte that they are told to. */
+/** Shared by the servers that send a frame to all their sockets for each byte that they receive on a port. */
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ export interface FrameServerAnswer {
   readonly triggerPort: number;
 }
 
-/** @returns the port to which a byte is an event */
+/** @returns the port on which each byte is an event */
 export async function listenForTriggers(onEvent: () => void): Promise<number> {
   const server = createServer((socket) => {
     socket.setNoDelay();

@@ -1,4 +1,6 @@
-/** Their side of the relay: the very messages that a relay writes, made before, sent by kafkajs in requests as large. */
+/**
+ * Their side of the relay: kafkajs sends the same messages as a relay, prepared before, in requests of the same size.
+ */
 import type { Message } from 'kafkajs';
 
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';

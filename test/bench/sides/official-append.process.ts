@@ -1,4 +1,4 @@
-/** Their side of appends: the official client and nothing else, at exact revisions as ours. */
+/** Their side of appends: only the official client, at exact revisions as ours. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 

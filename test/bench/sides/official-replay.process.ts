@@ -1,4 +1,4 @@
-/** Their side of the import: its events, in hand, each stream's in one append, as many at once as an import does. */
+/** Their side of the import: its events from memory, one append per stream, as many at once as an import does. */
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 
 import { answerTasks } from '../child-process.ts';

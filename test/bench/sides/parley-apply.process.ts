@@ -1,4 +1,4 @@
-/** Our side of apply: events in hand, written to the read model. */
+/** Our side of apply: events from memory, written to the read model. */
 import { pino } from 'pino';
 
 import { streamRevision } from '#libs/kernel/event.ts';
@@ -26,7 +26,7 @@ answerTasks<ApplyTask, ApplyAnswer>(({ what, redisUrl, events }) =>
   what === 'documents' ? applyDocuments(redisUrl, events) : applyChannels(redisUrl, events),
 );
 
-/** As many documents in one call as the events of a batch; calls of a batch behind each other, two in flight. */
+/** As many documents in one call as a batch has events; calls of a batch in sequence, two in flight. */
 async function applyDocuments(redisUrl: string, events: number): Promise<ApplyAnswer> {
   const redis = connectRedis(redisUrl);
   await waitForRedis(redis, 5_000);
@@ -66,10 +66,10 @@ function documentBatch(channel: number, batch: number): EntityWrite {
   };
 }
 
-/** The projector's whole way from a stored event to Redis. */
+/** The projector's whole path from a stored event to Redis. */
 async function applyChannels(redisUrl: string, count: number): Promise<ApplyAnswer> {
   const platform = openPlatform({
-    // Never called: all events are in hand.
+    // Never called: all events are in memory.
     eventstoreUrl: 'esdb://127.0.0.1:1?tls=false',
     redisUrl,
     log: pino({ level: 'silent' }),

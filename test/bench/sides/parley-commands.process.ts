@@ -44,7 +44,7 @@ interface Channel {
   readonly id: EntityId;
   /** Runs the next command; they are decided in the order of the calls. */
   next(): Promise<void>;
-  /** How many events the channel's stream has. */
+  /** Count of events in the channel's stream. */
   events(): number;
 }
 

@@ -11,9 +11,9 @@ import type { ChannelsOfSize, GrowthAnswer, GrowthTask, Operation, Size } from '
 import { median } from '../statistics.ts';
 import { openBenchPlatform } from './bench-platform.ts';
 
-/** Posts by processes that know nothing yet, in channels of each size. */
+/** Posts by processes with empty memory, in channels of each size. */
 const COLD = 40;
-/** Share of the time that does not count. */
+/** Fraction of the time that does not count. */
 const WARM_UP = 0.2;
 const FILTER = { order: 'desc', includeIncomplete: false, includeToolCallUpdates: false } as const;
 const SHOWN = { reader: { userId: null }, includeIncomplete: false };
@@ -27,7 +27,7 @@ answerTasks<GrowthTask, GrowthAnswer>(async ({ sizes, seconds, ...urls }) => {
   const features = composeFeatures(platform);
   const works = SIZES.map((size) => ({ ...reads(features, sizes[size]), post: poster(features, sizes[size]) }));
 
-  // Whatever is posted in for the first time is loaded first.
+  // A channel is loaded at its first post.
   for (const [index, size] of SIZES.entries()) for (const _ of sizes[size].channels) await works[index]?.post();
   const medians = new Map<Operation, readonly number[]>();
   for (const operation of ['read', 'page', 'cursor', 'number', 'asOf', 'pageAsOf', 'post'] as const) {
@@ -45,7 +45,7 @@ answerTasks<GrowthTask, GrowthAnswer>(async ({ sizes, seconds, ...urls }) => {
   return Object.fromEntries(SIZES.map((size, index) => [size, ofSize(index)])) as GrowthAnswer;
 });
 
-/** @returns how long each takes: the median in microseconds */
+/** @returns the median duration of each, in microseconds */
 async function inTurn(works: readonly Work[], seconds: number, most = Infinity): Promise<number[]> {
   const times = works.map(() => [] as number[]);
   const started = performance.now();
@@ -73,7 +73,7 @@ function poster({ interactions }: Features, { channels }: ChannelsOfSize): Work 
   };
 }
 
-/** In channels of all sizes as much is read: the smallest has one page. */
+/** Reads the same amount in channels of all sizes: the smallest has one page. */
 function reads(
   { interactions }: Features,
   { channels, events }: ChannelsOfSize,

@@ -14,7 +14,7 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
   const failures: string[] = [];
   const { platform, check } = await openBenchPlatform(urls);
   const { channels, interactions, users, state } = composeFeatures(platform);
-  // Nothing is in the log yet, so the read models hold all of it.
+  // The log is empty, so the read models hold all of it.
   const start = await state.begin();
   await state.save(start, null, true);
   const user = (organization: EntityId, id: EntityId) => users.user(organization, id);

@@ -1,4 +1,4 @@
-/** A projector as `npx parley projector` runs it, that waits for a word before the first event. */
+/** A projector as `npx parley projector` runs it, which waits for a message before the first event. */
 import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { PartitionCheckpoints } from '#libs/platform/readmodel/index.ts';
@@ -13,7 +13,7 @@ import type { BenchPlatform } from './bench-platform.ts';
 
 type Start = Extract<ProjectorTask, { kind: 'start' }>;
 
-/** Kept from one pass to the next, as its code is. */
+/** Kept from one pass to the next, like its code. */
 let opened: BenchPlatform | null = null;
 let pass: Pass | null = null;
 
@@ -42,7 +42,7 @@ class Pass {
     });
     if (brokers === null) this.#member.resolve();
     const run = async (): Promise<void> => {
-      // With Kafka it is a member before the word is given, and waits where its partitions begin.
+      // With Kafka it joins its group before the message, and waits at the beginning of its partitions.
       if (brokers === null) await this.#gate.promise;
       await loop.run(this.#abort.signal);
     };

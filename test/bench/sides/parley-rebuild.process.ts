@@ -1,4 +1,4 @@
-/** Our side of the rebuild: what `npx parley rebuild` does, the second time, so that the code is warm. */
+/** Our side of the rebuild: the code of `npx parley rebuild`; the second pass counts, so that the code is warm. */
 import { pino } from 'pino';
 
 import { openPlatform } from '#libs/platform/runtime/index.ts';

@@ -1,4 +1,4 @@
-/** Our side of the relay: reads the log, signs, sends, and is done when Kafka has acknowledged all of it. */
+/** Our side of the relay: reads the log, signs, sends, and ends when Kafka has acknowledged all of it. */
 import { comparePositions, connectEventStore } from '#libs/platform/eventstore/index.ts';
 import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
@@ -26,7 +26,7 @@ answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix, tol
   });
   const abort = new AbortController();
   const ended = relay.run(abort.signal);
-  // Making topics and becoming the active one comes before the work.
+  // Creates the topics and becomes the active relay before the measurement.
   await eventually(() => relay.progress.phase === 'active', OFTEN);
   const cpu = process.cpuUsage();
   const began = performance.now();

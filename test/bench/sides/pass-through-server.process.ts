@@ -1,4 +1,4 @@
-/** What one would write first: Fastify, ioredis with its defaults, and the stored string passed through. */
+/** The simplest implementation: Fastify, ioredis with its defaults, and the stored string passed through. */
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 

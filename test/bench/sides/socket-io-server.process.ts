@@ -1,4 +1,7 @@
-/** socket.io with its defaults, emitting the same event to everybody; without pings, which would come in between. */
+/**
+ * socket.io with its defaults, which emits the same event to all sockets; without pings, which would disturb the
+ * measurement.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
@@ -14,7 +17,7 @@ answerTasks<FrameServerTask, FrameServerAnswer>(async ({ frame }) => {
   const { seq, type, at, data } = JSON.parse(frame) as Record<string, unknown>;
   http.listen(0, '127.0.0.1', 1024);
   await once(http, 'listening');
-  // Serialised once per event by its adapter, as ours is once per event by who appended it.
+  // Its adapter serialises each event once; Parley does so once per event and sender.
   const triggerPort = await listenForTriggers(() => void io.emit('event', { seq, type, at, data }));
   return { port: portOf(http.address()), triggerPort };
 });

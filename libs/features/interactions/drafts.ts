@@ -20,17 +20,17 @@ import type { Sender, Writer } from './interaction.requests.ts';
 import { draftSchema, interactionParams, writeDeltaBody } from './interaction.schemas.ts';
 import { draftKeys, interactionKeys } from './reads/interaction.keys.ts';
 
-/** How long a draft is kept after its last change. */
+/** TTL of a draft after its last change. */
 export const DRAFT_TTL_MS = 5 * 60 * 1000;
-/** UTF-8. */
+/** Size in UTF-8. */
 export const MAX_DRAFT_BYTES = 1024 * 1024;
 
-const AT_TOP = FRAME_FLAG.incomplete;
-const BELOW_ANOTHER = FRAME_FLAG.incomplete | FRAME_FLAG.nested;
+const ROOT_FLAGS = FRAME_FLAG.incomplete;
+const NESTED_FLAGS = FRAME_FLAG.incomplete | FRAME_FLAG.nested;
 
 /** Text that is appended to a draft. */
 export interface Delta {
-  /** The length that the draft must have so far, in UTF-16 code units; null replaces the draft. */
+  /** Expected length of the draft in UTF-16 code units; null replaces the draft. */
   readonly offset: number | null;
   readonly text: string;
 }
@@ -51,12 +51,12 @@ const putReply = z.tuple([z.int(), z.int()]);
 const allReply = z.array(z.string());
 const storedSender = z.object({ participant: z.looseObject({ type: z.string() }) });
 
-/** Size of the cache of senders, which never change. */
+/** Cached senders, which never change. */
 const MAX_SENDERS = 10_000;
 
 /**
- * Drafts: the texts so far of incomplete interactions. Redis keeps them for {@link DRAFT_TTL_MS} and publishes each change;
- * completing the interaction deletes its draft. The content of the interaction is what it is completed with.
+ * Drafts: unfinished texts of incomplete interactions. Redis keeps them for {@link DRAFT_TTL_MS} and publishes each change;
+ * completing the interaction deletes its draft. A draft does not become content: completing sets that.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
@@ -72,7 +72,7 @@ export class Drafts {
     this.#reader = reader;
   }
 
-  /** @param writer must be the sender of the interaction, or may write as it */
+  /** Appends to a draft or replaces it. @param writer must be allowed to write as the sender of the interaction */
   async put(organizationId: EntityId, place: InteractionPlace, delta: Delta, writer: Writer): Promise<DraftResult> {
     const put = async (): Promise<DraftResult> => {
       const sender = await this.#senderOf(organizationId, place);
@@ -135,8 +135,8 @@ export class Drafts {
           text.length,
           DRAFT_TTL_MS,
           MAX_DRAFT_BYTES,
-          AT_TOP,
-          BELOW_ANOTHER,
+          ROOT_FLAGS,
+          NESTED_FLAGS,
           draftKey(id),
           frame,
         ],

@@ -1,13 +1,10 @@
-/** Interactions: what is said and done in a channel. They are events of the channel's stream. */
-import type { ChannelEvent } from '#libs/features/channels/index.ts';
-import { runnerOfEvents } from '#libs/platform/commands/index.ts';
-import type { CommandRunner } from '#libs/platform/commands/index.ts';
+/** Interactions: the messages, tool calls and notifications of a channel. They are events of the channel's stream. */
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
-import type { InteractionContext, InteractionEvent } from './interaction.ts';
 import { InteractionCommands, interactionsOfChannel } from './interaction.commands.ts';
+import type { ChannelRunner } from './interaction.commands.ts';
 import { interactionRoutes } from './interaction.http.ts';
 import {
   interactionEventTypes,
@@ -15,7 +12,7 @@ import {
   interactionLiveCommands,
   publicInteractionEvents,
 } from './interaction.live.ts';
-import { withMemory } from './interaction.requests.ts';
+import { withCachedApplications } from './interaction.requests.ts';
 import type { InteractionDirectory } from './interaction.requests.ts';
 import { draftRoutes, Drafts } from './drafts.ts';
 import type { Annotations } from './reads/present.ts';
@@ -43,7 +40,7 @@ export type { Annotation } from './reads/resource.ts';
 
 interface InteractionsDeps {
   /** Runs all commands of channels in this process. */
-  readonly runner: CommandRunner<InteractionContext, ChannelEvent | InteractionEvent>;
+  readonly runner: ChannelRunner;
   readonly annotations: Annotations;
   readonly directory: InteractionDirectory;
 }
@@ -54,17 +51,13 @@ export const interactionsModule = {
   publicEvents: publicInteractionEvents,
   liveEvents: interactionEventTypes,
   create(core: Core, { runner, annotations, ...deps }: InteractionsDeps) {
-    const directory = withMemory(deps.directory);
+    const directory = withCachedApplications(deps.directory);
     const { reader, collections, history } = core;
     const updates = new ToolCallUpdates(core);
     const drafts = new Drafts(core, reader);
     const tree = new InteractionTreeIndex(core);
     const queries = new InteractionQueries({ reader, collections, history, annotations, tree, updates });
-    const commands = new InteractionCommands(runnerOfEvents(runner), {
-      updates,
-      stored: (organizationId, place) =>
-        queries.interaction(organizationId, place, { reader: null, includeIncomplete: true }),
-    });
+    const commands = new InteractionCommands(runner, { updates, queries });
     return {
       commands,
       queries,

@@ -2,33 +2,23 @@ import { CHANNEL } from '#libs/features/channels/index.ts';
 import type { ChannelEvent, ChannelInteractions } from '#libs/features/channels/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
-import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { runnerOfEvents } from '#libs/platform/commands/index.ts';
 import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import {
-  changed,
-  decideAppend,
-  decideComplete,
-  decideEndings,
-  decideFail,
-  decidePost,
-  decideUpdate,
-} from './interaction.ts';
+import { changed, decideAppend, decideComplete, decideEndings, decideFail, decidePost } from './interaction.ts';
 import type {
-  ChangeEvent,
   Interaction,
   InteractionContext,
   InteractionEvent,
-  InteractionPosted,
   InteractionRejection,
   InteractionTarget,
   Post,
-  PostedEvent,
   StoredContent,
 } from './interaction.ts';
 import { placeOfInteraction } from './interaction.id.ts';
@@ -37,39 +27,37 @@ import { mayWriteAs } from './interaction.requests.ts';
 import type { NewInteraction, RequestedPost, Writer } from './interaction.requests.ts';
 import { interactionKeys } from './reads/interaction.keys.ts';
 import { decodeSpan } from './reads/projection.ts';
+import type { InteractionQueries } from './reads/queries.ts';
 import { ephemeralJson, interactionJson, postedJson } from './reads/resource.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
-/** Runs the commands of channels; interactions share their streams. */
-export type InteractionRunner = CommandRunner<InteractionContext, ChannelEvent | InteractionEvent>;
+/** Runs the commands of channels, whose streams also contain the interactions. */
+export type ChannelRunner = CommandRunner<InteractionContext, ChannelEvent | InteractionEvent>;
 
-/** An interaction after a command, as REST answers it; `revision` is that of its channel's stream. */
+/** An interaction after a command, as the API returns it; `revision` is that of the channel's stream. */
 export type InteractionResult =
   | { readonly ok: true; readonly document: string | Buffer; readonly revision: StreamRevision }
   | { readonly ok: false; readonly rejection: InteractionRejection };
 
-/** Port: an interaction as it is stored, incomplete ones too; null if there is none. */
-export type StoredInteraction = (organizationId: EntityId, place: InteractionPlace) => Promise<Buffer | null>;
-
 /**
- * The commands of interactions. All of them throw the faults of `CommandHandler.handle`. They look up older interactions
- * in the read model and so need Redis, except a post that names no other span and has no idempotency key.
+ * The commands of interactions. They throw the faults of `CommandHandler.handle`. They look up interactions in the read
+ * model and so need Redis, except a post without a `spanId`, a `parentSpanId` and an idempotency key.
  */
 export class InteractionCommands {
-  readonly #runner: InteractionRunner;
+  readonly #runner: CommandRunner<InteractionContext, InteractionEvent>;
   readonly #updates: ToolCallUpdates;
-  readonly #stored: StoredInteraction;
+  readonly #queries: InteractionQueries;
 
   constructor(
-    runner: InteractionRunner,
-    { updates, stored }: { readonly updates: ToolCallUpdates; readonly stored: StoredInteraction },
+    runner: ChannelRunner,
+    parts: { readonly updates: ToolCallUpdates; readonly queries: InteractionQueries },
   ) {
-    this.#runner = runner;
-    this.#updates = updates;
-    this.#stored = stored;
+    this.#runner = runnerOfEvents(runner);
+    this.#updates = parts.updates;
+    this.#queries = parts.queries;
   }
 
-  /** Posts an interaction, or keeps a tool-call update. */
+  /** Posts an interaction, or stores a tool-call update. */
   submit(context: CommandContext, channelId: EntityId, request: RequestedPost): Promise<InteractionResult> {
     const { interaction, spanIsNew, update } = request;
     return update === null
@@ -77,7 +65,7 @@ export class InteractionCommands {
       : this.update(context, channelId, interaction, update);
   }
 
-  /** @param spanIsNew the span's id was made for this command, so that no other interaction can have it */
+  /** @param spanIsNew whether the span's id was generated for this command, so that no other interaction has it */
   async post(
     context: CommandContext,
     channelId: EntityId,
@@ -85,21 +73,21 @@ export class InteractionCommands {
     { spanIsNew }: { readonly spanIsNew: boolean },
   ): Promise<InteractionResult> {
     const { organizationId } = context;
-    // The span identifies a command that is sent again after its idempotency key was forgotten.
+    // The span identifies a repeated command whose idempotency key has expired.
     const checksSpan = !spanIsNew || context.idempotencyKey !== undefined;
     const result = await this.#runPost(context, channelId, interaction, { checksSpan }, decidePost);
     if (!result.ok) {
       const isOwn = spanIsNew && result.rejection.reason === 'span_taken' && context.repeatedSinceMs === undefined;
       return isOwn ? this.post({ ...context, repeatedSinceMs: 0 }, channelId, interaction, { spanIsNew }) : result;
     }
-    const event = result.events.find(isPosted);
+    const event = result.events.find((one) => one.type === 'InteractionPosted.v1');
     if (event === undefined) throw new TypeError('an accepted post has no event');
     return { ok: true, document: postedJson(event, { organizationId, channelId }), revision: result.revision };
   }
 
   /**
-   * Keeps an update of a tool call if it could be posted as an interaction; it is not appended to the log. The answer is
-   * the update that is kept: a newer one, if there is one.
+   * Stores an update of a tool call if it could be posted as an interaction; it is not appended to the log. Returns the
+   * stored update, which may be a newer one.
    */
   async update(
     context: CommandContext,
@@ -108,23 +96,23 @@ export class InteractionCommands {
     update: { readonly toolCallId: string; readonly sequence: number },
   ): Promise<InteractionResult> {
     const { organizationId, commandId } = context;
-    let data: InteractionPosted | undefined;
+    let turnId: string | null = null;
     const result = await this.#runPost(context, channelId, interaction, { checksSpan: false }, (state, post) => {
-      const decision = decideUpdate(state, post);
+      // Not stored, so it does not count as an incomplete interaction.
+      const decision = decidePost(state, { ...post, complete: true });
       if (!decision.ok) return decision;
-      data = decision.interaction;
+      for (const { data } of decision.events) turnId = data.turnId;
       return accept();
     });
     if (!result.ok) return result;
-    if (data === undefined) throw new TypeError('an update was accepted without a decision');
     const id = `ephemeral-${derivedId(commandId, 'tool_call_update')}`;
-    const shown = { ...data, createdAt: context.at, failure: null };
+    const shown = { ...interaction, turnId, createdAt: context.at, failure: null };
     const document = ephemeralJson(shown, { organizationId, channelId }, id);
     const kept = await this.#updates.put(organizationId, channelId, { ...update, document });
     return { ok: true, document: kept, revision: result.revision };
   }
 
-  /** Looks up the parent's span, and the interaction's own if `checksSpan`, and decides. */
+  /** Looks up the parent's span, and with `checksSpan` the interaction's own, and decides. */
   #runPost(
     context: CommandContext,
     channelId: EntityId,
@@ -153,7 +141,7 @@ export class InteractionCommands {
     );
   }
 
-  /** @param writer must be allowed to write as the sender, as for a post */
+  /** @param writer must be allowed to write as the sender */
   append(
     context: CommandContext,
     place: InteractionPlace,
@@ -173,7 +161,7 @@ export class InteractionCommands {
     return this.#change(context, place, writer, (state, target) => decideComplete(state, target, content));
   }
 
-  /** Checks no writer: every caller may fail an interaction, because the client that began it may have crashed. */
+  /** Every caller may fail an interaction, because the client that posted it may have crashed. */
   fail(context: CommandContext, place: InteractionPlace, reason: string): Promise<InteractionResult> {
     return this.#change(context, place, 'operator', (state, target) => decideFail(state, target, reason));
   }
@@ -199,23 +187,23 @@ export class InteractionCommands {
       [stored],
     );
     if (!result.ok) return result;
-    // A repeated command is not decided again: it is answered with the interaction as it is now.
+    // A repeated command is not decided again: it returns the current interaction.
     const after =
       before === null || result.isRepeated === true
         ? result.state.interactions.open[sequence]
-        : result.events.filter(isChange).reduce<Interaction>(changed, before);
+        : result.events.filter((event) => event.type !== 'InteractionPosted.v1').reduce<Interaction>(changed, before);
     const document = after
       ? interactionJson(after, { organizationId, channelId })
-      : await this.#stored(organizationId, place);
-    // The interaction exists, so Redis does not have it yet.
+      : await this.#queries.interaction(organizationId, place, { reader: null, includeIncomplete: true });
+    // The interaction exists, so Redis lacks it.
     if (document === null) throw storeUnavailable('redis');
     return { ok: true, document, revision: result.revision };
   }
 }
 
-/** The port through which the commands of a channel use its interactions. */
+/** Implements the port through which the commands of channels use interactions. */
 export function interactionsOfChannel(
-  runner: InteractionRunner,
+  runner: ChannelRunner,
   store: Pick<EventStore, 'readStream'>,
 ): ChannelInteractions {
   return {
@@ -240,18 +228,4 @@ export function interactionsOfChannel(
       return { ...result, state: result.state.channel, events };
     },
   };
-}
-
-function isPosted(event: StreamEvent<ChannelEvent | InteractionEvent>): event is StreamEvent<PostedEvent> {
-  return event.type === 'InteractionPosted.v1';
-}
-
-const CHANGES: ReadonlySet<string> = new Set<ChangeEvent['type']>([
-  'InteractionContentAppended.v1',
-  'InteractionCompleted.v1',
-  'InteractionFailed.v1',
-]);
-
-function isChange(event: StreamEvent<ChannelEvent | InteractionEvent>): event is StreamEvent<ChangeEvent> {
-  return CHANGES.has(event.type);
 }

@@ -1,6 +1,6 @@
 /*
- * What an interaction is made of, field by field as in the contract (sections 2.13 to 2.15). These schemas
- * check what comes in and describe what goes out; the log holds the same JSON.
+ * The parts of an interaction, field by field as in the contract (sections 2.13 to 2.15). These schemas check requests
+ * and describe responses; the log contains the same JSON.
  */
 import { z } from 'zod';
 
@@ -9,6 +9,11 @@ import { httpUrl, idReference, jsonMap, stringMap, text } from '#libs/platform/h
 const line = text({ max: 1_024 });
 const longText = text({ max: 131_072 });
 const map = jsonMap();
+
+/** One form of a union whose members differ by their `type`. */
+function variant<Type extends string, Shape extends z.ZodRawShape>(type: Type, id: string, shape: Shape) {
+  return z.object({ type: z.literal(type), ...shape }).meta({ id });
+}
 
 export const contentRole = z.enum([
   'user_message',
@@ -24,32 +29,23 @@ export type ContentRole = z.infer<typeof contentRole>;
 
 export const interactionParticipant = z
   .discriminatedUnion('type', [
-    z
-      .object({ type: z.literal('authenticated_user'), user_id: idReference() })
-      .meta({ id: 'InteractionAuthenticatedUser' }),
-    z
-      .object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullish() })
-      .meta({ id: 'InteractionNonAuthenticatedUser' }),
-    z.object({ type: z.literal('maybe_user'), email: text({ min: 3, max: 320 }) }).meta({ id: 'InteractionMaybeUser' }),
-    z
-      .object({
-        type: z.literal('agent'),
-        agent_id: idReference(),
-        agent_metadata: stringMap().nullish(),
-        forwarded_for_agent: z
-          .object({
-            agent_address: line,
-            agent_name: line,
-            image_url: httpUrl().nullish(),
-            agent_avatar_href: text({ max: 2_083, deprecated: true }).nullish(),
-          })
-          .nullish(),
-      })
-      .meta({ id: 'InteractionAgent' }),
-    z
-      .object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() })
-      .meta({ id: 'InteractionExternalAgent' }),
-    z.object({ type: z.literal('system') }).meta({ id: 'InteractionSystem' }),
+    variant('authenticated_user', 'InteractionAuthenticatedUser', { user_id: idReference() }),
+    variant('non_authenticated_user', 'InteractionNonAuthenticatedUser', { user_metadata: stringMap().nullish() }),
+    variant('maybe_user', 'InteractionMaybeUser', { email: text({ min: 3, max: 320 }) }),
+    variant('agent', 'InteractionAgent', {
+      agent_id: idReference(),
+      agent_metadata: stringMap().nullish(),
+      forwarded_for_agent: z
+        .object({
+          agent_address: line,
+          agent_name: line,
+          image_url: httpUrl().nullish(),
+          agent_avatar_href: text({ max: 2_083, deprecated: true }).nullish(),
+        })
+        .nullish(),
+    }),
+    variant('external_agent', 'InteractionExternalAgent', { agent_metadata: stringMap().nullish() }),
+    variant('system', 'InteractionSystem', {}),
   ])
   .meta({ id: 'InteractionParticipant' });
 export type InteractionParticipant = z.infer<typeof interactionParticipant>;
@@ -62,8 +58,7 @@ const checklistItem = z
   .object({ label: text({ max: 4_096 }), state: z.enum(['pending', 'active', 'done']).default('pending') })
   .meta({ id: 'ChecklistItem' });
 
-const toolCallUpdate = z.object({
-  type: z.literal('tool_call_update'),
+const toolCallUpdate = variant('tool_call_update', 'ToolCallUpdateContent', {
   tool_name: line,
   tool_call_id: line,
   sequence: z.int(),
@@ -90,69 +85,43 @@ const mediaMetadata = z
 
 export const contentItem = z
   .discriminatedUnion('type', [
-    z.object({ type: z.literal('text'), text: longText }).meta({ id: 'TextContent' }),
-    z.object({ type: z.literal('audio_tag'), tag: line }).meta({ id: 'AudioTagContent' }),
-    z
-      .object({ type: z.literal('media'), meta_data: mediaMetadata, media_url: httpUrl().nullish() })
-      .meta({ id: 'MediaContent' }),
-    z
-      .object({
-        type: z.literal('custom_content'),
-        name: line,
-        version: line,
-        data: map,
-        alt_text: longText.nullish(),
-      })
-      .meta({ id: 'CustomContent' }),
-    z
-      .object({
-        type: z.literal('tool_call'),
-        tool_name: line,
-        tool_args: map,
-        tool_call_id: line.nullish(),
-        display_text: longText.nullish(),
-      })
-      .meta({ id: 'ToolCallContent' }),
-    z
-      .object({
-        type: z.literal('tool_call_result'),
-        tool_name: line,
-        tool_result: map,
-        tool_call_id: line.nullish(),
-        status: z.enum(['success', 'failure', 'rate_limited', 'action_required']).nullish(),
-        display_text: longText.nullish(),
-      })
-      .meta({ id: 'ToolCallResultContent' }),
-    toolCallUpdate.meta({ id: 'ToolCallUpdateContent' }),
-    z
-      .object({
-        type: z.literal('request_payment'),
-        accepted_funds: z.array(funds).max(100),
-        recipient: line,
-        deadline_seconds: z.int(),
-        reference: line.nullish(),
-        description: longText.nullish(),
-        metadata: map.nullish(),
-      })
-      .meta({ id: 'RequestPaymentContent' }),
-    z
-      .object({
-        type: z.literal('commit_payment'),
-        funds,
-        recipient: line,
-        transaction_id: line,
-        reference: line.nullish(),
-        description: longText.nullish(),
-        metadata: map.nullish(),
-      })
-      .meta({ id: 'CommitPaymentContent' }),
-    z.object({ type: z.literal('reject_payment'), reason: longText.nullish() }).meta({ id: 'RejectPaymentContent' }),
-    z
-      .object({ type: z.literal('complete_payment'), transaction_id: line.nullish() })
-      .meta({ id: 'CompletePaymentContent' }),
-    z
-      .object({ type: z.literal('cancel_payment'), transaction_id: line.nullish(), reason: longText.nullish() })
-      .meta({ id: 'CancelPaymentContent' }),
+    variant('text', 'TextContent', { text: longText }),
+    variant('audio_tag', 'AudioTagContent', { tag: line }),
+    variant('media', 'MediaContent', { meta_data: mediaMetadata, media_url: httpUrl().nullish() }),
+    variant('custom_content', 'CustomContent', { name: line, version: line, data: map, alt_text: longText.nullish() }),
+    variant('tool_call', 'ToolCallContent', {
+      tool_name: line,
+      tool_args: map,
+      tool_call_id: line.nullish(),
+      display_text: longText.nullish(),
+    }),
+    variant('tool_call_result', 'ToolCallResultContent', {
+      tool_name: line,
+      tool_result: map,
+      tool_call_id: line.nullish(),
+      status: z.enum(['success', 'failure', 'rate_limited', 'action_required']).nullish(),
+      display_text: longText.nullish(),
+    }),
+    toolCallUpdate,
+    variant('request_payment', 'RequestPaymentContent', {
+      accepted_funds: z.array(funds).max(100),
+      recipient: line,
+      deadline_seconds: z.int(),
+      reference: line.nullish(),
+      description: longText.nullish(),
+      metadata: map.nullish(),
+    }),
+    variant('commit_payment', 'CommitPaymentContent', {
+      funds,
+      recipient: line,
+      transaction_id: line,
+      reference: line.nullish(),
+      description: longText.nullish(),
+      metadata: map.nullish(),
+    }),
+    variant('reject_payment', 'RejectPaymentContent', { reason: longText.nullish() }),
+    variant('complete_payment', 'CompletePaymentContent', { transaction_id: line.nullish() }),
+    variant('cancel_payment', 'CancelPaymentContent', { transaction_id: line.nullish(), reason: longText.nullish() }),
   ])
   .meta({ id: 'InteractionContent' });
 export type ContentItem = z.infer<typeof contentItem>;

@@ -220,7 +220,7 @@ export async function sendChanged(
   const document = await read().catch((error: unknown) => {
     throw faultAfterWrite(error);
   });
-  // The interaction exists, so Redis does not have it yet.
+  // The interaction exists, so Redis lacks it.
   if (document === null) throw faultAfterWrite(storeUnavailable('redis'));
   setPosition(request, reply, { stream: streamName(CHANNEL, channelId), revision });
   return sendJson(reply, document);

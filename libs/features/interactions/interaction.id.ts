@@ -9,13 +9,13 @@ export interface InteractionPlace {
 
 const UUID_BYTES = 16;
 const SEQUENCE_BYTES = 6;
-/** One id per place: the last character has two bits of the sequence and four zero bits. */
+/** The last character encodes two bits of the sequence and four zero bits, so each interaction has exactly one id. */
 const ID = /^[A-Za-z0-9_-]{29}[AQgw]$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * The id of an interaction is its place, so that a read finds it in one round trip: the 16 bytes of the channel's UUID
- * and 6 bytes of the sequence, in base64url (30 characters).
+ * The id of an interaction encodes its channel and sequence, so that a read finds it in one round trip: the 16 bytes of
+ * the channel's UUID and 6 bytes of the sequence, in base64url (30 characters).
  */
 export function interactionId({ channelId, sequence }: InteractionPlace): EntityId {
   if (!UUID.test(channelId)) throw new TypeError(`not the id of a channel: ${channelId}`);
@@ -25,7 +25,7 @@ export function interactionId({ channelId, sequence }: InteractionPlace): Entity
   return bytes.toString('base64url');
 }
 
-/** The place that an id names, or null for what cannot be an id. */
+/** Decodes an id; null if it is not valid. */
 export function placeOfInteraction(id: EntityId): InteractionPlace | null {
   if (!ID.test(id)) return null;
   const bytes = Buffer.from(id, 'base64url');

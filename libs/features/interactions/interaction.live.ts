@@ -27,7 +27,7 @@ const TYPES = {
   'InteractionFailed.v1': 'interaction.failed',
 } as const satisfies Record<InteractionEvent['type'], string>;
 
-/** The frame of an event: the interaction as it is stored after it, for a reader without annotations. */
+/** The frame of an event: the interaction after it, without annotations. */
 export function interactionFrame(one: ProjectedEvent<InteractionsState, InteractionEvent>): EventContent {
   const { organizationId, id: channelId, before, event } = one;
   const owner = { organizationId, channelId };
@@ -101,7 +101,7 @@ const described: readonly EventDescription[] = [
   { type: 'interaction.failed', summary: 'An incomplete interaction failed', data: failed },
 ];
 
-/** Messages hold what an event alone says, without the state before it. */
+/** Messages contain only what the event itself states. */
 export const publicInteractionEvents = publicEvents({ codec: interactionCodec, described, publish });
 
 function publish(event: StreamEvent<InteractionEvent>, channelId: EntityId): EventContent {

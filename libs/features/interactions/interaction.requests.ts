@@ -1,4 +1,4 @@
-/** Requests and socket commands about interactions: their input, the senders that they may name, their errors. */
+/** Input, permitted senders and errors of requests and socket commands about interactions. */
 import { LRUCache } from 'lru-cache';
 
 import { unreachable } from '#libs/kernel/decider.ts';
@@ -25,7 +25,7 @@ import { interactionId, placeOfInteraction } from './interaction.id.ts';
 import type { InteractionPlace } from './interaction.id.ts';
 import type { PostInteractionBody } from './interaction.schemas.ts';
 
-/** Port: what posts need to know of the organization and its users. */
+/** Port: the organization and its users, for posts. */
 export interface InteractionDirectory {
   user(organizationId: EntityId, userId: EntityId): Promise<{ readonly id: EntityId } | null>;
   /** The application that created the organization, or null. */
@@ -34,8 +34,8 @@ export interface InteractionDirectory {
 
 const MAX_ORGANIZATIONS = 10_000;
 
-/** The directory, which answers with applications that it has read before while Redis is unavailable. */
-export function withMemory(directory: InteractionDirectory): InteractionDirectory {
+/** Caches applications, so that posts do not need Redis. */
+export function withCachedApplications(directory: InteractionDirectory): InteractionDirectory {
   const known = new LRUCache<EntityId, { readonly application: string | null }>({ max: MAX_ORGANIZATIONS });
   return {
     user: (organizationId, userId) => directory.user(organizationId, userId),
@@ -53,13 +53,13 @@ export function withMemory(directory: InteractionDirectory): InteractionDirector
   };
 }
 
-/** A stored sender; the other members of its type do not matter here. */
+/** The participant of a stored interaction. */
 export interface Sender {
   readonly type: string;
   readonly [member: string]: unknown;
 }
 
-/** The caller that writes, or the operator of the installation, which may write as any sender. */
+/** The caller, or the operator of the installation, which may write as any sender. */
 export type Writer = Caller | 'operator';
 
 export function mayWriteAs(writer: Writer, sender: Sender): boolean {
@@ -77,22 +77,22 @@ function actingAs({ type, user_id: userId }: Sender): ActingAs {
   }
 }
 
-/** The place that an id in a path names. @throws HttpError 404 for an id that no interaction can have */
+/** Parses an id in a path. @throws HttpError 404 for an id that no interaction can have */
 export function requirePlace(id: EntityId): InteractionPlace {
   const place = placeOfInteraction(id);
   if (place === null) throw notFound();
   return place;
 }
 
-/** An interaction to post; the commands look up the spans that it names. */
+/** An interaction to post, before the look-ups of its spans. */
 export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
 
 /** The interaction that a request posts. */
 export interface RequestedPost {
   readonly interaction: NewInteraction;
-  /** The span's id was made for this command. */
+  /** Whether the span's id was generated for this command. */
   readonly spanIsNew: boolean;
-  /** Set if the interaction is a tool-call update, which is kept outside of the log. */
+  /** Set for a tool-call update, which is not appended to the log. */
   readonly update: { readonly toolCallId: string; readonly sequence: number } | null;
 }
 
@@ -100,9 +100,8 @@ export interface RequestedPost {
  * The interaction that a request posts. Sender and role default to those of the caller, and the span is derived from the
  * command, so that a repeated command does not post twice.
  *
- * @param parts.writer the key that the request came with
- * @throws HttpError 403 for a sender that the writer may not write as
- * @throws ValidationFailure 422 for a user that the organization does not have, and for a tool-call update among other
+ * @throws HttpError 403 for a sender that `parts.writer` may not write as
+ * @throws ValidationFailure 422 for a user that the organization does not have, and for a tool-call update with other
  *   content
  */
 export async function interactionToPost(
@@ -145,7 +144,7 @@ function updateOf(role: ContentRole, content: readonly ContentItem[]): Requested
   return { toolCallId: item.tool_call_id, sequence: item.sequence };
 }
 
-/** The log holds no tool-call updates. @throws ValidationFailure 422 */
+/** Tool-call updates are not appended to the log. @throws ValidationFailure 422 */
 export function refuseUpdates(content: readonly ContentItem[]): void {
   const index = content.findIndex(({ type }) => type === 'tool_call_update');
   if (index < 0) return;
@@ -156,7 +155,7 @@ export function refuseUpdates(content: readonly ContentItem[]): void {
   );
 }
 
-/** The contract has no service among the senders: a service is an external agent. */
+/** The contract defines no senders for services: a service is an external agent. */
 function callerAsSender({ actor }: CommandContext): InteractionParticipant {
   switch (actor.type) {
     case 'user':
@@ -188,17 +187,13 @@ async function requireSender(
   directory: InteractionDirectory,
 ): Promise<void> {
   if (participant.type !== 'authenticated_user') return;
-  // The caller's key proves that the caller is an active user.
+  // Authentication has verified that the caller is an active user.
   if (actor.type === 'user' && actor.id === participant.user_id) return;
   if ((await directory.user(organizationId, participant.user_id)) !== null) return;
   throw invalid(['body', 'participant', 'user_id'], 'the organization has no such user', participant.user_id);
 }
 
-/**
- * The error of a refused command, for HTTP and sockets.
- *
- * @param sent.body errors quote the input from it
- */
+/** The error of a rejected command, for HTTP and sockets. Quotes its input from `body`. */
 export function interactionError(
   rejection: InteractionRejection,
   { channelId, body }: { readonly channelId: EntityId; readonly body: unknown },
@@ -225,7 +220,7 @@ export function interactionError(
   }
 }
 
-/** Names the oldest one and how to end it: the client that began it may have crashed. */
+/** Names the oldest one and how to end it, because its client may have crashed. */
 function tooManyOpen(channelId: EntityId, oldest: ChannelSequence | null): Error {
   const limit = `A channel has at most ${MAX_OPEN} incomplete interactions, with 1 MiB together`;
   if (oldest === null) return conflict(limit, 'too_many_open');

@@ -1,6 +1,5 @@
 /*
- * Interactions as HTTP shows them: the contract's sections 2.12 and 4.14, field by field. The OpenAPI
- * document is made of these schemas.
+ * The HTTP schemas of interactions: the contract's sections 2.12 and 4.14, field by field.
  */
 import { z } from 'zod';
 

@@ -2,7 +2,7 @@
  * WARNING: the names and shapes of events are the storage format: the log keeps them for ever. Never change one in place.
  * A new version is a new type, and the old one gets an upcaster.
  *
- * Interactions are events of their channel's stream, `channel-<id>`, so that one sequence orders all that happens there.
+ * Interactions are events of their channel's stream, `channel-<id>`, so that one sequence orders all events of a channel.
  */
 import { z } from 'zod';
 
@@ -34,11 +34,11 @@ export const interactionCodec = defineEvents({
     complete: z.boolean(),
     metadata: jsonMap.nullable(),
     invocationConfig: jsonMap.nullable(),
-    /** The user turn that it belongs to; `interaction_id` in the API. */
+    /** Id of the user turn; `interaction_id` in the API. */
     turnId: z.string().nullable(),
     spanId: z.string(),
     parentSpanId: z.string().nullable(),
-    /** Distance from the root of its tree, which is at 1. */
+    /** Level in its tree; 1 for the root. */
     depth: z.int().positive(),
     organizationApplication: z.string().nullable(),
   }),
@@ -54,9 +54,9 @@ export type ChangeEvent = Exclude<InteractionEvent, PostedEvent>;
 export type InteractionPosted = PostedEvent['data'];
 export type StoredContent = z.infer<typeof content>;
 
-/** How deep a tree of spans may be. */
+/** Limit of the depth of a tree of spans. */
 export const MAX_DEPTH = 64;
-/** Bounds of a channel's incomplete interactions: their number, and the bytes of all of them. */
+/** Limits of a channel's incomplete interactions: their number, and their bytes in total. */
 export const MAX_OPEN = 64;
 export const MAX_OPEN_BYTES = 1024 * 1024;
 
@@ -67,12 +67,12 @@ export interface Interaction extends InteractionPosted {
   readonly failure: string | null;
 }
 
-/** An incomplete interaction with its size, which each event adds to: measuring it anew would serialise it. */
+/** An incomplete interaction with its size, which each event increases: measuring it would serialise all of it. */
 export interface OpenInteraction extends Interaction {
   readonly bytes: number;
 }
 
-/** The incomplete interactions of a channel, by sequence. The others are unbounded, and looked up in the read model. */
+/** The incomplete interactions of a channel by sequence. The others are unbounded, so commands look them up by key. */
 export interface InteractionsState {
   readonly open: Readonly<Record<string, OpenInteraction>>;
 }
@@ -143,16 +143,19 @@ export interface KnownSpan {
   readonly turnId: string | null;
 }
 
-/** An interaction to post, and the results of looking up the spans that it names. */
+/** An interaction to post, with the results of the look-ups of its spans. */
 export interface Post extends Omit<InteractionPosted, 'depth' | 'turnId'> {
   readonly organizationId: EntityId;
-  /** Null: the turn of the parent, or without a parent a new one. */
+  /** Null: the turn of the parent, or a new one without a parent. */
   readonly turnId: string | null;
   readonly parent: KnownSpan | null;
   readonly spanTaken: boolean;
 }
 
-export function decidePost({ channel, interactions }: InteractionContext, post: Post): InteractionDecision {
+export function decidePost(
+  { channel, interactions }: InteractionContext,
+  post: Post,
+): Decision<PostedEvent, InteractionRejection> {
   const { organizationId, parent, spanTaken, ...data } = post;
   if (channel === null || channel.organizationId !== organizationId) return refuse({ reason: 'not_found' });
   if (channel.archivedAt !== null) return refuse({ reason: 'archived' });
@@ -167,23 +170,11 @@ export function decidePost({ channel, interactions }: InteractionContext, post: 
   return accept({ type: 'InteractionPosted.v1', data: { ...data, depth, turnId } });
 }
 
-/** Decides on a tool-call update as on a post. It is not stored, so it does not count as an open interaction. */
-export function decideUpdate(
-  context: InteractionContext,
-  post: Post,
-): { readonly ok: true; readonly interaction: InteractionPosted } | Extract<InteractionDecision, { ok: false }> {
-  const decision = decidePost(context, { ...post, complete: true });
-  if (!decision.ok) return decision;
-  const [event] = decision.events;
-  if (event?.type !== 'InteractionPosted.v1') throw new TypeError('an accepted post has no event');
-  return { ok: true, interaction: { ...event.data, complete: post.complete } };
-}
-
-/** The interaction that a command changes, and for whom. */
+/** The interaction that a command changes, and the caller. */
 export interface InteractionTarget {
   readonly organizationId: EntityId;
   readonly sequence: ChannelSequence;
-  /** Whether the sequence is that of an interaction. */
+  /** Whether the event of the sequence is an interaction. */
   readonly exists: boolean;
   /** Whether the caller may write as the sender of the interaction. */
   isSender(sender: InteractionPosted['participant']): boolean;
@@ -233,14 +224,14 @@ function isFull({ open }: InteractionsState, moreBytes: number, more = 1): boole
   return all.reduce((sum, { bytes }) => sum + bytes, moreBytes) > MAX_OPEN_BYTES;
 }
 
-/** Names the oldest: the client that began it may have crashed, so others must be able to end it. */
+/** Includes the oldest one: its client may have crashed, and other clients can fail it. */
 function tooManyOpen({ open }: InteractionsState): InteractionRejection {
   const sequences = Object.values(open).map(({ sequence }) => sequence);
   const oldest = sequences.reduce<ChannelSequence | null>((low, one) => (low === null || one < low ? one : low), null);
   return { reason: 'too_many_open', oldest };
 }
 
-/** The bytes of the members that callers size: each event of an open interaction writes the whole state to Redis. */
+/** Bytes of the members that callers control: each event of an open interaction writes the whole state to Redis. */
 function bytesOfPost({ content, ...post }: Omit<InteractionPosted, 'depth' | 'turnId'>): number {
   const { participant, metadata, invocationConfig } = post;
   return bytesOf(content) + Buffer.byteLength(JSON.stringify({ participant, metadata, invocationConfig }));
@@ -253,7 +244,7 @@ function bytesOf(content: StoredContent): number {
 
 type Found = { readonly ok: true; readonly interaction: Interaction } | Extract<InteractionDecision, { ok: false }>;
 
-/** Another organization's interaction is refused just as one that does not exist. */
+/** Another organization's interaction is rejected like a missing one. */
 function findOpen({ channel, interactions }: InteractionContext, target: InteractionTarget): Found {
   const { organizationId, sequence, exists } = target;
   if (channel === null || channel.organizationId !== organizationId || !exists) return refuse({ reason: 'not_found' });

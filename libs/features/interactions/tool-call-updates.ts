@@ -5,12 +5,12 @@ import { EphemeralValues } from '#libs/platform/live/index.ts';
 import type { LiveValue } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-/** How long an update can be read after it was sent. */
+/** TTL of an update. */
 export const UPDATE_TTL_MS = 5 * 60 * 1000;
-/** Tool calls of one channel whose updates are kept. */
+/** Limit of the stored updates of one channel. */
 export const MAX_TOOL_CALLS = 64;
 
-/** The last update of a running tool call as REST answers it, with its place in the tree. */
+/** The last update of a running tool call as the API returns it, with its turn and parent. */
 export interface ToolCallUpdate {
   readonly document: Buffer;
   readonly turnId: string | null;
@@ -19,17 +19,13 @@ export interface ToolCallUpdate {
   readonly createdMs: number;
 }
 
-const placeInTree = z.object({
+const treeMembers = z.object({
   interaction_id: z.string().nullable(),
   parent_span_id: z.string().nullable(),
   created_at: z.string(),
 });
 
-/**
- * The last update of each running tool call: kept in Redis for {@link UPDATE_TTL_MS}, and published when it is kept.
- *
- * All methods throw `Fault` `store_unavailable`.
- */
+/** The last update of each running tool call, in Redis. All methods throw `Fault` `store_unavailable`. */
 export class ToolCallUpdates {
   readonly #values: EphemeralValues;
 
@@ -42,7 +38,7 @@ export class ToolCallUpdates {
     });
   }
 
-  /** @returns the update that is kept: the one before, if its sequence is the same or higher */
+  /** Stores and publishes an update. @returns the stored one: an earlier one, if its sequence is the same or higher */
   put(
     organizationId: EntityId,
     channelId: EntityId,
@@ -51,10 +47,10 @@ export class ToolCallUpdates {
     return this.#values.put(organizationId, channelId, { name: toolCallId, n: sequence, json: document });
   }
 
-  /** The updates of a channel, the oldest change first. */
+  /** The updates of a channel, least recently stored first. */
   async ofChannel(organizationId: EntityId, channelId: EntityId): Promise<ToolCallUpdate[]> {
     return (await this.#values.ofChannel(organizationId, channelId)).map(({ json }) => {
-      const { interaction_id, parent_span_id, created_at } = placeInTree.parse(JSON.parse(json));
+      const { interaction_id, parent_span_id, created_at } = treeMembers.parse(JSON.parse(json));
       return {
         document: Buffer.from(json),
         turnId: interaction_id,

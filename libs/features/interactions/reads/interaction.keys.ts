@@ -17,22 +17,22 @@ export function interactionKeys(organizationId: EntityId, channelId: EntityId): 
 export function interactionKeysOf(channel: EntityKeys) {
   const prefix = channel.revision.slice(0, -'revision'.length);
   return {
-    /** Hash: sequence -> the interaction as REST answers it. */
+    /** Hash: sequence -> the interaction as the API returns it. */
     documents: `${prefix}interactions`,
     /** Hash: span id -> depth and turn, see `encodeSpan`. */
     spans: `${prefix}spans`,
     /** Sorted set, all scores 0: `<parent span id> <sequence, 12 digits>`. */
     children: `${prefix}children`,
-    /** Sorted set: revision (12 digits) of each event that changed an interaction, by the interaction's sequence. */
+    /** Sorted set: revision (12 digits) of each event that changed an interaction, scored by its sequence. */
     changes: `${prefix}changes`,
-    /** Sorted set: the sequences of the interactions that have a facet, by themselves. */
+    /** Sorted set: the sequences of the interactions with a facet, scored by themselves. */
     index: (facet: InteractionFacet) => `${prefix}sequences:${facet}`,
   } as const;
 }
 
 /**
  * Keys of the drafts of a channel, in the channel's slot. They are not part of the read models: drafts are ephemeral.
- * `lengths` is a hash: sequence -> '<length in UTF-16 code units> <flags>'; a text has the prefix and its sequence.
+ * `lengths` is a hash: sequence -> '<length in UTF-16 code units> <flags>'. The key of a text is the prefix and its sequence.
  */
 export function draftKeys(organizationId: EntityId, channelId: EntityId) {
   const prefix = `parley:drafts:{${organizationId}:${channelId}}:`;

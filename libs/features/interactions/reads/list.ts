@@ -1,7 +1,7 @@
 /*
- * A channel's interactions by sequence, narrowed by facets, sequences and times. Times in a channel never go back, so a
- * span of time is a range of sequences: the block index of the channel's history finds the 100 revisions in which a time
- * falls, and the stored interactions of these tell the sequence.
+ * A channel's interactions by sequence, filtered by facets, sequences and times. Times in a channel never go back, so a
+ * time range is a sequence range: the block index of the channel's history finds the block that contains a time, and the
+ * stored interactions of the block give the sequence.
  */
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { BLOCK } from '#libs/platform/readmodel/index.ts';
@@ -28,11 +28,11 @@ export interface InteractionFilter extends CreatedBounds {
   readonly beforeSequence?: number | undefined;
   readonly order: 'asc' | 'desc';
   readonly includeIncomplete: boolean;
-  /** Appends them to the page that has the newest interactions. */
+  /** Appends the updates of tool calls to the page with the newest interactions. */
   readonly includeToolCallUpdates: boolean;
 }
 
-/** `size` interactions after the sequence `after` in the order of the list, or without that from an offset. */
+/** `size` interactions after the sequence `after` in the order of the list, or from `offset` if `after` is null. */
 export interface InteractionPageRequest {
   readonly size: number;
   readonly offset: number;
@@ -56,7 +56,7 @@ export class FilteredInteractions {
   readonly #set: string;
   readonly #range: SequenceBounds;
 
-  /** @param created the sequences of what was created within the times of the filter */
+  /** @param created the sequences of the interactions created within the times of the filter */
   constructor(
     collections: CollectionReader,
     keys: InteractionKeys,
@@ -75,7 +75,7 @@ export class FilteredInteractions {
     };
   }
 
-  /** The number of matches. Its cost does not depend on it, except for a role within a turn. */
+  /** The number of matches. Reads the matches only for a role within a turn. */
   async count(): Promise<number> {
     if (isOneIndex(this.#filter)) {
       const count = await this.#collections.count(this.#set, this.#range);
@@ -84,54 +84,54 @@ export class FilteredInteractions {
     let total = 0;
     for (let rest = this.#range; ;) {
       const found = await this.#collections.numbers(this.#set, { ...rest, order: 'asc', offset: 0, limit: COUNT_STEP });
-      total += (await this.#fitting(found)).length;
+      total += (await this.#matching(found)).length;
       if (found.length < COUNT_STEP) return total;
       rest = { ...rest, after: found.at(-1) };
     }
   }
 
   /**
-   * The sequences of a page, and one more if there are more. Walks the index until the page is full, and leaves out
-   * interactions that are not shown. A step begins after the last sequence of the one before, not at an offset, so
-   * interactions that are posted meanwhile shift nothing.
+   * The sequences of a page, and one more if there are more. Walks the index until the page is full, and skips
+   * interactions that do not match. Each step starts after the last sequence of the previous one, not at an offset, so
+   * concurrent posts do not shift it.
    */
   async page({ size, offset, after }: InteractionPageRequest): Promise<number[]> {
     const wanted = size + 1;
     const { order } = this.#filter;
-    let range = after === null ? this.#range : this.#behind(Number(after));
+    let range = after === null ? this.#range : this.#rangeAfter(Number(after));
     const limit = isOneIndex(this.#filter) ? wanted + SPARE : Math.max(wanted, WALK_STEP);
     let toSkip = offset;
     // Matches in two indexes cannot be skipped by rank.
     if (toSkip > 0 && isOneIndex(this.#filter)) {
       const [last] = await this.#collections.numbers(this.#set, { ...range, order, offset: toSkip - 1, limit: 1 });
       if (last === undefined) return [];
-      // Skipped interactions that are not shown do not count.
+      // The offset does not count incomplete interactions.
       toSkip = await this.#hiddenUpTo(last);
-      range = this.#behind(last);
+      range = this.#rangeAfter(last);
     }
     const kept: number[] = [];
     while (kept.length < wanted) {
       const found = await this.#collections.numbers(this.#set, { ...range, order, offset: 0, limit });
-      const fitting = await this.#fitting(found);
-      kept.push(...fitting.slice(toSkip));
-      toSkip = Math.max(0, toSkip - fitting.length);
+      const matching = await this.#matching(found);
+      kept.push(...matching.slice(toSkip));
+      toSkip = Math.max(0, toSkip - matching.length);
       const last = found.at(-1);
       if (last === undefined || found.length < limit) break;
-      range = this.#behind(last);
+      range = this.#rangeAfter(last);
     }
     return kept.slice(0, wanted);
   }
 
   /** The rest of the range after a sequence, in the order of the list. */
-  #behind(sequence: number): SequenceBounds {
+  #rangeAfter(sequence: number): SequenceBounds {
     const { after, before } = this.#range;
     return this.#filter.order === 'asc'
       ? { after: Math.max(after ?? 0, sequence), before }
       : { after, before: Math.min(before ?? Infinity, sequence) };
   }
 
-  /** Of sequences of the index, those that match. The index of a turn knows no roles, so these are checked here. */
-  async #fitting(found: readonly number[]): Promise<readonly number[]> {
+  /** The matches among sequences of the index. The index of a turn does not contain roles, so they are checked here. */
+  async #matching(found: readonly number[]): Promise<readonly number[]> {
     const shown = this.#filter.includeIncomplete ? found : await this.#complete(found);
     if (isOneIndex(this.#filter)) return shown;
     const ofRole = await this.#collections.contained(this.#keys.index(`role=${this.#filter.contentRole}`), shown);
@@ -143,14 +143,14 @@ export class FilteredInteractions {
     return sequences.filter((_, index) => incomplete[index] !== true);
   }
 
-  /** The number of matches up to a sequence, in the order of the list, that are not shown. */
+  /** The number of hidden interactions up to a sequence, in the order of the list. */
   async #hiddenUpTo(sequence: number): Promise<number> {
     if (this.#filter.includeIncomplete) return 0;
     const isAscending = this.#filter.order === 'asc';
     return (await this.#hidden()).filter((one) => (isAscending ? one <= sequence : one >= sequence)).length;
   }
 
-  /** The incomplete interactions of the index: few, because a channel may only have few. */
+  /** The incomplete interactions of the index: few, because their number per channel is limited. */
   async #hidden(): Promise<number[]> {
     const incomplete = await this.#view.incompleteIn(this.#keys, this.#range);
     const listed = await this.#collections.contained(this.#set, incomplete);
@@ -202,8 +202,8 @@ export function isWithin(timeMs: number, { createdAfter, createdBefore }: Create
 }
 
 /**
- * `last`: no interaction up to this sequence was created later. `next`: none from this sequence on was created by then.
- * What is posted meanwhile lies between the two.
+ * `last`: all interactions up to this sequence were created by `timeMs`. `next`: all from this sequence on were created
+ * later. Interactions that are posted concurrently are between the two.
  */
 async function createdBy(
   { collections, history }: TimeSources,

@@ -11,7 +11,7 @@ import type { InteractionKeys } from './interaction.keys.ts';
 import type { InteractionView, SequenceBounds } from './present.ts';
 import { interactionJson } from './resource.ts';
 
-/** Where the past of a channel's interactions is read. */
+/** A channel, and the readers of its history. */
 export interface PastSources {
   readonly collections: CollectionReader;
   readonly history: HistoryReader;
@@ -19,8 +19,8 @@ export interface PastSources {
 }
 
 /**
- * Interactions as they were after the event of a revision. Those that have not changed since are answered as stored;
- * the others are folded from their own events.
+ * Interactions as they were after the event of a revision. Those that have not changed since are read as stored; the
+ * others are folded from their own events.
  */
 export class PastInteractions implements InteractionView {
   readonly end: number;
@@ -36,7 +36,7 @@ export class PastInteractions implements InteractionView {
 
   async documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
     const stored = await this.#sources.collections.fields(keys.documents, sequences);
-    // After the documents, so that every change that one of them shows is found here.
+    // Read after the documents, so that it finds every change that a document includes.
     const newest = await Promise.all(
       sequences.map((sequence) => changesOf(this.#sources, keys, sequence, { limit: 1 })),
     );
@@ -51,12 +51,12 @@ export class PastInteractions implements InteractionView {
   }
 
   async incomplete(_keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]> {
-    const open = await this.#openThen();
+    const open = await this.#openSequences();
     return sequences.map((sequence) => open.has(sequence));
   }
 
   async incompleteIn(_keys: InteractionKeys, { after, before }: SequenceBounds): Promise<number[]> {
-    const open = await this.#openThen();
+    const open = await this.#openSequences();
     return [...open].filter((one) => one > (after ?? -Infinity) && one < (before ?? Infinity));
   }
 
@@ -67,7 +67,7 @@ export class PastInteractions implements InteractionView {
     return Buffer.from(interactionJson(interaction, { organizationId, channelId }));
   }
 
-  #openThen(): Promise<ReadonlySet<number>> {
+  #openSequences(): Promise<ReadonlySet<number>> {
     this.#open ??= this.#foldOpen();
     return this.#open;
   }
@@ -88,13 +88,13 @@ export class PastInteractions implements InteractionView {
   }
 }
 
-/** The sequences of the incomplete interactions, ascending: the history of a channel keeps them as `open`. */
+/** The sequences of the incomplete interactions, ascending. The history of a channel stores them as `open`. */
 export function openSequences({ open }: InteractionsState): number[] {
-  // Names that are integers come in ascending order.
+  // JavaScript sorts integer keys in ascending order.
   return Object.keys(open).map(Number);
 }
 
-/** The interactions that were incomplete before the block of events that `revision` is in. Reads their own events. */
+/** The interactions that were incomplete before the block of events that contains `revision`. */
 export async function openBefore(sources: PastSources, revision: StreamRevision): Promise<InteractionsState> {
   const { organizationId, id } = sources.channel;
   const keys = interactionKeys(organizationId, id);
@@ -114,7 +114,7 @@ async function openSequencesBefore(
   return ((await history.keptBefore(channel, 'open', revision)) as number[] | null) ?? [];
 }
 
-/** Revisions of the events that changed an interaction, the newest first. */
+/** Revisions of the events that changed an interaction, newest first. */
 function changesOf(
   { collections }: PastSources,
   keys: InteractionKeys,
@@ -163,15 +163,15 @@ function decoded(stored: StoredEvent): StreamEvent<InteractionEvent> | null {
   return interactionCodec.types.has(stored.type) ? interactionCodec.decode(stored) : null;
 }
 
-/** Events of one interaction that are no further apart are read together, with the events between them. */
-const MAX_APART = 16;
+/** Revisions at most this far apart are read as one range, with the events between them. */
+const MAX_GAP = 16;
 
-/** Ascending revisions as few ranges. */
+/** Groups ascending revisions into ranges. */
 function ranges(revisions: readonly number[]): [from: number, to: number][] {
   const joined: [number, number][] = [];
   for (const revision of revisions) {
     const last = joined.at(-1);
-    if (last !== undefined && revision - last[1] <= MAX_APART) last[1] = revision;
+    if (last !== undefined && revision - last[1] <= MAX_GAP) last[1] = revision;
     else joined.push([revision, revision]);
   }
   return joined;

@@ -15,13 +15,13 @@ export interface SequenceBounds {
 }
 
 /**
- * A channel's interactions at one moment. The indexes (facets, the tree) never change once an interaction is posted,
- * so a moment differs from others only in what these methods read.
+ * A channel's interactions at one point in its history. The indexes (facets, tree) of an interaction do not change after
+ * it is posted, so points differ only in the results of these methods.
  */
 export interface InteractionView {
-  /** The first sequence that is after the moment; `Infinity` in the present. */
+  /** The first sequence after the point; `Infinity` in the present. */
   readonly end: number;
-  /** The interactions as the API answers them, in the order of `sequences`; null where there is none. */
+  /** The documents of the interactions, in the order of `sequences`; null for a missing one. */
   documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]>;
   /** Which of the interactions are incomplete. */
   incomplete(keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]>;
@@ -53,7 +53,7 @@ export class PresentInteractions implements InteractionView {
 }
 
 export interface Reader {
-  /** Null for services: no reaction and no message is theirs. */
+  /** Null for services, which have no reactions or messages of their own. */
   readonly userId: EntityId | null;
 }
 
@@ -62,14 +62,14 @@ export function readerOf({ principalType, principalId }: Principal): Reader {
 }
 
 /**
- * Port: what other features add to interactions.
+ * Port: annotations that other features add to interactions.
  *
- * Guarantees: sends its first request to Redis at once, so that it travels with the other requests of the same turn of
- * the event loop. Interactions without an annotation are not in the answer.
+ * Guarantees: sends its first request to Redis synchronously, so that it is batched with the other requests of the same
+ * turn of the event loop. The result omits interactions without an annotation.
  */
 export interface Annotations {
   /**
-   * @param end annotations by events of this sequence or a later one are left out; `Infinity` for none
+   * @param end excludes annotations by events from this sequence on; `Infinity` includes all
    * @throws `Fault` `store_unavailable`
    */
   of(
@@ -81,7 +81,7 @@ export interface Annotations {
   ): Promise<ReadonlyMap<number, Annotation>>;
 }
 
-/** The channel that is read, at which moment, and for which reader. */
+/** The channel, point in history and reader of a read. */
 export interface Reading {
   readonly organizationId: EntityId;
   readonly channelId: EntityId;
@@ -91,8 +91,8 @@ export interface Reading {
 }
 
 /**
- * Interactions as one reader sees them, in the order of `sequences`, null where there is none. The reads of documents
- * and annotations travel together.
+ * Interactions as one reader sees them, in the order of `sequences`; null for a missing one. Reads documents and
+ * annotations in one batch.
  *
  * @throws `Fault` `store_unavailable`
  */

@@ -19,8 +19,8 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
     const owner = { organizationId, channelId: id };
     const drafts = draftKeys(organizationId, id);
     const touched = new Map<ChannelSequence, Interaction>();
-    const begunHere = new Set<ChannelSequence>();
-    /** Of the interactions that are still as they were posted. */
+    const openedInRun = new Set<ChannelSequence>();
+    /** The events of the interactions that have not changed since they were posted. */
     const posts = new Map<ChannelSequence, StreamEvent<PostedEvent>>();
     const operations: WriteOperation[] = [];
     for (const event of events) {
@@ -28,7 +28,7 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
         const interaction = posted(event);
         touched.set(interaction.sequence, interaction);
         posts.set(interaction.sequence, event);
-        if (!interaction.complete) begunHere.add(interaction.sequence);
+        if (!interaction.complete) openedInRun.add(interaction.sequence);
         operations.push(...indexWrites(interaction, keys));
       } else {
         const sequence = event.data.sequence as ChannelSequence;
@@ -47,10 +47,10 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
       operations.push({ command: 'HSET', key: keys.documents, args: [sequence, document] });
       if (!interaction.complete) {
         operations.push({ command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] });
-      } else if (sequence in before.open || begunHere.has(sequence)) {
-        // One that was begun and completed in this run may be in the index from before a rebuild.
+      } else if (sequence in before.open || openedInRun.has(sequence)) {
+        // An interaction posted and completed in this run may be in the index from before a rebuild.
         operations.push({ command: 'ZREM', key: keys.index('incomplete'), args: [sequence] });
-        // In the same step, so that no reader finds a complete interaction that still has a draft.
+        // In the same call, so that no reader finds a complete interaction with a draft.
         operations.push({ command: 'DEL', key: `${drafts.textPrefix}${sequence}`, args: [] });
         operations.push({ command: 'HDEL', key: drafts.lengths, args: [sequence] });
       }

@@ -22,7 +22,7 @@ export interface InteractionPage {
   readonly last: string | null;
 }
 
-/** The reader of interactions, and whether incomplete ones are shown. */
+/** The reader of interactions, and whether incomplete ones are included. */
 export interface Audience {
   /** Null: without annotations. */
   readonly reader: Reader | null;
@@ -49,8 +49,8 @@ export class InteractionQueries {
   }
 
   /**
-   * Runs reads of the channel's interactions as they were at a point of its history, or as they are; `read` passes the
-   * view to each of them.
+   * Runs reads of the channel's interactions at a point in its history, or in the present; `read` passes the view to
+   * each of them.
    *
    * @returns the result of `read`, or null if the organization had no such channel then
    */
@@ -70,8 +70,8 @@ export class InteractionQueries {
   }
 
   /**
-   * The interaction, or null if there is none at that place, it is another organization's, or it is incomplete and
-   * those are not shown.
+   * The interaction, or null if it does not exist, belongs to another organization, or is incomplete and these are not
+   * included.
    */
   async interaction(
     organizationId: EntityId,
@@ -91,7 +91,7 @@ export class InteractionQueries {
     return found && (includeIncomplete || isComplete(found)) ? found : null;
   }
 
-  /** The interaction that a command has answered with, with the annotations that it has. */
+  /** The interaction that a command returned, with its annotations. */
   async annotate(
     organizationId: EntityId,
     { channelId, sequence }: InteractionPlace,
@@ -103,7 +103,7 @@ export class InteractionQueries {
     return annotated(document, found.get(sequence));
   }
 
-  /** The interactions below a span, ordered by sequence. */
+  /** The descendants of a span, ordered by sequence. */
   async descendants(
     organizationId: EntityId,
     channelId: EntityId,
@@ -120,7 +120,7 @@ export class InteractionQueries {
     return includeIncomplete ? documents : documents.filter(isComplete);
   }
 
-  /** An interaction's bytes with the interactions below it as `nested_interactions`. */
+  /** An interaction with its descendants as `nested_interactions`. */
   async nested(
     organizationId: EntityId,
     { channelId }: InteractionPlace,

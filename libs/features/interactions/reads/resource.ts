@@ -1,6 +1,6 @@
 /*
- * The interaction as the API answers it (contract, section 2.12): made once per event, stored, sent as stored bytes.
- * Reads take what they need out of these bytes, because parsing all of them would cost more than the rest of the read.
+ * The interaction as the API returns it (contract, section 2.12): serialized once per event, stored, and sent as stored.
+ * Reads extract members from the bytes, because parsing them would cost more than the rest of the read.
  */
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -15,20 +15,24 @@ export interface Owner {
   readonly channelId: EntityId;
 }
 
-/** The interaction as it is stored: for a reader without reactions, receipts and dismissals. */
+/** The interaction as it is stored: without annotations. */
 export function interactionJson(interaction: Interaction, owner: Owner): string {
   const { sequence } = interaction;
   return json(interaction, owner, { id: interactionId({ channelId: owner.channelId, sequence }), sequence });
 }
 
-/** An interaction that the log does not hold: it has no sequence, and no read finds its id. */
-export function ephemeralJson(interaction: Omit<Interaction, 'sequence'>, owner: Owner, id: EntityId): string {
+/** An interaction outside of the log: it has no sequence, and cannot be read by its id. */
+export function ephemeralJson(
+  interaction: Omit<Interaction, 'sequence' | 'depth'>,
+  owner: Owner,
+  id: EntityId,
+): string {
   return json(interaction, owner, { id, sequence: null });
 }
 
 const postedJsons = new WeakMap<StreamEvent<PostedEvent>, string>();
 
-/** The interaction as an event posted it. Kept with the event: the read model, the frame and the reply all need it. */
+/** The interaction as posted by an event. Cached by event, because the read model, the frame and the reply use it. */
 export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
   let text = postedJsons.get(event);
   if (text === undefined) postedJsons.set(event, (text = interactionJson(posted(event), owner)));
@@ -38,7 +42,7 @@ export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): strin
 const NO_ANNOTATIONS = { reactions: null, mention_invite_prompt_dismissed: false, agent_read_receipts: null };
 
 function json(
-  interaction: Omit<Interaction, 'sequence'>,
+  interaction: Omit<Interaction, 'sequence' | 'depth'>,
   owner: Owner,
   { id, sequence }: { readonly id: EntityId; readonly sequence: ChannelSequence | null },
 ): string {
@@ -65,8 +69,8 @@ function json(
 }
 
 /*
- * Members are searched from the end: all members behind these have names of ours, and inside a text a quotation mark
- * has a backslash before it, so the search never finds what a caller wrote.
+ * Members are searched from the end: only members that the server names follow them, and quotation marks inside strings
+ * are escaped, so the search never finds a caller's text.
  */
 const COMPLETE = '"complete":';
 const SPAN_ID = '"span_id":';
@@ -86,7 +90,7 @@ export function spanIdOf(document: Buffer): string {
   return String(JSON.parse(document.toString('utf8', start, document.indexOf(PARENT, start))));
 }
 
-/** Unix milliseconds. Only the id comes before `created_at`, so the first one found is the interaction's own. */
+/** Unix milliseconds. Only the id precedes `created_at`, so the first match is the interaction's own. */
 export function createdMsOf(document: Buffer): number {
   const start = document.indexOf(CREATED_AT) + CREATED_AT.length;
   return Date.parse(document.toString('latin1', start, start + TIMESTAMP_LENGTH));
@@ -98,7 +102,7 @@ function endOfLast(document: Buffer, name: string): number {
   return at + name.length;
 }
 
-/** What was added to an interaction after it was posted, as one reader sees it: the contract's members. */
+/** The members of an interaction that other features add, as one reader sees them (contract, section 2.12). */
 export interface Annotation {
   readonly reactions: readonly object[] | null;
   readonly mention_invite_prompt_dismissed: boolean;
@@ -107,7 +111,7 @@ export interface Annotation {
 
 const NO_ANNOTATIONS_END = Buffer.from(JSON.stringify(NO_ANNOTATIONS).slice(1));
 
-/** Stored bytes with an annotation; the same bytes where there is none. */
+/** Stored bytes with an annotation; the same bytes without one. */
 export function annotated(document: Buffer, annotation: Annotation | undefined): Buffer {
   if (annotation === undefined) return document;
   const end = document.length - NO_ANNOTATIONS_END.length;

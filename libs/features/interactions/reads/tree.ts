@@ -8,13 +8,13 @@ import type { ToolCallUpdate } from '../tool-call-updates.ts';
 import { interactionKeys } from './interaction.keys.ts';
 import { spanIdOf } from './resource.ts';
 
-/** Bounds of the descendants that are shown below one interaction: reading more would delay all other reads. */
+/** Limits of the descendants of one interaction in a reply: reading more would delay all other reads. */
 const MAX_NESTED = 2_000;
 const MAX_NESTED_BYTES = 16 * 1024 * 1024;
 
 const sequences = z.array(z.int());
 
-/** Finds the descendants of a span, in one round trip however deep its tree is. */
+/** Finds the descendants of a span in one round trip, whatever the depth of the tree. */
 export class InteractionTreeIndex {
   readonly #functions: FunctionLibrary;
 
@@ -23,9 +23,9 @@ export class InteractionTreeIndex {
   }
 
   /**
-   * The sequences of the interactions below a span, ascending. Of more than the bounds allow, those nearest to the span.
+   * The sequences of the descendants of a span, ascending. Beyond the limits, those nearest to the span.
    *
-   * @param end interactions from this sequence on are left out
+   * @param end excludes interactions from this sequence on
    * @throws `Fault` `store_unavailable`
    */
   async below(organizationId: EntityId, channelId: EntityId, spanId: string, end: number): Promise<number[]> {
@@ -38,14 +38,14 @@ export class InteractionTreeIndex {
   }
 }
 
-const placeInTree = z.object({ interaction_id: z.string().nullable(), parent_span_id: z.string().nullable() });
+const treeMembers = z.object({ interaction_id: z.string().nullable(), parent_span_id: z.string().nullable() });
 
 /**
- * The tool-call updates of a channel that are shown below an interaction: those whose parent is shown, and those of its
- * turn. An interaction without a parent begins its turn, and gets all updates of it; one further down gets only those
- * that name no parent.
+ * The tool-call updates that a reply nests in an interaction: those whose parent is in the reply, and those of its turn.
+ * An interaction without a parent starts its turn, and gets all updates of it; any other gets only those without a
+ * parent.
  *
- * @param below the descendants that are shown
+ * @param below the descendants in the reply
  */
 export function updatesBelow(
   interaction: Buffer,
@@ -53,7 +53,7 @@ export function updatesBelow(
   updates: readonly ToolCallUpdate[],
 ): Buffer[] {
   if (updates.length === 0) return [];
-  const { interaction_id: turnId, parent_span_id: parentSpanId } = placeInTree.parse(
+  const { interaction_id: turnId, parent_span_id: parentSpanId } = treeMembers.parse(
     JSON.parse(interaction.toString()),
   );
   const spans = new Set([interaction, ...below].map(spanIdOf));

@@ -1,16 +1,16 @@
 #!lua name=parley_drafts_v1
 
 --[[
-Drafts: the texts so far of incomplete interactions. All keys of a channel are in one slot:
+Drafts: unfinished texts of incomplete interactions. All keys of a channel are in one slot:
 
-  text        string, one per interaction: its text so far
+  text        string, one per interaction
   lengths     hash: sequence -> '<length in UTF-16 code units> <flags of its frames>'
   incomplete  sorted set of the read model: sequences of the interactions that are not complete
   documents   hash of the read model: sequence -> the interaction, JSON
-  topic       of sharded publish and subscribe
+  topic       sharded pub/sub channel of the frames
 
-The incomplete interactions of a channel are bounded, and completing one deletes its text in the same step, so the
-texts are bounded as well.
+The number of incomplete interactions of a channel is limited, and completing one deletes its text in the same call,
+so the number of texts is limited as well.
 --]]
 
 --[[
@@ -18,20 +18,20 @@ parley_draft_put_v1: appends to a text or replaces it, and publishes the frame.
 
 KEYS[1..5]  text, lengths, incomplete, documents, topic
 ARGV[1]     sequence of the interaction
-ARGV[2]     length that the text must have so far; '' replaces it
-ARGV[3]     the text to add
+ARGV[2]     expected length of the text; '' replaces the text
+ARGV[3]     the text to append
 ARGV[4]     its length in UTF-16 code units
-ARGV[5]     milliseconds that a text is kept after its last change
-ARGV[6]     bytes that a text may have
-ARGV[7]     flags of its frames for an interaction at the top of its tree
-ARGV[8]     flags for one below another
+ARGV[5]     TTL of a text after its last change, in milliseconds
+ARGV[6]     maximum size of a text in bytes
+ARGV[7]     flags of its frames for an interaction without a parent
+ARGV[8]     flags of its frames for an interaction with a parent
 ARGV[9]     key of its frames
 ARGV[10]    the frame, JSON
 Returns     { outcome, length of the text }; outcomes:
              1  written and published
              0  the text has another length
             -1  the interaction is complete
-            -2  there is no such interaction
+            -2  the interaction does not exist
             -3  the text would be too long
 --]]
 local function put(keys, args)
@@ -78,9 +78,8 @@ end
 parley_drafts_all_v1: the texts of a channel.
 
 KEYS[1]  lengths
-ARGV[1]  prefix of the keys of the texts, in the slot of KEYS[1]; they are not declared, because which there
-         are is known only from the hash
-Returns  list: sequence, flags, text; and again for each
+ARGV[1]  prefix of the keys of the texts, in the slot of KEYS[1]; not declared, because only the hash lists them
+Returns  flat list of sequence, flags and text of each draft
 --]]
 local function all(keys, args)
   local found = {}

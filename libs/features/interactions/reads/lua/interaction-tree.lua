@@ -6,12 +6,12 @@ parley_interaction_descendants_v2: finds the descendants of a span of a channel,
 KEYS[1]  children   sorted set, all scores 0: '<parent span id> <sequence, 12 digits>'
 KEYS[2]  documents  hash: sequence -> the interaction, JSON
 ARGV[1]  span id
-ARGV[2]  interactions from this sequence on are left out
+ARGV[2]  excludes interactions from this sequence on
 ARGV[3]  largest number of descendants
 ARGV[4]  largest sum of their bytes; the first descendant beyond it ends the search
 Returns  their sequences
-Why a function: each level of the tree is found by the one above it, and would cost a round trip.
-Why bytes: Redis serves nothing else while the function reads documents.
+A function, because each level of the tree depends on the one above it and would cost a round trip.
+Bytes are limited, because Redis serves nothing else while the function reads documents.
 --]]
 local function descendants(keys, args)
   local before, most, left = tonumber(args[2]), tonumber(args[3]), tonumber(args[4])
@@ -28,8 +28,8 @@ local function descendants(keys, args)
         left = left - size
         local document = redis.call('HGET', keys[2], sequence)
         found[#found + 1] = sequence
-        -- The last member of this name is the interaction's own: the members behind it have names of ours, and a
-        -- quotation mark inside a text has a backslash before it. Span ids have neither.
+        -- The last match is the interaction's own: only members that the server names follow it, and quotation marks
+        -- inside strings are escaped. Span ids contain neither quotation marks nor backslashes.
         spans[#spans + 1] = string.match(document, '.*"span_id":"([^"]*)"')
       end
     end

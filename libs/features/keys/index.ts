@@ -1,4 +1,4 @@
-/** API keys: who calls, with which scopes. One stream, `key-<id>`, for each. */
+/** API keys, which authenticate callers and hold their scopes. One stream, `key-<id>`, per key. */
 import type { Organizations } from '#libs/features/organizations/index.ts';
 import type { Authenticator, HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
@@ -29,7 +29,7 @@ export const keysModule = {
       keys,
       changes,
       authenticator,
-      /** The authenticator receives announced changes of keys until `stop` is called. */
+      /** Subscribes the authenticator to changes of keys until `stop` is called. */
       startAuthenticator: (): { readonly authenticator: Authenticator; stop(): void } => ({
         authenticator,
         stop: changes.subscribe(authenticator),

@@ -18,15 +18,15 @@ const principal = {
   expiresAtMs: null,
 } as const;
 
-/** What the log says, and whether it can be read. */
-let log: { works: boolean; away: boolean; reads: number };
+/** Whether the log contains a working key, and can be read. */
+let log: { works: boolean; isUnavailable: boolean; reads: number };
 /** Whether announcements arrive. */
 let received: boolean;
 let clockMs: number;
 let authenticator: KeyAuthenticator;
 
 beforeEach(() => {
-  log = { works: true, away: false, reads: 0 };
+  log = { works: true, isUnavailable: false, reads: 0 };
   received = true;
   clockMs = 0;
   authenticator = new KeyAuthenticator({
@@ -38,16 +38,16 @@ beforeEach(() => {
 
 async function read(): Promise<KnownKey | null> {
   log.reads += 1;
-  const { works, away } = log;
+  const { works, isUnavailable } = log;
   await Promise.resolve();
-  if (away) throw storeUnavailable('event store');
+  if (isUnavailable) throw storeUnavailable('event store');
   return works ? { digest, principal } : null;
 }
 
 const authenticate = async (): Promise<boolean> => (await authenticator.authenticate(secret)) !== null;
 
 describe('a key that was read before', () => {
-  it('is answered at once while announcements arrive', async () => {
+  it('is answered from memory while announcements arrive', async () => {
     expect(await authenticate()).toBe(true);
     clockMs = 10_000;
     expect(authenticator.authenticate(secret)).toBe(principal);
@@ -55,7 +55,7 @@ describe('a key that was read before', () => {
     expect(log.reads).toBe(1);
   });
 
-  it('is read again within a second where announcements do not arrive', async () => {
+  it('is read again within a second if announcements do not arrive', async () => {
     expect(await authenticate()).toBe(true);
     received = false;
     clockMs = 700;
@@ -66,7 +66,7 @@ describe('a key that was read before', () => {
     expect(log.reads).toBe(2);
   });
 
-  it('is read again behind a use after a while, in case the announcement was lost', async () => {
+  it('is read again in the background after 15 s, in case the announcement was lost', async () => {
     expect(await authenticate()).toBe(true);
     log.works = false;
     clockMs = 16_000;
@@ -82,20 +82,20 @@ describe('a key that was read before', () => {
     expect(await authenticate()).toBe(false);
   });
 
-  it('is accepted for half a minute while the log is away, then it cannot be decided', async () => {
+  it('is accepted for 35 s while the log is unavailable, then fails with store_unavailable', async () => {
     expect(await authenticate()).toBe(true);
-    log.away = true;
+    log.isUnavailable = true;
     clockMs = 34_000;
     expect(await authenticate()).toBe(true);
     clockMs = 36_000;
     await expect(authenticate()).rejects.toMatchObject({ code: 'store_unavailable' });
-    log.away = false;
+    log.isUnavailable = false;
     expect(await authenticate()).toBe(true);
   });
 });
 
 describe('a revocation', () => {
-  it('outlasts every later answer of a store that lags', async () => {
+  it('is not undone by a later read of a store that lags', async () => {
     expect(await authenticate()).toBe(true);
     authenticator.onChange({ kind: 'revoked', keyId: id });
     expect(await authenticate()).toBe(false);
@@ -107,7 +107,7 @@ describe('a revocation', () => {
   it.each([
     { kind: 'revoked', keyId: id },
     { kind: 'user-deactivated', organizationId: 'org', userId: 'ada' },
-  ] as const)('that is announced during a read ($kind) makes it void', async (change) => {
+  ] as const)('that is announced during a read ($kind) invalidates the read', async (change) => {
     const reading = authenticate();
     log.works = false;
     authenticator.onChange(change);
@@ -116,30 +116,30 @@ describe('a revocation', () => {
   });
 });
 
-describe('what is verified', () => {
-  it('says how old the read is that it rests on', async () => {
+describe('a verified key', () => {
+  it('has the age of the read behind it', async () => {
     expect(await authenticator.verify(id)).toEqual({ principal, ageMs: 0 });
     clockMs = 10_000;
     expect(await authenticator.verify(id)).toEqual({ principal, ageMs: 10_000 });
     received = false;
     expect(await authenticator.verify(id)).toEqual({ principal, ageMs: 0 });
-    log.away = true;
+    log.isUnavailable = true;
     clockMs = 20_000;
     await expect(authenticator.verify(id)).rejects.toMatchObject({ code: 'store_unavailable' });
-    log = { works: false, away: false, reads: 0 };
+    log = { works: false, isUnavailable: false, reads: 0 };
     expect(await authenticator.verify(id)).toBeNull();
   });
 });
 
 describe('a key is known', () => {
-  it('after it was read by its secret or, for a ticket, by its id', async () => {
+  it('once it was read by its secret or, for a ticket, by its id', async () => {
     expect(authenticator.isKnown(secret)).toBe(false);
     await authenticator.principal(id);
     expect(authenticator.isKnown(secret)).toBe(true);
     expect(authenticator.isKnown(newKey().secret)).toBe(false);
   });
 
-  it('although it changes, which makes it be read again, and until it is revoked', async () => {
+  it('while a change makes it be read again, until it is revoked', async () => {
     await authenticate();
     authenticator.onChange({ kind: 'changed', keyId: id });
     expect(authenticator.isKnown(secret)).toBe(true);
@@ -150,7 +150,7 @@ describe('a key is known', () => {
   });
 });
 
-it('a key that was unknown is read again once it is announced', async () => {
+it('an unknown key is read again once a change of it is announced', async () => {
   log.works = false;
   expect(await authenticate()).toBe(false);
   log.works = true;
@@ -159,7 +159,7 @@ it('a key that was unknown is read again once it is announced', async () => {
   expect(await authenticate()).toBe(true);
 });
 
-it('says that a key cannot be read when others have waited for a silent log for long', async () => {
+it('fails with store_unavailable when all permits wait for a log that does not answer', async () => {
   const silence = Promise.withResolvers<never>();
   let reads = 0;
   const store: Pick<EventStore, 'readStream'> = {

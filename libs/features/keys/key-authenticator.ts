@@ -4,22 +4,22 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { digestOf } from '#libs/platform/http/index.ts';
 import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
 
-import type { KeyChange, KeyChangeListener, KeyChanges } from './key-changes.ts';
+import type { KeyChange, KeyChanges, KeyChangeSubscriber } from './key-changes.ts';
 import type { KeyDirectory, KnownKey } from './key-directory.ts';
 import { canBeKey, isSameDigest, keyIdOf } from './key-form.ts';
 
-/** A decision about a key may be this much older than the log, unless announcements show that nothing changed since. */
+/** Maximum age of the read behind a decision, unless announcements prove that the key has not changed since. */
 export const MAX_STALENESS_MS = 800;
-/** With announcements, too, a key is read again after this time: the process that revoked it may have lost Redis. */
+/** Even with announcements, a key is read again after this time: the process that revoked it may have lost Redis. */
 const REFRESH_AFTER_MS = 15_000;
-/** Longest use of one read while the log cannot be read. */
+/** Maximum age of a read while the log is unavailable. */
 const MAX_AGE_MS = 35_000;
-/** A flood of unknown keys reads each of them once in this time. */
+/** An unknown key is read at most once in this time. */
 const UNKNOWN_TTL_MS = 2_000;
 const REVOKED_TTL_MS = 10 * 60_000;
 const MAX_KEYS = 10_000;
 
-/** What one read of the log found, and when it began, by the authenticator's clock. */
+/** The result of one read of the log. `readAtMs`: its beginning, by the authenticator's clock. */
 interface Reading {
   readonly key: KnownKey;
   readonly readAtMs: number;
@@ -27,7 +27,7 @@ interface Reading {
 
 interface PendingRead {
   readonly reading: Promise<Reading | null>;
-  /** A change of the key was announced after the read had begun. */
+  /** A change of the key was announced after the read began. */
   outdated: boolean;
 }
 
@@ -41,15 +41,15 @@ interface AuthenticatorParts {
 }
 
 /**
- * Decides who calls, from the log. A key that was read lately is answered from memory, without a promise, for as long
- * as announcements prove that it has not changed; a use of a reading older than 15 s starts another one behind it.
+ * Authenticates callers from the log. Answers recently read keys from memory, synchronously, as long as announcements
+ * prove that they have not changed; using a read older than 15 s starts another one in the background.
  *
- * Guarantees: a key that expired, or was revoked through this process, is refused from then on. One that was revoked
- * elsewhere is refused within a second where the announcement arrives, or where announcements fail to arrive and this
- * process notices. Nothing is accepted on a read older than 35 s; when the log cannot be read by then, it throws
- * `store_unavailable`. Memory is bounded, and unknown keys cannot push known ones out of it.
+ * Guarantees: refuses a key immediately once it has expired or this process has revoked it, and within a second once
+ * another process has revoked it, if the announcement arrives or this process notices that announcements do not arrive.
+ * Accepts no key on a read older than 35 s: throws `store_unavailable` if the log cannot be read. Memory is bounded, and
+ * unknown keys do not evict known ones.
  */
-export class KeyAuthenticator implements Authenticator, KeyChangeListener {
+export class KeyAuthenticator implements Authenticator, KeyChangeSubscriber {
   readonly #directory: Pick<KeyDirectory, 'byId'>;
   readonly #changes: Pick<KeyChanges, 'areReceivedSince'>;
   readonly #clock: () => number;
@@ -57,7 +57,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
   readonly #known = new LRUCache<EntityId, Reading>({ max: MAX_KEYS });
   readonly #refused = new LRUCache<EntityId, 'revoked' | 'unknown'>({ max: MAX_KEYS, ttl: UNKNOWN_TTL_MS });
   readonly #pending = new Map<EntityId, PendingRead>();
-  /** Readings from before this time may lack changes that were announced. */
+  /** Reads that began before this time may lack changes whose announcements were missed. */
   #gapAtMs = -Infinity;
 
   constructor({ directory, changes, clock = () => performance.now(), now = Date.now }: AuthenticatorParts) {
@@ -84,7 +84,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     return reading !== undefined && isSameDigest(reading.key.digest, digest);
   }
 
-  /** As `authenticate`, for a caller that presented the key earlier, such as one with a ticket. */
+  /** As `authenticate`, for a caller that presented the key earlier, for example with a ticket. */
   principal(id: EntityId): Principal | null | Promise<Principal | null> {
     const current = this.#current(id);
     if (current !== undefined) return this.#principalOf(current);
@@ -92,7 +92,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     return this.#read(id).then((reading) => this.#principalOf(reading));
   }
 
-  /** As `principal`, with the age of the read that it rests on, in milliseconds. */
+  /** As `principal`, with the age of the read behind it in milliseconds. */
   async verify(id: EntityId): Promise<{ readonly principal: Principal; readonly ageMs: number } | null> {
     const reading = this.#current(id) ?? (this.#refused.has(id) ? null : await this.#read(id));
     const principal = this.#principalOf(reading);
@@ -101,7 +101,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
 
   onChange(change: KeyChange): void {
     if (change.kind === 'user-deactivated') {
-      // A read under way does not say yet whose key it reads.
+      // The owner of a key is unknown until its read has finished.
       for (const pending of this.#pending.values()) pending.outdated = true;
       for (const [id, { key }] of this.#known.entries()) {
         if (key.principal.principalType === 'user' && key.principal.principalId === change.userId) {
@@ -118,7 +118,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
       this.#refused.set(keyId, 'revoked', { ttl: REVOKED_TTL_MS });
       return;
     }
-    // A key that was rotated still works: it is read again, but remains known.
+    // A rotated key still works: it is read again, but remains known.
     const reading = this.#known.get(keyId);
     if (reading !== undefined) this.#known.set(keyId, { ...reading, readAtMs: -Infinity });
     if (this.#refused.get(keyId) === 'unknown') this.#refused.delete(keyId);
@@ -127,17 +127,17 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
   onGap(): void {
     this.#gapAtMs = this.#clock();
     for (const pending of this.#pending.values()) pending.outdated = true;
-    for (const [id, why] of this.#refused.entries()) if (why === 'unknown') this.#refused.delete(id);
+    for (const [id, reason] of this.#refused.entries()) if (reason === 'unknown') this.#refused.delete(id);
   }
 
-  /** A reading that proves what the key is now; undefined if there is none. */
+  /** A read that is recent enough to decide about the key; undefined if there is none. */
   #current(id: EntityId): Reading | undefined {
     const reading = this.#known.get(id);
     if (reading === undefined || reading.readAtMs <= this.#gapAtMs) return undefined;
     const age = this.#clock() - reading.readAtMs;
     if (age >= MAX_STALENESS_MS) {
       if (age >= MAX_AGE_MS || !this.#changes.areReceivedSince(reading.readAtMs, MAX_STALENESS_MS)) return undefined;
-      // A failure shows once this reading is too old, and the next one is awaited.
+      // A failure is reported once this read is too old and a caller awaits the next one.
       if (age >= REFRESH_AFTER_MS) this.#read(id).catch(() => undefined);
     }
     return reading;
@@ -178,7 +178,7 @@ export class KeyAuthenticator implements Authenticator, KeyChangeListener {
     if (!this.#refused.has(id)) this.#refused.set(id, 'unknown');
   }
 
-  /** @param digest of the secret that was presented, if one was */
+  /** @param digest of the presented secret, if the caller presented one */
   #principalOf(reading: Reading | null, digest?: string): Principal | null {
     if (reading === null || (digest !== undefined && !isSameDigest(reading.key.digest, digest))) return null;
     const { principal } = reading.key;

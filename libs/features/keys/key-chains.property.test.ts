@@ -1,4 +1,4 @@
-/** Any history of keys, also one whose requests die between two appends: what must hold of its chains. */
+/** Invariants of key chains under random histories, including requests that die between two appends. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -15,7 +15,7 @@ import { rounds } from '#test/support/rounds.ts';
 
 const organizationId = 'organization-1';
 
-/** A log of keys in memory, and the requests that change it, in the steps that they really take. */
+/** A log of keys in memory, and the requests that change it, in the same steps as the real ones. */
 class Keys {
   readonly states = new Map<string, KeyState>();
   readonly secrets: string[] = [];
@@ -110,7 +110,7 @@ class Keys {
   }
 }
 
-/** What the model says, without any help of the code under test. */
+/** Whether the key works by the model, which uses none of the code under test. */
 function works(keys: Keys, id: string): boolean {
   return !keys.revoked.has(id) && (keys.ends.get(id) ?? Infinity) > keys.nowMs;
 }
@@ -138,7 +138,7 @@ const step = fc.oneof(
 );
 
 describe('any history of keys', () => {
-  it('leaves at most two that work in a chain, and authenticates none that was revoked or has expired', async () => {
+  it('leaves at most two working keys in a chain, and authenticates no revoked or expired key', async () => {
     const seen = { two: 0, refused: 0, accepted: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
@@ -154,7 +154,7 @@ describe('any history of keys', () => {
           if (one.do === 'rotate' && id !== undefined) keys.rotate(id, one.graceMs, one.diesAfter);
           if (one.do === 'revoke' && id !== undefined) keys.revoke(id);
           if (one.do === 'wait') keys.nowMs += one.ms;
-          // What is announced of each change.
+          // Announce the change as the real requests do.
           if (id !== undefined)
             authenticator.onChange({ kind: one.do === 'revoke' ? 'revoked' : 'changed', keyId: id });
 

@@ -14,49 +14,46 @@ const keyChange = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('user-deactivated'), organizationId: z.string(), userId: z.string() }),
 ]);
 
+/** How long a command waits for the publication of its change. */
 const PUBLISH_WAIT_MS = 500;
 
-/** A change that ends or alters what a key, or all keys of a user, may do. */
+/** A change of a key, or of all keys of a user. */
 export type KeyChange = z.infer<typeof keyChange>;
 
-export interface KeyChangeListener {
+export interface KeyChangeSubscriber {
   onChange(change: KeyChange): void;
   /** Changes by other processes may have been missed; those after this call are received. */
   onGap(): void;
 }
 
-/** Port: announces a change to every process. Never throws: the change is in the log already. */
-export interface KeyChangeAnnouncer {
-  announce(change: KeyChange): Promise<void>;
-}
-
 /**
- * Announces changes of keys: to this process at once, whether Redis is available or not, to others by Redis pub/sub.
- * An announcement only makes a process read the log earlier; the log decides.
+ * Announces changes of keys: to this process immediately, even without Redis, and to others by Redis pub/sub. An
+ * announcement only makes a process read the log earlier; the log decides.
  */
-export class KeyChanges implements KeyChangeAnnouncer {
+export class KeyChanges {
   readonly #platform: Pick<Platform, 'redis' | 'log'>;
-  /** One entry for each call of `subscribe`: two roles of a process may subscribe the same listener. */
-  readonly #listeners = new Set<{ readonly listener: KeyChangeListener }>();
+  /** One entry per call of `subscribe`: two roles of a process may pass the same subscriber. */
+  readonly #subscribers = new Set<{ readonly subscriber: KeyChangeSubscriber }>();
   #subscription: Subscription | null = null;
 
   constructor(platform: Pick<Platform, 'redis' | 'log'>) {
     this.#platform = platform;
   }
 
+  /** Never rejects: the change is in the log already. */
   async announce(change: KeyChange): Promise<void> {
     this.#pass(change);
-    // A Redis that hangs must not hold up the answer to a command that has taken effect.
+    // A Redis that does not answer must not delay the response to a command that has taken effect.
     await Promise.race([this.#publish(change), delay(PUBLISH_WAIT_MS, undefined, { ref: false })]);
   }
 
-  /** The first listener opens the one connection that all of them share; the returned function ends it with the last. */
-  subscribe(listener: KeyChangeListener): () => void {
-    const entry = { listener };
-    this.#listeners.add(entry);
+  /** All subscribers of the process share one subscription to Redis. @returns unsubscribes */
+  subscribe(subscriber: KeyChangeSubscriber): () => void {
+    const entry = { subscriber };
+    this.#subscribers.add(entry);
     this.#subscription ??= this.#subscribe();
     return () => {
-      if (!this.#listeners.delete(entry) || this.#listeners.size > 0) return;
+      if (!this.#subscribers.delete(entry) || this.#subscribers.size > 0) return;
       this.#subscription?.stop();
       this.#subscription = null;
     };
@@ -76,7 +73,7 @@ export class KeyChanges implements KeyChangeAnnouncer {
     try {
       await publishToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, JSON.stringify(change));
     } catch (error) {
-      // Processes that have lost Redis as well know it, and read the log for each decision.
+      // Processes that have lost Redis, too, notice that and read the log for each decision.
       this.#platform.log.warn({ err: error }, 'a change of an API key was not announced to other processes');
     }
   }
@@ -86,7 +83,7 @@ export class KeyChanges implements KeyChangeAnnouncer {
       onMessage: (text) => {
         const change = keyChange.safeParse(parseJson(text));
         if (change.success) this.#pass(change.data);
-        // A newer version may announce what this one does not understand; it may concern any key.
+        // A newer version of Parley may announce a kind of change unknown here, which may concern any key.
         else this.#gap();
       },
       onListening: () => this.#gap(),
@@ -94,11 +91,11 @@ export class KeyChanges implements KeyChangeAnnouncer {
   }
 
   #pass(change: KeyChange): void {
-    for (const { listener } of this.#listeners) listener.onChange(change);
+    for (const { subscriber } of this.#subscribers) subscriber.onChange(change);
   }
 
   #gap(): void {
-    for (const { listener } of this.#listeners) listener.onGap();
+    for (const { subscriber } of this.#subscribers) subscriber.onGap();
   }
 }
 

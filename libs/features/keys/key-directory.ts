@@ -12,19 +12,19 @@ import { endOf } from './key.ts';
 import type { KeyState } from './key.ts';
 
 const READS_AT_ONCE = 32;
-/** With the wait for a turn, the reads of a key and then of its user end within the 5 s that a request may take. */
+/** Waiting for the semaphore, reading a key and reading its user together fit in the 5 s that a request may take. */
 const READ = { deadlineMs: 2_000 };
 const MAX_WAIT_MS = 1_000;
 
-/** A key that is not revoked and whose user, if it belongs to one, is active. Whether it has expired, the clock says. */
+/** A key that is not revoked and whose user, if any, is active. It may have expired. */
 export interface KnownKey {
   readonly digest: string;
   readonly principal: Principal;
 }
 
 /**
- * Keys as the log has them. Their streams and those of users are short, so both are read whole, from the leader: no
- * read model takes part in authentication, because a read model may lag, be rebuilt or be lost.
+ * Reads keys from the log. Their streams and those of users are short, so both are read whole, from the leader.
+ * Authentication uses no read model, because a read model may lag, be rebuilt or be lost.
  */
 export class KeyDirectory {
   readonly #store: Platform['store'];
@@ -35,7 +35,7 @@ export class KeyDirectory {
   }
 
   /**
-   * @returns null for a key that does not work, whatever the reason
+   * @returns null for a key that is unknown, revoked or withdrawn, or whose user is not active
    * @throws `Fault` `store_unavailable` when the log cannot be read
    */
   async byId(id: EntityId): Promise<KnownKey | null> {
@@ -56,7 +56,7 @@ export class KeyDirectory {
 
 /**
  * @param user of a key whose principal is a user
- * @returns null for a key that does not work, whatever the reason
+ * @returns null for a key that is unknown, revoked or withdrawn, or whose user is not active
  */
 export function knownKey(key: KeyState, user: User | null): KnownKey | null {
   if (key === null || key === 'withdrawn' || key.revokedAt !== null) return null;

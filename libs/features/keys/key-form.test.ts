@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { canBeKey, isSameDigest, newKey } from './key-form.ts';
 
 describe('the form of a key', () => {
-  it('keeps junk away from every look-up: our own keys carry a checksum', () => {
+  it('has a checksum, so that mistyped keys are refused before any look-up', () => {
     const { secret } = newKey();
     const mistyped = `${secret.slice(0, 20)}${secret[20] === 'a' ? 'b' : 'a'}${secret.slice(21)}`;
     expect(canBeKey(secret)).toBe(true);
@@ -12,7 +12,7 @@ describe('the form of a key', () => {
     expect(canBeKey('parley_live_')).toBe(false);
   });
 
-  it("takes an operator's own key that is long and plain enough", () => {
+  it("accepts an operator's own key with an allowed length and allowed characters", () => {
     expect(canBeKey('a'.repeat(32))).toBe(true);
     expect(canBeKey('Own-key_0123456789'.repeat(2))).toBe(true);
     expect(canBeKey('a'.repeat(31))).toBe(false);
@@ -22,7 +22,7 @@ describe('the form of a key', () => {
     expect(canBeKey('ä'.repeat(32))).toBe(false);
   });
 
-  it('gives a key an id and a last part that do not give the secret away', () => {
+  it('derives an id and last characters that do not reveal the secret', () => {
     const key = newKey('x'.repeat(40));
     expect(key.id).toBe(key.digest.slice(0, 32));
     expect(key.id).toMatch(/^[0-9a-f]{32}$/);

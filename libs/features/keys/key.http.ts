@@ -257,8 +257,8 @@ function revokeRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
 }
 
 /**
- * Answers with a new key and its secret. The reply that is stored under an `Idempotency-Key` lacks the secret: a
- * repeated request is answered with the same key and `"key": null`, and creates no second one.
+ * Answers with a new key and its secret. The response stored under an `Idempotency-Key` lacks the secret: a repeated
+ * request gets the same key with `"key": null`, and creates no second one.
  */
 function sendNewKey(
   replies: Replies,

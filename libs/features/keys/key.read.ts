@@ -8,7 +8,7 @@ import type { EntityCore, EntityResult, NotFound } from '#libs/platform/entity/i
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 import { isActiveUser, userEntity } from '#libs/features/users/index.ts';
 
-import type { KeyChangeAnnouncer } from './key-changes.ts';
+import type { KeyChanges } from './key-changes.ts';
 import { newKey } from './key-form.ts';
 import type { NewKey } from './key-form.ts';
 import {
@@ -32,7 +32,7 @@ export const keyEntity = entity<KeyState, KeyEvent, KeyFacets>({
   version: 1,
   codec: keyCodec,
   fold: keyFold,
-  /** Nothing by which the key could be used. */
+  /** Contains neither the secret nor its digest. */
   resource: (key) => ({
     id: key.id,
     organization_id: key.organizationId,
@@ -58,7 +58,7 @@ export type NewKeyResult = (KeyResult & { readonly ok: true; readonly secret: st
 export type KeyDescription = Pick<KeyIssued, 'name' | 'principal' | 'scopes' | 'expiresAt'>;
 
 export interface RotateOptions {
-  /** How long the old key still works; without it, until it is revoked. */
+  /** How long the old key still works. Default: until it is revoked. */
   readonly graceSeconds?: number | undefined;
   readonly expiresAt?: Timestamp | null | undefined;
   readonly grantor: Grantor;
@@ -68,9 +68,9 @@ const USER_NOT_ACTIVE = { ok: false, rejection: { reason: 'user_not_active' } } 
 
 export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
   readonly #store: EntityCore['store'];
-  readonly #changes: KeyChangeAnnouncer;
+  readonly #changes: Pick<KeyChanges, 'announce'>;
 
-  constructor(core: EntityCore, changes: KeyChangeAnnouncer) {
+  constructor(core: EntityCore, changes: Pick<KeyChanges, 'announce'>) {
     super(keyEntity, core);
     this.#store = core.store;
     this.#changes = changes;
@@ -88,9 +88,9 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
   }
 
   /**
-   * Gives a key a successor of the same name, principal and scopes, and the same expiry unless another is given. The
-   * old key still works until it is revoked, or for `graceSeconds`. Of two concurrent rotations only one succeeds: the
-   * stream of the old key decides.
+   * Creates a successor with the same name, principal and scopes, and the same expiry unless another is given. The old
+   * key works until it is revoked, or for `graceSeconds`. One of two concurrent rotations succeeds: the stream of the
+   * old key decides.
    */
   async rotate(context: CommandContext, id: EntityId, options: RotateOptions): Promise<NewKeyResult> {
     const { at, organizationId } = context;
@@ -99,7 +99,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     const graceEndsAt = graceSeconds === null ? null : new Date(Date.parse(at) + graceSeconds * 1_000).toISOString();
     const request = { to: successor.id, graceEndsAt, expiresAt, at, grantor };
 
-    // 1. Finds the keys of the chain that no longer work. A caller that may not rotate the key changes none of them.
+    // 1. Find the keys of the chain that no longer work. A caller that may not rotate the key changes none of them.
     const known = await this.current(context, id);
     const inactive = new Set<EntityId>();
     if (known !== null && known !== 'withdrawn' && known.organizationId === organizationId) {
@@ -109,14 +109,14 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
       for (const one of await this.#inactiveNeighbours(context, known)) inactive.add(one);
     }
 
-    // 2. The old key names its successor: from here on, no other one can be issued.
+    // 2. Record the successor in the old key: from here on, no other one can be issued.
     const rotation = { ...request, inactive };
     const step = { ...stepOf(context, `rotate to ${successor.id}`), ifMatch: context.ifMatch };
     const old = await this.update(step, id, (key) => decideRotate(key, rotation));
     if (!old.ok) return old;
     await this.#changes.announce({ kind: 'changed', keyId: id });
 
-    // 3. The successor is issued. If this never happens, the next rotation withdraws it.
+    // 3. Issue the successor. If this never happens, the next rotation withdraws it.
     const { name, principal, scopes } = old.entity;
     const expiry = expiryOfSuccessor(old.entity, rotation);
     const description = { name, principal, scopes, expiresAt: expiry, rotatedFrom: id };
@@ -127,7 +127,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     }
   }
 
-  /** @param by the calling key: one that lacks a scope of the key does not revoke it */
+  /** @param by the calling key, which must have all scopes of the key */
   async revoke(context: CommandContext, id: EntityId, by: Grantor): Promise<KeyResult> {
     const result = await this.update(context, id, (key) => decideRevoke(key, by));
     if (result.ok) await this.#changes.announce({ kind: 'revoked', keyId: id });
@@ -147,7 +147,7 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
     return { ...result, secret };
   }
 
-  /** The key's predecessor and successor, as far as they do not work; from now on they never will. */
+  /** Those of the key's predecessor and successor that do not work, and never will. */
   async #inactiveNeighbours(context: CommandContext, { rotatedFrom, rotatedTo }: Key): Promise<Set<EntityId>> {
     const inactive = new Set<EntityId>();
     if (rotatedFrom !== null && !isActive(await this.current(context, rotatedFrom), context.at)) {
@@ -168,9 +168,9 @@ export class Keys extends Entities<KeyState, KeyEvent, KeyFacets> {
 }
 
 /**
- * One request may write to several streams, with a command id for each. The id depends on that of the new key: a
- * repeated request makes another secret, hence other events, which must not pass for the first ones. `If-Match` names
- * the revision of one stream, so a step has it only where it is added.
+ * One request may write to several streams, with a command id for each. It depends on the id of the new key, because a
+ * repeated request creates another secret, hence other events, which are no repetition of the first. `If-Match` is the
+ * revision of one stream, so only the step that writes to it has it.
  */
 function stepOf(context: CommandContext, step: string): CommandContext {
   return { ...context, commandId: derivedId(context.commandId, step), ifMatch: undefined };

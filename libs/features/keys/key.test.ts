@@ -71,11 +71,11 @@ describe('issuing a key', () => {
     expect(decideIssue(given(issued()), key, 'operator')).toEqual(nothing);
   });
 
-  it('does not bring a revoked key back', () => {
+  it('does not restore a revoked key', () => {
     expect(decideIssue(given(issued(), revoked), key, 'operator')).toEqual(nothing);
   });
 
-  it('grants only what the grantor may do', () => {
+  it('grants only scopes of the grantor', () => {
     expect(decideIssue(given(), key, calling('admin', 'read', 'write'))).toMatchObject({ ok: true });
     expect(decideIssue(given(), key, calling('admin', 'write'))).toEqual({
       ok: false,
@@ -90,7 +90,7 @@ describe('issuing a key', () => {
 });
 
 describe('rotating a key', () => {
-  it('names the successor, and ends the old key with its grace', () => {
+  it('records the successor and the end of the grace period', () => {
     expect(decideRotate(givenKey(issued()), rotation({ graceEndsAt: LATER }))).toEqual({
       ok: true,
       events: [rotated('c', LATER)],
@@ -103,13 +103,13 @@ describe('rotating a key', () => {
     expect(decideRotate(state, rotation({ inactive: new Set(['x']) }))).toMatchObject({ ok: true });
   });
 
-  it('is refused while the predecessor works, for that would make three', () => {
+  it('is refused while the predecessor works: three keys would work', () => {
     const state = givenKey(issued({ rotatedFrom: 'a' }));
     expect(decideRotate(state, rotation())).toMatchObject({ rejection: { reason: 'two_active' } });
     expect(decideRotate(state, rotation({ inactive: new Set(['a']) }))).toMatchObject({ ok: true });
   });
 
-  it('does not prolong a grace that was announced before', () => {
+  it('does not prolong an announced grace period', () => {
     const state = givenKey(issued(), rotated('x', NOON.replace('12:', '14:')));
     const first = rotation({ graceEndsAt: LATER, inactive: new Set(['x']) });
     expect(decideRotate(state, first)).toMatchObject({ events: [rotated('c', LATER)] });
@@ -123,7 +123,7 @@ describe('rotating a key', () => {
     expect(decideRotate(givenKey(issued({ expiresAt: NOON })), rotation({ at: NOON }))).toMatchObject(refusal);
   });
 
-  it('hands no scope to somebody who does not have it', () => {
+  it('is refused to a caller that lacks a scope of the key', () => {
     const grantor = calling('admin');
     expect(decideRotate(givenKey(issued()), rotation({ grantor }))).toMatchObject({
       rejection: { reason: 'scope_not_held', scope: 'read' },
@@ -137,7 +137,7 @@ describe('revoking a key', () => {
     expect(decideRevoke(givenKey(issued(), revoked), 'operator')).toEqual(nothing);
   });
 
-  it('takes all of its scopes', () => {
+  it('requires all of its scopes', () => {
     expect(decideRevoke(givenKey(issued()), calling('admin', 'read'))).toMatchObject({ ok: true });
     expect(decideRevoke(givenKey(issued()), calling('admin', 'write'))).toEqual({
       ok: false,
@@ -151,13 +151,13 @@ describe('a key that expires', () => {
   const tooLong = { ok: false, rejection: { reason: 'outlives_caller', latest: LATER } };
   const AFTER = '2026-01-31T13:00:00.001Z';
 
-  it('creates none that ends later', () => {
+  it('creates no key that expires later', () => {
     expect(decideIssue(given(), { ...key, expiresAt: LATER }, grantor)).toMatchObject({ ok: true });
     expect(decideIssue(given(), { ...key, expiresAt: AFTER }, grantor)).toEqual(tooLong);
     expect(decideIssue(given(), key, grantor)).toEqual(tooLong);
   });
 
-  it('rotates none so that its successor ends later', () => {
+  it('rotates no key if the successor would expire later', () => {
     const ending = givenKey(issued({ expiresAt: LATER }));
     expect(decideRotate(ending, rotation({ grantor }))).toMatchObject({ ok: true });
     expect(decideRotate(ending, rotation({ grantor, expiresAt: AFTER }))).toEqual(tooLong);
@@ -168,14 +168,14 @@ describe('a key that expires', () => {
 });
 
 describe('withdrawing a key', () => {
-  it('stops what was announced and leaves alone what was issued', () => {
+  it('withdraws an announced key, and does not change an issued one', () => {
     expect(decideWithdraw(given())).toEqual({ ok: true, events: [{ type: 'KeyWithdrawn.v1', data: {} }] });
     expect(decideWithdraw(given(issued()))).toEqual(nothing);
   });
 });
 
 describe('the end of a key', () => {
-  it('is its expiry or the end of its grace, whichever comes first', () => {
+  it('is its expiry or the end of its grace period, whichever comes first', () => {
     const state = givenKey(issued({ expiresAt: LATER }), rotated('c', NOON));
     expect(endOf(state)).toBe(NOON);
     expect(isActive(state, NOON)).toBe(false);
@@ -187,7 +187,7 @@ describeStoredEvents('keys', keyCodec, samples, {
   'KeyIssued.v1': { type: 'KeyIssued.v2', data: samples['KeyIssued.v1'] },
 });
 
-it('versions from before the scope impersonate skip a key that has it, instead of finding it corrupt', () => {
+it('versions older than the scope impersonate skip a key that has it and do not report it as corrupt', () => {
   const olderCodec = defineEvents({ 'KeyIssued.v1': keyIssuedV1 });
   const impersonating: KeyIssued = {
     ...samples['KeyIssued.v1'],
@@ -198,7 +198,7 @@ it('versions from before the scope impersonate skip a key that has it, instead o
   expect(issued).toMatchObject({ ok: true, events: [{ type: 'KeyIssued.v2' }] });
   for (const event of issued.ok ? issued.events : []) {
     const metadata = logMetadata('command-1');
-    const place = { stream: 'key-1', revision: streamRevision(0), position: null, id: 'event-1', createdMs: 0 };
-    expect(olderCodec.decode({ ...place, type: event.type, data: keyCodec.encode(event), metadata })).toBeNull();
+    const stored = { stream: 'key-1', revision: streamRevision(0), position: null, id: 'event-1', createdMs: 0 };
+    expect(olderCodec.decode({ ...stored, type: event.type, data: keyCodec.encode(event), metadata })).toBeNull();
   }
 });

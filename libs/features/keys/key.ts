@@ -1,6 +1,6 @@
 /*
- * Event names and shapes are the storage format: what was written with them stays in the log for ever.
- * Never change one in place. A new version is a new type, and the old one gets an upcaster.
+ * WARNING: event names and shapes are the storage format: written events stay in the log forever. Never change a type in
+ * place: a new version is a new type, and the old one gets an upcaster.
  */
 import { z } from 'zod';
 
@@ -13,19 +13,19 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents, upcast } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
-/** Category of the streams, `key-<id>`. The id follows from the secret: see `key-form.ts`. */
+/** Category of the streams, `key-<id>`. The id is derived from the secret: see `key-form.ts`. */
 export const KEY = 'key';
 
 /**
- * What a key may do. `read` and `write`: the API; `impersonate`: act as others than its own principal; `admin`: users
- * and keys of the own organization; `platform`: all organizations. None includes another one.
+ * Permissions of a key. `read` and `write`: the API; `impersonate`: act as other principals than its own; `admin`: users
+ * and keys of the own organization; `platform`: all organizations. No scope includes another one.
  */
 export const keyScope = z.enum(['read', 'write', 'impersonate', 'admin', 'platform']);
 export type KeyScope = z.infer<typeof keyScope>;
 
 export const keyPrincipal = z.object({ type: z.enum(['user', 'service']), id: z.string() });
 
-/** Frozen: from before the scope `impersonate`. */
+/** Frozen: the schema before the scope `impersonate`. */
 export const keyIssuedV1 = z.object({
   id: z.string(),
   digest: z.string(),
@@ -41,9 +41,9 @@ export const keyCodec = defineEvents(
   {
     'KeyIssued.v2': z.object({
       id: z.string(),
-      /** SHA-256 of the secret in hex: nothing else of it is stored. */
+      /** SHA-256 of the secret in hex. */
       digest: z.string(),
-      /** Last characters of the secret, by which its owner recognises it. */
+      /** Last characters of the secret, which identify it to its owner. */
       lastFour: z.string(),
       name: z.string(),
       principal: keyPrincipal,
@@ -51,10 +51,10 @@ export const keyCodec = defineEvents(
       expiresAt: z.string().nullable(),
       rotatedFrom: z.string().nullable(),
     }),
-    /** The key got a successor, and still works until it is revoked or until `graceEndsAt`. */
+    /** The key has a successor, and still works until it is revoked or until `graceEndsAt`. */
     'KeyRotated.v1': z.object({ to: z.string(), graceEndsAt: z.string().nullable() }),
     'KeyRevoked.v1': z.object({}),
-    /** First and last of a stream: a rotation announced this key and never issued it. It never will be. */
+    /** The only event of its stream: a rotation announced this key and did not issue it. It can no longer be issued. */
     'KeyWithdrawn.v1': z.object({}),
   },
   { upcasters: { 'KeyIssued.v1': upcast(keyIssuedV1, (data) => ({ type: 'KeyIssued.v2', data })) } },
@@ -72,7 +72,7 @@ export type Key = KeyIssued &
     readonly graceEndsAt: Timestamp | null;
   };
 
-/** `null` until something happens; `withdrawn` if the key was announced and is never to be issued. */
+/** `null` before the first event; `withdrawn` if the key was announced and can no longer be issued. */
 export type KeyState = Key | 'withdrawn' | null;
 
 export type KeyRejection =
@@ -82,9 +82,9 @@ export type KeyRejection =
   /** The user that the key belongs to does not exist in the organization, or was deactivated. */
   | { readonly reason: 'user_not_active' }
   | { readonly reason: 'not_active' }
-  /** Its successor still works: that one is to be rotated, or revoked first. */
+  /** Its successor still works: rotate that one, or revoke it first. */
   | { readonly reason: 'rotated_already' }
-  /** The key that it succeeded still works: two of a chain are the most. */
+  /** Its predecessor still works: at most two keys of a chain work at a time. */
   | { readonly reason: 'two_active' }
   | { readonly reason: 'withdrawn' };
 
@@ -114,20 +114,20 @@ export const keyFold: Fold<KeyState, KeyEvent> = {
   },
 };
 
-/** When the key stops working by itself: its own expiry or the end of its grace, whichever is first. */
+/** When the key stops working without a revocation: its expiry or the end of its grace period, whichever is first. */
 export function endOf(key: Key): Timestamp | null {
   const ends = [key.expiresAt, key.graceEndsAt].filter((end) => end !== null);
   return ends.sort()[0] ?? null;
 }
 
-/** Whether the key works at a time. Once it does not, it never does again. */
+/** Whether the key works at a time. A key that does not work never works again. */
 export function isActive(key: KeyState, at: Timestamp): key is Key {
   if (key === null || key === 'withdrawn' || key.revokedAt !== null) return false;
   const end = endOf(key);
   return end === null || end > at;
 }
 
-/** Issues the key. Its id follows from its secret, so one that exists is this very key. */
+/** Issues the key. Its id is derived from its secret, so an existing key of this id is the same key. */
 export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): KeyDecision {
   if (state === 'withdrawn') return refuse({ reason: 'withdrawn' });
   if (state !== null) return accept();
@@ -144,19 +144,19 @@ export interface Rotation {
   readonly at: Timestamp;
   readonly grantor: Grantor;
   /**
-   * Keys of the chain that are known not to work any more. They were looked up before, which is safe:
-   * a key that does not work never does again.
+   * Keys of the chain that do not work. They were looked up before, which is safe: a key that does not work never works
+   * again.
    */
   readonly inactive: ReadonlySet<EntityId>;
 }
 
-/** Names the key's successor, which is issued next. At most two of a chain may work at a time. */
+/** Records the key's successor, which is issued next. At most two keys of a chain may work at a time. */
 export function decideRotate(key: Key, rotation: Rotation): KeyDecision {
   const { at, to, inactive, grantor } = rotation;
   if (!isActive(key, at)) return refuse({ reason: 'not_active' });
   if (key.rotatedTo !== null && !inactive.has(key.rotatedTo)) return refuse({ reason: 'rotated_already' });
   if (key.rotatedFrom !== null && !inactive.has(key.rotatedFrom)) return refuse({ reason: 'two_active' });
-  // A grace that was announced is never prolonged.
+  // An announced grace period is never prolonged.
   const graceEndsAt = earlier(rotation.graceEndsAt, key.graceEndsAt);
   return (
     mayManage(grantor, key) ??
@@ -165,7 +165,7 @@ export function decideRotate(key: Key, rotation: Rotation): KeyDecision {
   );
 }
 
-/** A successor has the expiry of its predecessor, unless the rotation says otherwise. */
+/** A successor has the expiry of its predecessor, unless the rotation sets one. */
 export function expiryOfSuccessor(key: Key, { expiresAt }: Pick<Rotation, 'expiresAt'>): Timestamp | null {
   return expiresAt === undefined ? key.expiresAt : expiresAt;
 }
@@ -175,21 +175,21 @@ export function decideRevoke(key: Key, by: Grantor): KeyDecision {
   return mayManage(by, key) ?? accept({ type: 'KeyRevoked.v1', data: {} });
 }
 
-/** Makes sure that a key that was announced by a rotation and not issued yet never is. */
+/** Ensures that a key that a rotation announced and did not issue is never issued. */
 export function decideWithdraw(state: KeyState): Decision<KeyEvent, never> {
   return state === null ? accept({ type: 'KeyWithdrawn.v1', data: {} }) : accept();
 }
 
 type Refusal = Extract<KeyDecision, { ok: false }>;
 
-/** Creating, rotating and revoking a key takes all of its scopes. */
+/** Creating, rotating and revoking a key requires all of its scopes. */
 function mayManage(grantor: Grantor, { scopes }: Pick<KeyIssued, 'scopes'>): Refusal | null {
   if (grantor === 'operator') return null;
   const missing = scopes.find((scope) => !grantor.scopes.has(scope));
   return missing === undefined ? null : refuse({ reason: 'scope_not_held', scope: missing });
 }
 
-/** A key that ends, by its expiry or with its grace, creates no key that works longer. */
+/** A key with an expiry or a grace period creates no key that works longer. */
 function mayGrantUntil(grantor: Grantor, expiresAt: Timestamp | null): Refusal | null {
   if (grantor === 'operator' || grantor.expiresAtMs === null) return null;
   if (expiresAt !== null && Date.parse(expiresAt) <= grantor.expiresAtMs) return null;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { SubscriberAccess } from './access.ts';
 import { CLOSE } from './protocol.ts';
+import { TICK_MS } from './subscriber.ts';
 import type { Subscriber } from './subscriber.ts';
 
 const CHUNK = 500;
@@ -9,11 +10,10 @@ const CHUNK = 500;
 const GATHER_MS = 50;
 /** A subscriber whose key was verified longer ago than this is closed. In ticks, of a second. */
 const MAX_UNVERIFIED_TICKS = 55;
-/** Age of a read that a key may be admitted on: a new subscriber counts as verified this long ago, until its check. */
+/** Maximum age of the read that admitted a key: a new subscriber counts as verified this long ago until its check. */
 const ADMITTED_AGE_TICKS = 35;
-const TICK_MS = 1_000;
 
-export interface AccessChecksParts {
+interface AccessChecksParts {
   readonly access: Pick<SubscriberAccess, 'checkKey' | 'usersOf'>;
   /** Ticks since the node started. */
   readonly now: () => number;
@@ -21,25 +21,24 @@ export interface AccessChecksParts {
 }
 
 /**
- * Closes subscribers whose key has ended, those of users who were removed from the channel, and those whose key could
- * not be verified for too long. All but the first may reconnect with a new ticket.
+ * Closes subscribers whose key has ended, whose user was removed from the channel, or whose key could not be verified
+ * for too long. In the last two cases the client may reconnect with a new ticket.
  */
 export class AccessChecks {
-  readonly #access: AccessChecksParts['access'];
-  readonly #now: () => number;
+  readonly #parts: AccessChecksParts;
   readonly #keys: Gathered;
   readonly #participants: Gathered;
 
-  constructor({ access, now, onFailure }: AccessChecksParts) {
-    this.#access = access;
-    this.#now = now;
+  constructor(parts: AccessChecksParts) {
+    this.#parts = parts;
+    const { onFailure } = parts;
     this.#keys = new Gathered((subscribers) => this.#checkKeys(subscribers), onFailure);
     this.#participants = new Gathered((subscribers) => this.#checkParticipants(subscribers), onFailure);
   }
 
   /** Must be called before the first check of a subscriber. */
   start(subscriber: Subscriber): void {
-    subscriber.verifiedTick = this.#now() - ADMITTED_AGE_TICKS;
+    subscriber.verifiedTick = this.#parts.now() - ADMITTED_AGE_TICKS;
   }
 
   /** Checks these soon, together with others. */
@@ -53,16 +52,16 @@ export class AccessChecks {
   expire(subscriber: Subscriber, nowMs: number): void {
     const { expiresAtMs } = subscriber.grant;
     if (expiresAtMs !== null && expiresAtMs <= nowMs) subscriber.close(CLOSE.accessLost, 'The key has expired');
-    else if (subscriber.verifiedTick < this.#now() - MAX_UNVERIFIED_TICKS)
+    else if (subscriber.verifiedTick < this.#parts.now() - MAX_UNVERIFIED_TICKS)
       subscriber.close(CLOSE.unverified, 'The key could not be verified');
   }
 
   async #checkKeys(subscribers: readonly Subscriber[]): Promise<void> {
-    const startTick = this.#now();
+    const startTick = this.#parts.now();
     const byKey = Map.groupBy(subscribers, ({ grant }) => grant.keyId);
     await Promise.all(
       Array.from(byKey, async ([keyId, own]) => {
-        const key = await this.#access.checkKey(keyId);
+        const key = await this.#parts.access.checkKey(keyId);
         if (key === 'unknown') return;
         for (const subscriber of own) {
           if (key === 'lost') {
@@ -82,7 +81,7 @@ export class AccessChecks {
     await Promise.all(
       byChannel.values().map(async (own) => {
         const grant = own[0]?.grant;
-        const users = grant && (await this.#access.usersOf(grant.organizationId, grant.channelId));
+        const users = grant && (await this.#parts.access.usersOf(grant.organizationId, grant.channelId));
         if (!users) return;
         for (const subscriber of own) {
           const takesPart = users.has(subscriber.grant.principalId);

@@ -1,68 +1,39 @@
-import { unreachable } from '#libs/kernel/decider.ts';
+import { z } from 'zod';
+
+import type { Channels } from '#libs/features/channels/index.ts';
+import type { KeyAuthenticator, KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { notFound } from '#libs/platform/http/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-/** What a ticket stands for: a principal may subscribe to a channel as long as its key works. */
-export interface Grant {
-  readonly organizationId: EntityId;
-  readonly channelId: EntityId;
-  readonly principalType: 'user' | 'service';
-  readonly principalId: EntityId;
-  readonly keyId: EntityId;
+export const grantSchema = z.object({
+  organizationId: z.string(),
+  channelId: z.string(),
+  principalType: z.enum(['user', 'service']),
+  principalId: z.string(),
+  keyId: z.string(),
   /** Those of the key when the ticket was issued. */
-  readonly scopes: readonly string[];
-  /** The principal is a user who is known to take part in the channel; its removal ends the subscription. */
-  readonly takesPart: boolean;
-  /** When the key expires, in milliseconds since the Unix epoch; null if it does not. */
-  readonly expiresAtMs: number | null;
-}
+  scopes: z.array(z.string()),
+  /** The principal is a user that takes part in the channel; its removal ends the subscription. */
+  takesPart: z.boolean(),
+  /** Unix milliseconds; null if the key does not expire. */
+  expiresAtMs: z.number().nullable(),
+});
+/** The permission that a ticket grants: a principal may subscribe to a channel as long as its key works. */
+export type Grant = Readonly<Omit<z.infer<typeof grantSchema>, 'scopes'>> & { readonly scopes: readonly string[] };
 
-/** Port: the participants of channels. Throws `store_unavailable` faults. */
-export interface ChannelUsers {
-  /** The users that take part in a channel; null if the organization has no such channel. */
-  usersOf(organizationId: EntityId, channelId: EntityId): Promise<ReadonlySet<EntityId> | null>;
-}
+/** Participants of channels, from the log or the read model. Throws `store_unavailable` faults. */
+export type ChannelUsers = Pick<Channels, 'usersOf'>;
 
-/** What of a key matters to its subscriptions: when it expires. */
-type KeyState = Pick<Principal, 'expiresAtMs'>;
-
-/**
- * Port: API keys.
- *
- * Guarantees: a key and its user are decided on the log, as strictly as in the authentication of a request. Null if the
- * key is revoked or expired, or its user is deactivated. Throws `store_unavailable` when that cannot be decided.
- */
-export interface KeyStates extends KeyChangeHandler {
-  principal(keyId: EntityId): KeyState | null | Promise<KeyState | null>;
-  /** @returns the age of the read that the answer is based on, too */
-  verify(keyId: EntityId): Promise<{ readonly principal: KeyState; readonly ageMs: number } | null>;
-}
-
-type KeyChange =
-  | { readonly kind: 'changed' | 'revoked'; readonly keyId: EntityId }
-  | { readonly kind: 'user-deactivated'; readonly organizationId: EntityId; readonly userId: EntityId };
-
-interface KeyChangeHandler {
-  onChange(change: KeyChange): void;
-  /** Some changes may have been missed. */
-  onGap(): void;
-}
-
-/** Port: announcements of changes of keys, until the returned function is called. */
-export interface KeyChangeFeed {
-  subscribe(handler: KeyChangeHandler): () => void;
-}
-
-/** The grants that it concerns have lost access (`lost`), or may have (`doubtful`): then they must be checked. */
+/** The grants that a change concerns have lost access (`lost`), or must be checked (`doubtful`). */
 export interface AccessChange {
   readonly kind: 'lost' | 'doubtful';
   concerns(grant: Grant): boolean;
 }
 
-/** `lost` once the key has ended; `unknown` when that cannot be decided now. */
+/** `lost` if the key has ended; `unknown` if that cannot be decided now. */
 export type CheckedKey = { readonly expiresAtMs: number | null; readonly ageMs: number } | 'lost' | 'unknown';
 
 /**
@@ -81,16 +52,17 @@ export async function grantOf(
   return { organizationId, channelId, principalType, principalId, keyId, scopes: [...scopes], takesPart, expiresAtMs };
 }
 
-interface AccessParts {
-  readonly keys: KeyStates;
-  readonly changes: KeyChangeFeed;
+export interface AccessParts {
+  /** Decides on keys and their users from the log, as strictly as in the authentication of a request. */
+  readonly keys: Pick<KeyAuthenticator, 'principal' | 'verify' | 'onChange' | 'onGap'>;
+  readonly changes: Pick<KeyChanges, 'subscribe'>;
   readonly channels: ChannelUsers;
   readonly log: Pick<Platform['log'], 'error'>;
 }
 
 /**
  * Decides which grants may open a connection, and which may keep it. Omits the time between two checks: the caller closes
- * what expires or cannot be verified.
+ * connections whose key expires or cannot be verified.
  */
 export class SubscriberAccess {
   readonly #parts: AccessParts;
@@ -100,7 +72,7 @@ export class SubscriberAccess {
   }
 
   /**
-   * @returns the grant with the present expiry of its key; null if the key has ended
+   * @returns the grant with the current expiry of its key; null if the key has ended
    * @throws `Fault` `store_unavailable` when that cannot be decided
    */
   admit(grant: Grant): Grant | null | Promise<Grant | null> {
@@ -120,8 +92,8 @@ export class SubscriberAccess {
   }
 
   /**
-   * The users that take part in a channel; null if that is unknown: taking part does not decide about access to the data,
-   * so this fails open. It may wait for a fold of the channel, so checks that end access must not wait for it.
+   * The users that take part in a channel; null if that is unknown: participation does not decide about access to the
+   * data, so this fails open. May wait for a fold of the channel, so checks that end access must not wait for it.
    */
   async usersOf(organizationId: EntityId, channelId: EntityId): Promise<ReadonlySet<EntityId> | null> {
     try {
@@ -132,7 +104,7 @@ export class SubscriberAccess {
     }
   }
 
-  /** Calls `handler` at once with changes that end access, or may, until the returned function is called. */
+  /** Calls `handler` immediately with changes that end access, or may, until the returned function is called. */
   onChange(handler: (change: AccessChange) => void): () => void {
     const { keys, changes } = this.#parts;
     return changes.subscribe({
@@ -149,25 +121,17 @@ export class SubscriberAccess {
   }
 }
 
-function withExpiryOf(key: KeyState | null, grant: Grant): Grant | null {
+function withExpiryOf(key: Principal | null, grant: Grant): Grant | null {
   return key && { ...grant, expiresAtMs: key.expiresAtMs };
 }
 
 function accessChange(change: KeyChange): AccessChange {
-  switch (change.kind) {
-    case 'revoked':
-    case 'changed':
-      return {
-        kind: change.kind === 'revoked' ? 'lost' : 'doubtful',
-        concerns: ({ keyId }) => keyId === change.keyId,
-      };
-    case 'user-deactivated':
-      return {
-        kind: 'lost',
-        concerns: ({ organizationId, principalType, principalId }) =>
-          principalType === 'user' && principalId === change.userId && organizationId === change.organizationId,
-      };
-    default:
-      return unreachable(change);
+  if (change.kind !== 'user-deactivated') {
+    return { kind: change.kind === 'revoked' ? 'lost' : 'doubtful', concerns: ({ keyId }) => keyId === change.keyId };
   }
+  return {
+    kind: 'lost',
+    concerns: ({ organizationId, principalType, principalId }) =>
+      principalType === 'user' && principalId === change.userId && organizationId === change.organizationId,
+  };
 }

@@ -25,17 +25,11 @@ interface Message {
 type Messages = Record<string, Message>;
 
 /** Frames of the server besides events, and of clients besides commands. Both send `ping` and `pong`. */
-const SERVER_FRAMES = {
-  hello: frames.helloFrame,
-  caught_up: frames.caughtUpFrame,
-  delta: frames.deltaFrame,
-  snapshot: frames.snapshotFrame,
-  ephemeral: frames.ephemeralFrame,
-  ack: frames.ackFrame,
-  error: frames.errorFrame,
-  ping: frames.pingFrame,
-  pong: frames.pongFrame,
-};
+const SERVER_FRAMES = Object.fromEntries(
+  frames.serverFrame.options
+    .map((schema) => [schema.shape.frame.value, schema] as const)
+    .filter(([name]) => name !== 'event'),
+);
 const CLIENT_FRAMES = { resume: frames.resumeFrame };
 const SHARED_FRAMES = ['ping', 'pong'];
 

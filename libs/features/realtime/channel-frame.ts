@@ -7,9 +7,9 @@ export type FrameFormat = 'websocket' | 'event-stream';
 /** Frames with one of these flags are sent only to subscribers that include them; see `resume.include`. */
 const OPTIONAL = FRAME_FLAG.nested | FRAME_FLAG.incomplete | FRAME_FLAG.ephemeral;
 
-/** A frame of a channel, encoded once for all its subscribers. Copies the JSON that it is made of. */
+/** A frame of a channel, encoded once for all subscribers. Copies the JSON. */
 export class ChannelFrame {
-  /** Null for a value, which has no place in the sequence. */
+  /** Null for a value, which is not part of the sequence. */
   readonly sequence: ChannelSequence | null;
   readonly flags: number;
   readonly #whole: Buffer;
@@ -30,8 +30,8 @@ export class ChannelFrame {
   }
 
   /**
-   * The frame for subscribers that include `include` (a mask of `FRAME_FLAG`). An event is sent to every subscriber,
-   * to others with `"data":null`, so that sequences stay contiguous; a value is null for them.
+   * The frame for subscribers with the mask `include` of `FRAME_FLAG`. If the mask lacks one of its flags, an event has
+   * `"data":null`, which keeps sequences contiguous, and a value is null.
    */
   encodedFor(format: FrameFormat, include: number): Buffer | null {
     const hidden = (this.flags & OPTIONAL & ~include) !== 0;
@@ -45,7 +45,7 @@ export class ChannelFrame {
   }
 }
 
-/** Frames out of the log. */
+/** Frames from the log. */
 export function channelFrames(
   page: readonly { readonly sequence: ChannelSequence; readonly flags: number; readonly json: string }[],
 ): ChannelFrame[] {

@@ -13,23 +13,6 @@ const MAX_PAGE_BYTES = 1024 * 1024;
 /** Size of a frame before any of the channel was read. */
 const EXPECTED_FRAME_BYTES = 1024;
 
-interface PageRequest {
-  readonly from: StreamRevision;
-  /** Approximate: characters are counted. */
-  readonly bytes: number;
-  /** Limits the read to what the page will hold: more events would be sent and decoded in vain. */
-  readonly expectedFrameBytes: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-interface Page<State> {
-  readonly frames: readonly EventFrame[];
-  readonly bytes: number;
-  /** After the page's last event; undefined for an empty page. */
-  readonly state: State | undefined;
-  readonly isLast: boolean;
-}
-
 export interface FramesOptions {
   /** Cancels the read of the event store when it aborts; the iteration then throws its reason. */
   readonly signal?: AbortSignal;
@@ -39,15 +22,15 @@ export interface FramesOptions {
 
 /** How a channel's events become frames, and where a fold of them can start. */
 export interface ChannelEvents<State, E extends DomainEvent> {
-  /** The same one that makes the live frames. */
+  /** The projection that publishes the live frames. */
   readonly projection: Projection<State, E>;
-  /** The state before the block of events that `revision` is in. */
+  /** The state before the block of events that contains `revision`. */
   stateBefore(channel: HistoricEntity, revision: StreamRevision): Promise<State>;
 }
 
 /**
- * The events of a channel as frames, from the log. The first page costs a look at the history, one block of events, and
- * the events of the interactions that were incomplete before that.
+ * The events of a channel as frames, from the log. The first page reads the history, one block of events, and the events
+ * of the interactions that were incomplete before that block.
  *
  * Guarantees: frames are contiguous, ascending, and the same bytes as those that are published live. Throws
  * `store_unavailable` faults.
@@ -86,40 +69,30 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
     { signal, pageBytes = () => MAX_PAGE_BYTES }: FramesOptions = {},
   ): AsyncIterable<readonly EventFrame[]> {
     const channel = { category: this.#events.projection.category, organizationId, id: channelId };
+    const stream = streamName(channel.category, channelId);
     let state: State | undefined;
     let expectedFrameBytes = EXPECTED_FRAME_BYTES;
-    for (let next = streamRevision(after); ;) {
-      const page = await this.#page(channel, { from: next, bytes: pageBytes(), expectedFrameBytes, signal }, state);
-      if (page.frames.length > 0) yield page.frames;
-      if (page.isLast) return;
-      state = page.state;
-      expectedFrameBytes = page.bytes / page.frames.length;
-      next = streamRevision(next + page.frames.length);
+    for (let from = streamRevision(after); ;) {
+      const frames: EventFrame[] = [];
+      const maxBytes = pageBytes();
+      let bytes = 0;
+      // The page holds about as many: more events would be sent and decoded in vain.
+      const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(maxBytes / expectedFrameBytes));
+      for await (const stored of this.#store.readStream(stream, { from, limit, ...(signal && { signal }) })) {
+        if (organizationOf(stored) !== organizationId) break;
+        // Only now: at the end of the log, a page costs no state.
+        const [frame, next] = this.#step(channel, state ?? (await this.#stateBefore(channel, from)), stored);
+        frames.push(frame);
+        state = next;
+        // Characters: an approximation.
+        bytes += frame.json.length;
+        if (bytes >= maxBytes) break;
+      }
+      if (frames.length > 0) yield frames;
+      if (bytes < maxBytes && frames.length < limit) return;
+      expectedFrameBytes = bytes / frames.length;
+      from = streamRevision(from + frames.length);
     }
-  }
-
-  /** @param known the state before `from`, if the previous page has left it */
-  async #page(
-    channel: HistoricEntity,
-    { from, bytes: maxBytes, expectedFrameBytes, signal }: PageRequest,
-    known: State | undefined,
-  ): Promise<Page<State>> {
-    const frames: EventFrame[] = [];
-    let state = known;
-    let bytes = 0;
-    const stream = streamName(channel.category, channel.id);
-    const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(maxBytes / expectedFrameBytes));
-    for await (const stored of this.#store.readStream(stream, { from, limit, ...(signal && { signal }) })) {
-      if (organizationOf(stored) !== channel.organizationId) break;
-      // Only now: at the end of the log, a page costs no state.
-      state ??= await this.#stateBefore(channel, from);
-      const [frame, after] = this.#step(channel, state, stored);
-      frames.push(frame);
-      state = after;
-      bytes += frame.json.length;
-      if (bytes >= maxBytes) return { frames, bytes, state, isLast: false };
-    }
-    return { frames, bytes, state, isLast: frames.length < limit };
   }
 
   #step({ organizationId, id }: HistoricEntity, before: State, stored: StoredEvent): [EventFrame, State] {
@@ -144,13 +117,13 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
       }
       return { folded };
     });
-    // The read models were deleted just now: the history is not there yet.
+    // The read models were deleted: the history is not rebuilt yet.
     if (state === null) throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
     return state.folded;
   }
 }
 
-/** The frame of an event of a newer version, whose type this one does not know. */
+/** The frame of an event of a newer version of Parley, whose type this one does not know. */
 function unknownFrame({ revision, metadata, createdMs }: StoredEvent): EventFrame {
   const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
   const time = typeof at === 'string' ? at : new Date(createdMs).toISOString();

@@ -8,21 +8,21 @@ const MAX_AHEAD = 2_048;
 const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
 
 /**
- * The events of a channel as this process receives them: puts them in order, drops duplicates, and keeps the newest
- * ones, contiguous up to `head`, for replays. Events that arrive ahead of a missing one wait for it; beyond a bound
- * they are dropped, because the log has them.
+ * Orders the events of a channel that this process receives, drops duplicates, and keeps the newest ones, contiguous up
+ * to `head`, for replays. Events after a missing one are kept until it arrives, up to a limit: beyond it they are
+ * dropped, because the log has them.
  */
 export class EventBuffer {
   readonly #onNext: (frame: ChannelFrame) => void;
   #recent: ChannelFrame[] = [];
-  /** How many frames at the start of `#recent` are dropped already: they are removed together, now and then. */
+  /** Number of frames at the start of `#recent` that are dropped; they are removed in batches. */
   #dropped = 0;
   #recentBytes = 0;
   readonly #ahead = new Map<number, ChannelFrame>();
   #aheadBytes = 0;
   #head = 0 as ChannelSequence;
   #isStarted = false;
-  /** The newest sequence that the channel is known to have. */
+  /** The newest sequence that was announced. */
   #announced = 0;
 
   /** @param onNext called with each event, once and in order */
@@ -39,14 +39,14 @@ export class EventBuffer {
     return this.#isStarted && this.#head < this.#announced;
   }
 
-  /** Sets the head: the sequence before the first event to take, or 0. */
+  /** Sets the head: the sequence before the first event to accept, or 0. */
   start(head: number): void {
     this.#head = head as ChannelSequence;
     this.#isStarted = true;
     this.#takeAhead();
   }
 
-  /** The channel has come to this sequence. */
+  /** The channel has reached this sequence. */
   announce(sequence: number): void {
     if (sequence > this.#announced) this.#announced = sequence;
   }
@@ -105,7 +105,7 @@ export class EventBuffer {
     this.#aheadBytes += frame.bytes;
   }
 
-  /** Appends the events that waited for the head, and drops those that came from the log meanwhile. */
+  /** Appends the kept events that follow the head, and drops those that the log has provided meanwhile. */
   #takeAhead(): void {
     for (const sequence of this.#ahead.keys()) if (sequence <= this.#head) this.#removeAhead(sequence);
     for (;;) {

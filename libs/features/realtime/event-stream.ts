@@ -9,11 +9,11 @@ import type { RealtimeNode } from './realtime-node.ts';
 import { Subscriber } from './subscriber.ts';
 
 const COMMENT = Buffer.from(':\n\n');
-/** A client that reads nothing of its unsent bytes for so many ticks is disconnected. */
+/** A client with unsent bytes that reads none for this many ticks is disconnected. */
 const STALLED_TICKS = 20;
 const NOTHING_UNSENT = -1;
 
-/** One response of server-sent events. Its client sends nothing: whether it is there shows when it is written to. */
+/** One response of server-sent events. Its client sends nothing: only writes show whether it is connected. */
 export class EventStream extends Subscriber {
   grant: Grant;
   readonly include: number;
@@ -22,7 +22,7 @@ export class EventStream extends Subscriber {
   readonly #response: ServerResponse;
   readonly #gone = Promise.withResolvers<void>();
   #isOpen = true;
-  /** Bytes that the kernel had taken at the last tick. */
+  /** Bytes that the kernel had accepted at the last tick. */
   #taken = NOTHING_UNSENT;
   #stalledTicks = 0;
 

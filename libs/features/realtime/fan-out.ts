@@ -1,5 +1,3 @@
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
-
 import { joinedFor } from './channel-frame.ts';
 import type { ChannelFrame, FrameFormat } from './channel-frame.ts';
 import { CLOSE } from './protocol.ts';
@@ -7,6 +5,7 @@ import type { RealtimeMetrics } from './realtime.metrics.ts';
 import { LOSSY_BYTES, SLOW_BYTES } from './subscriber.ts';
 import type { Subscriber } from './subscriber.ts';
 import { wantsValues } from './value-catch-up.ts';
+import type { ValueCatchUp } from './value-catch-up.ts';
 
 /** Subscribers that receive the same bytes. */
 interface Group {
@@ -15,28 +14,23 @@ interface Group {
   readonly subscribers: Set<Subscriber>;
 }
 
-export interface FanOutEvents {
-  /** The subscriber reads too slowly to get values: they were left out. */
-  onSlowForValues(subscriber: Subscriber): void;
-  /** The channel's last event was written to all live subscribers. */
-  onLastEvent(): void;
-  onAccessChange(): void;
-}
-
 /**
  * Writes frames to the live subscribers of a channel. The frames of one turn of the event loop are joined once for all
  * subscribers that include the same, and are one write for each.
  */
 export class FanOut {
   readonly #metrics: RealtimeMetrics;
-  readonly #events: FanOutEvents;
+  readonly #values: ValueCatchUp;
+  readonly #onWritten: (flags: number) => void;
   readonly #groups = new Map<string, Group>();
   #due: ChannelFrame[] = [];
   #size = 0;
 
-  constructor(metrics: RealtimeMetrics, events: FanOutEvents) {
+  /** @param onWritten called with all flags of the events that were written to all live subscribers */
+  constructor(metrics: RealtimeMetrics, values: ValueCatchUp, onWritten: (flags: number) => void) {
     this.#metrics = metrics;
-    this.#events = events;
+    this.#values = values;
+    this.#onWritten = onWritten;
   }
 
   /** Number of live subscribers. */
@@ -48,7 +42,7 @@ export class FanOut {
     return [...this.#groups.values()].flatMap(({ subscribers }) => [...subscribers]);
   }
 
-  /** The caller has flushed: no due frame is for the new subscriber. */
+  /** The caller must flush before: due frames are not for the new subscriber. */
   add(subscriber: Subscriber): void {
     const { format, include } = subscriber;
     const name = `${format} ${include}`;
@@ -80,10 +74,9 @@ export class FanOut {
     if (frames.length === 0) return;
     this.#due = [];
     const events = frames.filter(({ sequence }) => sequence !== null);
-    if (events.length > 0) this.#metrics.sent(events.length * this.#size);
+    if (events.length > 0) this.#metrics.sent.add({}, events.length * this.#size);
     for (const group of this.#groups.values()) this.#writeTo(group, frames, events);
-    if (events.some((frame) => frame.has(FRAME_FLAG.last))) this.#events.onLastEvent();
-    else if (events.some((frame) => frame.has(FRAME_FLAG.access))) this.#events.onAccessChange();
+    this.#onWritten(events.reduce((all, { flags }) => all | flags, 0));
   }
 
   #writeTo(
@@ -104,7 +97,7 @@ export class FanOut {
       const leaveOut = hasValues && (subscriber.lacksValues || unsentBytes > LOSSY_BYTES);
       const bytes = leaveOut ? durable : all;
       if (bytes !== null) subscriber.write(bytes);
-      if (leaveOut && !subscriber.lacksValues) this.#events.onSlowForValues(subscriber);
+      if (leaveOut && !subscriber.lacksValues) this.#values.requestAfterDraining(subscriber);
     }
   }
 }

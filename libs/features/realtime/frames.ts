@@ -157,7 +157,7 @@ export const errorFrame = z
     retry_after: z.number().optional().describe('Seconds after which the same command may succeed'),
   })
   .meta({ id: 'ErrorFrame', description: 'A command was refused, or a frame is invalid' });
-/** A sentence, or the faults of the input. */
+/** A message, or the faults of the input. */
 export type ErrorDetail = z.infer<typeof errorFrame>['detail'];
 
 export const serverFrame = z.discriminatedUnion('frame', [
@@ -200,7 +200,7 @@ export function decodeClientFrame(bytes: Buffer): { ok: true; frame: ClientFrame
   }
 }
 
-/** JSON that is refused for one part, such as a number, still shows which frame it is. */
+/** JSON that is refused for one of its parts, such as a number, still has a known kind of frame. */
 function refusalOfText(bytes: Buffer, error: unknown): Omit<FrameRefusal, 'detail'> {
   if (!(error instanceof ValidationFailure) || error.errors.some(({ type }) => type === 'json_invalid')) {
     return { code: 'invalid_json' };
@@ -222,11 +222,11 @@ function detailOf(error: unknown): ErrorDetail {
   return faultsOf(error);
 }
 
-/** Bounds of an error: each fault could repeat the whole input. */
+/** Limits of an error's size: each fault could repeat the whole input. */
 const MAX_FAULTS = 20;
 const MAX_INPUT = 256;
 
-/** The faults of an input, as REST lists them; with the input where it is short. */
+/** The faults of an input, as in REST, without inputs that are long. */
 export function faultsOf({ errors }: ValidationFailure): Exclude<ErrorDetail, string> {
   return errors.slice(0, MAX_FAULTS).map(({ input, loc, ...fault }) => {
     const isShort = (JSON.stringify(input)?.length ?? 0) <= MAX_INPUT;

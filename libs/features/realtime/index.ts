@@ -8,7 +8,7 @@ import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module, ModuleInstance } from '#libs/platform/runtime/index.ts';
 
 import { SubscriberAccess } from './access.ts';
-import type { ChannelUsers, KeyChangeFeed, KeyStates } from './access.ts';
+import type { AccessParts, ChannelUsers } from './access.ts';
 import { ChannelLog } from './channel-log.ts';
 import type { ChannelEvents } from './channel-log.ts';
 import { CANCEL_RUN, LiveCommands } from './live-commands.ts';
@@ -31,7 +31,7 @@ export { WebsocketAdmission } from './websocket-admission.ts';
 interface RealtimeDeps<State, E extends DomainEvent> {
   readonly channelEvents: ChannelEvents<State, E>;
   readonly channels: ChannelUsers;
-  readonly keys: { readonly authenticator: KeyStates; readonly changes: KeyChangeFeed };
+  readonly keys: { readonly authenticator: AccessParts['keys']; readonly changes: AccessParts['changes'] };
   /** All other modules. */
   readonly modules: readonly ModuleInstance[];
   readonly liveEvents: readonly EventDescription[];

@@ -26,17 +26,17 @@ export interface LiveChannelParts extends ReplaySource {
 }
 
 const SUBSCRIBE_TIMEOUT_MS = 5_000;
-/** An event that arrives out of order is mostly followed by the missing ones within this time. */
+/** Events that arrive out of order are mostly complete within this time. */
 const GRACE_MS = 20;
-/** While a gap is filled, subscribers with more unsent bytes are waited for, up to a limit. */
+/** Filling a gap waits for subscribers with more unsent bytes than this, for at most `BUSY_WAIT_MS`. */
 const BUSY_BYTES = 256 * 1024;
 const BUSY_WAIT_MS = 1_000;
 
 /**
  * A channel with its subscribers in this process. Receives the channel's topic, and fills gaps from the log.
  *
- * Guarantees: a subscriber is written every event after its position, once and in order, whatever pub/sub loses,
- * duplicates or reorders; it is live from the event on with which its replay ended.
+ * Guarantees: a subscriber receives every event after its position, once and in order, whatever pub/sub loses,
+ * duplicates or reorders; it is live after the event at which its replay ended.
  */
 export class LiveChannel implements ReplayedChannel {
   readonly organizationId: EntityId;
@@ -47,7 +47,7 @@ export class LiveChannel implements ReplayedChannel {
   readonly #events: EventBuffer;
   readonly #fanOut: FanOut;
   readonly #values: ValueCatchUp;
-  /** Subscribers that are not live yet, each with what aborts its replay. */
+  /** Subscribers that are not live yet, with the controllers that abort their replays. */
   readonly #joining = new Map<Subscriber, AbortController>();
   #isOpened = false;
   /** The topic was interrupted while the channel was opened: messages may have been missed. */
@@ -62,17 +62,19 @@ export class LiveChannel implements ReplayedChannel {
     this.organizationId = organizationId;
     this.channelId = channelId;
     this.#parts = parts;
-    this.#events = new EventBuffer((frame) => this.#onEvent(frame));
+    this.#events = new EventBuffer((frame) => {
+      this.#hasEnded ||= frame.has(FRAME_FLAG.last);
+      this.#fanOut.push(frame);
+    });
     this.#values = new ValueCatchUp({
       current: async () =>
         (await Promise.all(parts.values.map((source) => source.current(organizationId, channelId)))).flat(),
       head: () => this.head,
       onFailure: (error) => parts.warn(error, 'current values could not be read'),
     });
-    this.#fanOut = new FanOut(parts.metrics, {
-      onSlowForValues: (subscriber) => this.#values.requestAfterDraining(subscriber),
-      onLastEvent: () => this.#fanOut.all().forEach(dismiss),
-      onAccessChange: () => parts.onAccessChange(this),
+    this.#fanOut = new FanOut(parts.metrics, this.#values, (flags) => {
+      if ((flags & FRAME_FLAG.last) !== 0) this.#fanOut.all().forEach(dismiss);
+      else if ((flags & FRAME_FLAG.access) !== 0) parts.onAccessChange(this);
     });
     this.#subscription = parts.topics.subscribe(liveTopic(organizationId, channelId), {
       onMessage: (message) => this.#onMessage(message),
@@ -101,7 +103,7 @@ export class LiveChannel implements ReplayedChannel {
     return true;
   }
 
-  /** Takes the events after the head that the log has now. */
+  /** Reads the events after the head from the log. */
   async #readLog(): Promise<void> {
     for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
       this.offer(channelFrames(page));
@@ -117,7 +119,7 @@ export class LiveChannel implements ReplayedChannel {
     return this.#events.head;
   }
 
-  /** The channel's last event is known; it is archived. */
+  /** The channel's last event has arrived: the channel is archived. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -149,7 +151,7 @@ export class LiveChannel implements ReplayedChannel {
     this.#fanOut.remove(subscriber);
   }
 
-  /** Makes a subscriber live whose replay has reached the head. Due frames are flushed before: it has got them. */
+  /** Makes a subscriber live whose replay has reached the head. It has received the due frames, so they are flushed before. */
   enter(subscriber: Subscriber): void {
     if (!this.#joining.delete(subscriber)) return;
     this.#fanOut.flush();
@@ -177,7 +179,7 @@ export class LiveChannel implements ReplayedChannel {
     return sequence <= this.head;
   }
 
-  /** Takes events from the log: those that are next are sent to live subscribers. @returns how many were next */
+  /** Adds events from the log; live subscribers get those after the head. @returns how many extended the head */
   offer(frames: readonly ChannelFrame[]): number {
     const before = this.head;
     for (const frame of frames) this.#events.put(frame);
@@ -185,7 +187,7 @@ export class LiveChannel implements ReplayedChannel {
     return this.head - before;
   }
 
-  /** The channel has reached this sequence: events up to it that are missing here are read from the log. */
+  /** The channel has reached this sequence: reads missing events up to it from the log. */
   announce(sequence: number): void {
     this.#events.announce(sequence);
     if (this.#events.hasGap) this.#fillSoon();
@@ -219,19 +221,13 @@ export class LiveChannel implements ReplayedChannel {
       if (item.kind === 'head') this.#events.announce(item.sequence);
       else if (item.kind === 'event') {
         if (item.sequence > this.head) this.#events.put(new ChannelFrame(item.sequence, item.flags, item.json));
-      } else if (this.#fanOut.size > 0) this.#onValue(new ChannelFrame(null, item.flags, item.json));
+      } else if (this.#fanOut.size > 0) {
+        const frame = new ChannelFrame(null, item.flags, item.json);
+        this.#values.observe(frame);
+        this.#fanOut.push(frame);
+      }
     }
     if (this.#events.hasGap) this.#fillSoon();
-  }
-
-  #onValue(frame: ChannelFrame): void {
-    this.#values.observe(frame);
-    this.#fanOut.push(frame);
-  }
-
-  #onEvent(frame: ChannelFrame): void {
-    this.#hasEnded ||= frame.has(FRAME_FLAG.last);
-    this.#fanOut.push(frame);
   }
 
   #fillSoon(pauseMs = GRACE_MS): void {
@@ -254,16 +250,19 @@ export class LiveChannel implements ReplayedChannel {
         if (this.#isClosed) return;
       }
     } catch (error) {
-      this.#parts.warn(error, 'missed events could not be read yet');
+      this.#parts.warn(error, 'missing events could not be read');
     } finally {
       this.#isFilling = false;
-      if (filled > 0) this.#parts.metrics.filled(filled);
+      if (filled > 0) {
+        this.#parts.metrics.gaps.add();
+        this.#parts.metrics.filled.add({}, filled);
+      }
     }
     this.#fillFailures = filled > 0 ? 0 : this.#fillFailures + 1;
     if (this.#events.hasGap) this.#fillSoon(backoffMs(this.#fillFailures + 1));
   }
 
-  /** A long gap must not make subscribers too slow that read at a usual speed. */
+  /** A long gap must not close subscribers as too slow that read at a normal speed. */
   async #awaitBusySubscribers(): Promise<void> {
     const busy = this.#fanOut.all().filter(({ unsentBytes }) => unsentBytes > BUSY_BYTES);
     if (busy.length === 0) return;

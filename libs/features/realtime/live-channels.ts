@@ -1,3 +1,5 @@
+import { setImmediate as immediate } from 'node:timers/promises';
+
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
@@ -8,7 +10,7 @@ import type { LiveChannelParts } from './live-channel.ts';
 import { ReplayMemory } from './replay.ts';
 
 /**
- * How far the read models of channels have come: one sequence per channel, in order, at most that of the log. Throws
+ * Sequences that the read models of channels have reached, in order of the channels; at most those of the log. Throws
  * `store_unavailable` faults.
  */
 export type PublishedHeads = (
@@ -31,7 +33,7 @@ interface Known {
  * on the thread that commands need as well: more reads at once are no faster, and delay commands for longer.
  */
 const MAX_PAGE_READS = 2;
-/** A channel without subscribers is kept for those that come back at once. In ticks, of a second. */
+/** How long a channel without subscribers stays open for clients that reconnect at once; in ticks, of a second. */
 const MAX_IDLE_TICKS = 5;
 const SWEEP_TICKS = 15;
 const HEADS_PER_QUERY = 500;
@@ -42,9 +44,8 @@ export class LiveChannels {
   readonly #parts: LiveChannelParts;
   readonly #heads: PublishedHeads;
   #ticks = 0;
+  #isSweepDue = false;
   #isSweeping = false;
-  #sweepAgain = false;
-  #nextSweep: NodeJS.Immediate | undefined;
   #isClosed = false;
 
   constructor({ topics, log: logger }: Pick<Platform, 'topics' | 'log'>, { heads, ...parts }: LiveChannelsOptions) {
@@ -99,7 +100,7 @@ export class LiveChannels {
       if (known.channel.size > 0 || !known.channel.isOpen) known.idleTicks = 0;
       else if (++known.idleTicks > MAX_IDLE_TICKS) this.#forget(name, known.channel);
     }
-    if (this.#ticks % SWEEP_TICKS === 0) void this.#sweep();
+    if (this.#ticks % SWEEP_TICKS === 0) this.#sweepSoon();
   }
 
   /** Writes due frames now. */
@@ -109,7 +110,6 @@ export class LiveChannels {
 
   close(): void {
     this.#isClosed = true;
-    clearImmediate(this.#nextSweep);
     for (const [name, { channel }] of this.#known) this.#forget(name, channel);
   }
 
@@ -118,36 +118,33 @@ export class LiveChannels {
     channel.close();
   }
 
-  /** All topics are received again at the same time: one sweep covers them. */
   #sweepSoon(): void {
-    this.#nextSweep ??= setImmediate(() => {
-      this.#nextSweep = undefined;
-      void this.#sweep();
-    });
+    this.#isSweepDue = true;
+    if (!this.#isSweeping) void this.#sweep();
   }
 
   /** Compares the channels with their read models: pub/sub may lose the last message before a silence. */
   async #sweep(): Promise<void> {
-    // Heads that the running sweep has read may have changed since.
-    if (this.#isSweeping) return void (this.#sweepAgain = true);
     this.#isSweeping = true;
-    const channels = [...this.#known.values()].map(({ channel }) => channel).filter(({ isOpen }) => isOpen);
-    try {
-      for (let from = 0; from < channels.length; from += HEADS_PER_QUERY) {
-        const some = channels.slice(from, from + HEADS_PER_QUERY);
-        const heads = await this.#heads(some);
-        for (const [index, channel] of some.entries()) {
-          channel.announce(heads[index] ?? 0);
-          channel.retryValues();
+    while (this.#isSweepDue) {
+      // All topics are received again at the same time: one sweep covers them.
+      await immediate();
+      this.#isSweepDue = false;
+      const channels = [...this.#known.values()].map(({ channel }) => channel).filter(({ isOpen }) => isOpen);
+      try {
+        for (let from = 0; from < channels.length; from += HEADS_PER_QUERY) {
+          const some = channels.slice(from, from + HEADS_PER_QUERY);
+          const heads = await this.#heads(some);
+          for (const [index, channel] of some.entries()) {
+            channel.announce(heads[index] ?? 0);
+            channel.retryValues();
+          }
         }
+      } catch (error) {
+        this.#parts.warn(error, 'channels could not be compared with their read models');
       }
-    } catch (error) {
-      this.#parts.warn(error, 'channels could not be compared with their read models');
-    } finally {
-      this.#isSweeping = false;
-      if (this.#sweepAgain && !this.#isClosed) this.#sweepSoon();
-      this.#sweepAgain = false;
     }
+    this.#isSweeping = false;
   }
 }
 

@@ -33,7 +33,7 @@ import type { CommandFrame, ErrorDetail } from './frames.ts';
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** How long a command waits for the outcome of the same command in another process, before it is refused. */
+/** A command is refused if the same command still runs in another process after this time. */
 const WAIT_MS = 10_000;
 const POLL_MS = 250;
 
@@ -62,7 +62,14 @@ export interface CommandingSession {
   readonly hasEnded?: boolean;
 }
 
-/** A command with what identifies it when it is sent again. */
+interface LiveCommandParts {
+  readonly types: readonly LiveCommandType[];
+  readonly access: Pick<SubscriberAccess, 'admit'>;
+  readonly idempotency: IdempotencyStore;
+  readonly log: Platform['log'];
+}
+
+/** A command with the ids that identify it when it is sent again. */
 interface Request {
   readonly type: LiveCommandType;
   readonly call: LiveCommandCall<unknown>;
@@ -80,22 +87,13 @@ interface Request {
  */
 export class LiveCommands {
   readonly #types: ReadonlyMap<string, LiveCommandType>;
-  readonly #access: Pick<SubscriberAccess, 'admit'>;
-  readonly #idempotency: IdempotencyStore;
-  readonly #log: Platform['log'];
-  /** Commands that run in this process: a repeated one gets the same answer. */
+  readonly #parts: Omit<LiveCommandParts, 'types'>;
+  /** Commands that run in this process: a repeated command gets the same outcome. */
   readonly #running = new Map<EntityId, Promise<StreamRevision | null>>();
 
-  constructor(parts: {
-    readonly types: readonly LiveCommandType[];
-    readonly access: Pick<SubscriberAccess, 'admit'>;
-    readonly idempotency: IdempotencyStore;
-    readonly log: Platform['log'];
-  }) {
-    this.#types = new Map(parts.types.map((type) => [type.type, type]));
-    this.#access = parts.access;
-    this.#idempotency = parts.idempotency;
-    this.#log = parts.log;
+  constructor({ types, ...parts }: LiveCommandParts) {
+    this.#types = new Map(types.map((type) => [type.type, type]));
+    this.#parts = parts;
   }
 
   /** For the description of the protocol. */
@@ -105,8 +103,8 @@ export class LiveCommands {
 
   async run(grant: Grant, command: LiveCommand, session: CommandingSession): Promise<LiveCommandOutcome> {
     try {
-      // As strict as a request over REST: the socket of a revoked key may be open for a moment longer.
-      if ((await this.#access.admit(grant)) === null) throw unauthorized();
+      // As strict as a request over REST: the socket of a revoked key may still be open.
+      if ((await this.#parts.access.admit(grant)) === null) throw unauthorized();
       const revision = await this.#run(grant, command, session);
       return { ok: true, seq: revision === null ? null : sequenceOf(revision) };
     } catch (error) {
@@ -123,7 +121,7 @@ export class LiveCommands {
     if (!grant.scopes.includes('write')) throw new HttpError(403, 'forbidden', 'The API key lacks the scope write');
     const request = requestOf(type, grant, command, session);
     if (!type.isDurable) {
-      // Checked against what the socket knows: only durable commands are decided on the log.
+      // The session's knowledge suffices: only durable commands are decided on the log.
       if (session.hasEnded === true) throw conflict('The channel is archived', 'archived');
       return type.run(request.call);
     }
@@ -135,15 +133,15 @@ export class LiveCommands {
     return outcome;
   }
 
-  /** Runs the command unless another process has run it, or runs it. */
+  /** Runs the command unless another process runs it or has run it. */
   async #runOnce(request: Request): Promise<StreamRevision | null> {
     const { principal, channelId, context } = request.call;
     const { organizationId, principalId } = principal;
-    // The space separates it from keys of REST, which cannot contain one.
+    // Keys of REST contain no space, so they cannot be equal.
     const scope = { organizationId, principalId, key: `socket ${channelId}:${context.idempotencyKey}` };
-    // If the other process has died, its lease ends within this time, and the command runs here.
+    // If the other process has died, its lease ends within `WAIT_MS`, and the command runs here.
     for (let waitedMs = 0; ; waitedMs += POLL_MS) {
-      const start = await this.#idempotency.begin(scope, request.fingerprint);
+      const start = await this.#parts.idempotency.begin(scope, request.fingerprint);
       switch (start.state) {
         case 'completed':
           return revisionIn(start.response.body);
@@ -171,21 +169,21 @@ export class LiveCommands {
       const context = { ...call.context, at: systemClock.now(), repeatedSinceMs: begunAtMs };
       revision = await type.run({ ...call, context });
     } catch (error) {
-      // A refused command has done nothing and may be tried again; after a fault, the retry looks for its events.
-      await this.#tryStoring(this.#idempotency.abandon(scope, lease));
+      // A refused command has had no effect and may be retried; after a fault, the retry looks for its events.
+      await this.#tryStoring(this.#parts.idempotency.abandon(scope, lease));
       throw error;
     }
     const response = { status: 200, headers: {}, body: JSON.stringify({ revision }) };
-    await this.#tryStoring(this.#idempotency.complete(scope, lease, response));
+    await this.#tryStoring(this.#parts.idempotency.complete(scope, lease, response));
     return revision;
   }
 
-  /** The command has run, whether its outcome can be stored or not. */
+  /** Never rejects: the command has run, whether its outcome can be stored or not. */
   async #tryStoring(storing: Promise<void>): Promise<void> {
     try {
       await storing;
     } catch (error) {
-      this.#log.warn({ err: error }, 'the outcome of a command of a socket was not stored');
+      this.#parts.log.warn({ err: error }, 'the outcome of a command of a socket was not stored');
     }
   }
 
@@ -193,7 +191,7 @@ export class LiveCommands {
     if (error instanceof ValidationFailure) return { ok: false, code: 'invalid', detail: faultsOf(error) };
     const { status, code, detail, headers } = answerOf(error instanceof Error ? error : new Error(String(error)));
     if (status >= 500 && status !== 501)
-      this.#log[status === 500 ? 'error' : 'warn']({ err: error, type }, 'a command of a socket failed');
+      this.#parts.log[status === 500 ? 'error' : 'warn']({ err: error, type }, 'a command of a socket failed');
     const retryAfter = headers?.['retry-after'];
     return { ok: false, code, detail, ...(retryAfter !== undefined && { retryAfter: Number(retryAfter) }) };
   }

@@ -7,12 +7,12 @@ export const TICKET_PREFIX = 'ticket.';
 
 /** Milliseconds between the pings of the server. */
 export const HEARTBEAT_MS = 25_000;
-/** Milliseconds that a client has for its answer. */
+/** Milliseconds in which a client must answer a ping. */
 export const PONG_WAIT_MS = 10_000;
 /** Size of the largest frame that a client may send. */
 export const MAX_CLIENT_FRAME_BYTES = 64 * 1024;
 export const MAX_CLIENT_FRAMES_PER_MINUTE = 120;
-/** Milliseconds that a client has for its `resume`. */
+/** Milliseconds in which a client must send its `resume`. */
 export const RESUME_WAIT_MS = 10_000;
 
 /** Close codes. 4000 to 4499: connect again and resume. From 4500: do not, it would end the same way. */
@@ -29,7 +29,7 @@ export const CLOSE = {
   tooLarge: 1009,
   /** A fault of the server. */
   fault: 1011,
-  /** The server stops; other nodes do not. */
+  /** This node stops; other nodes continue. */
   restart: 1012,
   /** More frames than {@link MAX_CLIENT_FRAMES_PER_MINUTE}. */
   tooMany: 4008,

@@ -25,11 +25,10 @@ const FLUSH_MS = 5_000;
 const MAX_SHARED_SCOPES = 100;
 
 /**
- * All subscribers of this process, websockets and event streams, and what they share: channels, one clock, and the
- * shutdown. There is one node per process, whose `tick` runs once a second for all subscribers.
+ * The subscribers of this process, websockets and event streams, with their channels, one clock that ticks every second,
+ * and the shutdown. One per process.
  */
 export class RealtimeNode {
-  /** Identifies this node among all. */
   readonly id = newId();
   readonly channels: LiveChannels;
   readonly access: RealtimeParts['access'];
@@ -49,7 +48,7 @@ export class RealtimeNode {
   #ticks = 0;
   #stopping: Promise<void> | undefined;
 
-  /** @param tickMs tests may run the clock faster, with all times that are counted in ticks */
+  /** @param tickMs lets tests run the clock, and all times counted in ticks, faster */
   constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, parts: RealtimeParts, tickMs = TICK_MS) {
     const { access, commands, log, heads, values } = parts;
     this.#log = platform.log;
@@ -83,7 +82,7 @@ export class RealtimeNode {
     return (this.#sessions += 1);
   }
 
-  /** The same array for the same scopes, which saves memory: most keys have one of a few sets. */
+  /** Returns one array for equal scopes, which saves memory: most keys have one of a few sets. */
   shared(scopes: readonly string[]): readonly string[] {
     const name = scopes.join(' ');
     const known = this.#scopes.get(name);
@@ -95,12 +94,12 @@ export class RealtimeNode {
     return this.#stopping !== undefined;
   }
 
-  /** From now on the subscriber is pinged, and its access is checked. */
+  /** Starts pings and access checks of the subscriber. */
   add(subscriber: Subscriber): void {
     this.#subscribers.add(subscriber);
     this.#open[subscriber.format] += 1;
     this.#checks.start(subscriber);
-    // Access may have ended since the grant was made. All subscribers of one tick are checked together.
+    // Access may have ended since the grant was made. The next tick checks all new subscribers together.
     this.#unchecked.add(subscriber);
   }
 
@@ -128,7 +127,7 @@ export class RealtimeNode {
 
   /**
    * Refuses new subscribers, answers running commands, writes due frames and closes all with 1012, within about five
-   * seconds. Connections that are still open then are destroyed; their clients resume elsewhere just the same.
+   * seconds. Then destroys connections that are still open; their clients resume at another node.
    */
   stop(): Promise<void> {
     return (this.#stopping ??= this.#stop());
@@ -159,8 +158,7 @@ export class RealtimeNode {
     this.channels.tick();
     this.#checks.request(this.#ticks % ACCESS_TICKS === 0 ? this.#subscribers : this.#unchecked);
     this.#unchecked.clear();
-    this.metrics.subscribers('websocket', this.#open.websocket);
-    this.metrics.subscribers('event-stream', this.#open['event-stream']);
-    this.metrics.channels(this.channels.size);
+    for (const form of ['websocket', 'event-stream'] as const) this.metrics.subscribers.set(this.#open[form], { form });
+    this.metrics.channels.set(this.channels.size);
   }
 }

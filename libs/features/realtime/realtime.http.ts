@@ -27,7 +27,7 @@ import type { Tickets } from './tickets.ts';
 const params = z.object({ id: idParam('Id of the channel') });
 type WithId = { Params: { id: string } };
 
-/** Declares `/asyncapi.json`, which is made once. */
+/** Declares `/asyncapi.json`, which is generated once. */
 export function asyncApiRoute(app: HttpApp, protocol: DescribedProtocol): void {
   let document: Buffer | undefined;
   app.get('/asyncapi.json', { config: { public: true }, schema: { hide: true } }, (_request, reply) => {
@@ -45,8 +45,8 @@ const ticketSchema = z
   .meta({ id: 'WebsocketTicket' });
 
 /**
- * Declares the routes that make tickets. They ignore an `Idempotency-Key`: a stored answer would hold a secret, and its
- * ticket might be used or expired.
+ * Declares the routes that create tickets. They ignore an `Idempotency-Key`: a stored response would contain a secret,
+ * and its ticket might be used or expired.
  */
 export function ticketRoutes(
   app: HttpApp,
@@ -93,7 +93,7 @@ const querystring = z.object({
   }).optional(),
 });
 
-/** One event of the stream: tools that know event streams apply the schema to each event. */
+/** One event of the stream: tools for event streams apply the schema to each event. */
 const serverSentEvent = z
   .object({
     id: z.string().optional().describe('Sequence of the event in the channel; absent for frames that are not events'),
@@ -154,13 +154,13 @@ async function openEventStream(
   const channel = await node.channels.open(grant.organizationId, grant.channelId);
   if (channel === null) throw notFound();
   if (after !== undefined && !(await channel.reaches(after))) {
-    throw invalid(['query', 'after'], 'the channel has not come to this sequence yet', after);
+    throw invalid(['query', 'after'], 'the channel has not reached this sequence yet', after);
   }
   // Meanwhile the node may have stopped, the channel been closed, or the client have left.
   if (node.isStopping || !channel.isOpen) throw stopping();
   if (reply.raw.destroyed) return reply.hijack();
   const position = after ?? channel.head;
-  // The one answer after which a browser does not reconnect.
+  // The only response after which a browser does not reconnect.
   if (channel.hasEnded && position >= channel.head) return reply.code(204).send();
   // Fastify calls the handler of GET for HEAD, too, whose response would never end.
   if (request.method === 'HEAD') return reply.headers(HEADERS).send();
@@ -195,7 +195,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 };
 
-/** Takes the response over from Fastify, with the headers set so far. */
+/** Takes over the response from Fastify, with the headers set so far. */
 function sendHead(reply: FastifyReply): void {
   void reply.headers(HEADERS).hijack();
   reply.raw.writeHead(

@@ -132,6 +132,6 @@ async function write(
   if (bytes === null || last === null) return;
   subscriber.write(bytes);
   subscriber.position = last;
-  metrics.replayed(frames.length);
+  metrics.replayed.add({}, frames.length);
   await memory.hold(bytes.length, subscriber.drained());
 }

@@ -37,7 +37,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   #channel: LiveChannel | null = null;
   /** Messages that arrived before the hello was sent. */
   #early: Buffer[] | null = null;
-  /** Something has arrived since the last ping. */
+  /** A message has arrived since the last ping. */
   #isAlive = true;
   #frames = 0;
   #minuteStart: number;
@@ -45,7 +45,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   #isClosing = false;
   #onGone: (() => void) | null = null;
 
-  /** The connection must be given this as its owner before {@link open} is called. */
+  /** The connection must have this as its owner before {@link open} is called. */
   constructor(node: RealtimeNode, grant: Grant, connection: Connection) {
     super();
     this.#node = node;
@@ -55,7 +55,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
     this.#connection = connection;
   }
 
-  /** Unique; named in the hello and in commands. Not stored, because there are many sessions. */
+  /** Unique; part of the hello and of commands. Computed, to save memory. */
   get id(): string {
     return `${this.#node.id}-${this.#number}`;
   }
@@ -99,7 +99,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
 
   #greet(channel: LiveChannel): void {
     this.#channel = channel;
-    // Shares what is the same for many sessions.
+    // Shares the strings and scopes with other sessions, to save memory.
     const { organizationId, channelId } = channel;
     this.grant = { ...this.grant, organizationId, channelId, scopes: this.#node.shared(this.grant.scopes) };
     this.#phase = 'greeted';
@@ -140,7 +140,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
     this.#admit();
   }
 
-  /** Counts a message, whatever it is. @returns false if the connection is closed, or closes for too many messages */
+  /** Counts a message of any kind. @returns false if the connection is closed, or is closed here for too many messages */
   #admit(): boolean {
     if (!this.isOpen) return false;
     this.#isAlive = true;
@@ -190,14 +190,14 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
     else void this.#resumeBeyond(channel, this.position);
   }
 
-  /** Another process may have sent events that have not arrived here yet. */
+  /** Another node may have sent events that have not arrived here yet. */
   async #resumeBeyond(channel: LiveChannel, after: number): Promise<void> {
     try {
       if (await channel.reaches(after)) {
         if (this.isOpen) channel.join(this);
         return;
       }
-      this.#refuse({ code: 'invalid_resume', detail: `The channel has not come to ${after} yet` });
+      this.#refuse({ code: 'invalid_resume', detail: `The channel has not reached ${after} yet` });
       this.close(CLOSE.protocol, 'The resume is invalid');
     } catch (error) {
       this.#fail(error, 'a resume could not be checked');
@@ -240,7 +240,7 @@ export class SocketSession extends Subscriber implements ConnectionOwner {
   }
 
   ping(): void {
-    // The hello comes first, however long the channel takes to open.
+    // The hello must be the first frame, however long the channel takes to open.
     if (this.#phase === 'opening') return;
     this.#isAlive = false;
     this.write(PING_FRAME);

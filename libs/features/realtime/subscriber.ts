@@ -8,12 +8,12 @@ export const TICK_MS = 1_000;
 const HEARTBEAT_TICKS = HEARTBEAT_MS / TICK_MS;
 const PONG_WAIT_TICKS = PONG_WAIT_MS / TICK_MS;
 
-/** Above this many unsent bytes, frames of values are left out; the current values are sent once these are sent. */
+/** Above this many unsent bytes, values are not sent; the current ones follow once these bytes are sent. */
 export const LOSSY_BYTES = 512 * 1024;
-/** Above this many unsent bytes, a subscriber is closed as too slow, and has to resume. */
+/** Above this many unsent bytes, a subscriber is closed as too slow; its client resumes. */
 export const SLOW_BYTES = 1024 * 1024;
 
-/** A websocket or an event stream that receives the frames of one channel, with the channel's state of its delivery. */
+/** A websocket or event stream that receives the frames of one channel, with the delivery state that its channel keeps. */
 export abstract class Subscriber {
   abstract readonly format: FrameFormat;
   abstract grant: Grant;
@@ -25,15 +25,15 @@ export abstract class Subscriber {
   /** Sequence of the last event written during the replay; for a live subscriber, the channel's head counts. */
   position = 0;
   /**
-   * Its tick of the heartbeat, at random: clients that reconnect together after a restart are not all pinged in the same
-   * second from then on.
+   * Random tick of the heartbeat, so that clients that reconnect together after a restart are not all pinged in the same
+   * second.
    */
   heartbeatTick = Math.floor(Math.random() * HEARTBEAT_TICKS);
   /** Tick of the node in which its key was last verified. */
   verifiedTick = 0;
-  /** It misses some values and gets no newer ones until it has got the current ones. */
+  /** It missed values, and receives no newer ones before the current ones. */
   lacksValues = false;
-  /** Size of the current values, which are written at once: a subscriber is not too slow because of them. */
+  /** Size of the current values, which are written at once and do not count as slowness. */
   allowanceBytes = 0;
 
   /** Writes whole frames in its format. */

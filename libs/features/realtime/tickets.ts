@@ -6,37 +6,27 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
+import { grantSchema } from './access.ts';
 import type { Grant } from './access.ts';
 import { ticketKey } from './tickets.keys.ts';
 
 /** How long a ticket can be used (contract, section 4.2). */
 export const TICKET_TTL_MS = 60_000;
-/** Start of every ticket, which identifies leaked ones. */
+/** Prefix of every ticket, which makes leaked ones recognisable. */
 const PREFIX = 'parley_ticket_';
 const RANDOM_BYTES = 32;
 const TICKET = /^parley_ticket_[A-Za-z0-9_-]{43}$/;
 
-const storedGrant = z.object({
-  organizationId: z.string(),
-  channelId: z.string(),
-  principalType: z.enum(['user', 'service']),
-  principalId: z.string(),
-  keyId: z.string(),
-  scopes: z.array(z.string()),
-  takesPart: z.boolean(),
-  expiresAtMs: z.number().nullable(),
-});
-
-// Made once: making a schema costs more than all else that is done with a ticket here.
+// Made once: making a schema costs more than the other work on a ticket.
 const issued = z.number();
 const redeemed = z.string().nullable();
 
 /**
- * Tickets, each for one websocket on one channel: 256 random bits, of which Redis holds the SHA-256 only. Their time is
- * measured by Redis' clock alone.
+ * Tickets, each for one websocket on one channel: 256 random bits, of which Redis stores the SHA-256 only. Redis' clock
+ * alone measures their lifetime.
  *
- * Guarantees: a ticket is redeemed at most once, within its lifetime, by whichever process comes first. Throws
- * `store_unavailable` faults.
+ * Guarantees: a ticket is redeemed at most once across all processes, within its lifetime. Throws `store_unavailable`
+ * faults.
  * Omits: whether the grant is still valid when it is redeemed; see `SubscriberAccess.admit`. A Redis that loses its
  * newest writes loses tickets, and a redemption without a reply uses up the ticket: the client gets another one.
  */
@@ -49,7 +39,7 @@ export class Tickets {
 
   async issue(grant: Grant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }> {
     const value = PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
-    const args = [JSON.stringify(storedGrant.parse(grant)), TICKET_TTL_MS];
+    const args = [JSON.stringify(grantSchema.parse(grant)), TICKET_TTL_MS];
     const expiresAtMs = issued.parse(await this.#call('parley_ticket_issue_v1', value, args));
     // 256 bits that repeat are not random.
     if (expiresAtMs === 0) throw new TypeError('a ticket was made twice');
@@ -60,7 +50,7 @@ export class Tickets {
   async redeem(value: string): Promise<Grant | null> {
     if (!TICKET.test(value)) return null;
     const stored = redeemed.parse(await this.#call('parley_ticket_redeem_v1', value, []));
-    return stored === null ? null : storedGrant.parse(JSON.parse(stored));
+    return stored === null ? null : grantSchema.parse(JSON.parse(stored));
   }
 
   /** The calls of one turn of the event loop are sent to Redis together. */

@@ -14,7 +14,7 @@ export interface ValueCatchUpParts {
 
 interface Round {
   readonly subscribers: ReadonlySet<Subscriber>;
-  /** Values that arrived live since the read began: the read may contain them or not. */
+  /** Live values since the read began, which the read may lack. */
   arrived: ChannelFrame[];
 }
 
@@ -22,8 +22,8 @@ interface Round {
 const MAX_READS = 5;
 
 /**
- * Sends current values, which are not in the log, to subscribers that are new or for which values were left out. One
- * read of the store serves all subscribers that wait for it.
+ * Sends current values, which are not in the log, to new subscribers and to those that missed values. One read of the
+ * store serves all subscribers that wait for it.
  *
  * Guarantees: every newer value follows the current ones, in order. Some may be duplicates, which clients ignore: a
  * delta whose offset does not fit, a number that is not higher.
@@ -37,7 +37,7 @@ export class ValueCatchUp {
     this.#parts = parts;
   }
 
-  /** The subscriber gets no values until then: see `lacksValues`. */
+  /** The subscriber receives no other values before: see `lacksValues`. */
   request(subscriber: Subscriber): void {
     if (!wantsValues(subscriber.include)) return;
     subscriber.lacksValues = true;
@@ -45,7 +45,7 @@ export class ValueCatchUp {
     if (this.#round === null) void this.#run();
   }
 
-  /** As `request`, once the subscriber has read what is unsent. */
+  /** As `request`, once the subscriber's unsent bytes are sent. */
   requestAfterDraining(subscriber: Subscriber): void {
     subscriber.lacksValues = true;
     void subscriber.drained().then(() => subscriber.isOpen && this.request(subscriber));
@@ -65,7 +65,7 @@ export class ValueCatchUp {
         const current = await this.#read(round);
         for (const subscriber of round.subscribers) this.#write(subscriber, [...current, ...round.arrived]);
       } catch (error) {
-        // The sweep requests them again: the subscribers still lack them.
+        // The next sweep requests the values again.
         this.#parts.onFailure(error);
       }
       this.#round = null;

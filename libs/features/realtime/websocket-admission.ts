@@ -13,7 +13,7 @@ import { SocketSession } from './socket-session.ts';
 import type { Tickets } from './tickets.ts';
 
 const PATH = /^\/api\/v1\/channels\/([A-Za-z0-9_-]{1,64})\/websocket$/;
-/** A slow reader has this time to receive the close frame; then its unsent bytes are dropped. */
+/** Time for a slow reader to receive the close frame, before its unsent bytes are dropped. */
 const CLOSE_TIMEOUT_MS = 15_000;
 
 export interface AdmissionOptions {
@@ -37,7 +37,7 @@ interface Arrival {
 
 /**
  * Admits websockets: `GET /api/v1/channels/{id}/websocket` with a ticket. Refuses with a close code after the handshake,
- * because a web page cannot see an HTTP error; only a node that is not available answers in HTTP.
+ * because web pages cannot see an HTTP error; only an unavailable node answers with one.
  */
 export class WebsocketAdmission implements UpgradeHandler {
   readonly #node: RealtimeNode;
@@ -92,7 +92,7 @@ export class WebsocketAdmission implements UpgradeHandler {
   #welcome(grant: Grant, { request, socket, head, protocol }: Arrival): void {
     this.#handshakes.accept(request, socket, head, protocol, (connection) => {
       const session = new SocketSession(this.#node, grant, connection);
-      // After the connection has got its owner.
+      // Once the connection has its owner.
       queueMicrotask(() => session.open());
       return session;
     });

@@ -1,7 +1,7 @@
 #!lua name=parley_tickets_v1
 
 --[[
-Tickets for sockets. One key each, named by the ticket's SHA-256: whoever reads Redis cannot use a ticket.
+Tickets for websockets. One key per ticket, with its SHA-256 as the name: tickets cannot be recovered from Redis.
 
   ticket  string: the grant of the ticket, JSON; deleted when the ticket is used or expires
 --]]
@@ -24,7 +24,7 @@ local function issue(keys, args)
 end
 
 --[[
-parley_ticket_redeem_v1: deletes a ticket and returns its grant. One of several concurrent callers gets it.
+parley_ticket_redeem_v1: deletes a ticket and returns its grant, to one of several concurrent callers.
 
 KEYS[1]  ticket
 Returns  JSON, or nil

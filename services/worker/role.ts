@@ -26,7 +26,8 @@ export async function startReactors(
   const { store, groups, log, metrics } = platform;
   const names = reactors.map(({ name }) => name);
   if (new Set(names).size < names.length) throw new TypeError(`two reactors have the same name: ${names.join(', ')}`);
-  log.info({ reactors: names }, names.length === 0 ? 'no feature has a reactor' : 'running reactors');
+  if (names.length === 0) log.debug('no feature has a reactor');
+  else log.info({ reactors: names }, 'running reactors');
 
   const attempts = metrics.counter('reactor_attempts_total', 'Attempts of this worker at events, by their outcome', [
     'reactor',

@@ -43,7 +43,7 @@ export interface ChannelRouteParts {
 const { reads, writes } = routesTagged('channels');
 const response = { 200: channelSchema };
 
-/** The input of an error is taken from `body`. */
+/** Errors quote their input from `body`. */
 const errors = (body: unknown): RejectionErrors<ChannelRejection> => ({
   participant_not_found: notFound,
   archived: () => conflict('The channel is archived', 'archived'),
@@ -57,7 +57,7 @@ const errors = (body: unknown): RejectionErrors<ChannelRejection> => ({
     ),
 });
 
-/** Answers a command with the channel as it left it. */
+/** Answers a command with the channel after it. */
 function sendChannel(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -87,7 +87,7 @@ function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
     async (request, reply) => {
       const { size: _size, page: _page, cursor: _cursor, is_owner: isOwner, ...query } = request.query;
       const page = openPage(request, request.query, { ...query, is_owner: isOwner });
-      // Every channel that an organization can see is one of its own.
+      // An organization can read only channels that it owns.
       if (isOwner === false) return sendPage(reply, [], page.meta({ total: 0, hasNext: false, last: null }));
       const { channel_type: channelType, parent_channel_id: parentChannelId, ...others } = query;
       const filter = { ...others, channelType, parentChannelId };
@@ -114,7 +114,7 @@ function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
         ? channels.channel(organizationId, id)
         : readPast(request, reply, () => channels.channelAt(organizationId, id, asOf)));
       if (found === null) throw notFound();
-      // The revision is that of what is shown, so the tag names the same bytes whichever way they were asked for.
+      // The revision is that of the document, so the tag identifies the same bytes in reads of the past.
       if (notModified(request, reply, found.revision)) return reply;
       return sendJson(reply, found.json);
     },

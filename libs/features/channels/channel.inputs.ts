@@ -6,14 +6,14 @@ import { invalid } from '#libs/platform/http/index.ts';
 import type { ChannelCreated, Participant } from './channel.ts';
 import type { CreateChannelBody, ParticipantInput } from './channel.schemas.ts';
 
-/** A user as a channel needs to know one. */
+/** The details of a user that channels store. */
 export interface KnownUser {
   readonly id: EntityId;
   readonly displayName: string;
   readonly imageUrl: string | null;
 }
 
-/** Port: the users of an organization. Answers null for other organizations' users as for missing ones. */
+/** Port: the users of an organization. Returns null for missing users and those of other organizations. */
 export interface UserDirectory {
   user(organizationId: EntityId, userId: EntityId): Promise<KnownUser | null>;
 }
@@ -21,7 +21,7 @@ export interface UserDirectory {
 type Location = readonly (string | number)[];
 
 /**
- * Checks what a new channel refers to, and fills in what the platform knows.
+ * Validates the references of a new channel, and adds the details of its users.
  *
  * @throws ValidationFailure 422 for a user that the organization does not have, and for a thread without a parent
  */
@@ -52,8 +52,8 @@ export async function channelToCreate(
 }
 
 /**
- * The participant that an input describes. Its record's id follows from the command and the place in the
- * input, so that a repeated command adds nobody twice.
+ * The participant that an input describes. The id of its record is derived from the command and the location in the
+ * input, so that a repeated command adds no participant twice.
  *
  * @throws ValidationFailure 422 for a user that the organization does not have
  */
@@ -100,7 +100,7 @@ function callerAsParticipant(context: CommandContext): ParticipantInput[] {
   return context.actor.type === 'user' ? [{ type: 'authenticated_user', user_id: context.actor.id }] : [];
 }
 
-/** Whether a thread, and nothing else, names the channel that it belongs to. */
+/** Requires a parent for threads, and only for threads. */
 function requireThread(body: CreateChannelBody, channelType: ChannelCreated['channelType']): void {
   const { parent_channel_id: parent, origin_message_id: origin } = body;
   if (channelType === 'thread' && !parent) {

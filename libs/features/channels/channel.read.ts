@@ -50,7 +50,6 @@ export const channelEntity = entity<ChannelState, ChannelEvent, Facets>({
   },
 });
 
-/** What a list of channels can be filtered by. */
 export interface ChannelFilter {
   readonly archived: boolean;
   readonly type?: string | undefined;
@@ -62,7 +61,7 @@ export interface ChannelFilter {
 
 const baseOf = (archived: boolean): string => (archived ? 'archived' : 'open');
 
-/** Each name says whether the channel is archived, so that a filter by one value reads one index. */
+/** Each name includes whether the channel is archived, so that a filter by one value reads one index. */
 function facetsOf(
   values: Partial<Record<keyof ChannelFilter, Facets[string]>> & { readonly archived: boolean },
 ): Facets {
@@ -71,7 +70,7 @@ function facetsOf(
   return Object.fromEntries(Object.entries(facets).map(([name, value]) => [`${baseOf(archived)}:${name}`, value]));
 }
 
-/** The channel as the API answers it (contract, section 2.1). */
+/** The channel as the API returns it (contract, section 2.1). */
 export function channelResource(channel: Channel): object {
   return {
     id: channel.id,
@@ -89,7 +88,7 @@ export function channelResource(channel: Channel): object {
   };
 }
 
-/** A participant as the API answers it (contract, section 2.2, detail forms). */
+/** A participant as the API returns it (contract, section 2.2, detail forms). */
 export function participantResource(participant: Participant): object {
   switch (participant.type) {
     case 'authenticated_user':
@@ -131,13 +130,13 @@ export function participantResource(participant: Participant): object {
 
 export type ChannelResult = EntityResult<Channel, ChannelRejection | NotFound>;
 
-/** Port: what commands of channels need of the interactions in them, whose feature depends on this one. */
+/** Port: interactions, for the commands of channels. Their feature depends on this one. */
 export interface ChannelInteractions {
-  /** Whether the log of the channel has the interaction. Throws `store_unavailable` faults. */
+  /** Whether the stream of the channel contains the interaction. @throws `Fault` `store_unavailable` */
   wasPosted(channelId: EntityId, interactionId: EntityId): Promise<boolean>;
   /**
-   * Runs a command that may archive the channel: before its events, those that end the open interactions are
-   * appended. See `CommandHandler.handle` for guarantees and errors.
+   * Runs a command that may archive the channel, and fails its incomplete interactions in the same append. See
+   * `CommandHandler.handle` for guarantees and errors.
    */
   archive(
     channelId: EntityId,
@@ -150,7 +149,7 @@ export interface ChannelInteractions {
 }
 
 const USER = 'authenticated_user';
-const takingPart = z.object({
+const storedParticipants = z.object({
   participants: z.array(z.object({ type: z.string(), user_id: z.string().optional() })),
 });
 
@@ -160,7 +159,7 @@ export class Channels {
   readonly #history: HistoryReader;
   readonly #interactions: ChannelInteractions;
 
-  /** @param runner the one that runs all commands of channels in this process */
+  /** @param runner runs all commands of channels in this process */
   constructor(
     core: EntityCore & { readonly history: HistoryReader },
     runner: CommandRunner<ChannelState, ChannelEvent>,
@@ -171,10 +170,10 @@ export class Channels {
     this.#interactions = interactions;
   }
 
-  /** The channel and the message that a thread refers to are looked up in the log: read models may lag behind. */
+  /** Checks the parent and the origin of a thread in the log, because read models may lag behind. */
   async create(context: CommandContext, channel: ChannelCreated): Promise<ChannelResult> {
     const rejection = await this.#rejectionOfThread(context, channel);
-    // A command that is sent again may have created the thread before its parent was archived.
+    // An earlier run of the command may have created the thread before its parent was archived.
     if (rejection !== null && (await this.#current(context, channel.id)) === null) return { ok: false, rejection };
     return this.entities.run(context, channel.id, (state) => decideCreate(state, channel));
   }
@@ -200,12 +199,12 @@ export class Channels {
     return this.entities.resultOf(result);
   }
 
-  /** The channel, or null if it does not exist or is another organization's. */
+  /** The channel, or null if the organization has no such channel. */
   channel(organizationId: EntityId, id: EntityId): Promise<Document | null> {
     return this.entities.document(organizationId, id);
   }
 
-  /** The channel as it was at a point, or null also if it did not exist then. */
+  /** The channel at a point in its history, or null if it did not exist then. */
   async channelAt(organizationId: EntityId, id: EntityId, point: HistoryPoint): Promise<Document | null> {
     if ((await this.channel(organizationId, id)) === null) return null;
     return this.#history.at({ category: CHANNEL, organizationId, id }, point, async (revision) => {
@@ -222,15 +221,15 @@ export class Channels {
     return (await this.entities.find(organizationId, id))?.participants ?? null;
   }
 
-  /** The users that take part in the channel, or null as for {@link channel}. Many at once cost one round trip. */
+  /** The users that participate in the channel, or null as for {@link channel}. Concurrent calls share a round trip. */
   async usersOf(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
     const channel = await this.channel(organizationId, id);
     if (channel === null) return null;
-    const { participants } = takingPart.parse(JSON.parse(channel.json.toString()));
+    const { participants } = storedParticipants.parse(JSON.parse(channel.json.toString()));
     return new Set(participants.flatMap(({ type, user_id: userId }) => (type === USER && userId ? [userId] : [])));
   }
 
-  /** Channels that match all of the filter, newest first. */
+  /** Channels that match the filter, newest first. */
   list(organizationId: EntityId, filter: ChannelFilter, page: ListPage): Promise<DocumentPage> {
     const facets = facetsOf(filter);
     const isFiltered = Object.values(facets).some((value) => value !== undefined);
@@ -258,20 +257,20 @@ export class Channels {
     return { reason: 'origin_not_found' };
   }
 
-  /** The organization's channel at the end of its stream: a command that does nothing is decided there. */
+  /** The organization's channel at the end of its stream, read by a command without events. */
   async #current({ commandId, organizationId, actor, at }: CommandContext, id: EntityId): Promise<ChannelState> {
-    // Without what marks a repeated command: it is not this channel's.
+    // Omits the members that identify a repeated command, which concerns another channel.
     const channel = await this.entities.current({ commandId, organizationId, actor, at }, id, () => accept());
     return channel?.organizationId === organizationId ? channel : null;
   }
 }
 
-/** The channel as it was before the block of events that `revision` is in: what a fold of that starts from. */
+/** The channel before the block of events that contains `revision`. */
 export async function channelBefore(
   history: HistoryReader,
   stream: HistoricEntity,
   revision: StreamRevision,
 ): Promise<ChannelState> {
-  // Kept by this feature's own fold (see services/features.ts).
+  // Written by the fold of this feature; see `channelStream` in services/features.ts.
   return (await history.keptBefore(stream, 'channel', revision)) as ChannelState;
 }

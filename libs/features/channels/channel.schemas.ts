@@ -1,6 +1,5 @@
 /*
- * Channels as HTTP shows them: the contract's sections 2.1 to 2.3 and 4.1, field by field. The OpenAPI
- * document is made of these schemas.
+ * The HTTP schemas of channels: the contract's sections 2.1 to 2.3 and 4.1, field by field.
  */
 import { z } from 'zod';
 
@@ -97,7 +96,7 @@ export const channelPageSchema = z
   .object({ items: z.array(channelSchema), meta: pageMetaSchema })
   .meta({ id: 'ChannelPage' });
 
-/** Participants with the id that removes them, which the contract's shapes show for two kinds only. */
+/** Participants with the ids of their records, which the contract shows for two kinds only. */
 export const participantListSchema = z
   .object({ items: z.array(z.object({ participant_id: z.string(), participant: participantSchema })) })
   .meta({ id: 'ChannelParticipantList' });
@@ -105,7 +104,7 @@ export const participantListSchema = z
 const shortText = text({ max: 256 });
 const longText = text({ max: 4_096 });
 
-/** Somebody to add. Users are looked up; of agents the caller gives the details. */
+/** A participant to add. Users are looked up; for agents, the caller provides the details. */
 export const participantInput = z
   .discriminatedUnion('type', [
     z.object({ type: z.literal('authenticated_user'), user_id: idReference() }),
@@ -147,7 +146,7 @@ export const createChannelBody = z
   .meta({ id: 'ChannelCreate' });
 export type CreateChannelBody = z.infer<typeof createChannelBody>;
 
-/** Absent fields stay as they are, whatever the contract names as their default. */
+/** Absent fields do not change, whatever default the contract specifies. */
 export const updateChannelBody = z
   .object({
     name: name.optional(),

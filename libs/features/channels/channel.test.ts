@@ -64,20 +64,20 @@ function given(...events: ChannelEvent[]): Channel {
       },
     })) as StreamEvent<ChannelEvent>[],
   );
-  if (state === null) throw new Error('these events create nothing');
+  if (state === null) throw new Error('these events create no channel');
   return state;
 }
 
 describe('creating a channel', () => {
-  it('records what was asked for', () => {
+  it('records the request', () => {
     expect(decideCreate(null, blank)).toEqual({ ok: true, events: [created] });
   });
 
-  it('again, by the same command, changes nothing', () => {
+  it('yields no events when the same command is repeated', () => {
     expect(decideCreate(given(created), blank)).toEqual({ ok: true, events: [] });
   });
 
-  it('takes a user who is named twice once', () => {
+  it('adds a user once that is listed twice', () => {
     const decision = decideCreate(null, {
       ...blank,
       participants: [user('a', 'u-1'), user('b', 'u-1'), guest('c')],
@@ -87,7 +87,7 @@ describe('creating a channel', () => {
 });
 
 describe('updating a channel', () => {
-  it('leaves alone what is absent', () => {
+  it('ignores absent fields', () => {
     expect(decideUpdate(given(created), {})).toEqual({ ok: true, events: [] });
   });
 
@@ -102,7 +102,7 @@ describe('updating a channel', () => {
     });
   });
 
-  it('takes an empty name for a name', () => {
+  it('accepts an empty name', () => {
     expect(decideUpdate(given(created), { name: '' })).toMatchObject({
       ok: true,
       events: [{ data: { name: '' } }],
@@ -114,14 +114,14 @@ describe('updating a channel', () => {
     expect(state.metaData).toEqual({ b: 1 });
   });
 
-  it('is refused once the channel is archived', () => {
+  it('is rejected for an archived channel', () => {
     expect(decideUpdate(given(created, archived), { name: 'x' })).toEqual({
       ok: false,
       rejection: { reason: 'archived' },
     });
   });
 
-  it('moves the time of modification, and not that of creation', () => {
+  it('changes the time of modification, not of creation', () => {
     const state = given(created, { type: 'ChannelRenamed.v1', data: { name: 'other' } });
     expect(state).toMatchObject({
       name: 'other',
@@ -141,14 +141,14 @@ describe('participants', () => {
     expect(given(created, joined, left).participants).toEqual([]);
   });
 
-  it('join once, if they can be told apart', () => {
+  it('join once if they have an identity', () => {
     const state = given(created, { type: 'ParticipantAdded.v1', data: { participant: user('p-1', 'u-1') } });
     expect(decideAddParticipant(state, user('p-2', 'u-1'))).toEqual({ ok: true, events: [] });
     expect(decideAddParticipant(state, user('p-2', 'u-2'))).toMatchObject({ ok: true, events: [{}] });
     expect(decideAddParticipant(state, guest('p-2'))).toMatchObject({ ok: true, events: [{}] });
   });
 
-  it('are bounded in number', () => {
+  it('are limited in number', () => {
     const participants = Array.from({ length: MAX_PARTICIPANTS }, (_, index) => guest(`p-${index}`));
     const full = given({ type: 'ChannelCreated.v1', data: { ...blank, participants } });
     expect(decideAddParticipant(full, guest('one more'))).toEqual({
@@ -157,7 +157,7 @@ describe('participants', () => {
     });
   });
 
-  it('are bounded in what they bring along', () => {
+  it('are limited in bytes', () => {
     const large = (participantId: string): Participant => ({
       type: 'external_agent',
       participantId,
@@ -168,7 +168,7 @@ describe('participants', () => {
     expect(decideAddParticipant(state, guest('p-2'))).toMatchObject({ ok: true });
   });
 
-  it('who are not there cannot be removed', () => {
+  it('cannot be removed if they are missing', () => {
     expect(decideRemoveParticipant(given(created), 'p-1')).toEqual({
       ok: false,
       rejection: { reason: 'participant_not_found' },
@@ -177,18 +177,18 @@ describe('participants', () => {
 });
 
 describe('archiving a channel', () => {
-  it('happens once', () => {
+  it('yields one event', () => {
     expect(decideArchive(given(created), false)).toEqual({ ok: true, events: [archived] });
     expect(decideArchive(given(created, archived), false)).toEqual({ ok: true, events: [] });
   });
 
-  it('happens again while interactions are open, so that it is the last event', () => {
+  it('is repeated while interactions are incomplete, so that it is the last event', () => {
     expect(decideArchive(given(created, archived), true)).toEqual({ ok: true, events: [archived] });
   });
 });
 
 describe('creating a thread', () => {
-  it('needs a channel of the organization that is not archived', () => {
+  it('requires a channel of the organization that is not archived', () => {
     expect(decideThread(null)).toEqual({ ok: false, rejection: { reason: 'parent_not_found' } });
     expect(decideThread(given(created, archived))).toEqual({ ok: false, rejection: { reason: 'parent_archived' } });
     expect(decideThread(given(created))).toEqual({ ok: true, events: [] });

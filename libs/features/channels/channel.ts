@@ -1,6 +1,6 @@
 /*
- * Event names and shapes are the storage format: what was written with them stays in the log for ever.
- * Never change one in place. A new version is a new type, and the old one gets an upcaster.
+ * WARNING: the names and shapes of events are the storage format: the log keeps them for ever. Never change one in place.
+ * A new version is a new type, and the old one gets an upcaster.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -15,10 +15,10 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
-/** Category of the streams: everything that happens in a channel is in `channel-<id>`. */
+/** Category of the streams: `channel-<id>` contains all events of a channel. */
 export const CHANNEL = 'channel';
 
-/** The version goes up when what any feature stores of a channel changes its shape: it rebuilds all of it. */
+/** Raise the version when any feature changes the shape of its stored data of channels: this rebuilds all of them. */
 export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 1 } as const;
 
 export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
@@ -34,7 +34,7 @@ export const agentInvocationBehavior = z.enum([
 const stringMap = z.record(z.string(), z.string());
 const jsonMap = z.record(z.string(), z.unknown());
 
-/** A participant as it was when it joined; details are those of that moment. */
+/** A participant with its details at the time of joining. */
 export const participant = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('authenticated_user'),
@@ -99,11 +99,11 @@ export const channelCodec = defineEvents({
 export type ChannelEvent = EventOf<typeof channelCodec>;
 export type ChannelCreated = Extract<ChannelEvent, { type: 'ChannelCreated.v1' }>['data'];
 
-/** A channel is folded, stored and sent as a whole: more than this would make every command of it slow. */
+/** A channel is folded, stored and sent as a whole, so its size affects every command. */
 export const MAX_PARTICIPANTS = 1_000;
 export const MAX_PARTICIPANTS_BYTES = 512 * 1024;
 
-/** A channel folded from its stream: bounded, whatever happens in the channel. */
+/** A channel folded from its stream. Bounded. */
 export interface Channel extends ChannelCreated, EntityState {
   readonly id: EntityId;
   readonly archivedAt: Timestamp | null;
@@ -116,7 +116,7 @@ export type ChannelRejection =
   | { readonly reason: 'archived' }
   | { readonly reason: 'parent_not_found' }
   | { readonly reason: 'parent_archived' }
-  /** The message that started a thread is not an interaction of the parent channel. */
+  /** The parent channel does not have the interaction that starts the thread. */
   | { readonly reason: 'origin_not_found' }
   | { readonly reason: 'too_many_participants' }
   | { readonly reason: 'participant_not_found' };
@@ -148,18 +148,18 @@ export const channelFold: Fold<ChannelState, ChannelEvent> = {
   },
 };
 
-/** Creates the channel. Its id is new, so one that exists was made by this very command before. */
+/** Creates the channel. Its id is new, so an existing channel was created by an earlier run of the same command. */
 export function decideCreate(state: ChannelState, channel: ChannelCreated): ChannelDecision {
   if (state !== null) return accept();
   const participants = channel.participants.filter(
     (one, index, all) => all.findIndex((other) => isSameParticipant(one, other)) === index,
   );
-  // Users are named by their id and stored with their details: a small request can make a large channel.
+  // Users are referenced by id and stored with their details, so a small request can create a large channel.
   if (isTooLarge(participants)) return refuse({ reason: 'too_many_participants' });
   return accept({ type: 'ChannelCreated.v1', data: { ...channel, participants } });
 }
 
-/** Fields to change; absent ones stay as they are, `null` clears. */
+/** Fields to change; absent ones do not change, `null` clears. */
 export interface ChannelChanges {
   readonly name?: string | undefined;
   readonly metaData?: ChannelCreated['metaData'] | undefined;
@@ -201,21 +201,21 @@ export function decideRemoveParticipant(
 }
 
 /**
- * Archives the channel. `ChannelArchived.v1` is the last event of a stream: a channel that was archived while
- * interactions were open, as earlier versions did, is archived again after they have been ended.
+ * Archives the channel. `ChannelArchived.v1` is the last event of a stream: a channel that an earlier version archived
+ * with incomplete interactions is archived again after these have been failed.
  */
 export function decideArchive({ archivedAt }: Channel, hasOpenInteractions: boolean): ChannelDecision {
   if (archivedAt !== null && !hasOpenInteractions) return accept();
   return accept({ type: 'ChannelArchived.v1', data: {} });
 }
 
-/** Whether a thread may be created below a channel; `null` where the organization has no such channel. */
+/** Whether a channel may get a thread; `null` if the organization has no such channel. */
 export function decideThread(parent: ChannelState): ChannelDecision {
   if (parent === null) return refuse({ reason: 'parent_not_found' });
   return parent.archivedAt === null ? accept() : refuse({ reason: 'parent_archived' });
 }
 
-/** The same user or agent joins a channel once; callers without an identity may join any number of times. */
+/** A user or agent joins a channel once; participants without an identity may join repeatedly. */
 function isSameParticipant(one: Participant, other: Participant): boolean {
   if (one.participantId === other.participantId) return true;
   if (one.type === 'authenticated_user') return other.type === one.type && other.userId === one.userId;

@@ -14,8 +14,8 @@ import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { interactionId } from './interaction.id.ts';
-import type { InteractionPlace } from './interaction.id.ts';
-import { mayWriteAs, requirePlace } from './interaction.requests.ts';
+import type { InteractionRef } from './interaction.id.ts';
+import { mayWriteAs, requireInteractionRef } from './interaction.requests.ts';
 import type { Sender, Writer } from './interaction.requests.ts';
 import { draftSchema, interactionParams, writeDeltaBody } from './interaction.schemas.ts';
 import { draftKeys, interactionKeys } from './reads/interaction.keys.ts';
@@ -73,17 +73,17 @@ export class Drafts {
   }
 
   /** Appends to a draft or replaces it. @param writer must be allowed to write as the sender of the interaction */
-  async put(organizationId: EntityId, place: InteractionPlace, delta: Delta, writer: Writer): Promise<DraftResult> {
+  async put(organizationId: EntityId, ref: InteractionRef, delta: Delta, writer: Writer): Promise<DraftResult> {
     const put = async (): Promise<DraftResult> => {
-      const sender = await this.#senderOf(organizationId, place);
+      const sender = await this.#senderOf(organizationId, ref);
       if (sender === null) return { ok: false, reason: 'not_found' };
       if (!mayWriteAs(writer, sender)) return { ok: false, reason: 'not_the_sender' };
-      return this.#put(organizationId, place, delta);
+      return this.#put(organizationId, ref, delta);
     };
     const result = await put();
     if (result.ok || result.reason !== 'not_found') return result;
     // Read models that are being rebuilt may not have the interaction yet.
-    if (!(await this.#reader.isBehind(CHANNEL, organizationId, place.channelId))) return result;
+    if (!(await this.#reader.isBehind(CHANNEL, organizationId, ref.channelId))) return result;
     return put();
   }
 
@@ -100,7 +100,7 @@ export class Drafts {
     });
   }
 
-  async #senderOf(organizationId: EntityId, { channelId, sequence }: InteractionPlace): Promise<Sender | null> {
+  async #senderOf(organizationId: EntityId, { channelId, sequence }: InteractionRef): Promise<Sender | null> {
     const { documents } = interactionKeys(organizationId, channelId);
     const name = `${documents} ${sequence}`;
     const known = this.#senders.get(name);
@@ -112,11 +112,11 @@ export class Drafts {
     return participant;
   }
 
-  async #put(organizationId: EntityId, place: InteractionPlace, { offset, text }: Delta): Promise<DraftResult> {
-    const { channelId, sequence } = place;
+  async #put(organizationId: EntityId, ref: InteractionRef, { offset, text }: Delta): Promise<DraftResult> {
+    const { channelId, sequence } = ref;
     const { lengths, textPrefix } = draftKeys(organizationId, channelId);
     const { index, documents } = interactionKeys(organizationId, channelId);
-    const id = interactionId(place);
+    const id = interactionId(ref);
     const frame = offset === null ? snapshotJson(id, text) : deltaJson(id, offset, text);
     const [reply] = await this.#functions.callAll([
       {
@@ -170,9 +170,9 @@ export function draftRoutes(app: HttpApp, drafts: Drafts): void {
     },
     async (request, reply) => {
       const { offset, text } = request.body;
-      const place = requirePlace(request.params.interaction_id);
+      const ref = requireInteractionRef(request.params.interaction_id);
       const { organizationId } = request.principal;
-      const result = await drafts.put(organizationId, place, { offset: offset ?? null, text }, request.principal);
+      const result = await drafts.put(organizationId, ref, { offset: offset ?? null, text }, request.principal);
       if (!result.ok) throw errorOf(result);
       const { length } = result;
       return sendJson(reply, JSON.stringify({ interaction_id: request.params.interaction_id, length }));

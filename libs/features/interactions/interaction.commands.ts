@@ -21,8 +21,8 @@ import type {
   Post,
   StoredContent,
 } from './interaction.ts';
-import { placeOfInteraction } from './interaction.id.ts';
-import type { InteractionPlace } from './interaction.id.ts';
+import { parseInteractionId } from './interaction.id.ts';
+import type { InteractionRef } from './interaction.id.ts';
 import { mayWriteAs } from './interaction.requests.ts';
 import type { NewInteraction, RequestedPost, Writer } from './interaction.requests.ts';
 import { interactionKeys } from './reads/interaction.keys.ts';
@@ -144,35 +144,35 @@ export class InteractionCommands {
   /** @param writer must be allowed to write as the sender */
   append(
     context: CommandContext,
-    place: InteractionPlace,
+    ref: InteractionRef,
     content: StoredContent,
     writer: Writer,
   ): Promise<InteractionResult> {
-    return this.#change(context, place, writer, (state, target) => decideAppend(state, target, content));
+    return this.#change(context, ref, writer, (state, target) => decideAppend(state, target, content));
   }
 
   /** @param writer as for `append` */
   complete(
     context: CommandContext,
-    place: InteractionPlace,
+    ref: InteractionRef,
     content: StoredContent | null,
     writer: Writer,
   ): Promise<InteractionResult> {
-    return this.#change(context, place, writer, (state, target) => decideComplete(state, target, content));
+    return this.#change(context, ref, writer, (state, target) => decideComplete(state, target, content));
   }
 
   /** Every caller may fail an interaction, because the client that posted it may have crashed. */
-  fail(context: CommandContext, place: InteractionPlace, reason: string): Promise<InteractionResult> {
-    return this.#change(context, place, 'operator', (state, target) => decideFail(state, target, reason));
+  fail(context: CommandContext, ref: InteractionRef, reason: string): Promise<InteractionResult> {
+    return this.#change(context, ref, 'operator', (state, target) => decideFail(state, target, reason));
   }
 
   async #change(
     context: CommandContext,
-    place: InteractionPlace,
+    ref: InteractionRef,
     writer: Writer,
     decide: (state: InteractionContext, target: InteractionTarget) => ReturnType<typeof decideFail>,
   ): Promise<InteractionResult> {
-    const { channelId, sequence } = place;
+    const { channelId, sequence } = ref;
     const { organizationId } = context;
     const stored = { key: interactionKeys(organizationId, channelId).documents, field: String(sequence) };
     let before: Interaction | null = null;
@@ -194,7 +194,7 @@ export class InteractionCommands {
         : result.events.filter((event) => event.type !== 'InteractionPosted.v1').reduce<Interaction>(changed, before);
     const document = after
       ? interactionJson(after, { organizationId, channelId })
-      : await this.#queries.interaction(organizationId, place, { reader: null, includeIncomplete: true });
+      : await this.#queries.interaction(organizationId, ref, { reader: null, includeIncomplete: true });
     // The interaction exists, so Redis lacks it.
     if (document === null) throw storeUnavailable('redis');
     return { ok: true, document, revision: result.revision };
@@ -208,9 +208,9 @@ export function interactionsOfChannel(
 ): ChannelInteractions {
   return {
     async wasPosted(channelId, interactionId) {
-      const place = placeOfInteraction(interactionId);
-      if (place?.channelId !== channelId) return false;
-      const from = streamRevision(place.sequence - 1);
+      const ref = parseInteractionId(interactionId);
+      if (ref?.channelId !== channelId) return false;
+      const from = streamRevision(ref.sequence - 1);
       for await (const event of store.readStream(streamName(CHANNEL, channelId), { from, limit: 1 })) {
         return event.type === 'InteractionPosted.v1';
       }

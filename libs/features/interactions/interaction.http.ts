@@ -19,8 +19,8 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { InteractionCommands, InteractionResult } from './interaction.commands.ts';
-import type { InteractionPlace } from './interaction.id.ts';
-import { interactionError, interactionToPost, refuseUpdates, requirePlace } from './interaction.requests.ts';
+import type { InteractionRef } from './interaction.id.ts';
+import { interactionError, interactionToPost, refuseUpdates, requireInteractionRef } from './interaction.requests.ts';
 import type { InteractionDirectory } from './interaction.requests.ts';
 import {
   appendContentBody,
@@ -66,15 +66,15 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
     }),
     async (request, reply) => {
       const { organizationId } = request.principal;
-      const place = requirePlace(request.params.interaction_id);
+      const ref = requireInteractionRef(request.params.interaction_id);
       const { as_of: asOf, include_incomplete: includeIncomplete } = request.query;
       const includeToolCallUpdates = request.query.include_tool_call_updates;
       const shown = { reader: readerOf(request.principal), includeIncomplete };
       const read = () =>
-        queries.at(organizationId, place.channelId, asOf, async (view) => {
-          const interaction = await queries.interaction(organizationId, place, shown, view);
+        queries.at(organizationId, ref.channelId, asOf, async (view) => {
+          const interaction = await queries.interaction(organizationId, ref, shown, view);
           if (interaction === null || !request.query.include_nested_interactions) return interaction;
-          return queries.nested(organizationId, place, interaction, { ...shown, includeToolCallUpdates }, view);
+          return queries.nested(organizationId, ref, interaction, { ...shown, includeToolCallUpdates }, view);
         });
       const found = await (asOf === undefined ? read() : readPast(request, reply, read));
       if (found === null) throw notFound();
@@ -152,10 +152,10 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       ...options,
     }),
     (request, reply) =>
-      answerChange(request, reply, queries, (context, place) => {
+      answerChange(request, reply, queries, (context, ref) => {
         const { content } = request.body;
         refuseUpdates(content);
-        return commands.append(context, place, content, request.principal);
+        return commands.append(context, ref, content, request.principal);
       }),
   );
   app.post(
@@ -167,10 +167,10 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       ...options,
     }),
     (request, reply) =>
-      answerChange(request, reply, queries, (context, place) => {
+      answerChange(request, reply, queries, (context, ref) => {
         const { content } = request.body;
         refuseUpdates(content ?? []);
-        return commands.complete(context, place, content ?? null, request.principal);
+        return commands.complete(context, ref, content ?? null, request.principal);
       }),
   );
   app.post(
@@ -182,7 +182,7 @@ function changeRoutes(app: HttpApp, { commands, queries }: InteractionRouteParts
       ...options,
     }),
     (request, reply) =>
-      answerChange(request, reply, queries, (context, place) => commands.fail(context, place, request.body.reason)),
+      answerChange(request, reply, queries, (context, ref) => commands.fail(context, ref, request.body.reason)),
   );
 }
 
@@ -191,13 +191,13 @@ async function answerChange(
   request: FastifyRequest<{ Params: { interaction_id: string } }>,
   reply: FastifyReply,
   queries: InteractionQueries,
-  run: (context: CommandContext, place: InteractionPlace) => Promise<InteractionResult>,
+  run: (context: CommandContext, ref: InteractionRef) => Promise<InteractionResult>,
 ): Promise<FastifyReply> {
-  const place = requirePlace(request.params.interaction_id);
-  const { document, revision } = accepted(await run(commandContext(request), place), request, place.channelId);
+  const ref = requireInteractionRef(request.params.interaction_id);
+  const { document, revision } = accepted(await run(commandContext(request), ref), request, ref.channelId);
   const { organizationId } = request.principal;
-  const read = () => queries.annotate(organizationId, place, Buffer.from(document), readerOf(request.principal));
-  return sendChanged(request, reply, place, revision, read);
+  const read = () => queries.annotate(organizationId, ref, Buffer.from(document), readerOf(request.principal));
+  return sendChanged(request, reply, ref, revision, read);
 }
 
 function accepted(result: InteractionResult, request: FastifyRequest, channelId: EntityId) {
@@ -213,7 +213,7 @@ function accepted(result: InteractionResult, request: FastifyRequest, channelId:
 export async function sendChanged(
   request: FastifyRequest,
   reply: FastifyReply,
-  { channelId }: InteractionPlace,
+  { channelId }: InteractionRef,
   revision: StreamRevision,
   read: () => Promise<Buffer | null>,
 ): Promise<FastifyReply> {

@@ -3,47 +3,47 @@ import { describe, expect, it } from 'vitest';
 
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 
-import { interactionId, placeOfInteraction } from './interaction.id.ts';
+import { interactionId, parseInteractionId } from './interaction.id.ts';
 
-const places = fc.record({
+const refs = fc.record({
   channelId: fc.uuid(),
   sequence: fc.integer({ min: 0, max: 2 ** 48 - 2 }).map((revision) => sequenceOf(streamRevision(revision))),
 });
 
 describe('the id of an interaction', () => {
-  it('says where it stands, and nothing else names the same place', () => {
+  it('encodes one interaction, and no other text encodes the same one', () => {
     fc.assert(
-      fc.property(places, fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 2 }), (place, more) => {
-        const id = interactionId(place);
+      fc.property(refs, fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 2 }), (ref, more) => {
+        const id = interactionId(ref);
         expect(id).toMatch(/^[A-Za-z0-9_-]{30}$/);
-        expect(placeOfInteraction(id)).toEqual(place);
-        expect(placeOfInteraction(id + more)).toBeNull();
+        expect(parseInteractionId(id)).toEqual(ref);
+        expect(parseInteractionId(id + more)).toBeNull();
       }),
     );
   });
 
-  it('is read from nothing that cannot be one', () => {
+  it('is not parsed from other texts', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.base64String({ minLength: 28, maxLength: 32 })), (junk) => {
-        const place = placeOfInteraction(junk);
-        expect(place === null || interactionId(place) === junk).toBe(true);
+        const ref = parseInteractionId(junk);
+        expect(ref === null || interactionId(ref) === junk).toBe(true);
       }),
     );
     for (const junk of ['', 'A'.repeat(30), '0198c0de-0000-7000-8000-000000000000']) {
-      expect(placeOfInteraction(junk)).toBeNull();
+      expect(parseInteractionId(junk)).toBeNull();
     }
   });
 
-  it('is not read from a text whose last bits say nothing', () => {
+  it('is not parsed from a text with other trailing bits', () => {
     const id = interactionId({
       channelId: '0198c0de-0000-7000-8000-000000000000',
       sequence: sequenceOf(streamRevision(0)),
     });
     expect(id.endsWith('AQ')).toBe(true);
-    for (const last of ['R', 'S', 'T']) expect(placeOfInteraction(id.slice(0, -1) + last)).toBeNull();
+    for (const last of ['R', 'S', 'T']) expect(parseInteractionId(id.slice(0, -1) + last)).toBeNull();
   });
 
-  it('is made for a channel that has one only', () => {
+  it('requires a UUID as the channel id', () => {
     expect(() => interactionId({ channelId: 'no-uuid', sequence: sequenceOf(streamRevision(0)) })).toThrow(
       'not the id of a channel: no-uuid',
     );

@@ -2,7 +2,7 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** The channel of an interaction, and its sequence there. */
-export interface InteractionPlace {
+export interface InteractionRef {
   readonly channelId: EntityId;
   readonly sequence: ChannelSequence;
 }
@@ -17,7 +17,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
  * The id of an interaction encodes its channel and sequence, so that a read finds it in one round trip: the 16 bytes of
  * the channel's UUID and 6 bytes of the sequence, in base64url (30 characters).
  */
-export function interactionId({ channelId, sequence }: InteractionPlace): EntityId {
+export function interactionId({ channelId, sequence }: InteractionRef): EntityId {
   if (!UUID.test(channelId)) throw new TypeError(`not the id of a channel: ${channelId}`);
   const bytes = Buffer.alloc(UUID_BYTES + SEQUENCE_BYTES);
   bytes.write(channelId.replaceAll('-', ''), 'hex');
@@ -26,7 +26,7 @@ export function interactionId({ channelId, sequence }: InteractionPlace): Entity
 }
 
 /** Decodes an id; null if it is not valid. */
-export function placeOfInteraction(id: EntityId): InteractionPlace | null {
+export function parseInteractionId(id: EntityId): InteractionRef | null {
   if (!ID.test(id)) return null;
   const bytes = Buffer.from(id, 'base64url');
   const sequence = bytes.readUIntBE(UUID_BYTES, SEQUENCE_BYTES) as ChannelSequence;

@@ -82,13 +82,13 @@ export function interactionLiveCommands({
 
 /* WARNING: other teams read these messages from Kafka. Members may be added; existing ones keep name and meaning. */
 
-const place = { id: z.string().describe('Id of the interaction'), channel_id: z.string() };
+const identity = { id: z.string().describe('Id of the interaction'), channel_id: z.string() };
 const content = z.array(contentItem);
-const added = z.object({ ...place, content: content.describe('The appended content') }).meta({ id: 'AddedContent' });
+const added = z.object({ ...identity, content: content.describe('The appended content') }).meta({ id: 'AddedContent' });
 const completed = z
-  .object({ ...place, content: content.nullable().describe('The new content, or null if it did not change') })
+  .object({ ...identity, content: content.nullable().describe('The new content, or null if it did not change') })
   .meta({ id: 'CompletedInteraction' });
-const failed = z.object({ ...place, reason: z.string() }).meta({ id: 'FailedInteraction' });
+const failed = z.object({ ...identity, reason: z.string() }).meta({ id: 'FailedInteraction' });
 
 const described: readonly EventDescription[] = [
   {

@@ -21,8 +21,8 @@ import type { ActingAs, Caller } from '#libs/platform/http/index.ts';
 import { MAX_DEPTH, MAX_OPEN } from './interaction.ts';
 import type { InteractionRejection, Post } from './interaction.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
-import { interactionId, placeOfInteraction } from './interaction.id.ts';
-import type { InteractionPlace } from './interaction.id.ts';
+import { interactionId, parseInteractionId } from './interaction.id.ts';
+import type { InteractionRef } from './interaction.id.ts';
 import type { PostInteractionBody } from './interaction.schemas.ts';
 
 /** Port: the organization and its users, for posts. */
@@ -78,10 +78,10 @@ function actingAs({ type, user_id: userId }: Sender): ActingAs {
 }
 
 /** Parses an id in a path. @throws HttpError 404 for an id that no interaction can have */
-export function requirePlace(id: EntityId): InteractionPlace {
-  const place = placeOfInteraction(id);
-  if (place === null) throw notFound();
-  return place;
+export function requireInteractionRef(id: EntityId): InteractionRef {
+  const ref = parseInteractionId(id);
+  if (ref === null) throw notFound();
+  return ref;
 }
 
 /** An interaction to post, before the look-ups of its spans. */

@@ -86,7 +86,7 @@ const refusal = (reason: string): object => ({ ok: false, rejection: { reason } 
 const full = (oldest: number | null): object => ({ ok: false, rejection: { reason: 'too_many_open', oldest } });
 
 describe('posting', () => {
-  it('records what was asked for, at the root of its tree', () => {
+  it('records the request, at the root of its tree', () => {
     expect(decidePost(given(), post)).toEqual({
       ok: true,
       events: [{ type: 'InteractionPosted.v1', data: message }],
@@ -98,31 +98,31 @@ describe('posting', () => {
     ["parent's", { turnId: null, parent: { depth: 1, turnId: 'theirs' }, parentSpanId: 'parent' }, 'theirs'],
     ['new', { turnId: null, parent: { depth: 1, turnId: null }, parentSpanId: 'parent' }, 'span'],
     ['new', { turnId: null }, 'span'],
-  ])('belongs to the %s turn', (_which, change, turnId) => {
+  ])('gets the %s turn', (_which, change, turnId) => {
     expect(decidePost(given(), { ...post, ...change })).toMatchObject({ events: [{ data: { turnId } }] });
   });
 
-  it(`is as deep as its parent and one more, and no deeper than ${MAX_DEPTH}`, () => {
+  it(`is one level below its parent, at most ${MAX_DEPTH} levels deep`, () => {
     const below = (depth: number): ReturnType<typeof decidePost> =>
       decidePost(given(), { ...post, parentSpanId: 'parent', parent: { depth, turnId: null } });
     expect(below(MAX_DEPTH - 1)).toMatchObject({ events: [{ data: { depth: MAX_DEPTH } }] });
     expect(below(MAX_DEPTH)).toEqual(refusal('too_deep'));
   });
 
-  it('is refused in a channel that is missing, foreign or archived', () => {
+  it('is rejected in a channel that is missing, foreign or archived', () => {
     expect(decidePost({ ...given(), channel: null }, post)).toEqual(refusal('not_found'));
     expect(decidePost(archived(given()), { ...post, organizationId: 'org-2' })).toEqual(refusal('not_found'));
     expect(decidePost(archived(given()), post)).toEqual(refusal('archived'));
   });
 
-  it('is refused for spans that do not fit', () => {
+  it('is rejected for a missing parent and a span that is taken', () => {
     expect(decidePost(given(), { ...post, parentSpanId: 'unknown' })).toEqual(refusal('parent_not_found'));
     const own = { ...post, parentSpanId: 'span', parent: { depth: 1, turnId: null } };
     expect(decidePost(given(), own)).toEqual(refusal('parent_not_found'));
     expect(decidePost(given(), { ...post, spanTaken: true })).toEqual(refusal('span_taken'));
   });
 
-  it('is refused when too many, or too much, is incomplete; what is complete is not counted', () => {
+  it('is rejected if too many interactions or bytes are incomplete; complete ones do not count', () => {
     const most = given(...Array.from({ length: MAX_OPEN }, () => begun));
     expect(decidePost(most, { ...post, complete: false })).toEqual(full(1));
     expect(decidePost(most, post)).toMatchObject({ ok: true });
@@ -146,7 +146,7 @@ describe('posting', () => {
 describe('an incomplete interaction', () => {
   const more = [text('more')];
 
-  it('grows, is completed as it is or with other content, or fails', () => {
+  it('accepts content, is completed with or without new content, or fails', () => {
     const data = { sequence: 1 };
     expect(decideAppend(given(begun), target, more)).toEqual({
       ok: true,
@@ -164,7 +164,7 @@ describe('an incomplete interaction', () => {
     });
   });
 
-  it('does not grow by nothing, nor without bound', () => {
+  it('ignores empty content, and limits the bytes', () => {
     expect(decideAppend(given(begun), target, [])).toEqual({ ok: true, events: [] });
     const much = [text('x'.repeat(MAX_OPEN_BYTES))];
     expect(decideAppend(given(begun), target, much)).toEqual(full(1));
@@ -172,7 +172,7 @@ describe('an incomplete interaction', () => {
     expect(decideAppend(most, target, more)).toMatchObject({ ok: true });
   });
 
-  it('counts in bytes what all that are incomplete have grown to, and no longer what has ended', () => {
+  it('counts the bytes of all incomplete interactions, not of those that have ended', () => {
     const half: InteractionEvent = {
       type: 'InteractionContentAppended.v1',
       data: { sequence: 1, content: [text('ü'.repeat(MAX_OPEN_BYTES / 4))] },
@@ -184,7 +184,7 @@ describe('an incomplete interaction', () => {
     expect(decideAppend(given(begun, begun, half, other, ended), target, more)).toMatchObject({ ok: true });
   });
 
-  it('is held as its events have made it, until it is complete', () => {
+  it('is in the state until it is complete', () => {
     const appended: InteractionEvent = {
       type: 'InteractionContentAppended.v1',
       data: { sequence: 1, content: more },
@@ -199,7 +199,7 @@ describe('an incomplete interaction', () => {
     for (const end of ends) expect(given(begun, appended, end, appended).interactions.open).toEqual({});
   });
 
-  it('is written by who may write as its sender only, and ended by anyone as failed', () => {
+  it('accepts content from permitted writers only, and can be failed by every caller', () => {
     const stranger = { ...target, isSender: () => false };
     expect(decideAppend(given(begun), stranger, more)).toEqual(refusal('not_the_sender'));
     expect(decideComplete(given(begun), stranger, null)).toEqual(refusal('not_the_sender'));
@@ -212,7 +212,7 @@ describe('an incomplete interaction', () => {
     ['fail', (state: InteractionContext, to: typeof target) => decideFail(state, to, '')],
   ] as const;
 
-  it.each(changes)('refuses to %s what is missing, foreign, archived or complete', (_what, decide) => {
+  it.each(changes)('rejects to %s one that is missing, foreign, archived or complete', (_what, decide) => {
     expect(decide({ ...given(begun), channel: null }, target)).toEqual(refusal('not_found'));
     expect(decide(archived(given(begun)), { ...target, organizationId: 'org-2' })).toEqual(refusal('not_found'));
     expect(decide(archived(given(begun)), { ...target, exists: false })).toEqual(refusal('not_found'));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 import { interactionKeys } from '#libs/features/interactions/index.ts';
-import type { InteractionPlace } from '#libs/features/interactions/index.ts';
+import type { InteractionRef } from '#libs/features/interactions/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -14,13 +14,13 @@ import type {
   KnownInteraction,
   ReactionContext,
   ReactionEvent,
-  ReactionPlace,
+  ReactionSubject,
   ReactionRejection,
   Reactor,
 } from './reaction.ts';
 import { decodeCurrent, dismissalField, reactionField, reactionKeys, receiptField } from './reaction.marks.ts';
 
-/** Runs the commands of channels; reactions share their streams. */
+/** Runs the commands of channels, whose streams also contain the reactions. */
 export type ReactionRunner = CommandRunner<ReactionContext, ReactionEvent>;
 
 /** `revision` is that of the channel's stream. */
@@ -29,8 +29,8 @@ export type ReactionResult =
   | { readonly ok: false; readonly rejection: ReactionRejection };
 
 /**
- * The commands about reactions, read receipts and dismissals. Repeating one yields no events. All of them look up marks
- * in the read model, so they need Redis, and throw the faults of `CommandHandler.handle`.
+ * The commands of reactions, read receipts and dismissals. Repeating one yields no events. They look up marks in the read
+ * model and so need Redis, and throw the faults of `CommandHandler.handle`.
  */
 export class ReactionCommands {
   readonly #runner: ReactionRunner;
@@ -39,46 +39,46 @@ export class ReactionCommands {
     this.#runner = runner;
   }
 
-  /** @param reactor an agent without a name gets the one that it has in the channel */
-  react(context: CommandContext, place: InteractionPlace, reactor: Reactor, emoji: string): Promise<ReactionResult> {
-    const field = reactionField(place.sequence, reactor, emoji);
-    return this.#decide(context, place, field, (state, target, known) =>
+  /** @param reactor an agent without a name gets its name in the channel */
+  react(context: CommandContext, ref: InteractionRef, reactor: Reactor, emoji: string): Promise<ReactionResult> {
+    const field = reactionField(ref.sequence, reactor, emoji);
+    return this.#decide(context, ref, field, (state, target, known) =>
       decideReact(state, target, { emoji, reactor, current: known === null ? null : decodeCurrent(known) }),
     );
   }
 
   withdraw(
     context: CommandContext,
-    place: InteractionPlace,
+    ref: InteractionRef,
     reactor: Omit<Reactor, 'name'>,
     emoji: string,
   ): Promise<ReactionResult> {
-    const field = reactionField(place.sequence, reactor, emoji);
-    return this.#decide(context, place, field, (state, target, known) =>
+    const field = reactionField(ref.sequence, reactor, emoji);
+    return this.#decide(context, ref, field, (state, target, known) =>
       decideWithdraw(state, target, { emoji, reactor, current: known === null ? null : decodeCurrent(known) }),
     );
   }
 
-  recordReceipt(context: CommandContext, place: InteractionPlace, agentId: EntityId): Promise<ReactionResult> {
-    return this.#decide(context, place, receiptField(place.sequence, agentId), (state, target, known) =>
+  recordReceipt(context: CommandContext, ref: InteractionRef, agentId: EntityId): Promise<ReactionResult> {
+    return this.#decide(context, ref, receiptField(ref.sequence, agentId), (state, target, known) =>
       decideReceipt(state, target, { agentId, recorded: known !== null }),
     );
   }
 
-  /** Dismisses the mention-invite prompt of a message, for the user that sent it. */
-  dismissMentionInvitePrompt(context: CommandContext, place: InteractionPlace): Promise<ReactionResult> {
+  /** Dismisses the mention-invite prompt of a message for its sender. */
+  dismissMentionInvitePrompt(context: CommandContext, ref: InteractionRef): Promise<ReactionResult> {
     const userId = context.actor.type === 'user' ? context.actor.id : null;
-    return this.#decide(context, place, dismissalField(place.sequence), (state, target, known) =>
+    return this.#decide(context, ref, dismissalField(ref.sequence), (state, target, known) =>
       decideDismiss(state, target, { userId, dismissed: known !== null }),
     );
   }
 
-  /** @param field the mark that the decision depends on, as it is looked up */
+  /** @param field look-up field of the mark that the decision depends on */
   async #decide(
     context: CommandContext,
-    { channelId, sequence }: InteractionPlace,
+    { channelId, sequence }: InteractionRef,
     field: string,
-    decide: (state: ReactionContext, place: ReactionPlace, known: string | null) => ReturnType<typeof decideReact>,
+    decide: (state: ReactionContext, subject: ReactionSubject, known: string | null) => ReturnType<typeof decideReact>,
   ): Promise<ReactionResult> {
     const { organizationId } = context;
     const document = { key: interactionKeys(organizationId, channelId).documents, field: String(sequence) };
@@ -91,14 +91,14 @@ export class ReactionCommands {
       (state, { found, counted }) => {
         const stored = found(document);
         const interaction = stored === null ? null : knownInteraction(stored);
-        const place = {
+        const subject = {
           organizationId,
           sequence,
           interaction,
           marks: counted(counts.marks),
           withdrawn: counted(counts.withdrawn),
         };
-        return decide(state, place, found(own));
+        return decide(state, subject, found(own));
       },
       [document, own, counts.marks, counts.withdrawn],
     );
@@ -134,7 +134,7 @@ function knownInteraction(json: string): KnownInteraction {
   }
 }
 
-/** The error of a refused command, for HTTP and sockets. */
+/** The error of a rejected command, for HTTP and sockets. */
 export function reactionError({ reason }: ReactionRejection): Error {
   switch (reason) {
     case 'not_found':
@@ -157,14 +157,15 @@ export function reactionError({ reason }: ReactionRejection): Error {
 
 /** Port: the names of users. */
 export interface ReactorNames {
-  /** The display name of a user, or null if the organization has no such user (any more). */
+  /** The display name of a user; null if the organization has no such user. */
   nameOf(organizationId: EntityId, userId: EntityId): Promise<string | null>;
 }
 
 /**
- * The user or agent that reacts, with the name that others see.
- * @throws HttpError 403 for a user without the scope `impersonate` that reacts for an agent
- * @throws ValidationFailure 422 for a service that does not say for which agent it reacts
+ * The user or agent that reacts, with its display name.
+ *
+ * @throws HttpError 403 for a user without the scope `impersonate` that reacts as an agent
+ * @throws ValidationFailure 422 for a service without an `agent_id`
  */
 export async function namedReactor(
   principal: Caller & Pick<Principal, 'organizationId'>,
@@ -176,7 +177,7 @@ export async function namedReactor(
   return { type, id, name: name || null };
 }
 
-/** The same without the name. @throws as above */
+/** As {@link namedReactor}, without the name. */
 export function reactorOf(
   principal: Caller,
   where: 'body' | 'query',

@@ -5,10 +5,10 @@ import {
   interactionParams,
   interactionSchema,
   readerOf,
-  requirePlace,
+  requireInteractionRef,
   sendChanged,
 } from '#libs/features/interactions/index.ts';
-import type { InteractionPlace, InteractionQueries } from '#libs/features/interactions/index.ts';
+import type { InteractionRef, InteractionQueries } from '#libs/features/interactions/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   commandContext,
@@ -57,7 +57,7 @@ export interface ReactionRouteParts extends ReactorNames {
 const { writes } = routesTagged('interactions');
 const response = { 200: interactionSchema };
 
-/** Declares the routes of reactions, receipts and dismissals. Each answers with the interaction as the caller sees it. */
+/** Declares the routes of reactions, receipts and dismissals. Each returns the interaction as the caller sees it. */
 export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }: ReactionRouteParts): void {
   app.put(
     '/api/v1/interactions/:interaction_id/reactions/:emoji',
@@ -69,9 +69,9 @@ export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }:
       response,
     }),
     (request, reply) =>
-      answer(request, reply, interactions, async (context, place) => {
+      answer(request, reply, interactions, async (context, ref) => {
         const reactor = await namedReactor(request.principal, request.body ?? {}, { nameOf });
-        return commands.react(context, place, reactor, request.params.emoji);
+        return commands.react(context, ref, reactor, request.params.emoji);
       }),
   );
   app.delete(
@@ -84,9 +84,9 @@ export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }:
       response,
     }),
     (request, reply) =>
-      answer(request, reply, interactions, (context, place) => {
+      answer(request, reply, interactions, (context, ref) => {
         const reactor = reactorOf(request.principal, 'query', request.query.agent_id);
-        return commands.withdraw(context, place, reactor, request.params.emoji);
+        return commands.withdraw(context, ref, reactor, request.params.emoji);
       }),
   );
   app.post(
@@ -101,7 +101,7 @@ export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }:
     (request, reply) => {
       requireMayActAs(request.principal, UNAUTHENTICATED);
       const { agent_id: agentId } = request.body;
-      return answer(request, reply, interactions, (context, place) => commands.recordReceipt(context, place, agentId));
+      return answer(request, reply, interactions, (context, ref) => commands.recordReceipt(context, ref, agentId));
     },
   );
   app.post(
@@ -113,7 +113,7 @@ export function reactionRoutes(app: HttpApp, { commands, interactions, nameOf }:
       response,
     }),
     (request, reply) =>
-      answer(request, reply, interactions, (context, place) => commands.dismissMentionInvitePrompt(context, place)),
+      answer(request, reply, interactions, (context, ref) => commands.dismissMentionInvitePrompt(context, ref)),
   );
 }
 
@@ -121,13 +121,13 @@ async function answer(
   request: FastifyRequest<{ Params: { interaction_id: string } }>,
   reply: FastifyReply,
   interactions: InteractionQueries,
-  run: (context: CommandContext, place: InteractionPlace) => Promise<ReactionResult>,
+  run: (context: CommandContext, ref: InteractionRef) => Promise<ReactionResult>,
 ): Promise<FastifyReply> {
-  const place = requirePlace(request.params.interaction_id);
-  const result = await run(commandContext(request), place);
+  const ref = requireInteractionRef(request.params.interaction_id);
+  const result = await run(commandContext(request), ref);
   if (!result.ok) throw reactionError(result.rejection);
   const { principal } = request;
   const audience = { reader: readerOf(principal), includeIncomplete: true };
-  const read = () => interactions.interaction(principal.organizationId, place, audience);
-  return sendChanged(request, reply, place, result.revision, read);
+  const read = () => interactions.interaction(principal.organizationId, ref, audience);
+  return sendChanged(request, reply, ref, result.revision, read);
 }

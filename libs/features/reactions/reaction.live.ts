@@ -1,8 +1,8 @@
 /** Reactions, receipts and dismissals on sockets and event streams, and in Kafka for other teams. */
 import { z } from 'zod';
 
-import { interactionId, placeOfInteraction, readReceiptSchema } from '#libs/features/interactions/index.ts';
-import type { InteractionPlace } from '#libs/features/interactions/index.ts';
+import { interactionId, parseInteractionId, readReceiptSchema } from '#libs/features/interactions/index.ts';
+import type { InteractionRef } from '#libs/features/interactions/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -24,7 +24,6 @@ export function reactionFrame({ id: channelId, event }: ProjectedEvent<null, Rea
   return publish(event, channelId);
 }
 
-/** The same content in frames and in Kafka. */
 function publish(event: StreamEvent<ReactionEvent>, channelId: EntityId): EventContent {
   const { type, data } = messageOf(event, channelId);
   return { type, json: JSON.stringify(data) };
@@ -55,7 +54,7 @@ function messageOf(
   }
 }
 
-/** One reaction. From all of them, a subscriber can make the summaries of REST. */
+/** One reaction. Subscribers can compute the summaries of REST from all of them. */
 function reactionOf(id: EntityId, { emoji, reactor, target }: Reaction): object {
   return {
     interaction_id: id,
@@ -85,9 +84,9 @@ export function reactionLiveCommands(
       data: reactionAddData,
       isDurable: true,
       async run({ context, principal, channelId, data }) {
-        const place = placeIn(channelId, data.interaction_id);
+        const ref = refIn(channelId, data.interaction_id);
         const reactor = await namedReactor(principal, data, parts);
-        return revisionOf(await commands.react(context, place, reactor, data.emoji));
+        return revisionOf(await commands.react(context, ref, reactor, data.emoji));
       },
     }),
     liveCommand({
@@ -96,19 +95,19 @@ export function reactionLiveCommands(
       data: reactionData,
       isDurable: true,
       async run({ context, principal, channelId, data }) {
-        const place = placeIn(channelId, data.interaction_id);
+        const ref = refIn(channelId, data.interaction_id);
         const reactor = reactorOf(principal, 'body', data.agent_id);
-        return revisionOf(await commands.withdraw(context, place, reactor, data.emoji));
+        return revisionOf(await commands.withdraw(context, ref, reactor, data.emoji));
       },
     }),
   ];
 }
 
-/** A socket acts in its own channel only. @throws HttpError 404 */
-function placeIn(channelId: EntityId, interactionId: EntityId): InteractionPlace {
-  const place = placeOfInteraction(interactionId);
-  if (place?.channelId !== channelId) throw notFound();
-  return place;
+/** @throws HttpError 404 for an interaction of another channel than that of the socket */
+function refIn(channelId: EntityId, interactionId: EntityId): InteractionRef {
+  const ref = parseInteractionId(interactionId);
+  if (ref?.channelId !== channelId) throw notFound();
+  return ref;
 }
 
 function revisionOf(result: ReactionResult): StreamRevision {

@@ -9,7 +9,7 @@ const by = (id: string) => ({
 });
 
 describe('the marks of an interaction', () => {
-  it('come in the order of reacting, however the set sorts its members', () => {
+  it('are in the order of their events, however the set sorts its members', () => {
     const members = [encodeReaction(by('late'), 1_000), encodeReaction(by('first'), 9), encodeReaction(by('then'), 99)];
     expect(marksBefore(Infinity, members.sort()).reactions.map(({ reactor }) => reactor.id)).toEqual([
       'first',
@@ -22,11 +22,11 @@ describe('the marks of an interaction', () => {
     expect(encodeDismissal('user-1', 2)).not.toBe(encodeDismissal('user-1', 3));
   });
 
-  it('before an event are those of the events up to there, with the reactions that were taken back since', () => {
-    const stands = [encodeReaction(by('stays'), 5), encodeDismissal('user-1', 8)];
+  it('before an event include reactions that were removed later', () => {
+    const current = [encodeReaction(by('stays'), 5), encodeDismissal('user-1', 8)];
     const withdrawn = [encodeWithdrawn(by('leaves'), { addedAt: 4, withdrawnAt: 7 })];
     const before = (end: number) => {
-      const { reactions, dismissedBy } = marksBefore(end, stands, withdrawn);
+      const { reactions, dismissedBy } = marksBefore(end, current, withdrawn);
       return [...reactions.map(({ reactor }) => reactor.id), ...dismissedBy];
     };
     expect(before(4)).toEqual([]);
@@ -38,7 +38,7 @@ describe('the marks of an interaction', () => {
     expect(before(Infinity)).toEqual(['stays', 'user-1']);
   });
 
-  it('have a reaction once that was found standing, and taken back a moment later', () => {
+  it('contain a reaction once that is removed between the two reads', () => {
     const withdrawn = [encodeWithdrawn(by('leaves'), { addedAt: 4, withdrawnAt: 7 })];
     expect(marksBefore(6, [encodeReaction(by('leaves'), 4)], withdrawn).reactions).toHaveLength(1);
   });

@@ -1,6 +1,6 @@
 /*
- * A mark is the stored form of a reaction, a receipt or a dismissal: one member of a sorted set that holds all that a
- * read needs, so that a read takes one range.
+ * A mark is the stored form of a reaction, a receipt or a dismissal: a member of a sorted set that contains everything a
+ * read needs, so that a read is one range.
  */
 import { z } from 'zod';
 
@@ -17,9 +17,9 @@ import type { CurrentReaction, Reaction, ReactionEvent, Reactor } from './reacti
 export interface ReactionKeys {
   /** Sorted set: all marks, scored by the sequence of their interaction. */
   readonly marks: string;
-  /** Sorted set: the reactions that were taken back, scored likewise, for reads of the past. */
+  /** Sorted set: removed reactions, scored likewise, for reads of the past. */
   readonly withdrawn: string;
-  /** Hash: what commands look up, by {@link reactionField} and the fields below it. */
+  /** Hash: values that commands look up, by {@link reactionField} and the fields below it. */
   readonly known: string;
 }
 
@@ -45,14 +45,14 @@ export function dismissalField(sequence: number): string {
   return `${sequence} dismissal`;
 }
 
-/** Set with the first mark of an interaction, and kept. */
+/** Set by the first mark of an interaction, and never deleted. */
 export function markedField(sequence: number): string {
   return `${sequence} marked`;
 }
 
 const reactionMark = z.tuple([
   z.literal('reaction'),
-  // The sequence of the event that added it: the order of reacting.
+  // The sequence of the event that added it, by which reactions are sorted.
   z.int(),
   z.string(),
   z.enum(['user', 'agent']),
@@ -62,13 +62,13 @@ const reactionMark = z.tuple([
   z.string().nullable(),
 ]);
 const receiptMark = z.tuple([z.literal('receipt'), z.int(), z.string(), z.string(), z.string(), z.string()]);
-// After its order, as in the others, the id of the user.
+// The sequence of the event, and the id of the user.
 const dismissalMark = z.tuple([z.literal('dismissal'), z.int(), z.string()]);
 const mark = z.union([reactionMark, receiptMark, dismissalMark]);
-// The sequence of the event that took it back, and its mark until then.
+// The sequence of the event that removed the reaction, and its mark.
 const withdrawnMark = z.tuple([z.int(), reactionMark]);
 
-/** A reaction with the sequence of the event that added it: the order of reacting. */
+/** A reaction; `order` is the sequence of the event that added it. */
 export interface MarkedReaction extends Omit<Reaction, 'sequence'> {
   readonly order: number;
 }
@@ -85,16 +85,14 @@ export interface MarkedReceipt {
 export interface Marks {
   readonly reactions: readonly MarkedReaction[];
   readonly receipts: readonly MarkedReceipt[];
-  /** Ids of the users that have dismissed the mention-invite prompt. */
+  /** Ids of the users that dismissed the mention-invite prompt. */
   readonly dismissedBy: readonly string[];
 }
 
-/** @param addedAt sequence of the event that added it */
 export function encodeReaction(reaction: Omit<Reaction, 'sequence'>, addedAt: number): string {
   return JSON.stringify(reactionMarkOf(reaction, addedAt));
 }
 
-/** @param withdrawnAt sequence of the event that took it back */
 export function encodeWithdrawn(
   reaction: Omit<Reaction, 'sequence'>,
   { addedAt, withdrawnAt }: { readonly addedAt: number; readonly withdrawnAt: number },
@@ -123,7 +121,6 @@ export function encodeReceipt(event: StreamEvent<Extract<ReactionEvent, { type: 
   return JSON.stringify(value);
 }
 
-/** @param dismissedAt sequence of the event */
 export function encodeDismissal(userId: string, dismissedAt: number): string {
   const value: z.infer<typeof dismissalMark> = ['dismissal', dismissedAt, userId];
   return JSON.stringify(value);
@@ -133,8 +130,8 @@ export function encodeDismissal(userId: string, dismissedAt: number): string {
  * The marks of one interaction before the event of the sequence `end`, each kind in the order of its events.
  *
  * @param current members of the set of marks
- * @param withdrawn members of the set of reactions that were taken back. It is read after the other, so a reaction that
- *   is taken back between the two reads is in both.
+ * @param withdrawn members of the set of removed reactions. It is read after the other set, so a reaction that is removed
+ *   between the two reads is in both.
  */
 export function marksBefore(end: number, current: readonly string[], withdrawn: readonly string[] = []): Marks {
   const reactions = new Map<number, MarkedReaction>();
@@ -168,7 +165,7 @@ function markedReaction([, order, emoji, type, id, name, role, senderId]: z.infe
 
 const currentReaction = z.tuple([z.int(), z.string().nullable()]);
 
-/** The value of {@link reactionField}: what a command needs to take the reaction back. */
+/** The value of {@link reactionField}, from which a command removes the reaction. */
 export function encodeCurrent({ addedAt, name }: CurrentReaction): string {
   return JSON.stringify([addedAt, name]);
 }

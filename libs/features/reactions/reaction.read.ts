@@ -24,7 +24,7 @@ import {
 } from './reaction.marks.ts';
 import type { MarkedReaction, MarkedReceipt, Marks, ReactionKeys } from './reaction.marks.ts';
 
-/** The reactions' part of a channel's projection. It has no state: each event holds all that it writes. */
+/** The reactions' part of a channel's projection. It has no state: the writes of an event depend on the event alone. */
 export const reactionsProjection: Projection<null, ReactionEvent> = {
   ...CHANNEL_READ_MODEL,
   codec: reactionCodec,
@@ -91,13 +91,13 @@ export class ReactionAnnotations implements Annotations {
   ): Promise<ReadonlyMap<number, Annotation>> {
     const { marks, withdrawn, known } = reactionKeys(organizationId, channelId);
     if (sequences.length === 1) {
-      // Most interactions have no marks; this read travels with the others of the same turn of the event loop.
+      // Most interactions have no marks. This read is batched with the others of the same turn of the event loop.
       const [marked] = await this.#collections.fields(known, [markedField(sequences[0] ?? 0)]);
       if (!marked) return NO_ANNOTATIONS;
     }
     const [current, gone] = await Promise.all([
       this.#collections.withScores(marks, sequences),
-      // After the marks, so that a reaction that is taken back in between is in both, not in neither.
+      // Read after the marks, so that a reaction that is removed in between is in both, not in neither.
       end === Infinity ? new Map<number, string[]>() : this.#collections.withScores(withdrawn, sequences),
     ]);
     const annotations = new Map<number, Annotation>();
@@ -120,7 +120,7 @@ function annotationOf(id: EntityId, marks: Marks, reader: Reader): Annotation {
   };
 }
 
-/** @param reactions those with one emoji, in the order of reacting; at least one */
+/** @param reactions at least one, all with the same emoji, in the order of their events */
 function summaryOf(id: EntityId, emoji: string, reactions: readonly MarkedReaction[], reader: Reader): object {
   const users = reactions.filter(({ reactor }) => reactor.type === 'user');
   const agents = reactions.filter(({ reactor }) => reactor.type === 'agent');
@@ -139,7 +139,7 @@ function summaryOf(id: EntityId, emoji: string, reactions: readonly MarkedReacti
   };
 }
 
-/** A read receipt as the API answers it (contract, section 2.12). */
+/** A read receipt as the API returns it (contract, section 2.12). */
 export function receiptResource(
   messageId: EntityId,
   { id, agentId, readAt, turnId }: Omit<MarkedReceipt, 'order'>,

@@ -16,7 +16,7 @@ import {
   MAX_WITHDRAWN,
   reactionCodec,
 } from './reaction.ts';
-import type { KnownInteraction, ReactionPlace } from './reaction.ts';
+import type { KnownInteraction, ReactionSubject } from './reaction.ts';
 import samples from './reaction.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('reactions', reactionCodec, samples);
@@ -85,7 +85,7 @@ const ofAgent: KnownInteraction = {
   senderUserId: null,
   turnId: 'turn-1',
 };
-const at = (interaction: KnownInteraction | null, counts: Partial<ReactionPlace> = {}): ReactionPlace => ({
+const at = (interaction: KnownInteraction | null, counts: Partial<ReactionSubject> = {}): ReactionSubject => ({
   organizationId,
   sequence,
   interaction,
@@ -97,10 +97,10 @@ const at = (interaction: KnownInteraction | null, counts: Partial<ReactionPlace>
 const ada = { type: 'user' as const, id: 'user-1', name: 'Ada' };
 const agent = { type: 'agent' as const, id: 'agent-1', name: null };
 const current = { addedAt: 4 as ChannelSequence, name: 'Ada before' };
-const nothing = { ok: true, events: [] };
+const noEvents = { ok: true, events: [] };
 
 describe('reacting', () => {
-  it('adds the reaction under the name of now, with whom it is for', () => {
+  it('records the current name of the reactor and the target', () => {
     expect(decideReact(given(created), at(ofAgent), { emoji: '👍', reactor: ada, current: null })).toEqual({
       ok: true,
       events: [
@@ -112,31 +112,31 @@ describe('reacting', () => {
     });
   });
 
-  it('again with the same emoji yields nothing', () => {
-    expect(decideReact(given(created), at(ofUser), { emoji: '👍', reactor: ada, current })).toEqual(nothing);
+  it('with the same emoji again yields no events', () => {
+    expect(decideReact(given(created), at(ofUser), { emoji: '👍', reactor: ada, current })).toEqual(noEvents);
   });
 
-  it('as an agent without a name takes the one that it has in the channel', () => {
+  it('as an agent without a name uses its name in the channel', () => {
     const decision = decideReact(given(created, joined), at(ofUser), { emoji: '👍', reactor: agent, current: null });
     expect(decision).toMatchObject({ events: [{ data: { reactor: { id: 'agent-1', name: 'Otto' } } }] });
   });
 
-  it('as an agent that does not take part leaves it nameless', () => {
+  it('as an agent outside of the channel has no name', () => {
     const decision = decideReact(given(created), at(ofUser), { emoji: '👍', reactor: agent, current: null });
     expect(decision).toMatchObject({ events: [{ data: { reactor: { name: null } } }] });
   });
 });
 
-describe('an interaction with as much as it may have', () => {
+describe('an interaction at its limits', () => {
   const full = { ok: false, rejection: { reason: 'too_many_reactions' } };
-  const react = (counts: Partial<ReactionPlace>, stands = false) =>
+  const react = (counts: Partial<ReactionSubject>, isCurrent = false) =>
     decideReact(given(created), at(ofUser, counts), {
       emoji: '👍',
       reactor: ada,
-      current: stands ? current : null,
+      current: isCurrent ? current : null,
     });
 
-  it('takes no more reactions and receipts', () => {
+  it('accepts no more reactions and receipts', () => {
     expect(react({ marks: MAX_MARKS - 1 })).toMatchObject({ ok: true });
     expect(react({ marks: MAX_MARKS })).toEqual(full);
     const receipt = { agentId: 'agent-1', recorded: false };
@@ -144,23 +144,23 @@ describe('an interaction with as much as it may have', () => {
     expect(decideReceipt(given(created), at(ofUser, { marks: MAX_MARKS }), receipt)).toEqual(full);
   });
 
-  it('takes no more reactions after very many were taken back', () => {
+  it('accepts no more reactions after too many were removed', () => {
     expect(react({ withdrawn: MAX_WITHDRAWN - 1 })).toMatchObject({ ok: true });
     expect(react({ withdrawn: MAX_WITHDRAWN })).toEqual(full);
   });
 
-  it('still knows what it has, and lets go of it', () => {
+  it('still accepts repetitions and removals', () => {
     const counts = { marks: MAX_MARKS, withdrawn: MAX_WITHDRAWN };
-    expect(react(counts, true)).toEqual(nothing);
+    expect(react(counts, true)).toEqual(noEvents);
     const again = { agentId: 'agent-1', recorded: true };
-    expect(decideReceipt(given(created), at(ofUser, counts), again)).toEqual(nothing);
-    const leaving = decideWithdraw(given(created), at(ofUser, counts), { emoji: '👍', reactor: ada, current });
-    expect(leaving).toMatchObject({ ok: true, events: [{ type: 'ReactionRemoved.v1' }] });
+    expect(decideReceipt(given(created), at(ofUser, counts), again)).toEqual(noEvents);
+    const removal = decideWithdraw(given(created), at(ofUser, counts), { emoji: '👍', reactor: ada, current });
+    expect(removal).toMatchObject({ ok: true, events: [{ type: 'ReactionRemoved.v1' }] });
   });
 });
 
-describe('taking a reaction back', () => {
-  it('names what stood, as it was added', () => {
+describe('removing a reaction', () => {
+  it('records the reaction as it was added', () => {
     const decision = decideWithdraw(given(created), at(ofUser), { emoji: '👍', reactor: ada, current });
     expect(decision).toEqual({
       ok: true,
@@ -179,9 +179,9 @@ describe('taking a reaction back', () => {
     });
   });
 
-  it('yields nothing where there is none', () => {
+  it('yields no events without a reaction', () => {
     const decision = decideWithdraw(given(created), at(ofUser), { emoji: '👍', reactor: ada, current: null });
-    expect(decision).toEqual(nothing);
+    expect(decision).toEqual(noEvents);
   });
 });
 
@@ -192,51 +192,51 @@ describe('a read receipt', () => {
       ok: true,
       events: [{ type: 'ReadReceiptRecorded.v1', data: { sequence, agentId: 'agent-1', turnId: 'turn-1' } }],
     });
-    expect(decideReceipt(given(created), at(ofUser), { agentId: 'agent-1', recorded: true })).toEqual(nothing);
+    expect(decideReceipt(given(created), at(ofUser), { agentId: 'agent-1', recorded: true })).toEqual(noEvents);
   });
 
-  it('is refused for what no user has sent', () => {
+  it('is rejected for messages that no user sent', () => {
     const decision = decideReceipt(given(created), at(ofAgent), { agentId: 'agent-1', recorded: false });
     expect(decision).toEqual({ ok: false, rejection: { reason: 'not_a_user_message' } });
   });
 });
 
 describe('dismissing the mention-invite prompt', () => {
-  it('is for the sender only, and once', () => {
+  it('is accepted from the sender, once', () => {
     const own = decideDismiss(given(created), at(ofUser), { userId: 'user-1', dismissed: false });
     expect(own).toEqual({
       ok: true,
       events: [{ type: 'MentionInvitePromptDismissed.v1', data: { sequence, userId: 'user-1' } }],
     });
-    expect(decideDismiss(given(created), at(ofUser), { userId: 'user-1', dismissed: true })).toEqual(nothing);
+    expect(decideDismiss(given(created), at(ofUser), { userId: 'user-1', dismissed: true })).toEqual(noEvents);
   });
 
   it.each([
     ['another user', 'user-2', ofUser],
     ['a service', null, ofUser],
-    ['a service, of what no user has sent', null, ofAgent],
-  ])('is refused to %s', (_who, userId, interaction) => {
+    ['a service, for a message that no user sent', null, ofAgent],
+  ])('is rejected for %s', (_caller, userId, interaction) => {
     const decision = decideDismiss(given(created), at(interaction), { userId, dismissed: false });
     expect(decision).toEqual({ ok: false, rejection: { reason: 'not_the_sender' } });
   });
 });
 
-describe('whatever is added to an interaction', () => {
-  const decisions = (context: { readonly channel: ChannelState }, place: ReactionPlace) => [
-    decideReact(context, place, { emoji: '👍', reactor: ada, current: null }),
-    decideWithdraw(context, place, { emoji: '👍', reactor: ada, current }),
-    decideReceipt(context, place, { agentId: 'agent-1', recorded: false }),
-    decideDismiss(context, place, { userId: 'user-1', dismissed: false }),
+describe('every command on an interaction', () => {
+  const decisions = (context: { readonly channel: ChannelState }, subject: ReactionSubject) => [
+    decideReact(context, subject, { emoji: '👍', reactor: ada, current: null }),
+    decideWithdraw(context, subject, { emoji: '👍', reactor: ada, current }),
+    decideReceipt(context, subject, { agentId: 'agent-1', recorded: false }),
+    decideDismiss(context, subject, { userId: 'user-1', dismissed: false }),
   ];
   const refused = (reason: string) => Array.from({ length: 4 }, () => ({ ok: false, rejection: { reason } }));
 
-  it("is refused alike where there is no interaction, no channel, or another organization's", () => {
+  it("is rejected as not_found for a missing interaction or channel, and for another organization's", () => {
     expect(decisions(given(created), at(null))).toEqual(refused('not_found'));
     expect(decisions(given(), at(ofUser))).toEqual(refused('not_found'));
     expect(decisions(given(created), { ...at(ofUser), organizationId: 'org-2' })).toEqual(refused('not_found'));
   });
 
-  it('is refused in an archived channel', () => {
+  it('is rejected in an archived channel', () => {
     expect(decisions(given(created, archived), at(ofUser))).toEqual(refused('archived'));
   });
 });

@@ -3,7 +3,7 @@
  * A new version is a new type, and the old one gets an upcaster.
  *
  * Reactions, read receipts and dismissals are events of the stream of their interaction's channel. `sequence` is that of
- * the interaction. Names are those at the time of reacting.
+ * the interaction. Names are those at the time of the reaction.
  */
 import { z } from 'zod';
 
@@ -21,15 +21,15 @@ const reaction = z.object({
   sequence,
   emoji: z.string(),
   reactor: z.object({ type: z.enum(['user', 'agent']), id: z.string(), name: z.string().nullable() }),
-  /** The sender of the interaction; senders without an id have null. */
+  /** The sender of the interaction; `senderId` is null for senders without an id. */
   target: z.object({ role: z.enum(['user', 'assistant']), senderId: z.string().nullable() }),
 });
 
 export const reactionCodec = defineEvents({
   'ReactionAdded.v1': reaction,
-  /** The reaction that was taken back, and the sequence of the event that had added it. */
+  /** The removed reaction, and the sequence of the event that added it. */
   'ReactionRemoved.v1': reaction.extend({ addedAt: sequence }),
-  /** `turnId` is the turn that the interaction belongs to. */
+  /** `turnId` is the turn of the interaction. */
   'ReadReceiptRecorded.v1': z.object({ sequence, agentId: z.string(), turnId: z.string() }),
   'MentionInvitePromptDismissed.v1': z.object({ sequence, userId: z.string() }),
 });
@@ -40,13 +40,13 @@ export type Reactor = Reaction['reactor'];
 export type ReactionTarget = Reaction['target'];
 
 /**
- * Bounds for one interaction: reactions and receipts that it has, because every read shows all of them; and reactions
- * that were taken back, because reads of the past look at all of these.
+ * Limits for one interaction: its reactions and receipts, because every read returns all of them; and its removed
+ * reactions, because reads of the past scan all of them.
  */
 export const MAX_MARKS = 1_000;
 export const MAX_WITHDRAWN = 10_000;
 
-/** The state of a channel's stream that decisions read. Reactions have no state of their own. */
+/** The state of a channel's stream that decisions depend on. Reactions have no state of their own. */
 export interface ReactionContext {
   readonly channel: ChannelState;
 }
@@ -60,7 +60,7 @@ export type ReactionRejection =
 
 type ReactionDecision = Decision<ReactionEvent, ReactionRejection>;
 
-/** The interaction that a command is about, as it was looked up. */
+/** The members of an interaction that decisions depend on. */
 export interface KnownInteraction {
   readonly target: ReactionTarget;
   /** The id of the user that sent it; null for other senders. */
@@ -68,14 +68,14 @@ export interface KnownInteraction {
   readonly turnId: string;
 }
 
-/** The place of the interaction that a command is about, and what was looked up there. */
-export interface ReactionPlace {
+/** The interaction that a command concerns, with the results of its look-ups. */
+export interface ReactionSubject {
   readonly organizationId: EntityId;
   readonly sequence: ChannelSequence;
   readonly interaction: KnownInteraction | null;
   /** Number of its reactions and receipts. */
   readonly marks: number;
-  /** Number of reactions to it that were taken back. */
+  /** Number of its removed reactions. */
   readonly withdrawn: number;
 }
 
@@ -85,70 +85,70 @@ export interface CurrentReaction {
   readonly name: string | null;
 }
 
-/** An agent without a name gets the one that it has in the channel. */
+/** An agent without a name gets its name in the channel. */
 export function decideReact(
   { channel }: ReactionContext,
-  place: ReactionPlace,
+  subject: ReactionSubject,
   { emoji, reactor, current }: { emoji: string; reactor: Reactor; current: CurrentReaction | null },
 ): ReactionDecision {
-  const found = find(channel, place);
+  const found = find(channel, subject);
   if (!found.ok) return found;
   if (current !== null) return accept();
-  if (place.marks >= MAX_MARKS || place.withdrawn >= MAX_WITHDRAWN) return refuse({ reason: 'too_many_reactions' });
+  if (subject.marks >= MAX_MARKS || subject.withdrawn >= MAX_WITHDRAWN) return refuse({ reason: 'too_many_reactions' });
   const name = reactor.name ?? nameInChannel(found.channel, reactor);
   const { target } = found.interaction;
-  const data = { sequence: place.sequence, emoji, reactor: { ...reactor, name }, target };
+  const data = { sequence: subject.sequence, emoji, reactor: { ...reactor, name }, target };
   return accept({ type: 'ReactionAdded.v1', data });
 }
 
 export function decideWithdraw(
   { channel }: ReactionContext,
-  place: ReactionPlace,
+  subject: ReactionSubject,
   { emoji, reactor, current }: { emoji: string; reactor: Omit<Reactor, 'name'>; current: CurrentReaction | null },
 ): ReactionDecision {
-  const found = find(channel, place);
+  const found = find(channel, subject);
   if (!found.ok) return found;
   if (current === null) return accept();
   const { addedAt, name } = current;
   const { target } = found.interaction;
-  const data = { sequence: place.sequence, emoji, reactor: { ...reactor, name }, target, addedAt };
+  const data = { sequence: subject.sequence, emoji, reactor: { ...reactor, name }, target, addedAt };
   return accept({ type: 'ReactionRemoved.v1', data });
 }
 
 /** Records once that an agent has read a user's message. */
 export function decideReceipt(
   { channel }: ReactionContext,
-  place: ReactionPlace,
+  subject: ReactionSubject,
   { agentId, recorded }: { readonly agentId: string; readonly recorded: boolean },
 ): ReactionDecision {
-  const found = find(channel, place);
+  const found = find(channel, subject);
   if (!found.ok) return found;
   const { target, turnId } = found.interaction;
   if (target.role !== 'user') return refuse({ reason: 'not_a_user_message' });
   if (recorded) return accept();
-  if (place.marks >= MAX_MARKS) return refuse({ reason: 'too_many_reactions' });
-  return accept({ type: 'ReadReceiptRecorded.v1', data: { sequence: place.sequence, agentId, turnId } });
+  if (subject.marks >= MAX_MARKS) return refuse({ reason: 'too_many_reactions' });
+  return accept({ type: 'ReadReceiptRecorded.v1', data: { sequence: subject.sequence, agentId, turnId } });
 }
 
 /** Only the sender of the message sees the prompt, so only the sender can dismiss it. */
 export function decideDismiss(
   { channel }: ReactionContext,
-  place: ReactionPlace,
+  subject: ReactionSubject,
   { userId, dismissed }: { readonly userId: EntityId | null; readonly dismissed: boolean },
 ): ReactionDecision {
-  const found = find(channel, place);
+  const found = find(channel, subject);
   if (!found.ok) return found;
   if (userId === null || found.interaction.senderUserId !== userId) return refuse({ reason: 'not_the_sender' });
   if (dismissed) return accept();
-  return accept({ type: 'MentionInvitePromptDismissed.v1', data: { sequence: place.sequence, userId } });
+  return accept({ type: 'MentionInvitePromptDismissed.v1', data: { sequence: subject.sequence, userId } });
 }
 
 type Found =
   | { readonly ok: true; readonly channel: NonNullable<ChannelState>; readonly interaction: KnownInteraction }
   | Extract<ReactionDecision, { ok: false }>;
 
-/** Another organization's interaction is refused just as one that does not exist. */
-function find(channel: ChannelState, { organizationId, interaction }: ReactionPlace): Found {
+/** Another organization's interaction is rejected like a missing one. */
+function find(channel: ChannelState, { organizationId, interaction }: ReactionSubject): Found {
   if (channel === null || channel.organizationId !== organizationId || interaction === null) {
     return refuse({ reason: 'not_found' });
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { placeOfInteraction } from '#libs/features/interactions/index.ts';
+import { parseInteractionId } from '#libs/features/interactions/index.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
@@ -205,7 +205,7 @@ async function restAt(
     const channel = await features.channels.channelAt(organizationId, channelId, { sequence: seq });
     return channel?.json.toString() ?? 'no channel';
   }
-  const place = placeOfInteraction(id);
+  const place = parseInteractionId(id);
   if (!type.startsWith('interaction.') || place === null) return null;
   const { queries } = features.interactions;
   const found = await queries.at(organizationId, channelId, { sequence: seq }, (view) =>

@@ -48,14 +48,14 @@ const begun: InteractionEvent = {
 const completed: InteractionEvent = { type: 'InteractionCompleted.v1', data: { sequence: 2, content: null } };
 
 test.each([
-  ['one after the other', [[at(1, begun)], [at(2, completed)]]],
-  ['in one run, as a projector does that starts over', [[at(1, begun), at(2, completed)]]],
+  ['in separate runs', [[at(1, begun)], [at(2, completed)]]],
+  ['in one run, as after a rebuild', [[at(1, begun), at(2, completed)]]],
 ])(
-  'an interaction that was completed is taken from the incomplete ones, also of an earlier building: %s',
+  'a completed interaction is removed from the index of incomplete ones, also of an earlier build: %s',
   (_how, runs) => {
     const keys = entityKeys(CHANNEL_READ_MODEL, owner.organizationId, owner.id);
     const incomplete = interactionKeys(owner.organizationId, owner.id).index('incomplete');
-    // What another process left there before.
+    // Written by another process before.
     const members = new Set([2]);
     let state = interactionFold.initialState;
     for (const events of runs) {

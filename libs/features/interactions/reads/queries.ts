@@ -2,7 +2,7 @@ import { CHANNEL } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from '#libs/platform/readmodel/index.ts';
 
-import type { InteractionPlace } from '../interaction.id.ts';
+import type { InteractionRef } from '../interaction.id.ts';
 import type { ToolCallUpdates } from '../tool-call-updates.ts';
 import { interactionKeys } from './interaction.keys.ts';
 import { FilteredInteractions, isWithin, sequencesCreated } from './list.ts';
@@ -75,7 +75,7 @@ export class InteractionQueries {
    */
   async interaction(
     organizationId: EntityId,
-    { channelId, sequence }: InteractionPlace,
+    { channelId, sequence }: InteractionRef,
     { reader, includeIncomplete }: Audience,
     view = this.#present,
   ): Promise<Buffer | null> {
@@ -94,7 +94,7 @@ export class InteractionQueries {
   /** The interaction that a command returned, with its annotations. */
   async annotate(
     organizationId: EntityId,
-    { channelId, sequence }: InteractionPlace,
+    { channelId, sequence }: InteractionRef,
     document: Buffer,
     reader: Reader,
   ): Promise<Buffer> {
@@ -123,7 +123,7 @@ export class InteractionQueries {
   /** An interaction with its descendants as `nested_interactions`. */
   async nested(
     organizationId: EntityId,
-    { channelId }: InteractionPlace,
+    { channelId }: InteractionRef,
     document: Buffer,
     shown: Audience & { readonly includeToolCallUpdates: boolean },
     view = this.#present,

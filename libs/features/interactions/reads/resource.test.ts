@@ -41,24 +41,24 @@ const added = {
   agent_read_receipts: [{ id: 'receipt-1' }],
 };
 
-describe('what is read out of the bytes of an interaction', () => {
-  it.each([true, false])('says whether it is complete (%s), whatever its content is', (complete) => {
+describe('members read from the bytes of an interaction', () => {
+  it.each([true, false])('include whether it is complete (%s), whatever its content is', (complete) => {
     const document = stored({ complete, spanId: 'span-1' });
     expect(isComplete(document)).toBe(complete);
     expect(isComplete(annotated(document, added))).toBe(complete);
   });
 
-  it.each(['span-1', 'a "quoted" ü \\ 🎈', ',"parent_span_id":'])('is its span: %s', (spanId) => {
+  it.each(['span-1', 'a "quoted" ü \\ 🎈', ',"parent_span_id":'])('include its span: %s', (spanId) => {
     const document = stored({ complete: true, spanId });
     expect(spanIdOf(document)).toBe(spanId);
     expect(spanIdOf(annotated(document, added))).toBe(spanId);
   });
 
-  it('is when it was created, whatever its content is', () => {
+  it('include the time of its creation, whatever its content is', () => {
     expect(createdMsOf(stored({ complete: true, spanId: 'span-1' }))).toBe(Date.UTC(2026, 0, 31, 12));
   });
 
-  it('is not looked for in bytes of another form', () => {
+  it('are not searched in bytes of another form', () => {
     expect(() => isComplete(Buffer.from('{}'))).toThrow(TypeError);
     expect(() => spanIdOf(Buffer.from('{}'))).toThrow(TypeError);
   });
@@ -67,16 +67,16 @@ describe('what is read out of the bytes of an interaction', () => {
 describe('annotations', () => {
   const document = stored({ complete: true, spanId: 'span-1' });
 
-  it('leave an interaction without any as it is stored', () => {
+  it('are absent from an interaction without any', () => {
     expect(annotated(document, undefined)).toBe(document);
   });
 
-  it('take the place of the empty members that are stored', () => {
+  it('replace the empty members that are stored', () => {
     const resource: object = JSON.parse(document.toString());
     expect(annotated(document, added).toString()).toBe(JSON.stringify({ ...resource, ...added }));
   });
 
-  it('are never put into bytes of another form', () => {
+  it('are not added to bytes of another form', () => {
     const none = { reactions: null, mention_invite_prompt_dismissed: false, agent_read_receipts: null };
     expect(() => annotated(Buffer.from('{}'), none)).toThrow(TypeError);
     expect(() => annotated(Buffer.from(`${document.toString()} `), none)).toThrow(TypeError);

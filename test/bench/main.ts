@@ -1,4 +1,4 @@
-/** `npm run bench [-- row… --runs 5 --quick --patience 5 --json file]`: see docs/performance.md. */
+/** `npm run bench [-- row… --runs 5 --quick --quiet-wait 5 --json file]`: see docs/performance.md. */
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -49,7 +49,7 @@ const { values, positionals } = parseArgs({
   options: {
     runs: { type: 'string' },
     quick: { type: 'boolean', default: false },
-    patience: { type: 'string', default: '5' },
+    'quiet-wait': { type: 'string', default: '5' },
     json: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
@@ -64,7 +64,7 @@ if (values.list || unknown.length > 0) {
 
 const runs = Number(values.runs ?? (values.quick ? 3 : 5));
 if (!Number.isSafeInteger(runs) || runs < 1) throw new RangeError('--runs takes a whole number from 1');
-const patienceSeconds = Number(values.patience);
+const quietWaitSeconds = Number(values['quiet-wait']);
 const scale = values.quick ? QUICK : FULL;
 
 console.log(
@@ -72,7 +72,7 @@ console.log(
 );
 const results: BenchmarkResult[] = [];
 for (const benchmark of BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))) {
-  results.push(await runBenchmark(benchmark, { runs, scale, patienceSeconds, onSample: (text) => console.log(text) }));
+  results.push(await runBenchmark(benchmark, { runs, scale, quietWaitSeconds, onSample: (text) => console.log(text) }));
 }
 console.log(`\n${renderTable(results)}`);
 if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify({ runs, scale, results }, null, 2)}\n`);

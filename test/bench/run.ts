@@ -23,7 +23,7 @@ export interface RunOptions {
   readonly runs: number;
   readonly scale: Scale;
   /** How long to wait before each measurement until other processes leave the machine idle. */
-  readonly patienceSeconds: number;
+  readonly quietWaitSeconds: number;
   readonly onSample: (text: string) => void;
 }
 
@@ -35,7 +35,7 @@ const BUSY = 'other processes kept the machine busy';
  */
 export async function runBenchmark(
   benchmark: Benchmark,
-  { runs, scale, patienceSeconds, onSample }: RunOptions,
+  { runs, scale, quietWaitSeconds, onSample }: RunOptions,
 ): Promise<BenchmarkResult> {
   const { sides, cleanUp } = await benchmark.prepare(scale);
   try {
@@ -43,7 +43,7 @@ export async function runBenchmark(
     for (let run = 0; run < runs; run++) {
       const order = Object.entries(sides);
       for (const [name, side] of run % 2 === 0 ? order : order.toReversed()) {
-        const busy = await waitForQuiet(patienceSeconds);
+        const busy = await waitForQuiet(quietWaitSeconds);
         const measured = await side(scale);
         const sample = isQuiet(busy) ? measured : { ...measured, remarks: [...(measured.remarks ?? []), BUSY] };
         samples.get(name)?.push(sample);

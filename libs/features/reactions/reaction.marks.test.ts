@@ -24,7 +24,7 @@ describe('the marks of an interaction', () => {
 
   it('before an event include reactions that were removed later', () => {
     const current = [encodeReaction(by('stays'), 5), encodeDismissal('user-1', 8)];
-    const withdrawn = [encodeWithdrawn(by('leaves'), { addedAt: 4, withdrawnAt: 7 })];
+    const withdrawn = [encodeWithdrawn(by('leaves'), { addedSequence: 4, withdrawnSequence: 7 })];
     const before = (end: number) => {
       const { reactions, dismissedBy } = marksBefore(end, current, withdrawn);
       return [...reactions.map(({ reactor }) => reactor.id), ...dismissedBy];
@@ -39,7 +39,7 @@ describe('the marks of an interaction', () => {
   });
 
   it('contain a reaction once that is removed between the two reads', () => {
-    const withdrawn = [encodeWithdrawn(by('leaves'), { addedAt: 4, withdrawnAt: 7 })];
+    const withdrawn = [encodeWithdrawn(by('leaves'), { addedSequence: 4, withdrawnSequence: 7 })];
     expect(marksBefore(6, [encodeReaction(by('leaves'), 4)], withdrawn).reactions).toHaveLength(1);
   });
 });

@@ -14,23 +14,23 @@ import type { EntityKeys } from '#libs/platform/readmodel/index.ts';
 import type { CurrentReaction, Reaction, ReactionEvent, Reactor } from './reaction.ts';
 
 /** Keys of the marks of one channel's interactions, all in the channel's slot. */
-export interface ReactionKeys {
-  /** Sorted set: all marks, scored by the sequence of their interaction. */
-  readonly marks: string;
-  /** Sorted set: removed reactions, scored likewise, for reads of the past. */
-  readonly withdrawn: string;
-  /** Hash: values that commands look up, by {@link reactionField} and the fields below it. */
-  readonly known: string;
-}
+export type ReactionKeys = ReturnType<typeof reactionKeysOf>;
 
 export function reactionKeys(organizationId: EntityId, channelId: EntityId): ReactionKeys {
   return reactionKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
 }
 
 /** @param channel the keys of the channel that the interactions are in */
-export function reactionKeysOf(channel: EntityKeys): ReactionKeys {
+export function reactionKeysOf(channel: EntityKeys) {
   const prefix = channel.revision.slice(0, -'revision'.length);
-  return { marks: `${prefix}marks`, withdrawn: `${prefix}marks:withdrawn`, known: `${prefix}marks:known` };
+  return {
+    /** Sorted set: all marks, scored by the sequence of their interaction. */
+    marks: `${prefix}marks`,
+    /** Sorted set: removed reactions, scored likewise, for reads of the past. */
+    withdrawn: `${prefix}marks:withdrawn`,
+    /** Hash: values that commands look up, by {@link reactionField} and the fields below it. */
+    known: `${prefix}marks:known`,
+  } as const;
 }
 
 export function reactionField(sequence: number, { type, id }: Omit<Reactor, 'name'>, emoji: string): string {
@@ -89,41 +89,32 @@ export interface Marks {
   readonly dismissedBy: readonly string[];
 }
 
-export function encodeReaction(reaction: Omit<Reaction, 'sequence'>, addedAt: number): string {
-  return JSON.stringify(reactionMarkOf(reaction, addedAt));
+type ReactionMark = z.infer<typeof reactionMark>;
+
+export function encodeReaction(reaction: Omit<Reaction, 'sequence'>, addedSequence: number): string {
+  return JSON.stringify(reactionMarkOf(reaction, addedSequence));
 }
 
 export function encodeWithdrawn(
   reaction: Omit<Reaction, 'sequence'>,
-  { addedAt, withdrawnAt }: { readonly addedAt: number; readonly withdrawnAt: number },
+  { addedSequence, withdrawnSequence }: { readonly addedSequence: number; readonly withdrawnSequence: number },
 ): string {
-  const value: z.infer<typeof withdrawnMark> = [withdrawnAt, reactionMarkOf(reaction, addedAt)];
-  return JSON.stringify(value);
+  const mark = reactionMarkOf(reaction, addedSequence);
+  return JSON.stringify([withdrawnSequence, mark] satisfies z.infer<typeof withdrawnMark>);
 }
 
-function reactionMarkOf(
-  { emoji, reactor: { type, id, name }, target }: Omit<Reaction, 'sequence'>,
-  addedAt: number,
-): z.infer<typeof reactionMark> {
-  return ['reaction', addedAt, emoji, type, id, name, target.role, target.senderId];
+function reactionMarkOf({ emoji, reactor, target }: Omit<Reaction, 'sequence'>, addedSequence: number): ReactionMark {
+  return ['reaction', addedSequence, emoji, reactor.type, reactor.id, reactor.name, target.role, target.senderId];
 }
 
 export function encodeReceipt(event: StreamEvent<Extract<ReactionEvent, { type: 'ReadReceiptRecorded.v1' }>>): string {
-  const { agentId, turnId } = event.data;
-  const value: z.infer<typeof receiptMark> = [
-    'receipt',
-    sequenceOf(event.revision),
-    event.id,
-    agentId,
-    event.metadata.at,
-    turnId,
-  ];
-  return JSON.stringify(value);
+  const { id, revision, metadata, data } = event;
+  const mark = ['receipt', sequenceOf(revision), id, data.agentId, metadata.at, data.turnId] as const;
+  return JSON.stringify(mark satisfies Readonly<z.infer<typeof receiptMark>>);
 }
 
-export function encodeDismissal(userId: string, dismissedAt: number): string {
-  const value: z.infer<typeof dismissalMark> = ['dismissal', dismissedAt, userId];
-  return JSON.stringify(value);
+export function encodeDismissal(userId: string, dismissedSequence: number): string {
+  return JSON.stringify(['dismissal', dismissedSequence, userId] satisfies z.infer<typeof dismissalMark>);
 }
 
 /**
@@ -150,27 +141,25 @@ export function marksBefore(end: number, current: readonly string[], withdrawn: 
     }
   }
   for (const member of withdrawn) {
-    const [withdrawnAt, found] = withdrawnMark.parse(JSON.parse(member));
-    if (found[1] < end && end <= withdrawnAt) reactions.set(found[1], markedReaction(found));
+    const [withdrawnSequence, found] = withdrawnMark.parse(JSON.parse(member));
+    if (found[1] < end && end <= withdrawnSequence) reactions.set(found[1], markedReaction(found));
   }
   const inOrder = (a: { readonly order: number }, b: { readonly order: number }) => a.order - b.order;
   return { reactions: [...reactions.values()].sort(inOrder), receipts: receipts.sort(inOrder), dismissedBy };
 }
 
-function markedReaction([, order, emoji, type, id, name, role, senderId]: z.infer<
-  typeof reactionMark
->): MarkedReaction {
+function markedReaction([, order, emoji, type, id, name, role, senderId]: ReactionMark): MarkedReaction {
   return { order, emoji, reactor: { type, id, name }, target: { role, senderId } };
 }
 
 const currentReaction = z.tuple([z.int(), z.string().nullable()]);
 
 /** The value of {@link reactionField}, from which a command removes the reaction. */
-export function encodeCurrent({ addedAt, name }: CurrentReaction): string {
-  return JSON.stringify([addedAt, name]);
+export function encodeCurrent({ addedSequence, name }: CurrentReaction): string {
+  return JSON.stringify([addedSequence, name]);
 }
 
 export function decodeCurrent(stored: string): CurrentReaction {
-  const [addedAt, name] = currentReaction.parse(JSON.parse(stored));
-  return { addedAt: addedAt as ChannelSequence, name };
+  const [addedSequence, name] = currentReaction.parse(JSON.parse(stored));
+  return { addedSequence: addedSequence as ChannelSequence, name };
 }

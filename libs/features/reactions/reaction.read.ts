@@ -40,28 +40,27 @@ function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteO
   switch (event.type) {
     case 'ReactionAdded.v1': {
       const { reactor, emoji } = event.data;
-      const addedAt = sequenceOf(event.revision);
-      const known = encodeCurrent({ addedAt, name: reactor.name });
-      return mark(keys, sequence, encodeReaction(event.data, addedAt), reactionField(sequence, reactor, emoji), known);
+      const addedSequence = sequenceOf(event.revision);
+      const known = encodeCurrent({ addedSequence, name: reactor.name });
+      const member = encodeReaction(event.data, addedSequence);
+      return mark(keys, sequence, member, reactionField(sequence, reactor, emoji), known);
     }
     case 'ReactionRemoved.v1': {
-      const { reactor, emoji, addedAt } = event.data;
-      const withdrawn = encodeWithdrawn(event.data, { addedAt, withdrawnAt: sequenceOf(event.revision) });
+      const { reactor, emoji, addedAt: addedSequence } = event.data;
+      const withdrawnSequence = sequenceOf(event.revision);
+      const withdrawn = encodeWithdrawn(event.data, { addedSequence, withdrawnSequence });
       return [
-        { command: 'ZREM', key: keys.marks, args: [encodeReaction(event.data, addedAt)] },
+        { command: 'ZREM', key: keys.marks, args: [encodeReaction(event.data, addedSequence)] },
         { command: 'ZADD', key: keys.withdrawn, args: [sequence, withdrawn] },
         { command: 'HDEL', key: keys.known, args: [reactionField(sequence, reactor, emoji)] },
       ];
     }
     case 'ReadReceiptRecorded.v1':
       return mark(keys, sequence, encodeReceipt(event), receiptField(sequence, event.data.agentId));
-    case 'MentionInvitePromptDismissed.v1':
-      return mark(
-        keys,
-        sequence,
-        encodeDismissal(event.data.userId, sequenceOf(event.revision)),
-        dismissalField(sequence),
-      );
+    case 'MentionInvitePromptDismissed.v1': {
+      const member = encodeDismissal(event.data.userId, sequenceOf(event.revision));
+      return mark(keys, sequence, member, dismissalField(sequence));
+    }
   }
 }
 

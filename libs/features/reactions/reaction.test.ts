@@ -96,7 +96,7 @@ const at = (interaction: KnownInteraction | null, counts: Partial<ReactionSubjec
 
 const ada = { type: 'user' as const, id: 'user-1', name: 'Ada' };
 const agent = { type: 'agent' as const, id: 'agent-1', name: null };
-const current = { addedAt: 4 as ChannelSequence, name: 'Ada before' };
+const current = { addedSequence: 4 as ChannelSequence, name: 'Ada before' };
 const noEvents = { ok: true, events: [] };
 
 describe('reacting', () => {

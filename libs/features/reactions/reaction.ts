@@ -81,7 +81,7 @@ export interface ReactionSubject {
 
 /** A current reaction: the sequence of the event that added it, and the name that it shows. */
 export interface CurrentReaction {
-  readonly addedAt: ChannelSequence;
+  readonly addedSequence: ChannelSequence;
   readonly name: string | null;
 }
 
@@ -109,7 +109,7 @@ export function decideWithdraw(
   const found = find(channel, subject);
   if (!found.ok) return found;
   if (current === null) return accept();
-  const { addedAt, name } = current;
+  const { addedSequence: addedAt, name } = current;
   const { target } = found.interaction;
   const data = { sequence: subject.sequence, emoji, reactor: { ...reactor, name }, target, addedAt };
   return accept({ type: 'ReactionRemoved.v1', data });

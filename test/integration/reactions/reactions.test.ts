@@ -301,7 +301,7 @@ describe('an interaction', () => {
     const members = Array.from({ length: MAX_WITHDRAWN - 1 }, (_, n) => {
       const reaction = { emoji: '👍', reactor: { type: 'agent', id: `agent-${n}`, name: null } } as const;
       const target = { role: 'user', senderId: null } as const;
-      return encodeWithdrawn({ ...reaction, target }, { addedAt: 1e6 + n, withdrawnAt: 2e6 + n });
+      return encodeWithdrawn({ ...reaction, target }, { addedSequence: 1e6 + n, withdrawnSequence: 2e6 + n });
     });
     const { redis } = api.stores.platform;
     await nodeWith(redis, withdrawn).zadd(withdrawn, ...members.flatMap((member) => [sequence, member]));

@@ -44,8 +44,8 @@ interface Cached<State> {
  * A command that may have run before (`repeatedSinceMs`), or whose events are among the newest of the stream, is not
  * appended twice, and returns the current state.
  *
- * Omissions: no authorization; no memory of results. A command runs again if it is repeated after Redis has forgotten its
- * key, and its events are no longer among the newest of the stream.
+ * Omissions: no authorization; results are not stored. A command runs again if it is repeated after its key has expired in
+ * Redis and its events are no longer among the newest of the stream.
  */
 export class CommandHandler<State, E extends DomainEvent> {
   readonly #projection: Projection<State, E>;
@@ -141,11 +141,11 @@ export class CommandHandler<State, E extends DomainEvent> {
       const repeated = batch.findIndex(({ context }) => isRepeated(context, recent));
       if (repeated === 0) return this.#runRepeated(head, batch.slice(1));
 
-      // 3. Decide, each command on the state that the one before it leaves.
+      // 3. Decide, each command on the state after the previous one.
       const now = repeated < 0 ? batch : batch.slice(0, repeated);
       const decided = this.#decide(current, now, await this.#lookUp(current, now));
 
-      // 4. Nothing to append is an answer only at the true end of the stream.
+      // 4. Without events, the result is final only if it was decided on the end of the stream.
       if (decided.events.length === 0 && !atEnd) {
         const end = await this.#stream.readTail(id, current, recent);
         atEnd = true;
@@ -162,7 +162,7 @@ export class CommandHandler<State, E extends DomainEvent> {
         return undefined;
       }
 
-      // 6. Apply to the read model, so that callers can read what they wrote; then answer.
+      // 6. Apply to the read model, so that callers can read their own writes; then settle the commands.
       const { after, events } = decided;
       await this.#stream.apply(id, { before: current.state, after: after.state, events });
       for (const { metadata } of events) recent?.note(metadata);

@@ -1,7 +1,7 @@
 import { Fault } from '#libs/kernel/faults.ts';
 
 /**
- * Runs as many of the waiting commands as fit into one batch, settles these, and returns the others. If it throws, it has
+ * Runs as many of the waiting commands as fit into one batch, settles them, and returns the others. If it throws, it has
  * settled none.
  */
 export type RunBatch<Waiting> = (waiting: readonly Waiting[]) => Promise<readonly Waiting[]>;
@@ -43,7 +43,7 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
       try {
         queue.unshift(...(await this.#runBatch(batch)));
       } catch (error) {
-        // The commands behind would meet the same fault, each after its own deadline.
+        // The waiting commands would fail in the same way, each after its own deadline.
         for (const command of [...batch, ...queue.splice(0)]) command.reject(error);
       }
     }

@@ -42,7 +42,7 @@ const counts: Projection<number, Counted> = {
 const things = composeProjections(THING, { names, counts });
 type Whole = typeof things.fold.initialState;
 
-/** Decides as the handler of commands does, on one entity in memory, and keeps nothing else. */
+/** Decides as `CommandHandler` does, on one entity in memory. */
 class OneThing<State, E extends DomainEvent> implements CommandRunner<State, E> {
   readonly #projection: Projection<State, E>;
   readonly #found: string;
@@ -61,7 +61,7 @@ class OneThing<State, E extends DomainEvent> implements CommandRunner<State, E> 
     lookups: readonly Lookup[] = [],
   ): Promise<CommandResult<State, E, R>> {
     return new Promise((resolve, reject) => {
-      // As in the handler: a caller gets back only what its own `decide` gave.
+      // As in the handler: the result comes from the caller's own `decide`.
       const waiting = { id, context, decide, lookups, resolve: resolve as never, reject };
       const found = new Lookups(
         lookups,
@@ -84,7 +84,7 @@ const rename = (name: string) => accept({ type: 'Renamed.v1' as const, data: { n
 const count = (by: number) => accept({ type: 'Counted.v1' as const, data: { by } });
 
 describe('the runner of one feature of a stream', () => {
-  it('decides on its own state, answers with it, and shares the stream with the others', async () => {
+  it('decides on its own state, returns it, and shares the stream with the others', async () => {
     const thing = new OneThing<Whole, Renamed | Counted>(things);
     const ofNames = runnerOfPart<Whole, 'names', Renamed | Counted, Renamed>(thing, 'names');
     const ofCounts = runnerOfPart<Whole, 'counts', Renamed | Counted, Counted>(thing, 'counts');
@@ -97,7 +97,7 @@ describe('the runner of one feature of a stream', () => {
     expect(thing.tip).toEqual({ state: { names: 'ab', counts: 7 }, revision: 3, at: context().at });
   });
 
-  it('hands on what was looked up and where the event will stand, and a refusal as it is', async () => {
+  it('passes look-ups and the next revision to the decision, and returns its rejection', async () => {
     const thing = new OneThing<Whole, Renamed | Counted>(things, 'known');
     const ofNames = runnerOfPart<Whole, 'names', Renamed | Counted, Renamed>(thing, 'names');
     const known = { key: 'names', field: 'a' };
@@ -110,7 +110,7 @@ describe('the runner of one feature of a stream', () => {
     expect(thing.tip.revision).toBe(0);
   });
 
-  it('fails as its decision does, and leaves the stream alone', async () => {
+  it('fails if its decision throws, and appends nothing', async () => {
     const thing = new OneThing<Whole, Renamed | Counted>(things);
     const ofCounts = runnerOfPart<Whole, 'counts', Renamed | Counted, Counted>(thing, 'counts');
     const failing = ofCounts.handle('thing-1', context(), () => {
@@ -121,8 +121,8 @@ describe('the runner of one feature of a stream', () => {
   });
 });
 
-describe('the runner of one feature that looks across', () => {
-  it('decides on the state of all, and gives its own events', async () => {
+describe('the runner of one feature that decides on the whole state', () => {
+  it('returns its own events', async () => {
     const thing = new OneThing<Whole, Renamed | Counted>(things);
     const ofNames = runnerOfEvents<Whole, Renamed | Counted, Renamed>(thing);
     await thing.handle('thing-1', context(), () => count(4));

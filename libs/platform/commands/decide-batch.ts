@@ -46,9 +46,9 @@ export interface Waiting<State, E extends DomainEvent> {
   reject(error: unknown): void;
 }
 
-/** What a batch of commands came to. Nothing of it is true until its events are in the log. */
+/** The decisions on a batch of commands, to be appended. */
 export interface Decided<State, E extends DomainEvent> {
-  /** Answers the commands that were decided; to be called once the events are acknowledged. */
+  /** Settle the decided commands; to be called after the events are acknowledged. */
   readonly answers: readonly (() => void)[];
   readonly events: readonly StreamEvent<E>[];
   readonly after: Tip<State>;
@@ -56,12 +56,12 @@ export interface Decided<State, E extends DomainEvent> {
   readonly rest: readonly Waiting<State, E>[];
 }
 
-/** One append may hold 1 MiB; the rest of it is left for metadata and framing. */
+/** An append is limited to 1 MiB, including metadata and framing. */
 const MAX_BATCH_BYTES = 700_000;
 
 /**
- * Decides commands of one entity, each on the state that the one before it leaves. Times of events do not go back:
- * a command whose time is before that of the last event gets the time of that event.
+ * Decides commands of one entity, each on the state after the previous one. Times of events do not go back: a command
+ * whose time is before that of the last event gets the time of that event.
  *
  * @param timeOf the time of a command, as the event store's clock shows it
  */
@@ -116,7 +116,7 @@ export function decideBatch<State, E extends DomainEvent>(
   return { answers, events, after: tip, rest: [] };
 }
 
-/** Events with their revisions, their ids, and their data as every later reader will see it. */
+/** The events with their revisions and ids, and with their data as encoded for storage. */
 function asStreamEvents<E extends DomainEvent>(
   codec: EventCodec<E>,
   decided: readonly E[],
@@ -136,8 +136,8 @@ function asStreamEvents<E extends DomainEvent>(
 
 /**
  * The namespace of the ids of a command's events. The event store acknowledges events whose ids it already has, even if
- * their data differ: this request would then publish and project events that the log does not hold. So, where an earlier
- * request for the command may have appended, each request has ids of its own. It meets a conflict, and finds the command
+ * their data differ: the request would then publish and project events that the log does not contain. So if an earlier
+ * request may have appended events of the command, each request uses its own ids, gets a conflict, and finds the command
  * by its id among the events that it missed.
  */
 function eventSourceOf({ commandId, idempotencyKey, at }: CommandContext): EntityId {

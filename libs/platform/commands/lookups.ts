@@ -6,13 +6,13 @@ export type Found = (lookup: FieldLookup) => string | null;
 /** As {@link Found}, for counts. Members that earlier commands of the same batch have removed are still counted. */
 export type Counted = (lookup: CountLookup) => number;
 
-/** The looked-up values of a batch. Each decided command updates them by the writes that its projection would do. */
+/** The looked-up values of a batch. Each decided command updates them with the writes of its projection. */
 export class Lookups {
   readonly #fields = new Map<string, string | null>();
   readonly #counts = new Map<string, number>();
   readonly #failure: unknown;
 
-  /** @param failure why nothing could be looked up; thrown to deciders that need a value */
+  /** @param failure error of the read, thrown to deciders that need a value */
   constructor(lookups: readonly Lookup[] = [], values: readonly (string | number | null)[] = [], failure?: unknown) {
     this.#failure = failure;
     for (const [index, lookup] of lookups.entries()) {
@@ -26,7 +26,7 @@ export class Lookups {
 
   readonly counted: Counted = ({ key, score }) => this.#known(this.#counts, key, score);
 
-  /** Applies the writes of a decided command, for the commands behind it. */
+  /** Applies the writes of a decided command, for later commands. */
   learn(operations: EntityWrite['operations']): void {
     for (const { command, key, args } of operations) {
       if (command === 'HSET') {

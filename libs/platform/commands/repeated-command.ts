@@ -1,6 +1,6 @@
 /*
- * Commands that callers repeat: those with an idempotency key. Redis remembers the keys, but may lose the newest of them
- * in a failover, so the log is searched for the commands as well.
+ * Repeated commands: those with an idempotency key. Redis stores the keys, but may lose the newest of them in a failover,
+ * so the log is searched for the commands as well.
  */
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
@@ -9,7 +9,7 @@ import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts
 const CLOCK_SLACK_MS = 60_000;
 /** Clients usually repeat an unanswered command within this time; after that, only Redis recognizes it. */
 const RECENT_MS = 60_000;
-/** The newest events of a stream in which repeated commands are looked for without a hint. */
+/** Newest events of a stream that are searched for repeated commands. */
 const MAX_RECENT = 1_000;
 
 /**
@@ -74,7 +74,7 @@ export async function eventsOfCommand(
   return events;
 }
 
-/** A text in the metadata of a stored event, which are of unknown shape. */
+/** A string in the metadata of a stored event, whose shape is unknown. */
 export function textOf(metadata: unknown, name: string): string | undefined {
   if (typeof metadata !== 'object' || metadata === null) return undefined;
   const value: unknown = Reflect.get(metadata, name);

@@ -5,7 +5,7 @@ import type { CliParts, OutputOptions } from './command-context.ts';
 
 export function configCommand(parts: CliParts): Command {
   return new Command('config')
-    .description('Show every setting with its value and where that comes from; secrets are hidden')
+    .description('Show every setting with its value and its source; secrets are hidden')
     .option('--json', 'print JSON')
     .action((options: OutputOptions) => printVariables(parts, options, describeConfig(parts.environment)));
 }

@@ -1,44 +1,20 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import type { PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
-import type { PartitionCheckpoints, ProjectionStart, ProjectionState } from '#libs/platform/readmodel/index.ts';
+import type { PartitionCheckpoints, ProjectionStart } from '#libs/platform/readmodel/index.ts';
 
 type ReachedCheckpoint = PartitionCheckpoint & { readonly behind?: number };
 
 /** Saves how far a projector has brought builds of the read models, beside the builds. */
 export interface CheckpointWriter {
-  /** @param complete the whole log is in the read models */
+  /**
+   * @param complete the whole log is in the read models
+   * @returns false if the builds or the stored checkpoints are not those that the projector began with or saved
+   */
   save(complete: boolean): Promise<boolean>;
-  /** Whether the builds are still those of the start. */
-  isCurrent(): Promise<boolean>;
-  /** Resumes the partitions from these checkpoints. */
-  begin(checkpoints: readonly PartitionCheckpoint[]): void;
+  /** Resumes these partitions, and no others, from their checkpoints. */
+  begin?(checkpoints: readonly PartitionCheckpoint[]): void;
   /** Takes these checkpoints into account at the next save. */
-  note(checkpoints: readonly ReachedCheckpoint[]): void;
-}
-
-/** For the log itself: one position. */
-export class LogCheckpointWriter implements CheckpointWriter {
-  readonly #state: ProjectionState;
-  readonly #start: ProjectionStart;
-  readonly #position: () => GlobalPosition | null;
-
-  constructor(state: ProjectionState, start: ProjectionStart, position: () => GlobalPosition | null) {
-    this.#state = state;
-    this.#start = start;
-    this.#position = position;
-  }
-
-  save(complete: boolean): Promise<boolean> {
-    return this.#state.save(this.#start, this.#position(), complete);
-  }
-
-  isCurrent(): Promise<boolean> {
-    return this.#state.isCurrent(this.#start);
-  }
-
-  begin(): void {}
-
-  note(): void {}
+  note?(checkpoints: readonly ReachedCheckpoint[]): void;
 }
 
 /** A partition that this projector holds. */
@@ -62,10 +38,8 @@ export class PartitionCheckpointWriter implements CheckpointWriter {
   readonly #start: ProjectionStart;
   readonly #handover: string;
   readonly #onProgress: (progress: PartitionsProgress) => void;
-  readonly #held = new Map<string, HeldPartition>();
-  /** Saved for certain: less in Redis means that it lost writes. */
-  readonly #saved = new Map<string, PartitionCheckpoint>();
-  readonly #unsaved = new Map<string, PartitionCheckpoint>();
+  /** By partition. `saved` is in Redis for certain: a lower checkpoint there means that Redis lost writes. */
+  #held = new Map<string, { reached: ReachedCheckpoint; saved: string }>();
 
   constructor(
     partitions: PartitionCheckpoints,
@@ -79,46 +53,37 @@ export class PartitionCheckpointWriter implements CheckpointWriter {
     this.#onProgress = onProgress;
   }
 
-  save(): Promise<boolean> {
-    return this.#save([...this.#unsaved.values()]);
-  }
-
-  /** Also notices another handover, and a Redis that has less than was saved. */
-  isCurrent(): Promise<boolean> {
-    return this.#save([...new Map([...this.#saved, ...this.#unsaved]).values()]);
-  }
-
   begin(checkpoints: readonly PartitionCheckpoint[]): void {
-    this.#saved.clear();
-    this.#unsaved.clear();
-    this.#held.clear();
-    for (const checkpoint of checkpoints) {
-      this.#saved.set(checkpoint.partition, checkpoint);
-      this.#held.set(checkpoint.partition, {
-        partition: checkpoint.partition,
-        position: checkpoint.position,
-        behind: null,
-      });
-    }
-    this.#onProgress({ position: null, held: [...this.#held.values()] });
+    this.#held = new Map(checkpoints.map((reached) => [reached.partition, { reached, saved: reached.checkpoint }]));
+    this.#report(null);
   }
 
   note(checkpoints: readonly ReachedCheckpoint[]): void {
-    for (const { behind = null, ...checkpoint } of checkpoints) {
-      this.#unsaved.set(checkpoint.partition, checkpoint);
-      this.#held.set(checkpoint.partition, { partition: checkpoint.partition, position: checkpoint.position, behind });
+    for (const reached of checkpoints) {
+      const held = this.#held.get(reached.partition);
+      if (held !== undefined) held.reached = reached;
     }
   }
 
-  async #save(checkpoints: readonly PartitionCheckpoint[]): Promise<boolean> {
-    const known = new Map([...this.#saved].map(([partition, { checkpoint }]) => [partition, checkpoint]));
-    const position = await this.#partitions.save(this.#start, this.#handover, { checkpoints, known });
+  /** Saves unchanged checkpoints as well, to notice a Redis that lost them. */
+  async save(): Promise<boolean> {
+    const saving = [...this.#held.values()].map((held) => ({ held, known: held.saved, reached: held.reached }));
+    const position = await this.#partitions.save(this.#start, this.#handover, {
+      checkpoints: saving.map(({ reached }) => reached),
+      known: new Map(saving.map(({ reached, known }) => [reached.partition, known])),
+    });
     if (position === null) return false;
-    for (const checkpoint of checkpoints) {
-      if (this.#unsaved.get(checkpoint.partition) === checkpoint) this.#unsaved.delete(checkpoint.partition);
-      if (this.#saved.has(checkpoint.partition)) this.#saved.set(checkpoint.partition, checkpoint);
-    }
-    this.#onProgress({ position, held: [...this.#held.values()] });
+    for (const { held, reached } of saving) held.saved = reached.checkpoint;
+    this.#report(position);
     return true;
+  }
+
+  #report(position: GlobalPosition | null): void {
+    const held = [...this.#held.values()].map(({ reached }) => ({
+      partition: reached.partition,
+      position: reached.position,
+      behind: reached.behind ?? null,
+    }));
+    this.#onProgress({ position, held });
   }
 }

@@ -5,7 +5,7 @@ import type { HeldPartition } from './checkpoint-writers.ts';
 
 /** How far the read models have come. */
 export interface ProjectionProgress {
-  /** `halted`: an event cannot be applied; nothing behind it is, until Parley is repaired. */
+  /** `halted`: an event cannot be applied, and no later one is until Parley is repaired. */
   readonly phase: 'catching-up' | 'live' | 'halted';
   /** With partitions, the position of all projectors together. */
   readonly position: GlobalPosition | null;
@@ -44,10 +44,6 @@ export class ProgressReport {
   report(change: Partial<ProjectionProgress>): void {
     this.#now = { ...this.#now, ...change };
     this.#onChange?.(this.#now);
-  }
-
-  reached(position: GlobalPosition | null): void {
-    if (position !== null) this.report({ position });
   }
 
   /**

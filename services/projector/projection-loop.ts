@@ -1,13 +1,25 @@
-import type { LogFeed } from '#libs/platform/eventstore/index.ts';
-import { earlier } from '#libs/platform/readmodel/index.ts';
-import type { ProjectionStart, ProjectionState, Projector } from '#libs/platform/readmodel/index.ts';
-import { EventApplier } from './event-applier.ts';
+import { comparePositions } from '#libs/platform/eventstore/index.ts';
+import type { LogFeed, PartitionedFeed, PartitionEnd, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { pause } from '#libs/platform/lifecycle/index.ts';
+import { earlier, parseStreamName } from '#libs/platform/readmodel/index.ts';
+import type {
+  PartitionCheckpoints,
+  ProjectionStart,
+  ProjectionState,
+  Projector,
+  SavedPartitions,
+} from '#libs/platform/readmodel/index.ts';
+import { PartitionCheckpointWriter } from './checkpoint-writers.ts';
 import { Follower } from './follower.ts';
 import { ProgressReport } from './progress.ts';
 import type { ProjectionProgress } from './progress.ts';
-import { LogSource, PartitionSource } from './sources.ts';
-import type { Beginning, PartitionedSource } from './sources.ts';
 import type { RecentCheckpoints } from './recent-checkpoints.ts';
+
+/** A feed that projectors divide among them, and the checkpoints of its partitions. */
+export interface PartitionedSource {
+  readonly feed: PartitionedFeed;
+  readonly partitions: PartitionCheckpoints;
+}
 
 export interface ProjectionLoopParts {
   /** The log itself. */
@@ -29,6 +41,15 @@ export interface ProjectionLoopParts {
   readonly fromStart?: boolean;
 }
 
+/** Where to resume. */
+interface Beginning {
+  readonly start: ProjectionStart;
+  /** Null while the read models are kept up to date from the log alone. */
+  readonly saved: SavedPartitions | null;
+}
+
+const READ_ENDS_EVERY_MS = 2_000;
+
 /**
  * Feed -> read models: joins the current builds at the least of their checkpoints, applies events, saves.
  *
@@ -36,35 +57,33 @@ export interface ProjectionLoopParts {
  * back (a rebuild, a lost Redis, a failover), the loop goes back to their checkpoints. A corrupt event halts it, and so
  * does an event at which a projection fails each time.
  *
- * With partitions, the log is followed to its end first, and handed over from there: see `LogSource`. When the partitions
+ * With partitions, the log is followed to its end, then the ends of the partitions are read, then the log is followed to
+ * its end once more: everything before the ends is applied then, and the partitions are followed from there. When they
  * are lost, the log is followed again in the same way, from the checkpoints.
  */
 export class ProjectionLoop {
   readonly #parts: ProjectionLoopParts;
   readonly #progress: ProgressReport;
-  readonly #log: LogSource;
-  readonly #partitions: PartitionSource;
+  readonly #follower: Follower;
   #restart: AbortController | null = null;
   /** Applies events again from the oldest recent checkpoint, whatever the saved checkpoints are. */
   #isGoingBack = false;
+  /** Ends of the partitions, read before the log is followed to its end. */
+  #ends: readonly PartitionEnd[] | null = null;
+  /** The handover whose partitions could not be followed any further. */
+  #lostHandover: string | null = null;
 
   constructor(parts: ProjectionLoopParts) {
-    const { feed, partitioned, state, projector, recent, maxBatch, onLost } = parts;
     this.#parts = parts;
-    const progress = (this.#progress = new ProgressReport(parts.onProgress, parts.onProblem));
-    const restart = (): void => this.restart();
-    const follower = new Follower({
-      applier: new EventApplier(projector, progress),
-      progress,
-      recent,
-      witness: state.witness,
+    this.#progress = new ProgressReport(parts.onProgress, parts.onProblem);
+    this.#follower = new Follower({
+      projector: parts.projector,
+      progress: this.#progress,
+      recent: parts.recent,
+      witness: parts.state.witness,
       onLive: () => (this.#isGoingBack = false),
-      onStale: restart,
+      onStale: () => this.restart(),
     });
-    const { streamPrefixes } = projector;
-    const source = { partitioned, streamPrefixes, maxBatch, follower, progress, restart };
-    this.#log = new LogSource({ ...source, feed, state });
-    this.#partitions = new PartitionSource(source, onLost);
   }
 
   get progress(): ProjectionProgress {
@@ -90,7 +109,7 @@ export class ProjectionLoop {
       const until = AbortSignal.any([signal, restart.signal]);
       const beginning = await this.#progress.untilDone(until, () => this.#begin());
       if (beginning !== undefined) await this.#follow(beginning, until);
-      // Ends what is still running for this source before the next one begins.
+      // Ends what is still running for this feed before the next one begins.
       restart.abort();
     }
   }
@@ -109,10 +128,92 @@ export class ProjectionLoop {
     return { start, saved: (await partitioned?.partitions.read(start)) ?? null };
   }
 
-  async #follow({ start, saved }: Beginning, signal: AbortSignal): Promise<void> {
+  async #follow(beginning: Beginning, signal: AbortSignal): Promise<void> {
+    const { partitioned } = this.#parts;
+    const { start, saved } = beginning;
+    const ends = this.#ends;
+    this.#ends = null;
     // Partitions have no recent checkpoints: the log is followed then, and handed over again.
-    if (this.#isGoingBack || !this.#partitions.canFollow(saved)) return this.#log.follow({ start, saved }, signal);
-    this.#log.forgetEnds();
-    return this.#partitions.follow(start, saved, signal);
+    const isUsable = saved !== null && saved.handover !== this.#lostHandover && !this.#isGoingBack;
+    if (partitioned === undefined || !isUsable) return this.#followLog(beginning, ends, signal);
+    return this.#followPartitions(partitioned, start, saved.handover, signal);
   }
+
+  async #followLog(beginning: Beginning, ends: readonly PartitionEnd[] | null, signal: AbortSignal): Promise<void> {
+    const { feed, state } = this.#parts;
+    const { start } = beginning;
+    const { from } = start;
+    this.#progress.report({ phase: 'catching-up', position: from === 'start' ? null : from, source: 'log' });
+    let isReadingEnds = false;
+    const onCaughtUp = async (): Promise<void> => {
+      if (ends !== null) return this.#handOver(beginning, ends);
+      if (!isReadingEnds) void this.#readEnds(beginning, signal);
+      isReadingEnds = true;
+    };
+    const items = feed.subscribe({ from, signal, ...this.#subscription() });
+    const save = (complete: boolean): Promise<boolean> => state.save(start, this.progress.position, complete);
+    await this.#follower.follow({ items, checkpoints: { save }, onCaughtUp, isAhead: isAheadOf(start) }, signal);
+  }
+
+  /** Everything before the ends is applied, because the log was followed to its end after they were read. */
+  async #handOver({ start, saved }: Beginning, ends: readonly PartitionEnd[]): Promise<void> {
+    const { position } = this.progress;
+    if (position === null) return;
+    await this.#parts.partitioned?.partitions.handOver(start, saved?.handover ?? null, { position, ends });
+    // If another projector was faster, its handover is as good.
+    this.restart();
+  }
+
+  /** Begins again as soon as the partitions have ends, to reach the end of the log after them. */
+  async #readEnds({ saved }: Beginning, signal: AbortSignal): Promise<void> {
+    const { partitioned } = this.#parts;
+    if (partitioned === undefined) return;
+    // Partitions that were lost just now may be lost again.
+    if (saved !== null) await pause(READ_ENDS_EVERY_MS, signal);
+    while (!signal.aborted) {
+      const ends = await partitioned.feed.ends();
+      if (signal.aborted) return;
+      if (ends !== null) {
+        this.#ends = ends;
+        return this.restart();
+      }
+      await pause(READ_ENDS_EVERY_MS, signal);
+    }
+  }
+
+  async #followPartitions(
+    { feed, partitions }: PartitionedSource,
+    start: ProjectionStart,
+    handover: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#progress.report({ phase: 'catching-up', position: start.from === 'start' ? null : start.from, source: [] });
+    const checkpoints = new PartitionCheckpointWriter(partitions, start, handover, ({ position, held }) =>
+      this.#progress.report({ source: held, ...(position !== null && { position }) }),
+    );
+    const from = async () => {
+      const now = await partitions.read(start);
+      if (now?.handover === handover) return now.checkpoints;
+      this.restart();
+      return [];
+    };
+    const items = feed.subscribe({ from, signal, ...this.#subscription() });
+    const lost = await this.#follower.follow({ items, checkpoints }, signal);
+    if (lost === null) return;
+    this.#lostHandover = handover;
+    this.#parts.onLost?.(lost);
+  }
+
+  #subscription() {
+    const { maxBatch, projector } = this.#parts;
+    return { streamPrefixes: projector.streamPrefixes, ...(maxBatch !== undefined && { maxBatch }) };
+  }
+}
+
+/** Selects events that the read models of their category held already at the start. */
+function isAheadOf({ checkpoints }: ProjectionStart): (event: StoredEvent) => boolean {
+  return ({ stream, position }) => {
+    const checkpoint = checkpoints.get(parseStreamName(stream).category) ?? 'start';
+    return checkpoint !== 'start' && position !== null && comparePositions(position, checkpoint) <= 0;
+  };
 }

@@ -18,7 +18,7 @@ const NOTES = 12;
  * How far the read models had come a while ago. When a replica replaces one master of a Redis Cluster, its newest writes
  * may be lost, while the saved checkpoint, which may be on another master, includes them.
  *
- * Kept in memory: it knows nothing of the time before the process started.
+ * Kept in memory, from the start of the process.
  */
 export class RecentCheckpoints {
   readonly #options: RecentCheckpointsOptions;

@@ -14,8 +14,8 @@ import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 
 import { ProjectionLoop } from './projection-loop.ts';
+import type { PartitionedSource } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
-import type { PartitionedSource } from './sources.ts';
 import { RecentCheckpoints } from './recent-checkpoints.ts';
 
 /** Longest wait for silent brokers when the process stops: nothing depends on their answers. */
@@ -28,7 +28,7 @@ const GO_BACK_MS = 60_000;
  * processes divide its partitions among them.
  */
 export async function start({ platform, logChecked }: RoleContext, config: Config): Promise<RunningRole> {
-  const { feed, redis, log, metrics } = platform;
+  const { feed, redis, log } = platform;
   const { projector, state } = composeReadModels(platform);
   const kafka =
     config.kafkaBrokers.length > 0 && config.projectorFeed === 'kafka'
@@ -50,26 +50,14 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
         ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
         : log.warn({ err: error }, 'the projector waits for a store'),
   });
-  const eventsSeen = () => loop.progress.eventsSeen;
-  metrics.observedGauge('projector_events_seen', 'Events that this process has read since its start', eventsSeen);
-  metrics.observedGauge(
-    'events_skipped',
-    'Events of unknown types (of a newer Parley) that this process has skipped, counted at each read',
-    skippedEvents,
-  );
-  observePosition(platform, {
-    name: 'projector_position',
-    help: 'Commit position up to which the read models hold the log',
-    read: () => loop.progress.position,
-  });
-  platform.probes.push(projectionProbe(loop, feed));
+  observeLoop(platform, loop);
   // A Redis (or a node of it) that comes back may have lost its newest writes.
   const stopRestarting = redis.onReady(() => loop.goBack());
-  // Following another log would overwrite the witnesses that the check reads.
   const job = startBackgroundJob({
     name: 'projection',
     log,
     async run(signal) {
+      // Following another log would overwrite the witnesses that the check reads.
       await unlessAborted(logChecked, signal);
       await loop.run(signal);
     },
@@ -80,15 +68,35 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
     log,
     run: (signal) => removeOld(old, { loop, log, signal }),
   });
-  return {
-    async stop() {
-      stopRestarting();
-      const stopped = new AbortController();
-      await Promise.all([Promise.race([job.stop(), pause(STOP_MS, stopped.signal)]), cleaning.stop()]);
-      stopped.abort();
-      await kafka?.close();
-    },
-  };
+  return { stop };
+
+  async function stop(): Promise<void> {
+    stopRestarting();
+    const stopped = new AbortController();
+    await Promise.all([Promise.race([job.stop(), pause(STOP_MS, stopped.signal)]), cleaning.stop()]);
+    stopped.abort();
+    await kafka?.close();
+  }
+}
+
+function observeLoop(platform: Platform, loop: ProjectionLoop): void {
+  const { metrics, probes, feed } = platform;
+  metrics.observedGauge(
+    'projector_events_seen',
+    'Events that this process has read since its start',
+    () => loop.progress.eventsSeen,
+  );
+  metrics.observedGauge(
+    'events_skipped',
+    'Events of unknown types (of a newer Parley) that this process has skipped, counted at each read',
+    skippedEvents,
+  );
+  observePosition(platform, {
+    name: 'projector_position',
+    help: 'Commit position up to which the read models hold the log',
+    read: () => loop.progress.position,
+  });
+  probes.push(projectionProbe(loop, feed));
 }
 
 function partitionedSource(

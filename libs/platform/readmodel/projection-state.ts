@@ -98,12 +98,6 @@ export class ProjectionState {
     return reply;
   }
 
-  /** Whether the read models are still those of `start`. */
-  async isCurrent({ builds }: ProjectionStart): Promise<boolean> {
-    const found = textsOf(await this.#redis.values(this.#keys.map(({ build }) => build)));
-    return found.every((build, index) => build === builds.get(this.#names[index]?.category ?? ''));
-  }
-
   /** Whether the read models of all categories hold the whole log. */
   async isComplete(): Promise<boolean> {
     const marks = textsOf(await this.#redis.values(this.#keys.map(({ complete }) => complete)));

@@ -4,7 +4,7 @@ import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { PartitionCheckpoints } from '#libs/platform/readmodel/index.ts';
 import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { ProjectionLoop } from '#services/projector/projection-loop.ts';
-import type { PartitionedSource } from '#services/projector/sources.ts';
+import type { PartitionedSource } from '#services/projector/projection-loop.ts';
 
 import { answerTasks } from '../child-process.ts';
 import type { ProjectorAnswer, ProjectorTask } from '../projectors.benchmark.ts';

@@ -2,7 +2,6 @@ import type { Config } from '#libs/platform/config/index.ts';
 import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpServer, ReadinessProbe } from '#libs/platform/http/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
-import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
 import { buildApiServer } from '#services/api-server.ts';
 import type { RoleContext } from '#services/role.ts';
 
@@ -25,7 +24,7 @@ export async function buildGateway(context: RoleContext, config: Config): Promis
   const { server, stop } = await buildApiServer(context, config, {
     routes: features.routes,
     idempotency: new RedisIdempotencyStore(platform.redis),
-    positions: new ReadModelPositions(platform.readModel, features.projector),
+    positions: features.reader,
   });
   return {
     server,

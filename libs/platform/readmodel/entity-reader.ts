@@ -1,16 +1,17 @@
-import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
-import { CategoryState } from './category-state.ts';
+import { CategoryReader } from './category-reader.ts';
 import type { Document } from './document.ts';
-import { DocumentReader } from './document-reader.ts';
 import { idOfMember, readList } from './entity-list.ts';
 import type { ListPage } from './entity-list.ts';
+import { parseStreamName } from './projection.ts';
 import type { Projector } from './projector.ts';
 import { ALL_ORGANIZATIONS, entityKeys, listKeys } from './read-model.keys.ts';
-import type { ReadModelName } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
 
 /** One page of ready documents; `last` is the sort key that the next page starts after. */
@@ -29,18 +30,14 @@ export interface ListFilter {
   readonly facets: readonly [string, ...string[]];
 }
 
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 100;
+
 /** An entity and its organization. */
 export interface EntityPlace {
   readonly category: string;
   readonly organizationId: EntityId;
   readonly id: EntityId;
-}
-
-/** Reads of one category. */
-interface CategoryReads {
-  readonly name: ReadModelName;
-  readonly documents: DocumentReader;
-  readonly state: CategoryState;
 }
 
 /**
@@ -52,8 +49,7 @@ export class EntityReader {
   readonly #redis: RedisClient;
   readonly #readModel: ReadModel;
   readonly #projector: Projector;
-  /** By category. */
-  readonly #reads = new Map<string, CategoryReads>();
+  readonly #categories: ReadonlyMap<string, CategoryReader>;
   /** Entities that are being brought up to date, by their revision keys. */
   readonly #catchingUp = new Map<string, Promise<boolean>>();
 
@@ -61,16 +57,13 @@ export class EntityReader {
     this.#redis = redis;
     this.#readModel = readModel;
     this.#projector = projector;
-    for (const name of projector.readModels) {
-      const reads = { name, documents: new DocumentReader(redis, name), state: new CategoryState(redis, name) };
-      this.#reads.set(name.category, reads);
-    }
+    this.#categories = new Map(projector.readModels.map((name) => [name.category, new CategoryReader(redis, name)]));
   }
 
-  #of(category: string): CategoryReads {
-    const reads = this.#reads.get(category);
-    if (reads === undefined) throw new TypeError(`no projection of the category ${category}`);
-    return reads;
+  #of(category: string): CategoryReader {
+    const reader = this.#categories.get(category);
+    if (reader === undefined) throw new TypeError(`no projection of the category ${category}`);
+    return reader;
   }
 
   /**
@@ -79,12 +72,12 @@ export class EntityReader {
    * @throws `Fault` `store_unavailable`
    */
   async document(category: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
-    const { documents } = this.#of(category);
+    const reader = this.#of(category);
     const keys = this.#projector.keysOf(category, organizationId, id);
-    const { document, isComplete } = await documents.one(keys.document);
+    const { document, isComplete } = await reader.document(keys.document);
     if (isComplete && !this.#projector.unapplied.has(keys.revision)) return document;
     await this.#catchUp({ category, organizationId, id });
-    return (await documents.one(keys.document)).document;
+    return (await reader.document(keys.document)).document;
   }
 
   /**
@@ -95,7 +88,7 @@ export class EntityReader {
    */
   async state(category: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
     const keys = this.#projector.keysOf(category, organizationId, id);
-    const { value, isComplete } = await this.#of(category).state.valueOf(keys.state);
+    const { value, isComplete } = await this.#of(category).value(keys.state);
     const isCurrent = isComplete && !this.#projector.unapplied.has(keys.revision);
     if (isCurrent && value !== null) return JSON.parse(value.toString());
     await this.#catchUp({ category, organizationId, id });
@@ -110,7 +103,7 @@ export class EntityReader {
    */
   async isCurrent(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
     const isBehind = this.#projector.unapplied.has(this.#projector.keysOf(category, organizationId, id).revision);
-    return (await this.#of(category).documents.isComplete()) && !isBehind;
+    return (await this.#of(category).isComplete()) && !isBehind;
   }
 
   /**
@@ -119,7 +112,7 @@ export class EntityReader {
    */
   async isBehind(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
     const { revision } = this.#projector.keysOf(category, organizationId, id);
-    if ((await this.#of(category).state.isComplete()) && !this.#projector.unapplied.has(revision)) return false;
+    if ((await this.#of(category).isComplete()) && !this.#projector.unapplied.has(revision)) return false;
     await this.#catchUp({ category, organizationId, id });
     return true;
   }
@@ -131,12 +124,12 @@ export class EntityReader {
    * @throws `Fault` `not_caught_up` (503) if the entity was deleted meanwhile
    */
   async whole<T>(entity: EntityPlace, read: () => Promise<T>): Promise<T | null> {
-    const { state } = this.#of(entity.category);
+    const reader = this.#of(entity.category);
     const key = this.#projector.keysOf(entity.category, entity.organizationId, entity.id).revision;
-    let { value, isComplete } = await state.valueOf(key);
+    let { value, isComplete } = await reader.value(key);
     if (!isComplete || this.#projector.unapplied.has(key)) {
       await this.#catchUp(entity);
-      ({ value, isComplete } = await state.valueOf(key));
+      ({ value, isComplete } = await reader.value(key));
     }
     if (value === null) return null;
     const result = await read();
@@ -161,15 +154,41 @@ export class EntityReader {
 
   /** @throws `Fault` `store_unavailable`, or `not_caught_up` while the lists are being built */
   async page({ category, organizationId, facets }: ListFilter, page: ListPage): Promise<DocumentPage> {
-    const { name, documents: reader, state } = this.#of(category);
+    const reader = this.#of(category);
     await this.#projector.unapplied.apply({ category, organizationId });
-    const list = listKeys(name, organizationId ?? ALL_ORGANIZATIONS);
-    return state.whileComplete(async () => {
+    const list = listKeys(reader.name, organizationId ?? ALL_ORGANIZATIONS);
+    return reader.whileComplete(async () => {
       const { members, total, hasNext } = await readList(this.#redis, list, facets, page);
       const ids = members.map(idOfMember);
-      const keys = ids.map((id) => entityKeys(name, organizationId ?? id, id).document);
-      const documents = (await reader.many(keys)).filter((document) => document !== null);
+      const keys = ids.map((id) => entityKeys(reader.name, organizationId ?? id, id).document);
+      const documents = (await reader.documents(keys)).filter((document) => document !== null);
       return { documents, total, hasNext, last: members.at(-1) ?? null };
     });
+  }
+
+  /**
+   * Waits until the read models hold what the caller has written or seen.
+   *
+   * @returns true once the entity's read model reflects `revision` or a later one; false after `timeoutMs`
+   * @throws `Fault` `store_unavailable`
+   */
+  async waitUntilVisible(
+    position: { readonly organizationId: EntityId; readonly stream: string; readonly revision: number },
+    timeoutMs: number,
+  ): Promise<boolean> {
+    const { category, id } = parseStreamName(position.stream);
+    const key = this.#projector.keysOf(category, position.organizationId, id).revision;
+    const wanted = streamRevision(position.revision);
+    const deadline = Date.now() + timeoutMs;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      const [revision] = await this.#readModel.revisions([key]);
+      if (revision !== undefined && revision >= wanted) return true;
+      if (Date.now() + pause > deadline) return false;
+      await delay(pause);
+      // The writer or the projector is about to apply it; if neither does soon, do it here.
+      if (pause < LONGEST_PAUSE_MS) continue;
+      const caughtUp = this.#projector.catchUp(category, position.organizationId, id);
+      await Promise.race([caughtUp, delay(Math.max(0, deadline - Date.now()))]);
+    }
   }
 }

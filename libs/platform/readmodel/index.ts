@@ -1,5 +1,5 @@
 /**
- * Read models: folds of the log in Redis, written under a guard of revisions, read as ready bytes.
+ * Read models: folds of the log in Redis, written under a guard of revisions, and read as ready bytes.
  */
 export { CollectionReader } from './collection-reader.ts';
 export type { NumberRange } from './collection-reader.ts';
@@ -7,7 +7,6 @@ export { composeProjections } from './compose-projections.ts';
 export type { ComposedEvent, ComposedState } from './compose-projections.ts';
 export { decodeDocument, encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
-export { DocumentReader } from './document-reader.ts';
 export { foldStream } from './fold-stream.ts';
 export { EntityReader } from './entity-reader.ts';
 export type { DocumentPage, ListFilter } from './entity-reader.ts';
@@ -20,7 +19,6 @@ export type { ListPage, ListResult } from './entity-list.ts';
 export { OldReadModels } from './old-read-models.ts';
 export { LogWitness } from './log-witness.ts';
 export type { Witness } from './log-witness.ts';
-export { ReadModelPositions } from './position-waiter.ts';
 export { parseStreamName, streamName, withFrames } from './projection.ts';
 export type { ListEntry, ProjectedEvent, ProjectedRun, ProjectedWrites, Projection } from './projection.ts';
 export { PartitionCheckpoints } from './partition-checkpoints.ts';

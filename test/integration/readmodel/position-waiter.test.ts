@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { ReadModelPositions } from '#libs/platform/readmodel/index.ts';
+import type { EntityReader } from '#libs/platform/readmodel/index.ts';
 import { composeFeatures, composeReadModels } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
@@ -10,7 +10,7 @@ import type { TestPlatform } from '#test/support/platform.ts';
 import { flush } from '#test/support/redis-commands.ts';
 
 let test: TestPlatform;
-let positions: ReadModelPositions;
+let reader: EntityReader;
 let store: CountingStore;
 
 const organizationId = newId();
@@ -20,8 +20,7 @@ const at = (revision: number) => ({ organizationId, stream: `channel-${id}`, rev
 beforeAll(async () => {
   test = await startTestPlatform();
   store = new CountingStore(test.platform.store);
-  const { projector } = composeReadModels({ ...test.platform, store });
-  positions = new ReadModelPositions(test.platform.readModel, projector);
+  ({ reader } = composeReadModels({ ...test.platform, store }));
   await composeFeatures(test.platform).channels.create(serviceCommand(organizationId, { commandId: id }), {
     id,
     ...PLAIN_CHANNEL,
@@ -30,20 +29,20 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-it('what read models hold is visible without a look at the log', async () => {
+it('finds a position that the read models hold without a read of the log', async () => {
   store.reads = 0;
-  expect(await positions.waitUntilVisible(at(0), 1_000)).toBe(true);
+  expect(await reader.waitUntilVisible(at(0), 1_000)).toBe(true);
   expect(store.reads).toBe(0);
 });
 
-it('what nobody has applied is brought from the log', async () => {
+it('applies events from the log that no other process has applied', async () => {
   await flush(test.platform.redis);
-  expect(await positions.waitUntilVisible(at(0), 5_000)).toBe(true);
+  expect(await reader.waitUntilVisible(at(0), 5_000)).toBe(true);
 });
 
-it('what the log does not have either is waited for without a storm of reads', async () => {
+it('waits for a position beyond the log with few reads of it', async () => {
   store.reads = 0;
-  expect(await positions.waitUntilVisible(at(7), 1_000)).toBe(false);
+  expect(await reader.waitUntilVisible(at(7), 1_000)).toBe(false);
   expect(store.reads).toBeGreaterThan(0);
   expect(store.reads).toBeLessThanOrEqual(10);
 });

@@ -1,4 +1,5 @@
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
+import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
 import { connectRedis, TopicSubscriptions, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/function-library.ts';
-import { MarkedReads } from '#libs/platform/readmodel/marked-reads.ts';
+import { CategoryReader } from '#libs/platform/readmodel/category-reader.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { READ_MODEL_FUNCTIONS } from '#libs/platform/readmodel/read-model.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
@@ -98,23 +99,26 @@ describe('a Redis Cluster', () => {
     await redis.remove([key]);
   });
 
-  it('takes read models for complete only if they were complete before the read', async () => {
-    const marked = new MarkedReads(redis, CHANNEL_PROJECTION_KEYS);
+  it('shows read models as complete only if they were before the value was read', async () => {
+    const reader = new CategoryReader(redis, CHANNEL_READ_MODEL);
     const key = 'test:{value}';
-    const read = async () => (await marked.read([CHANNEL_PROJECTION_KEYS.complete, key])).map(String);
-    expect(await read()).toEqual(['null', 'null']);
+    const read = async () => {
+      const { value, isComplete } = await reader.value(key);
+      return { value: value?.toString(), isComplete };
+    };
+    expect(await read()).toEqual({ value: undefined, isComplete: false });
     await set(CHANNEL_PROJECTION_KEYS.build, 'one');
     await set(CHANNEL_PROJECTION_KEYS.complete, '1');
     await set(key, 'value');
-    expect(await read()).toEqual(['1', 'value']);
-    // Another version was emptied and completed between the two reads.
+    expect(await read()).toEqual({ value: 'value', isComplete: true });
+    // Another build is completed between the read of the value and the second read of the mark.
     const values = redis.values.bind(redis);
     redis.values = async (keys) => {
       const found = await values(keys);
       if (keys.includes(key)) await set(CHANNEL_PROJECTION_KEYS.build, `of ${keys.length} at ${++made}`);
       return found;
     };
-    expect((await read())[0]).toBe('null');
+    expect((await read()).isComplete).toBe(false);
     redis.values = values;
     await redis.remove([...Object.values(CHANNEL_PROJECTION_KEYS), key]);
   });

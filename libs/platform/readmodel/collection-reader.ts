@@ -24,8 +24,8 @@ interface Batch {
 const MAX_FIELDS = 512;
 
 /**
- * Reads what an entity gathers without bound: hashes of ready documents, and sorted sets over them.
- * What is asked for in one turn of the event loop travels together.
+ * Reads the unbounded parts of an entity: hashes of ready documents, and sorted sets over them. Requests of one turn of
+ * the event loop are sent together.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
@@ -45,7 +45,7 @@ export class CollectionReader {
     });
   }
 
-  /** Fields of a hash as bytes, null for those that are not there. Those of one turn go as one `HMGET` a hash. */
+  /** Fields of a hash as bytes, null for missing ones. Requests of one turn are one `HMGET` for each hash. */
   async fields(hash: string, fields: readonly (string | number)[]): Promise<(Buffer | null)[]> {
     if (fields.length === 0) return [];
     const batch = this.#batches.of(hash, fields.length);
@@ -58,7 +58,6 @@ export class CollectionReader {
     return this.#redis.send(hash, (node) => node.hmgetBuffer(hash, ...fields));
   }
 
-  /** Numbers of a sorted set, in the order that is asked for. */
   async numbers(set: string, range: NumberRange): Promise<number[]> {
     const { after, before, order, offset, limit } = range;
     const isFromItsEnd = (order === 'asc' ? after : before) === undefined;
@@ -72,7 +71,7 @@ export class CollectionReader {
     return members.map(Number);
   }
 
-  /** `LIMIT` walks over all that it skips; a rank is found at once. */
+  /** `LIMIT` is linear in its offset; a rank is not. */
   async #numbersByRank(set: string, { after, before, order, offset, limit }: NumberRange): Promise<number[]> {
     const last = limit < 0 ? -1 : offset + limit - 1;
     const members =
@@ -111,7 +110,7 @@ export class CollectionReader {
   }
 }
 
-/** One range where the numbers lie close together; each by itself where one would read much that is not asked for. */
+/** One range for dense numbers; a range for each of sparse ones, to read no others. */
 function rangesOver(numbers: readonly number[]): (readonly [number, number])[] {
   if (numbers.length === 0) return [];
   let [low, high] = [Infinity, -Infinity];

@@ -21,9 +21,8 @@ export type ComposedEvent<Parts extends Readonly<Record<string, AnyProjection>>>
 >;
 
 /**
- * One projection for a stream in which several features write: each sees its own events and its own state,
- * and nothing of the others. What has to look across, a decider, gets the composed state. Frames are told of
- * its events if every part tells of its own.
+ * One projection for a stream in which several features write: each part folds only its own events into its own state.
+ * Deciders that need several parts get the composed state. It has frames if every part has.
  */
 export function composeProjections<const Parts extends Readonly<Record<string, AnyProjection>>>(
   name: ReadModelName,
@@ -40,7 +39,7 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
     version: name.version,
     codec: composeCodecs<ComposedEvent<Parts>>(entries.map(([, part]) => part.codec)),
     fold: {
-      // Built from exactly the names of `parts`, which is what the type says.
+      // Built from exactly the names of `parts`, as the type requires.
       initialState: initialState as ComposedState<Parts>,
       evolve(state, event) {
         const name = ownerOf.get(event.type);
@@ -61,7 +60,7 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
   };
 }
 
-/** Each part folds its own events only; its next frame is due where its next event is. */
+/** Takes the next frame of a part at each event of that part. */
 function* framesInOrder<State extends Readonly<Record<string, unknown>>, E extends DomainEvent>(
   run: ProjectedRun<State, E>,
   parts: Readonly<Record<string, AnyProjection>>,

@@ -24,7 +24,7 @@ export function decodeDocument(stored: Buffer): Document {
     const byte = stored[at] ?? NEWLINE;
     if (byte === NEWLINE) return { revision: streamRevision(revision), json: stored.subarray(at + 1) };
     if (byte < ZERO || byte > NINE) break;
-    // By hand: otherwise every read would make a text, and a number of it.
+    // Without a string for each read.
     revision = revision * 10 + (byte - ZERO);
   }
   throw new TypeError('a stored document has no revision');

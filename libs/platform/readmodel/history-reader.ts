@@ -49,7 +49,7 @@ export class HistoryReader {
    *
    * @param entity must exist and be the organization's
    * @returns null if the point is before the first event
-   * @throws `Fault` `not_caught_up` if the read models were thrown away meanwhile
+   * @throws `Fault` `not_caught_up` if the read models were deleted meanwhile
    */
   async at<T>(
     entity: HistoricEntity,
@@ -100,13 +100,13 @@ export class HistoryReader {
   async events(entity: HistoricEntity, from: StreamRevision, to: StreamRevision): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
     const limit = to - from + 1;
-    for await (const event of this.#stores.store.readStream(streamOf(entity), { from, limit })) {
+    for await (const event of this.#stores.store.readStream(streamName(entity.category, entity.id), { from, limit })) {
       if (event.revision <= to) events.push(event);
     }
     return events;
   }
 
-  /** What the read model lacks, it gets: whoever names a sequence may have seen it elsewhere. */
+  /** Catches up if the read model lacks the sequence: the client may know it from a frame or a reply. */
   async #ofSequence(entity: HistoricEntity, sequence: number): Promise<StreamRevision> {
     const wanted = streamRevision(sequence - 1);
     let stored = await this.#stored(entity);
@@ -119,7 +119,7 @@ export class HistoryReader {
 
   async #ofTime(entity: HistoricEntity, at: string): Promise<StreamRevision> {
     const timeMs = Date.parse(at);
-    // Whether an event was stamped in time is known only of events that are there.
+    // Events that the read model lacks may have happened before that time.
     await this.#catchUp(entity);
     const first = await this.blockBegunBy(entity, timeMs);
     if (first === null) return NO_EVENTS;
@@ -127,7 +127,7 @@ export class HistoryReader {
     const end = Math.min(first + BLOCK - 1, stored);
     let reached = first;
     for (const event of await this.events(entity, first, streamRevision(end))) {
-      if (event.revision > first && stampOf(event) > timeMs) break;
+      if (event.revision > first && timeMsOf(event) > timeMs) break;
       reached = event.revision;
     }
     return reached;
@@ -149,13 +149,9 @@ export class HistoryReader {
   }
 }
 
-function streamOf({ category, id }: HistoricEntity): string {
-  return streamName(category, id);
-}
-
-/** Unix milliseconds; an event without a time of its own is taken for one of the event before it. */
-function stampOf({ metadata }: StoredEvent): number {
+/** Unix milliseconds; an event without a time counts as simultaneous with the one before it. */
+function timeMsOf({ metadata }: StoredEvent): number {
   const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
-  const stamp = typeof at === 'string' ? Date.parse(at) : Number.NaN;
-  return Number.isNaN(stamp) ? Number.NEGATIVE_INFINITY : stamp;
+  const timeMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  return Number.isNaN(timeMs) ? Number.NEGATIVE_INFINITY : timeMs;
 }

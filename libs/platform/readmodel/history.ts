@@ -1,10 +1,9 @@
 /*
- * What makes the past of an entity cheap to read, whatever its age. A stream is cut into blocks of a fixed
- * number of revisions. At the first event of each block is kept: when it was, and what of the state before it
- * has changed since it was last kept. A reader starts there and folds the rest of one block.
+ * Keeps the past of an entity cheap to read, whatever its age. A stream is divided into blocks of a fixed number of
+ * revisions. At the first event of each block, the projection stores the time of the event, and those values of the state
+ * before it that have changed since they were last stored. A reader starts there and folds at most one block.
  *
- * All of it follows from the events and their revisions alone, never from how they came in batches, so that a
- * rebuild writes the same.
+ * The stored values depend on the events and their revisions only, not on batches, so a rebuild writes the same.
  */
 import { createHash } from 'node:crypto';
 
@@ -15,10 +14,10 @@ import type { Projection } from './projection.ts';
 import type { EntityKeys } from './read-model.keys.ts';
 import type { WriteOperation } from './read-model.ts';
 
-/** Revisions in a block: more of them cost less memory, and more events to fold for a read of the past. */
+/** Revisions in a block: larger blocks need less memory, and more events to fold for a read of the past. */
 export const BLOCK = 100;
 
-/** What has to be known to go on; it changes once in a block. */
+/** State of the history; changes once in a block. */
 export interface HistoryState {
   /** Block of the newest event, -1 before the first. */
   readonly block: number;
@@ -30,7 +29,7 @@ export interface HistoryState {
 
 export type WithHistory<State> = State & { readonly history: HistoryState };
 
-/** By name, what of a state is to be kept for readers of the past. JSON. */
+/** Values of a state to keep for readers of the past, by name. JSON. */
 export type KeptValues<State> = Readonly<Record<string, (state: State) => unknown>>;
 
 /** Keys of one entity's history, in the entity's slot. */
@@ -61,7 +60,7 @@ export function blockStart(revision: StreamRevision): StreamRevision {
   return streamRevision(blockOf(revision) * BLOCK);
 }
 
-/** The same projection, that keeps what {@link HistoryReader} reads. */
+/** The same projection, which also stores what {@link HistoryReader} reads. */
 export function withHistory<State extends object, E extends DomainEvent>(
   projection: Projection<State, E>,
   kept: KeptValues<State>,
@@ -123,7 +122,7 @@ function blockWrites<State>(
 
 const REVISION_DIGITS = 12;
 
-/** Members of equal scores sort as their revisions do. */
+/** Members with equal scores are ordered by revision. */
 export function revisionMember(revision: StreamRevision): string {
   return String(revision).padStart(REVISION_DIGITS, '0');
 }

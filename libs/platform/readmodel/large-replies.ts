@@ -2,20 +2,20 @@ import { LRUCache } from 'lru-cache';
 
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
-/** Bytes that one reply for large values may have, about; and how many such replies are on their way at a time. */
+/** Approximate bytes in one reply with large values, and how many such replies may be pending. */
 const PIECE_BYTES = 2 * 1024 * 1024;
 const MAX_PIECES = 4;
-/** Values below this are never too many: as many as are asked for at once come to no more than a piece. */
+/** A batch of smaller values never exceeds a piece. */
 const LARGE_VALUE_BYTES = 4_096;
 const REMEMBERED = 1_000;
 
 type Values = readonly (Buffer | null)[];
 
 /**
- * Reads large values of hashes in pieces, a few at a time. All commands of a process share one connection: a few
- * replies of 20 MB would hold up everybody else's behind them until those time out.
+ * Reads large values of hashes in pieces, a few at a time. All commands of a process share one connection: a few replies
+ * of 20 MB would delay the commands behind them until these time out.
  *
- * How large the values of a hash are is known from the last reply; the first one is taken as it comes.
+ * The size of a hash's values is known from the last reply; the first reply is not divided.
  */
 export class LargeReplies {
   /** By hash, the bytes of a value, where they are large. */

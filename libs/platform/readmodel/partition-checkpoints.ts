@@ -46,7 +46,10 @@ export class PartitionCheckpoints {
     const [key] = this.#keys;
     const { handover, ...partitions } = await this.#redis.send(key, (node) => node.hgetall(key));
     if (handover === undefined || !handover.startsWith(`${build}/`)) return null;
-    return { handover, checkpoints: Object.entries(partitions).map(([partition, text]) => markOf(partition, text)) };
+    return {
+      handover,
+      checkpoints: Object.entries(partitions).map(([partition, text]) => checkpointOf(partition, text)),
+    };
   }
 
   /**
@@ -110,7 +113,7 @@ export class PartitionCheckpoints {
   }
 }
 
-function markOf(partition: string, text: string): PartitionCheckpoint {
+function checkpointOf(partition: string, text: string): PartitionCheckpoint {
   const [checkpoint = '', position = ''] = text.split(' ');
   return { partition, checkpoint, position: decodePosition(position) };
 }

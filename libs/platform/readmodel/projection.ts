@@ -10,7 +10,7 @@ import { listKeys } from './read-model.keys.ts';
 import type { EntityKeys, ReadModelName } from './read-model.keys.ts';
 import type { IndexedEntry, WriteOperation } from './read-model.ts';
 
-/** Where a list of the category contains an entity; no facets remove it. */
+/** Facets of an entity in a list of its category; without facets, the entity is removed from the list. */
 export interface ListEntry {
   /** The organization that the list belongs to, or `ALL_ORGANIZATIONS`. */
   readonly owner: EntityId;
@@ -18,13 +18,13 @@ export interface ListEntry {
   readonly facets: readonly string[];
 }
 
-/** What a run of events writes for an entity; absolute as of the last of them. */
+/** Writes of a run of events for an entity: absolute values as of the last event. */
 export interface ProjectedWrites {
   readonly operations: readonly WriteOperation[];
   readonly lists: readonly ListEntry[];
 }
 
-/** What a projection is given: the state before and after the run, and the run itself. */
+/** Input of a projection: a run of events, and the state before and after it. */
 export interface ProjectedRun<State, E extends DomainEvent> {
   readonly organizationId: EntityId;
   readonly id: EntityId;
@@ -40,16 +40,16 @@ export interface ProjectedRun<State, E extends DomainEvent> {
 export interface Projection<State, E extends DomainEvent> extends ReadModelName {
   readonly codec: EventCodec<E>;
   readonly fold: Fold<State, E>;
-  /** What the run makes of the entity. The state itself is written by the projector. */
+  /** Writes of the run. The projector writes the state itself. */
   project(run: ProjectedRun<State, E>, keys: EntityKeys): ProjectedWrites;
   /**
-   * What is told live of the run: one frame for each of its events, in their order. Pure, and the same for an
-   * event whatever run it is in. Taken one by one: who has enough of them makes no more.
+   * Live frames of the run: one for each event, in order. Pure, and independent of the run that an event is in. Lazy,
+   * because a publication takes frames only up to a size.
    */
   readonly frames?: (run: ProjectedRun<State, E>) => Iterable<EventFrame>;
 }
 
-/** One event, and the states around it. */
+/** One event, and the state before and after it. */
 export interface ProjectedEvent<State, E extends DomainEvent> extends Omit<ProjectedRun<State, E>, 'events'> {
   readonly event: StreamEvent<E>;
 }
@@ -81,7 +81,7 @@ export function projectRun<State, E extends DomainEvent>(
 ): { readonly operations: readonly WriteOperation[]; readonly lists: readonly IndexedEntry[] } {
   const { operations, lists: entries } = projection.project(run, keys);
   const lists = entries.map(({ owner, ...entry }) => ({ ...entry, list: listKeys(projection, owner) }));
-  // A fold gives the very same state back when an event does not concern it, so identity is enough.
+  // A fold returns the same object for an event that does not change the state.
   if (run.after === run.before) return { operations, lists };
   const state: WriteOperation = { command: 'SET', key: keys.state, args: [JSON.stringify(run.after)] };
   return { operations: [state, ...operations], lists };

@@ -15,16 +15,16 @@ import type { EntityKeys, ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
 
-/** A projection of any category. States of different categories never meet: each is found by its stream's name. */
+/** A projection of any category, found by the category of a stream. */
 // eslint-disable-next-line typescript/no-explicit-any -- the state type is private to each projection
 export type AnyProjection = Projection<any, any>;
 
 const PAGE = 500;
-/** As many entities as a batch of a feed can name. */
+/** As many entities as a batch of a feed can contain. */
 const REMEMBERED = 500;
 const GAP_ATTEMPTS = 5;
 
-/** A run of decided and appended events of one entity, with the states around it. */
+/** Appended events of one entity, with the state before and after them. */
 export interface AppendedRun<State, E extends DomainEvent> {
   readonly organizationId: EntityId;
   readonly id: EntityId;
@@ -44,20 +44,19 @@ interface StoredRun {
 }
 
 /**
- * Brings events into the read models: what this process has just appended, what a feed delivers, and
- * whatever is missing of one entity. All three meet in the same guarded write, so any number of
- * processes may do any of it at once.
+ * Applies events to the read models: events that this process has appended, events that a feed delivers, and events that
+ * one entity lacks. All use the same guarded write, so any number of processes may do so at once.
  */
 export class Projector {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
   readonly #projections: ReadonlyMap<string, AnyProjection>;
   /**
-   * What feeds have brought most recently, by revision key. Only where to fold on from: whether it is what
-   * the read model stands at is for the guard to say, and a gap sends us back to what is stored.
+   * The states that were folded last from feeds, by revision key. A cache: if the read model is at another revision, the
+   * guard reports a gap or a duplicate, and the stored state is read.
    */
   readonly #folded = new LRUCache<string, Snapshot>({ max: REMEMBERED });
-  /** What this process has appended and could not apply: reads are to bring it up to date first. */
+  /** Entities whose events this process has appended and could not apply; reads bring them up to date first. */
   readonly unapplied: UnappliedEntities;
 
   constructor(store: EventStore, readModel: ReadModel, projections: readonly AnyProjection[]) {
@@ -129,12 +128,12 @@ export class Projector {
   }
 
   /**
-   * Applies events as a feed delivers them: any streams, each event for the first time only after those before it in
-   * its stream. It may be known already, or come again after later ones.
+   * Applies events of any streams as a feed delivers them: each event for the first time only after those before it in
+   * its stream. Events may be applied already, or be repeated after later ones.
    *
-   * @param options.repairLists also writes the list entries of entities that are known already. While read
-   *   models are thrown away under a running system, an entity may survive whose list entry did not.
-   * @throws `Fault` when a store is away (deliver the same events again); `CorruptEventError` (do not go on)
+   * @param options.repairLists also writes the list entries of entities that are up to date. While read models are
+   *   deleted under a running system, an entity may survive whose list entry did not.
+   * @throws `Fault` when a store is unavailable (deliver the same events again); `CorruptEventError` (stop here)
    */
   async applyStored(events: readonly StoredEvent[], options: { readonly repairLists?: boolean } = {}): Promise<void> {
     const runs = this.#groupByEntity(events);
@@ -162,7 +161,7 @@ export class Projector {
     return runs.filter((run, index) => lastRevision(run) > (revisions[index] ?? NO_EVENTS));
   }
 
-  /** The states that the runs start from: what was folded here just before, else what the read model has. */
+  /** The states that the runs start from: cached ones, else those of the read model. */
   async #snapshotsBefore(runs: readonly StoredRun[]): Promise<(Snapshot | null)[]> {
     const remembered = runs.map((run) => {
       const snapshot = this.#folded.get(run.keys.revision);
@@ -174,8 +173,8 @@ export class Projector {
   }
 
   /**
-   * Brings one entity up to the end of its stream, from wherever its read model stands. Nothing is done
-   * for a stream that does not exist or that belongs to another organization.
+   * Brings the read model of one entity up to the end of its stream. Does nothing for a stream that does not exist or
+   * belongs to another organization.
    *
    * @returns whether the organization has such an entity
    */
@@ -183,7 +182,7 @@ export class Projector {
     const projection = this.#projections.get(category);
     if (projection === undefined) return false;
     const keys = entityKeys(projection, organizationId, id);
-    // What is appended while the stream is read may not be in what was read.
+    // Events that are appended meanwhile may be missing from this read.
     const unapplied = this.unapplied.get(keys.revision)?.revision;
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
       const [snapshot] = await this.#readModel.snapshots([keys]);
@@ -195,7 +194,7 @@ export class Projector {
     throw new Fault('not_caught_up', 'The read model could not be brought up to date', { retryAfterSeconds: 1 });
   }
 
-  /** @returns `gap` if another process moved the entity meanwhile, in a way that left one */
+  /** @returns `gap` if the read model was deleted or set back meanwhile */
   async #applyTail(
     projection: AnyProjection,
     organizationId: EntityId,
@@ -216,7 +215,7 @@ export class Projector {
     };
     const next = streamRevision((snapshot?.revision ?? NO_EVENTS) + 1);
     for await (const event of this.#store.readStream(streamName(projection.category, id), { from: next })) {
-      // A stream is one organization's: whoever names another's must not make us read through it.
+      // A stream belongs to one organization: a request of another one must not read all of it.
       if (page.length === 0 && organizationOf(event) !== organizationId) return 'missing';
       page.push(event);
       if (page.length >= PAGE && !(await flush())) return 'gap';
@@ -231,7 +230,7 @@ export class Projector {
       const known = runs.get(event.stream);
       if (known !== undefined) {
         const last = lastRevision(known);
-        // What comes again would be folded twice.
+        // A repeated event would be folded twice.
         if (event.revision > last) known.events.push(event);
         if (event.revision > last + 1) known.hasHole = true;
         continue;
@@ -267,7 +266,7 @@ function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   const events = stored.map((event) => projection.codec.decode(event)).filter((event) => event !== null);
   const after: unknown = foldEvents(projection.fold, before, events);
   const writes = projectRun(projection, { organizationId, id, before, after, events }, keys);
-  // Known already: the entity's own write is a duplicate, which leaves its list entries.
+  // Already applied: the entity's own write is a duplicate, and only its list entries are written.
   const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
   const first = oldest?.revision ?? last;
   const kind = oldest === undefined ? 'known' : 'new';
@@ -282,5 +281,5 @@ export function organizationOf(event: StoredEvent | undefined): EntityId {
     const { organizationId } = metadata;
     if (typeof organizationId === 'string' && organizationId !== '') return organizationId;
   }
-  throw new CorruptEventError(`${event?.stream}@${event?.revision} names no organization`);
+  throw new CorruptEventError(`${event?.stream}@${event?.revision} has no organization`);
 }

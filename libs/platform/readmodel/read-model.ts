@@ -9,8 +9,8 @@ import type { FunctionCall, RedisClient } from '#libs/platform/redis/index.ts';
 import type { EntityKeys, ListKeys } from './read-model.keys.ts';
 
 /**
- * An absolute write: what it leaves behind depends on nothing that was there before. (`ZADD … LT` keeps the lowest
- * score of all that events have given a member, which again comes out the same however often they are applied.)
+ * An absolute write: its result does not depend on earlier values. (`ZADD … LT` keeps the lowest score that events have
+ * given a member, which is the same however often they are applied.)
  */
 export interface WriteOperation {
   readonly command: 'SET' | 'SETRANGE' | 'DEL' | 'HSET' | 'HDEL' | 'ZADD' | 'ZREM' | 'SADD' | 'SREM';
@@ -33,7 +33,7 @@ export interface Publication {
   readonly alsoOfDuplicates: boolean;
 }
 
-/** What the run of events `first..last` of one stream writes for one entity. */
+/** Writes of the run of events `first..last` of one stream for its entity. */
 export interface EntityWrite {
   readonly revisionKey: string;
   readonly first: StreamRevision;
@@ -81,12 +81,12 @@ const OUTCOMES = new Map([
 ] as const);
 
 /**
- * The read models' one way to be written: guarded by revision, so that any process may apply any
- * events at any time, again or late, without a lease.
+ * Writes read models, guarded by revision: any process may apply any events at any time, again or late, without a
+ * lease.
  *
  * Guarantees: all writes of one entity and its revision happen at once or, if Redis fails between, are
  * repeated as a whole by the next application; an older view never replaces a newer one. Publications happen
- * in the same step, in the order of the revisions that a process applies; never of a run that was not.
+ * in the same step, in the order of the revisions, and never for a run that was not applied.
  *
  * Omissions: does not read the log; a gap is reported, not filled.
  */
@@ -107,8 +107,8 @@ export class ReadModel {
   async apply(writes: readonly EntityWrite[]): Promise<ApplyOutcome[]> {
     const calls: FunctionCall[] = [];
     const positions: number[] = [];
-    // Lists come first, for their entities' revisions say that they have been written. On one server what is sent
-    // first is done first, or nothing is; on several, one may be away that the other knows nothing of.
+    // Lists come first, because the revision of an entity implies that its list entries are written. One server executes
+    // calls in the order of sending; in a cluster, the node of the list may be unavailable while the other is not.
     if (!this.#redis.isOneServer) {
       await this.#functions.callAll(
         writes.flatMap((write) => write.lists.map((entry) => indexCall(entry, write.last))),
@@ -163,23 +163,23 @@ export class ReadModel {
 
 function applyCall(write: EntityWrite): FunctionCall {
   const keys = [write.revisionKey];
-  const places = new Map<string, number>();
-  // The values that are simply set, up to the first operation that is anything else, so that the order stays.
+  const indexes = new Map<string, number>();
+  // Values of the leading `SET` operations; the others follow, so that the order stays.
   const values: (string | Buffer | number)[] = [];
   for (const { command, key, args: operands } of write.operations) {
     const [value] = operands;
-    if (command !== 'SET' || operands.length !== 1 || value === undefined || places.has(key)) break;
-    places.set(key, keys.push(key));
+    if (command !== 'SET' || operands.length !== 1 || value === undefined || indexes.has(key)) break;
+    indexes.set(key, keys.push(key));
     values.push(value);
   }
   const args: (string | Buffer | number)[] = [write.first, write.last, values.length, ...values];
   for (const { command, key, args: operands } of joined(write.operations.slice(values.length))) {
-    let place = places.get(key);
-    if (place === undefined) {
-      place = keys.push(key);
-      places.set(key, place);
+    let index = indexes.get(key);
+    if (index === undefined) {
+      index = keys.push(key);
+      indexes.set(key, index);
     }
-    args.push(command, place, operands.length, ...operands);
+    args.push(command, index, operands.length, ...operands);
   }
   const { publication } = write;
   if (!publication) return { name: 'parley_apply_v5', keys, args };
@@ -193,15 +193,15 @@ const MAX_OPERANDS = 1_000;
 const JOINABLE = new Set<WriteOperation['command']>(['HSET', 'HDEL', 'ZADD', 'ZREM', 'SADD', 'SREM']);
 
 /**
- * The same writes in fewer operations: those that follow each other on one key become one. Each costs Redis more
- * than what it writes. Operations on different keys do not depend on each other.
+ * The same writes in fewer operations: consecutive ones on one key become one, because Redis spends more on an operation
+ * than on what it writes. Operations on different keys do not depend on each other.
  */
 function joined(operations: readonly WriteOperation[]): readonly WriteOperation[] {
   const result: { command: WriteOperation['command']; key: string; args: WriteOperation['args'][number][] }[] = [];
   const newest = new Map<string, (typeof result)[number]>();
   for (const { command, key, args } of operations) {
     const before = newest.get(key);
-    // Not those with an option, such as `LT`, in place of the first score.
+    // Excludes `ZADD` with an option, such as `LT`, before the first score.
     const isPlain = JOINABLE.has(command) && (command !== 'ZADD' || typeof args[0] === 'number');
     if (isPlain && before?.command === command && before.args.length + args.length <= MAX_OPERANDS) {
       before.args.push(...args);
@@ -224,8 +224,8 @@ function indexCall(entry: IndexedEntry, revision: StreamRevision): FunctionCall 
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v5 answered without an outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v5 returned no outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v5 answered ${String(reply[0])}`);
+  if (kind === undefined) throw new TypeError(`parley_apply_v5 returned ${String(reply[0])}`);
   return { kind, stored: streamRevision(Number(reply[1])) };
 }

@@ -16,7 +16,7 @@ const MAX_ENTITIES = 10_000;
 /** Entities that one call brings up to date, one after another: a request waits for it. */
 const AT_ONCE = 100;
 
-/** What brings entities up to date. Both throw `Fault` when a store is away. */
+/** Both throw `Fault` when a store is unavailable. */
 export interface UnappliedEntitiesParts {
   /** Those that the read models reflect, by revision keys. */
   revisions(revisionKeys: readonly string[]): Promise<readonly StreamRevision[]>;
@@ -24,7 +24,7 @@ export interface UnappliedEntitiesParts {
 }
 
 /**
- * Entities whose events this process appended and could not apply, because Redis was away, full or late. Until they
+ * Entities whose events this process appended and could not apply, because Redis was unavailable, full or slow. Until they
  * are applied, the read models lack what this process has acknowledged, and reads must not be answered from them.
  *
  * Entities that were forgotten are brought up to date by the projector, or one by one when they are read. The projector
@@ -77,7 +77,7 @@ export class UnappliedEntities {
    * Brings them up to date: all, or those of a category, of one organization or of all (null). While some are forgotten, this
    * only checks whether the projector has applied all that are remembered.
    *
-   * @throws `Fault` when a store is away, or `not_caught_up` when this takes more than one call, or needs the projector
+   * @throws `Fault` when a store is unavailable, or `not_caught_up` when this takes more than one call, or needs the projector
    */
   async apply(of?: { readonly category: string; readonly organizationId: EntityId | null }): Promise<void> {
     if (this.size === 0) return;

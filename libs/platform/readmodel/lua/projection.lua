@@ -51,7 +51,7 @@ ARGV[2]     '1' once the whole log is in the read models
 ARGV[3..]   the builds
 Returns     1 saved; 0 some read models were deleted or are being rebuilt: start over from their checkpoints
 --]]
-local function checkpoint(keys, args)
+local function save(keys, args)
   if not are_current(keys, 1, args, 3) then
     return 0
   end
@@ -82,18 +82,18 @@ local function set_back(keys, args)
   return 1
 end
 
--- The checkpoint of a partition is stored as "<mark> <position>"; a mark begins with the number that orders marks.
+-- A partition is stored as "<checkpoint> <position>"; a checkpoint begins with the number that orders checkpoints.
 local function read_partition(text)
-  local mark, position = string.match(text, '^(%S+) (%S+)$')
-  return mark, position
+  local checkpoint, position = string.match(text, '^(%S+) (%S+)$')
+  return checkpoint, position
 end
 
-local function ordinal(mark)
-  return string.match(mark, '^%d+')
+local function ordinal(checkpoint)
+  return string.match(checkpoint, '^%d+')
 end
 
 --[[
-parley_partitions_hand_over_v1: from now on complete read models are kept up to date from partitions, each from its checkpoint.
+parley_partitions_hand_over_v1: marks the read models as complete, and resumes them from partitions from now on.
 
 KEYS[1]     hash of the partitions
 KEYS[2..]   groups
@@ -103,10 +103,10 @@ ARGV[3]     the name of this one: the combined name, '/', and a unique part
 ARGV[4]     the position up to which the whole log is applied
 ARGV[5]     how long the hash is kept when no projector saves to it, in seconds
 ARGV[6]     the number of categories; their builds follow
-then        pairs: partition, mark
+then        pairs: partition, checkpoint
 Returns     1 done; 0 the builds or the handover have changed: read them again
-Why whole: marks of one handover belong to one state of the topic. What the handover before it said is dropped with it,
-so that a member that has not noticed cannot mix the two.
+Replaces the hash as a whole, because checkpoints of one handover belong to one state of the topic: a member that has not
+noticed the new handover cannot mix the two.
 --]]
 local function hand_over(keys, args)
   local handover = redis.call('HGET', keys[1], 'handover') or ''
@@ -131,16 +131,16 @@ end
 parley_partitions_save_v1: saves the checkpoints of partitions, and with them the least of all as that of the categories.
 
 KEYS        as parley_partitions_hand_over_v1
-ARGV[1]     the handover that the marks belong to
+ARGV[1]     the handover that the checkpoints belong to
 ARGV[2]     how long the hash is kept, in seconds
 ARGV[3]     the number of categories; their builds follow
-then        of each partition four: its name; the mark that the caller knows to have been saved; the new mark; its
-            position
-Returns     the least position; or false: the builds or the handover have changed, or a partition lies before what was
-            saved already. Redis lost writes then, and the caller has to go back to what is stored
-Why the larger of two: each is true on its own, whichever member saves it and however late.
+then        of each partition four: its name; the checkpoint that the caller knows to be saved; the new
+            checkpoint; its position
+Returns     the least position; or false: the builds or the handover have changed, or a stored checkpoint is lower than the
+            saved one: Redis lost writes, and the caller resumes from what is stored
+Keeps the larger of two values: each is true on its own, whichever member saves it and however late.
 --]]
-local function reach(keys, args)
+local function save_partitions(keys, args)
   if redis.call('HGET', keys[1], 'handover') ~= args[1] or not are_current(keys, 2, args, 4) then
     return false
   end
@@ -152,14 +152,14 @@ local function reach(keys, args)
     end
   end
   for i = first, #args, 4 do
-    local mark, position = read_partition(redis.call('HGET', keys[1], args[i]))
-    if compare_decimals(ordinal(args[i + 2]), ordinal(mark)) >= 0 then
-      mark = args[i + 2]
+    local checkpoint, position = read_partition(redis.call('HGET', keys[1], args[i]))
+    if compare_decimals(ordinal(args[i + 2]), ordinal(checkpoint)) >= 0 then
+      checkpoint = args[i + 2]
     end
     if is_later(args[i + 3], position) then
       position = args[i + 3]
     end
-    redis.call('HSET', keys[1], args[i], mark .. ' ' .. position)
+    redis.call('HSET', keys[1], args[i], checkpoint .. ' ' .. position)
   end
   redis.call('EXPIRE', keys[1], args[2])
   local least
@@ -176,7 +176,7 @@ local function reach(keys, args)
   return least
 end
 
-redis.register_function('parley_projection_save_v1', checkpoint)
+redis.register_function('parley_projection_save_v1', save)
 redis.register_function('parley_projection_set_back_v1', set_back)
 redis.register_function('parley_partitions_hand_over_v1', hand_over)
-redis.register_function('parley_partitions_save_v1', reach)
+redis.register_function('parley_partitions_save_v1', save_partitions)

@@ -1,18 +1,18 @@
 #!lua name=parley_read_model_v5
 
 --[[
-parley_apply_v5: writes what a run of events of one stream makes of one entity, guarded by revision.
+parley_apply_v5: writes the results of a run of events of one stream for one entity, guarded by revision.
 
 KEYS[1]     the entity's revision key: the stream revision that its other keys reflect
 KEYS[2..]   the entity's other keys, all in the slot of KEYS[1]
 ARGV[1]     revision of the first event of the run
 ARGV[2]     revision of the last event of the run
-ARGV[3]     how many keys are simply set
-ARGV[4..]   the values of these: of KEYS[2], of KEYS[3], ... Most of what is written is this, and most of
-            what it costs is the number of arguments
+ARGV[3]     the number of leading SET operations
+ARGV[4..]   the values of these: of KEYS[2], of KEYS[3], ... Most writes are of this kind, and most of
+            the cost is the number of arguments
 then        further operations, each: command, index into KEYS, number of arguments, arguments...
-            Absolute writes only (SET, DEL, HSET, HDEL, ZADD, ZREM ...): what they leave behind depends
-            on nothing that was there before.
+            Absolute writes only (SET, DEL, HSET, HDEL, ZADD, ZREM ...): results do not depend on earlier
+            values.
 Returns     { outcome, stored revision }, the outcome being
              1 APPLIED    the run (or the part of it that was new) is written
              0 DUPLICATE  the whole run was there already; nothing was done
@@ -46,13 +46,13 @@ local function apply(keys, args)
 end
 
 --[[
-parley_apply_and_publish_v5: the same, and tells it, in the same step.
+parley_apply_and_publish_v5: the same, and publishes a message in the same step.
 
 KEYS        those of parley_apply_v5; then the topic (sharded publish and subscribe), in the slot of the others
-ARGV        those of parley_apply_v5; then '1' if a DUPLICATE is told of, too, else '0'; then the message
-Returns     as parley_apply_v5; nothing is told of a GAP
-Why here: who hears of an event finds it in the read model, and what is written is not left untold because the
-process that wrote it died in between.
+ARGV        those of parley_apply_v5; then '1' to publish for a DUPLICATE too, else '0'; then the message
+Returns     as parley_apply_v5; nothing is published for a GAP
+Publishes here so that a subscriber finds the event in the read model, and no applied event stays unpublished because a
+process died in between.
 --]]
 local function apply_and_publish(keys, args)
   local topic = table.remove(keys)
@@ -66,18 +66,18 @@ local function apply_and_publish(keys, args)
 end
 
 --[[
-parley_index_v5: places one entity in the sorted indexes of a list, guarded by revision.
+parley_index_v5: writes one entity to the sorted indexes of a list, guarded by revision.
 
-KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", what is known of each listed entity
+KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", of each listed entity
 ARGV[1]     prefix of the index keys: an index is the sorted set <prefix><facet>. These keys carry the
-            hash tag of KEYS[1]; they are not declared, because which old ones the entity leaves is known
-            only from the hash
+            hash tag of KEYS[1]; they are not declared, because only the hash tells which
+            ones the entity leaves
 ARGV[2]     entity id; indexes are ordered by it (all scores are 0)
 ARGV[3]     revision that the facets reflect
-ARGV[4..]   facets that the entity is to be found under; none takes it out of the list
+ARGV[4..]   facets of the entity; none removes it from the list
 Returns     1 written, 0 a newer or the same revision was there already
-Why guarded: it is written before the entity itself, by any process, in any order; an older view that
-arrives late must not bring an entity back to a list that it has left.
+Guarded because any process writes it, in any order, before the entity itself: an older write that arrives late must not
+return an entity to a list that it has left.
 --]]
 local function index(keys, args)
   local prefix, member, revision = args[1], args[2], args[3]
@@ -107,14 +107,14 @@ local function index(keys, args)
 end
 
 --[[
-parley_remove_list_v5: removes a list as a whole: what is known of its entities, and the indexes made of it.
+parley_remove_list_v5: removes a list as a whole: the hash and its indexes.
 
 KEYS[1]     hash, as for parley_index_v5
 ARGV[1]     prefix of the index keys, as for parley_index_v5
-ARGV[2..]   index keys that were found, in case the hash does not know of them
+ARGV[2..]   index keys that were found, in case the hash lacks them
 Returns     how many keys were removed
-Why at once: whoever places an entity skips the indexes that the hash says it is in. A hash that outlived an
-index would keep the entity out of that list.
+At once, because parley_index_v5 skips the indexes that the hash contains for an entity: a hash without its index would
+keep the entity out of the list.
 --]]
 local function remove_list(keys, args)
   local indexes = {}

@@ -6,7 +6,12 @@ const running = { baseUrl: 'http://127.0.0.1:8080', dataDir: '/data' };
 const shown = async (): Promise<void> => undefined;
 
 it.each([
-  ['shows a key that was made at this start', 'parley_live_x', undefined, 'parley_live_x   (shown only now: keep it)'],
+  [
+    'shows a key that was created at this start',
+    'parley_live_x',
+    undefined,
+    'parley_live_x   (shown only now: keep it)',
+  ],
   ['names the variable that holds the key', null, 'secret', 'that of PARLEY_BOOTSTRAP_KEY;'],
   ['otherwise says how to get another key', null, undefined, 'shown at the first start;'],
 ])('the banner %s', (_, apiKey, bootstrapKey, expected) => {

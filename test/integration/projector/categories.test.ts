@@ -102,7 +102,7 @@ function heldAt(projector: Projector, events: number): { projector: Projector; h
 
 /** A list as REST answers it. */
 async function listOf(reader: EntityReader, category: 'channel' | 'user'): Promise<string> {
-  const facets = [category === 'user' ? 'all' : 'open'] as const;
+  const facets = [category === 'user' ? 'all' : 'open=true'] as const;
   const page = await reader.page({ category, organizationId, facets }, FIRST_PAGE);
   return `${page.total} ${page.documents.map(({ json }) => json.toString()).join()}`;
 }

@@ -19,9 +19,9 @@ import { organizationOf } from './organization-option.ts';
 /** The operator may do everything, in every organization. */
 const OPERATOR: Principal = {
   organizationId: FIRST_ORGANIZATION,
-  principalType: 'service',
-  principalId: 'parley-cli',
-  keyId: 'parley-cli',
+  principalType: 'system',
+  principalId: 'cli',
+  keyId: 'cli',
   scopes: new Set(keyScope.options),
   expiresAtMs: null,
 };
@@ -39,6 +39,9 @@ export async function withApi(
   { needsOrganization = true } = {},
 ): Promise<void> {
   const { PARLEY_URL: url, PARLEY_KEY: apiKey } = parts.environment;
+  if (url && !apiKey) {
+    throw new CliError('PARLEY_URL names another Parley: set PARLEY_KEY to an API key of it, or unset PARLEY_URL');
+  }
   if (url && apiKey) {
     return work({ rest: new ParleyClient({ url, apiKey }).rest, defaultOrganization: undefined });
   }

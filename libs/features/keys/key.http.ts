@@ -280,7 +280,7 @@ function principalOf(
 ): KeyIssued['principal'] {
   if (principal !== undefined) return principal;
   const { principalType, principalId, organizationId: own } = request.principal;
-  if (organizationId === own) return { type: principalType, id: principalId };
+  if (organizationId === own && principalType !== 'system') return { type: principalType, id: principalId };
   throw invalid(['body', 'principal'], 'Field required', request.body, 'missing');
 }
 

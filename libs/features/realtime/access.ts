@@ -11,7 +11,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 export const grantSchema = z.object({
   organizationId: z.string(),
   channelId: z.string(),
-  principalType: z.enum(['user', 'service']),
+  principalType: z.enum(['user', 'service', 'system']),
   principalId: z.string(),
   keyId: z.string(),
   /** Those of the key when the ticket was issued. */

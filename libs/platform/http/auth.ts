@@ -6,7 +6,8 @@ import { forbidden } from './errors.ts';
 /** The caller: a user or service of one organization, identified by its API key. */
 export interface Principal {
   readonly organizationId: EntityId;
-  readonly principalType: 'user' | 'service';
+  /** `system`: the operator, through the command line. No API key has it. */
+  readonly principalType: 'user' | 'service' | 'system';
   readonly principalId: EntityId;
   readonly keyId: EntityId;
   /** `read`, `write`, `impersonate`, `admin`, `platform`; no scope includes another. */

@@ -129,6 +129,12 @@ describe('parley beside a running system', () => {
       exitCode: 1,
       stderr: expect.stringMatching(/^parley: /),
     });
+    // Never the local installation in its place.
+    expect(await runParley({ PARLEY_URL: baseUrl, DATA_DIR: dataDir }, 'users', 'list')).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/set PARLEY_KEY/),
+    });
   });
 
   it('rebuilds the read models under the running system', async () => {

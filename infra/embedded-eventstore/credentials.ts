@@ -1,7 +1,7 @@
 // The only user of an event store. Its name and password are in a file of the
 // data folder, with the same permissions as the events.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CannotStartError } from './data-folder.ts';
 
@@ -16,23 +16,13 @@ export type Credentials = { username: string; password: string };
  */
 export function credentialsOf(dataDir: string): Credentials {
   const file = join(dataDir, CREDENTIALS_FILE);
-  const content = read(file);
-  if (content === undefined) return generate(file);
-  const { username, password } = CONTENT.exec(content)?.groups ?? {};
+  if (!existsSync(file)) return generate(file);
+  const { username, password } = CONTENT.exec(readFileSync(file, 'utf8'))?.groups ?? {};
   if (username === undefined || password === undefined) {
     throw new CannotStartError(`${file} must be one line, name:password; remove it to generate new ones`);
   }
   chmodSync(file, 0o600);
   return { username, password };
-}
-
-function read(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 function generate(file: string): Credentials {

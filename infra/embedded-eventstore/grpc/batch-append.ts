@@ -25,7 +25,7 @@ import {
   WrongExpectedVersion,
 } from './messages.ts';
 import type { Outgoing } from './outgoing.ts';
-import { EventCollector, parseStreamName, parseUuid } from './proposed-event.ts';
+import { EventCollector, parseCondition, parseStreamName, parseUuid } from './proposed-event.ts';
 
 const FIELD = { correlationId: 1, options: 2, proposedMessage: 3, isFinal: 4 } as const;
 /** Above this many bytes that wait for the disk, the server stops reading from the client. */
@@ -130,16 +130,10 @@ function parseOptions(bytes: Buffer): Target {
   const deadline = options.getDeadline();
   return {
     stream: parseStreamName(options.getStreamIdentifier()),
-    expected: parseExpected(options),
+    expected: options.hasStreamPosition() ? Number(options.getStreamPosition()) : parseCondition(options),
     // Absolute, by the clock of the client.
     ...(deadline ? { deadline: deadline.getSeconds() * 1000 + deadline.getNanos() / 1e6 } : {}),
   };
-}
-
-function parseExpected(options: InstanceType<typeof BatchAppendReq.Options>): ExpectedRevision {
-  if (options.hasStreamPosition()) return Number(options.getStreamPosition());
-  if (options.hasNoStream()) return 'no_stream';
-  return options.hasStreamExists() ? 'stream_exists' : 'any';
 }
 
 /** google.rpc.Code has the names and numbers of gRPC, but a type of its own. */

@@ -73,16 +73,17 @@ export function parseUuid(bytes: Buffer): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** Options of Append, Delete and Tombstone carry the expected revision in the same way. */
-export type ExpectedRevisionOptions = {
-  hasRevision(): boolean;
-  getRevision(): string;
-  hasNoStream(): boolean;
-  hasStreamExists(): boolean;
-};
+type ConditionOptions = { hasNoStream(): boolean; hasStreamExists(): boolean };
+
+/** Common to Append, Delete and Tombstone. */
+type ExpectedRevisionOptions = ConditionOptions & { hasRevision(): boolean; getRevision(): string };
 
 export function parseExpectedRevision(options: ExpectedRevisionOptions): ExpectedRevision {
-  if (options.hasRevision()) return Number(options.getRevision());
+  return options.hasRevision() ? Number(options.getRevision()) : parseCondition(options);
+}
+
+/** The expected revision of an append or deletion that names no revision. */
+export function parseCondition(options: ConditionOptions): ExpectedRevision {
   if (options.hasNoStream()) return 'no_stream';
   return options.hasStreamExists() ? 'stream_exists' : 'any';
 }

@@ -63,12 +63,10 @@ export class CommitDraft {
   readonly rows: CommitRows = { log: [], index: [], streams: new Map() };
   /** Streams whose listeners to call. */
   readonly touched = new Set<string>();
-  /** Position of the last event, drafted ones included. */
-  position: number;
+  /** The end of the log when this commit is durable. */
+  readonly end: LogEnd;
   #storage: Storage;
   #recentIds: RecentIds;
-  #createdMs: number;
-  #streamCount: number;
   #byId = new Map<string, DraftEvent>();
   #byRevision = new Map<string, DraftEvent>();
   /** The newest metadata of streams whose metadata this commit changes. */
@@ -77,15 +75,8 @@ export class CommitDraft {
   constructor(storage: Storage, recentIds: RecentIds, last: LogEnd) {
     this.#storage = storage;
     this.#recentIds = recentIds;
-    this.position = last.position;
-    // Never decreases, even if the clock does: age limits are found by bisection.
-    this.#createdMs = Math.max(last.createdMs, Date.now());
-    this.#streamCount = last.streamCount;
-  }
-
-  /** The end of the log when this commit is durable. */
-  get end(): LogEnd {
-    return { position: this.position, createdMs: this.#createdMs, streamCount: this.#streamCount };
+    // The time never decreases, even if the clock does: age limits are found by bisection.
+    this.end = { ...last, createdMs: Math.max(last.createdMs, Date.now()) };
   }
 
   get isEmpty(): boolean {
@@ -166,10 +157,10 @@ export class CommitDraft {
 
   /** Adds one event; returns its position. */
   #add(stream: string, state: StreamState, event: ProposedEvent, revision: number): number {
-    const position = ++this.position;
+    const position = ++this.end.position;
     this.rows.log.push({
       position,
-      frame: encodeStoredEvent(event, { stream, revision, position, createdMs: this.#createdMs }),
+      frame: encodeStoredEvent(event, { stream, revision, position, createdMs: this.end.createdMs }),
     });
     if (revision !== TOMBSTONE_REVISION) {
       state.lastRevision = revision;
@@ -227,7 +218,7 @@ export class CommitDraft {
   #streamOrNew(name: string): StreamState {
     const drafted = this.rows.streams.get(name);
     if (drafted) return drafted;
-    const state = this.#storage.stream(name) ?? newStream(this.#streamCount++);
+    const state = this.#storage.stream(name) ?? newStream(this.end.streamCount++);
     this.rows.streams.set(name, state);
     return state;
   }

@@ -39,9 +39,19 @@ export class LogReader {
     const last = state.lastRevision;
     const from = request.from === 'end' ? last + 1 : request.from;
     const first = firstReadable(stream, state);
-    const oldestMs = oldestReadable(stream, state, Date.now());
-    if (direction === 'backwards') return this.#pageBackwards(state, Math.min(from, last), limit, first, oldestMs);
-    return this.#pageForwards(state, this.#firstYoungEnough(state, Math.max(from, first), oldestMs), limit);
+    const oldestMs = oldestReadable(stream, state, Date.now()) ?? -Infinity;
+    const forwards = direction === 'forwards';
+    const isInRange = (revision: number) => revision >= first && revision <= last;
+    const page = new PageBuilder(limit);
+    let revision = forwards ? this.#firstYoungEnough(state, Math.max(from, first), oldestMs) : Math.min(from, last);
+    for (; isInRange(revision) && !page.isFull; revision += forwards ? 1 : -1) {
+      const event = this.#event(state, revision);
+      // Backwards, events whose commit is under way come before the readable ones.
+      if (!event && !forwards) continue;
+      if (!event || event.createdMs < oldestMs) return { events: page.events, next: undefined };
+      page.add(event);
+    }
+    return { events: page.events, next: isInRange(revision) ? revision : undefined };
   }
 
   readAll({ from, direction, limit }: ReadAllRequest): Page {
@@ -75,33 +85,10 @@ export class LogReader {
     return isMetastream(stream) && this.#storage.stream(originalOf(stream))?.tombstoned === true;
   }
 
-  #pageForwards(state: StreamState, from: number, limit: number): Page {
-    const page = new PageBuilder(limit);
-    let revision = from;
-    for (; revision <= state.lastRevision && !page.isFull; revision++) {
-      const event = this.#event(state, revision);
-      if (!event) return { events: page.events, next: undefined };
-      page.add(event);
-    }
-    return { events: page.events, next: revision <= state.lastRevision ? revision : undefined };
-  }
-
-  #pageBackwards(state: StreamState, from: number, limit: number, first: number, oldestMs: number | undefined): Page {
-    const page = new PageBuilder(limit);
-    let revision = from;
-    for (; revision >= first && !page.isFull; revision--) {
-      const event = this.#event(state, revision);
-      if (!event) continue;
-      if (oldestMs !== undefined && event.createdMs < oldestMs) return { events: page.events, next: undefined };
-      page.add(event);
-    }
-    return { events: page.events, next: revision >= first ? revision : undefined };
-  }
-
   /** First revision from `start` on that is not too old, by bisection: times never decrease along a stream. */
-  #firstYoungEnough(state: StreamState, start: number, oldestMs: number | undefined): number {
-    const isOld = (revision: number) => (this.#event(state, revision)?.createdMs ?? Infinity) < (oldestMs ?? 0);
-    if (oldestMs === undefined || start > state.lastRevision || !isOld(start)) return start;
+  #firstYoungEnough(state: StreamState, start: number, oldestMs: number): number {
+    const isOld = (revision: number) => (this.#event(state, revision)?.createdMs ?? Infinity) < oldestMs;
+    if (start > state.lastRevision || !isOld(start)) return start;
     let old = start;
     let young = state.lastRevision + 1;
     while (young - old > 1) {

@@ -34,10 +34,19 @@ export async function startThread(script: URL, options: EventStoreOptions): Prom
       resolve(stopping ? undefined : (failure ?? new Error('the thread of the event store ended')));
     });
   });
-  const started = await firstMessage(worker, exited);
+  const message = await Promise.race([
+    new Promise<FromWorker>((resolve) => worker.once('message', resolve)),
+    exited.then((error) => {
+      throw error;
+    }),
+  ]);
+  if (message.kind === 'failed') {
+    await exited;
+    throw new (message.name === 'CannotStartError' ? CannotStartError : Error)(message.message);
+  }
   return {
-    port: started.port,
-    url: started.url,
+    port: message.port,
+    url: message.url,
     onExit: (listener) => void exited.then(listener),
     stop: async () => {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
@@ -46,20 +55,4 @@ export async function startThread(script: URL, options: EventStoreOptions): Prom
       await exited;
     },
   };
-}
-
-async function firstMessage(
-  worker: Worker,
-  exited: Promise<Error | undefined>,
-): Promise<Extract<FromWorker, { kind: 'started' }>> {
-  const message = await Promise.race([
-    new Promise<FromWorker>((resolve) => worker.once('message', resolve)),
-    exited.then((error) => {
-      throw error ?? new Error('the thread of the event store ended before it started');
-    }),
-  ]);
-  if (message.kind === 'started') return message;
-  await exited;
-  if (message.kind === 'failed' && message.name === 'CannotStartError') throw new CannotStartError(message.message);
-  throw new Error(message.kind === 'failed' ? message.message : 'the thread of the event store stopped at once');
 }

@@ -1,5 +1,6 @@
 // Parses proposed messages, which Append and BatchAppend share, from their bytes,
 // and the options that writes have in common.
+import type { StreamIdentifier } from '@eventstore/db-client/generated/shared_pb.js';
 import { UUID } from './messages.ts';
 import {
   MAX_APPEND_BYTES,
@@ -8,7 +9,7 @@ import {
   maximumAppendSizeExceeded,
   requiredMetadataMissing,
 } from './errors.ts';
-import type { ExpectedRevision } from '../log/event-log.ts';
+import type { DeleteRequest, ExpectedRevision } from '../log/event-log.ts';
 import type { ProposedEvent } from '../log/stored-event.ts';
 import { FieldReader, nestedString } from '../wire/protobuf.ts';
 
@@ -76,10 +77,16 @@ export function parseUuid(bytes: Buffer): string {
 type ConditionOptions = { hasNoStream(): boolean; hasStreamExists(): boolean };
 
 /** Common to Append, Delete and Tombstone. */
-type ExpectedRevisionOptions = ConditionOptions & { hasRevision(): boolean; getRevision(): string };
+type TargetOptions = ConditionOptions & {
+  getStreamIdentifier(): StreamIdentifier | undefined;
+  hasRevision(): boolean;
+  getRevision(): string;
+};
 
-export function parseExpectedRevision(options: ExpectedRevisionOptions): ExpectedRevision {
-  return options.hasRevision() ? Number(options.getRevision()) : parseCondition(options);
+/** @throws CallError for an invalid stream name */
+export function parseTarget(options: TargetOptions): DeleteRequest {
+  const expected = options.hasRevision() ? Number(options.getRevision()) : parseCondition(options);
+  return { stream: parseStreamName(options.getStreamIdentifier()), expected };
 }
 
 /** The expected revision of an append or deletion that names no revision. */
@@ -89,7 +96,7 @@ export function parseCondition(options: ConditionOptions): ExpectedRevision {
 }
 
 /** The name in a StreamIdentifier. @throws CallError when it is missing or invalid */
-export function parseStreamName(identifier: { getStreamName_asU8(): Uint8Array } | undefined): string {
+export function parseStreamName(identifier: StreamIdentifier | undefined): string {
   const name = Buffer.from(identifier?.getStreamName_asU8() ?? NO_BYTES).toString('utf8');
   if (name === '' || name === '$$') throw invalidArgument(`'${name}' is not a stream name.`);
   return name;

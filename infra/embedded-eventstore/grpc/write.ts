@@ -7,7 +7,7 @@ import { isMetastream } from '../log/stream-state.ts';
 import { FieldReader } from '../wire/protobuf.ts';
 import { invalidArgument, requireWritten, stoppedBeforeAppend } from './errors.ts';
 import { AppendReq, AppendResp, DeleteResp, Empty, positionIn, TombstoneResp } from './messages.ts';
-import { EventCollector, parseExpectedRevision, parseStreamName } from './proposed-event.ts';
+import { EventCollector, parseTarget } from './proposed-event.ts';
 
 const FIELD = { options: 1, proposedMessage: 2 } as const;
 
@@ -52,12 +52,6 @@ function parseDeletion(request: DeleteReq | TombstoneReq): DeleteRequest {
   }
   return target;
 }
-
-function parseTarget(options: NonNullable<ReturnType<DeleteReq['getOptions']>> | AppendOptions): DeleteRequest {
-  return { stream: parseStreamName(options.getStreamIdentifier()), expected: parseExpectedRevision(options) };
-}
-
-type AppendOptions = InstanceType<typeof AppendReq.Options>;
 
 async function unlessStopping<T>(work: Promise<T>, stopping: AbortSignal): Promise<T> {
   const stopped = Promise.withResolvers<never>();

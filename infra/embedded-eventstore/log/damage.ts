@@ -38,12 +38,8 @@ const READS = 3;
 
 type Meta = { pageSize: number; lastPage: bigint; transaction: bigint; trees: { depth: number; root: bigint }[] };
 
-type Finding = {
-  /** The end of a sentence about the file. */
-  problem: string;
-  /** False for findings that also occur in files that LMDB can read. */
-  isCertain: boolean;
-};
+/** `problem` is the end of a sentence. `isCertain` is false for findings that also occur in files that LMDB can read. */
+type Finding = { problem: string; isCertain: boolean };
 
 /**
  * Checks the structure that LMDB relies on: both meta pages, the length of the file, the roots of the newest commit. This

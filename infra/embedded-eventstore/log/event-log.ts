@@ -62,7 +62,7 @@ export type Commit = {
 /** Small durable values (checkpoints, group settings), in the same file as the events. */
 export interface DurableKeyValue {
   get(key: string): Uint8Array | undefined;
-  /** Entries whose key starts with `prefix`, in key order. Keys are at most 1000 bytes. */
+  /** Entries whose key starts with `prefix` (not empty), in key order. Keys are at most 1000 bytes. */
   entries(prefix: string): { key: string; value: Uint8Array }[];
   /** Resolves when it is on disk. */
   put(key: string, value: Uint8Array): Promise<void>;

@@ -52,13 +52,10 @@ export function decideAppend(
 
 /** Best effort: recognises a repeat while its ids are remembered. */
 function decideByRecentIds(ids: readonly string[], softDeleted: boolean, written: WrittenEvents): Decision {
-  let last: WrittenEvent | undefined;
-  for (const id of ids) {
-    const event = written.recent(id);
-    if (!event) return last ? WRONG : { kind: 'write', revive: softDeleted };
-    last = event;
-  }
-  return last ? { kind: 'repeated', event: last } : { kind: 'write', revive: softDeleted };
+  const events = ids.map((id) => written.recent(id));
+  if (!events[0]) return { kind: 'write', revive: softDeleted };
+  const last = events.at(-1);
+  return last && !events.includes(undefined) ? { kind: 'repeated', event: last } : WRONG;
 }
 
 /** The stream is longer: only the same events at the same revisions are a repeat. */

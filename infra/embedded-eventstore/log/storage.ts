@@ -112,13 +112,8 @@ export class Storage {
   }
 
   #entries(prefix: string): { key: string; value: Buffer }[] {
-    const start = Buffer.from(prefix);
-    const found: { key: string; value: Buffer }[] = [];
-    for (const { key, value } of this.#values.getRange({ start: start.length > 0 ? start : Buffer.alloc(1) })) {
-      if (!key.subarray(0, start.length).equals(start)) break;
-      found.push({ key: key.toString('utf8'), value });
-    }
-    return found;
+    const range = this.#values.getRange({ start: Buffer.from(prefix), end: Buffer.from(`${prefix}\u{10ffff}`) });
+    return Array.from(range, ({ key, value }) => ({ key: key.toString('utf8'), value }));
   }
 
   /** Waits for writes under way. */

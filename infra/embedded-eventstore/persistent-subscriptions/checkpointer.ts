@@ -12,23 +12,18 @@ export type CheckpointerPorts = {
 };
 
 export class Checkpointer {
+  /** The offset on disk; undefined before the first checkpoint. */
+  written: number | undefined;
   #limits: Limits;
   #ports: CheckpointerPorts;
   #handledSince = 0;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
-  #written: number | undefined;
 
-  /** `written`: the offset on disk. */
   constructor(limits: Limits, ports: CheckpointerPorts, written: number | undefined) {
     this.#limits = limits;
     this.#ports = ports;
-    this.#written = written;
-  }
-
-  /** The offset on disk; undefined before the first. */
-  get written(): number | undefined {
-    return this.#written;
+    this.written = written;
   }
 
   handled(): void {
@@ -61,10 +56,10 @@ export class Checkpointer {
   #begin(): void {
     if (this.#writing) return;
     const offset = this.#ports.current();
-    if (offset < 0 || offset === this.#written) return;
+    if (offset < 0 || offset === this.written) return;
     const covered = this.#handledSince;
     const onWritten = (): void => {
-      this.#written = offset;
+      this.written = offset;
       this.#handledSince -= covered;
     };
     // A checkpoint that cannot be written only causes redeliveries; the next one tries again.

@@ -26,7 +26,8 @@ export class ParkedMessages {
 
   /** Number of messages that no replay has returned. */
   get count(): number {
-    const first = this.#firstWaiting();
+    const request = { stream: this.stream, from: this.#replayedBefore, direction: 'forwards', limit: 1 } as const;
+    const first = this.#log.readStream(request).events[0]?.revision;
     const last = this.#log.streamInfo(this.stream).lastRevision;
     return first === undefined || last === undefined ? 0 : last - first + 1;
   }
@@ -75,11 +76,6 @@ export class ParkedMessages {
     this.#unhandled.add(link.revision);
     const event = this.#log.resolveLink(link);
     return { kind: 'replayed', id: link.id, event, link, retryCount: 0, parkedRevision: link.revision };
-  }
-
-  #firstWaiting(): number | undefined {
-    const request = { stream: this.stream, from: this.#replayedBefore, direction: 'forwards', limit: 1 } as const;
-    return this.#log.readStream(request).events[0]?.revision;
   }
 
   /** The next write covers all messages handled during the current one. */

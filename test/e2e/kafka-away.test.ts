@@ -3,7 +3,7 @@
  * afterwards.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DEFAULT_TOPIC_PREFIX, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
+import { LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { answerOf } from '#test/support/channel-load.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { KAFKA_START_MS, startTestKafkaProcess } from '#test/support/kafka/broker.ts';
@@ -87,6 +87,6 @@ async function relayProbe(): Promise<Record<string, unknown>> {
 
 async function revisionsInKafka(channel: string): Promise<readonly number[]> {
   const messages = new LogMessages(SECRET);
-  const events = await readEvents(kafka.brokers, logTopics(DEFAULT_TOPIC_PREFIX).log, messages);
+  const events = await readEvents(kafka.brokers, logTopics('parley').log, messages);
   return events.filter(({ stream }) => stream === `channel-${channel}`).map(({ revision }) => revision);
 }

@@ -6,13 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import {
-  DEFAULT_TOPIC_PREFIX,
-  KafkaConnection,
-  KafkaEventFeed,
-  LogMessages,
-  logTopics,
-} from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -29,7 +23,7 @@ import { startTestRedis } from '#test/support/redis.ts';
 const SECRET = 'a secret of this test only';
 /** Only ends a hang. */
 const WAIT = { timeoutMs: 150_000, everyMs: 200 };
-const topics = logTopics(DEFAULT_TOPIC_PREFIX);
+const topics = logTopics('parley');
 const streams = Array.from({ length: 4 }, () => `channel-${newId()}`);
 
 let cluster: TestKafkaCluster;

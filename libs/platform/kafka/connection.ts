@@ -1,59 +1,71 @@
 import { Kafka, logLevel } from 'kafkajs';
-import type { Admin, Consumer, ConsumerConfig, KafkaConfig, logCreator, Message, Producer, SASLOptions } from 'kafkajs';
+import type { Admin, Consumer, logCreator, Message, Producer, SASLOptions, TopicMessages } from 'kafkajs';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
-import { retry } from '#libs/platform/lifecycle/index.ts';
+import type { KafkaConfig, KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
+import { pause, retry } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { isUnknownTopic, kafkaFault } from './kafka-errors.ts';
-import { mendTimers } from './kafkajs-timer.ts';
+import { fixTimers } from './kafkajs-timer.ts';
 import { createPartitioner } from './partitioner.ts';
 
 export interface KafkaOptions {
-  /** `host:port`, each; one that answers is enough. */
+  /** `host:port`; one reachable broker suffices. */
   readonly brokers: readonly string[];
-  /** Null, the default: in clear. */
+  /** Default: null, no encryption. */
   readonly tls?: KafkaTls | null;
-  /** Null, the default: brokers do not ask who it is. */
+  /** Default: null, no authentication. */
   readonly sasl?: KafkaSasl | null;
   readonly log: LifecycleLog;
-  /** How long a broker may take for one answer; each question is repeated a few times. Default 10,000. */
+  /** Deadline of one request to a broker. Default 10,000. */
   readonly requestTimeoutMs?: number;
 }
 
-/** A topic as it is made where it is missing; one that is there stays as it is. */
+export function kafkaOptionsOf({ kafkaBrokers, kafkaTls, kafkaSasl }: KafkaConfig, log: LifecycleLog): KafkaOptions {
+  return { brokers: kafkaBrokers, tls: kafkaTls, sasl: kafkaSasl, log };
+}
+
+/** A topic to create. An existing topic stays unchanged. */
 export interface TopicSpec {
   readonly topic: string;
   readonly partitions: number;
-  /** Settings by Kafka's names. Those of the broker where none is given. */
+  /** By Kafka's names. Default: the settings of the broker. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** What goes to one topic. */
-export interface TopicMessages {
-  readonly topic: string;
-  readonly messages: readonly Message[];
+export interface MembershipOptions {
+  readonly groupId: string;
+  /**
+   * How long a fetch waits for messages. kafkajs sends heartbeats, and notices that it must stop, only between fetches
+   * and where the handler of a batch calls for it.
+   */
+  readonly fetchMs: number;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTION_TIMEOUT_MS = 3_000;
-/** kafkajs repeats only for as long as a caller may wait; whoever has more patience repeats the call. */
+/** The retries of kafkajs within one call; callers that can wait longer retry the call. */
 const RETRY = { retries: 3, initialRetryTime: 100, maxRetryTime: 1_000 };
-/** After that long a request that failed is not repeated: as long as Kafka needs to put another broker in charge. */
-const PATIENCE_MS = 10_000;
-/** kafkajs waits for answers before it disconnects, also for those that never come. */
+/** Retries start within this time, in which Kafka elects a new leader for a partition. */
+const RETRY_WITHIN_MS = 10_000;
+/** kafkajs waits for outstanding responses before it disconnects, even for those that never arrive. */
 const DISCONNECT_MS = 2_000;
+/** The shortest that brokers allow: the partitions of a silent member are assigned to others after it. */
+const SESSION_MS = 6_000;
+/** Interval of a member's heartbeats, as far as {@link MembershipOptions.fetchMs} lets it. */
+export const HEARTBEAT_MS = 1_000;
 
 /**
- * The Kafka of this process. Nothing is connected before it is needed, and brokers may go and come back.
+ * The Kafka clients of this process. They connect when they are first used, and reconnect.
  *
- * Guarantees: `send` resolves when all replicas in sync have acknowledged every message; messages of one key, sent
- * one call after another, lie in the log in that order, and a repeated call only repeats them. A request of which a
- * part failed is sent again as a whole. Every call settles within about a minute.
+ * Guarantees: `send` resolves when all in-sync replicas have acknowledged every message; messages with the same key that
+ * are sent by consecutive calls are stored in that order; a repeated call only repeats messages. A request that failed
+ * in part is sent again as a whole. Every call settles within about a minute.
  *
- * Omissions: no transactions and no idempotent producer (kafkajs calls it experimental), so a message may be there
- * twice; no retries beyond a few seconds.
+ * Omissions: no transactions and no idempotent producer (kafkajs calls it experimental), so messages may be duplicated;
+ * no retries beyond a few seconds.
  *
- * Errors: `Fault` `store_unavailable` while Kafka is away; kafkajs' own error for what is wrong or forbidden.
+ * Errors: `Fault` `store_unavailable` while Kafka is unavailable; the error of kafkajs for a request that is invalid or
+ * forbidden.
  */
 export class KafkaConnection {
   readonly #kafka: Kafka;
@@ -62,12 +74,14 @@ export class KafkaConnection {
   #producer: Promise<Producer> | null = null;
 
   constructor(options: KafkaOptions) {
-    const { brokers, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
-    mendTimers();
+    const { brokers, tls = null, sasl = null, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
+    fixTimers();
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#kafka = new Kafka({
       brokers: [...brokers],
-      ...securityOf(options),
+      ssl: tls !== null && { ca: tls.ca ?? undefined, cert: tls.cert ?? undefined, key: tls.key ?? undefined },
+      // The types of kafkajs separate the mechanisms, although all three take the same options.
+      ...(sasl !== null && { sasl: sasl as SASLOptions }),
       clientId: 'parley',
       requestTimeout: requestTimeoutMs,
       connectionTimeout: CONNECTION_TIMEOUT_MS,
@@ -78,61 +92,26 @@ export class KafkaConnection {
   }
 
   send(topic: string, messages: readonly Message[]): Promise<void> {
-    return this.sendTo([{ topic, messages }]);
+    return this.sendTo([{ topic, messages: [...messages] }]);
   }
 
-  /** As `send`, to several topics in one request: all of it is acknowledged, or it is not known what is. */
-  sendTo(topics: readonly TopicMessages[]): Promise<void> {
-    return this.#patiently(() => this.#sendOnce(topics));
-  }
-
-  /** Repeats what may succeed in a moment. */
-  async #patiently(work: () => Promise<unknown>): Promise<void> {
-    const deadline = Date.now() + PATIENCE_MS;
-    await retry(
-      () =>
-        work().catch((error: unknown) => {
-          throw kafkaFault(error);
-        }),
-      {
-        maxMs: 1_000,
-        signal: this.#closed.signal,
-        onFailure(fault) {
-          if (!(fault instanceof Fault) || Date.now() >= deadline) throw fault;
-        },
-      },
-    );
-  }
-
-  async #sendOnce(topics: readonly TopicMessages[]): Promise<void> {
-    // Nobody would end the producer that this one made.
-    if (this.#closed.signal.aborted) throw new Fault('stopping', 'The connection to Kafka is closed');
-    const connecting = (this.#producer ??= this.#connectProducer());
-    try {
-      const producer = await connecting;
-      // The broker gives up a little before we do, so that it is the one to say what it lacks.
-      const topicMessages = topics.map(({ topic, messages }) => ({ topic, messages: [...messages] }));
-      await producer.sendBatch({ topicMessages, acks: -1, timeout: this.#requestTimeoutMs * 0.8 });
-    } catch (error) {
-      // A request that timed out leaves its connection in use, even one that is dead: the next call takes a new one.
-      if (this.#producer === connecting) this.#producer = null;
-      void connecting.then(disconnect, () => undefined);
-      throw kafkaFault(error);
-    }
+  /** Sends messages to several topics in one request. If it fails, any part of it may have been stored. */
+  async sendTo(topicMessages: TopicMessages[]): Promise<void> {
+    await this.#retry(() => this.#sendOnce(topicMessages));
   }
 
   /**
-   * Makes the topics that are not there, and waits until they can be used.
+   * Creates the topics that do not exist, and waits until they can be used.
    *
-   * Omission: kafkajs makes none while any topic of the Kafka, whosever it is, has a partition without a leader.
+   * Omission: kafkajs creates none while any topic of the Kafka cluster has a partition without a leader.
    */
   ensureTopics(specs: readonly TopicSpec[]): Promise<void> {
     return this.withAdmin(async (admin) => {
-      const there = await Promise.all(specs.map(({ topic }) => isThere(admin, topic)));
-      const missing = specs.filter((_, index) => there[index] === false);
+      const exist = await Promise.all(specs.map(({ topic }) => topicExists(admin, topic)));
+      const missing = specs.filter((_, index) => exist[index] === false);
       if (missing.length === 0) return;
       await admin.createTopics({
-        // It gives up where a broker has not heard yet of what another one has made, or where somebody else made it.
+        // kafkajs would fail when another broker does not know a topic yet, or when another process has created it.
         waitForLeaders: false,
         topics: missing.map(({ topic, partitions, settings = {} }) => ({
           topic,
@@ -140,22 +119,21 @@ export class KafkaConnection {
           configEntries: Object.entries(settings).map(([name, value]) => ({ name, value })),
         })),
       });
-      await this.#patiently(() => admin.fetchTopicMetadata({ topics: missing.map(({ topic }) => topic) }));
+      await this.#retry(() => admin.fetchTopicMetadata({ topics: missing.map(({ topic }) => topic) }));
     });
   }
 
-  /** What a group has saved beside its offset in partition 0 of a topic; null if nothing. */
-  savedNote(groupId: string, topic: string): Promise<string | null> {
+  /** The metadata that a group has committed with its offset in partition 0 of a topic; null if there is none. */
+  committedMetadata(groupId: string, topic: string): Promise<string | null> {
     return this.withAdmin(async (admin) => {
-      // Only for kafkajs to know a topic: that it is not there, the next call says.
-      await isThere(admin, topic);
+      // Makes kafkajs know one topic. If it is missing, the next call reports that.
+      await topicExists(admin, topic);
       const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
-      const note = offsets?.partitions.find(({ partition }) => partition === 0)?.metadata;
-      return note === undefined || note === null || note === '' ? null : note;
+      return offsets?.partitions.find(({ partition }) => partition === 0)?.metadata || null;
     });
   }
 
-  /** For rare questions: a connection of its own, closed again. */
+  /** Runs `work` with a connection of its own, for rare requests. */
   async withAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
     const admin = this.#kafka.admin();
     try {
@@ -169,11 +147,21 @@ export class KafkaConnection {
   }
 
   /**
-   * A consumer that does not restart itself: kafkajs does so after some errors and not after others. After a crash
-   * it is disconnected for good, and whoever owns it makes a new one.
+   * A consumer, not connected yet, whose partitions are assigned to other members soon after it died. It does not restart
+   * itself, because kafkajs does so after some errors only: after a crash it must be disconnected and replaced.
    */
-  consumer(config: ConsumerConfig): Consumer {
-    return this.#kafka.consumer({ ...config, retry: { ...RETRY, restartOnFailure: async () => false } });
+  groupMember({ groupId, fetchMs }: MembershipOptions): Consumer {
+    return this.#kafka.consumer({
+      groupId,
+      sessionTimeout: SESSION_MS,
+      rebalanceTimeout: SESSION_MS,
+      heartbeatInterval: HEARTBEAT_MS,
+      maxWaitTimeInMs: fetchMs,
+      allowAutoTopicCreation: false,
+      // Parley writes no transactions, and those of other programs would delay the messages behind them.
+      readUncommitted: true,
+      retry: { ...RETRY, restartOnFailure: async () => false },
+    });
   }
 
   async close(): Promise<void> {
@@ -183,13 +171,41 @@ export class KafkaConnection {
     await producer?.then(disconnect, () => undefined);
   }
 
+  /** Retries while Kafka is unavailable. */
+  #retry(work: () => Promise<unknown>): Promise<unknown> {
+    const deadline = Date.now() + RETRY_WITHIN_MS;
+    return retry(work, {
+      maxMs: 1_000,
+      signal: this.#closed.signal,
+      onFailure(error) {
+        const fault = kafkaFault(error);
+        if (!(fault instanceof Fault) || Date.now() >= deadline) throw fault;
+      },
+    });
+  }
+
+  async #sendOnce(topicMessages: TopicMessages[]): Promise<void> {
+    // A new producer would never be disconnected.
+    if (this.#closed.signal.aborted) throw new Fault('stopping', 'The connection to Kafka is closed');
+    const connecting = (this.#producer ??= this.#connectProducer());
+    try {
+      const producer = await connecting;
+      // The broker times out a little earlier than the client, so that its error names the reason.
+      await producer.sendBatch({ topicMessages, acks: -1, timeout: this.#requestTimeoutMs * 0.8 });
+    } catch (error) {
+      // After a timeout kafkajs keeps using the connection, even if it is dead: the next call opens another one.
+      if (this.#producer === connecting) this.#producer = null;
+      void connecting.then(disconnect, () => undefined);
+      throw kafkaFault(error);
+    }
+  }
+
   async #connectProducer(): Promise<Producer> {
     const producer = this.#kafka.producer({
-      // As Kafka's own clients do: anybody who writes or looks up a key finds the same partition.
       createPartitioner,
       allowAutoTopicCreation: false,
-      // It sends again only to brokers that have not answered. What failed on one, and has moved to another that has
-      // answered, it leaves out and calls sent.
+      // kafkajs retries only brokers that have not answered. It would drop, and report as sent, the messages that failed
+      // at one broker and whose partition has moved to a broker that has answered.
       retry: { ...RETRY, retries: 0 },
     });
     await producer.connect();
@@ -198,10 +214,10 @@ export class KafkaConnection {
 }
 
 /**
- * Asks by name: kafkajs, before anything else that it is asked, wants to know all topics of the Kafka, and gives up
- * where one of them has a partition without a leader. When it knows one topic, it goes on from that.
+ * Requests one topic by name: before its first request kafkajs asks for all topics, and fails if any of them has a
+ * partition without a leader. Once it knows one topic, it does not ask for the others.
  */
-async function isThere(admin: Admin, topic: string): Promise<boolean> {
+async function topicExists(admin: Admin, topic: string): Promise<boolean> {
   try {
     await admin.fetchTopicMetadata({ topics: [topic] });
     return true;
@@ -211,29 +227,17 @@ async function isThere(admin: Admin, topic: string): Promise<boolean> {
   }
 }
 
-function securityOf({ tls = null, sasl = null }: KafkaOptions): Partial<KafkaConfig> {
-  return {
-    ...(tls !== null && {
-      ssl: {
-        ...(tls.ca !== null && { ca: [tls.ca] }),
-        ...(tls.cert !== null && { cert: tls.cert }),
-        ...(tls.key !== null && { key: tls.key }),
-      },
-    }),
-    // Its types know each mechanism with its options apart, though all three take the same.
-    ...(sasl !== null && { sasl: sasl as SASLOptions }),
-  };
-}
-
-/** Gives up on answers that do not come; the socket is closed with the last reference to it. */
+/** Disconnects within {@link DISCONNECT_MS}. Never rejects. */
 export async function disconnect(client: { disconnect(): Promise<void> }): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, DISCONNECT_MS);
-  await Promise.race([client.disconnect().catch(() => undefined), late]);
-  clearTimeout(timer);
+  const done = new AbortController();
+  const disconnected = client
+    .disconnect()
+    .catch(() => undefined)
+    .finally(() => done.abort());
+  await Promise.race([disconnected, pause(DISCONNECT_MS, done.signal)]);
 }
 
-/** Errors of kafkajs come back to us as well, where they are told once and with what follows from them. */
+/** At the level `warn`: errors also reach the caller, which logs them with their consequences. */
 function loggingTo(log: LifecycleLog): logCreator {
   return () =>
     ({ namespace, log: { message, broker, error } }) =>

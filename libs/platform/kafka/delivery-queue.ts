@@ -1,5 +1,6 @@
 import type { FeedItem, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { HEARTBEAT_MS } from './group-member.ts';
+import { within } from '#libs/platform/lifecycle/index.ts';
+import { HEARTBEAT_MS } from './connection.ts';
 
 type Events = readonly [StoredEvent, ...StoredEvent[]];
 
@@ -9,9 +10,8 @@ interface Waiting {
 }
 
 /**
- * Connects kafkajs, which pushes, with a feed, which is pulled: asking for the next item acknowledges the one before.
- *
- * Batches of different partitions may wait together; they become one item, up to `maxBatch`.
+ * Connects kafkajs, which pushes batches, with a feed, from which the consumer pulls items: a call of `next` acknowledges
+ * the item before. Waiting batches of different partitions become one item, up to `maxBatch` events.
  */
 export class DeliveryQueue {
   readonly #maxBatch: number;
@@ -31,11 +31,11 @@ export class DeliveryQueue {
   }
 
   /**
-   * Waits until the events are acknowledged, in pieces if they are too many, and calls `heartbeat` meanwhile, so that a
-   * slow consumer remains a member.
+   * Delivers the events, in several items if they are too many, and waits until they are acknowledged. Calls `heartbeat`
+   * meanwhile, so that a slow consumer remains a member.
    *
-   * @returns false if they will not be acknowledged any more
-   * @throws what `heartbeat` throws, which announces a rebalance
+   * @returns false if the queue was closed before
+   * @throws the error of `heartbeat`, which announces a rebalance
    */
   async deliver(events: readonly StoredEvent[], heartbeat: () => Promise<void>): Promise<boolean> {
     for (let start = 0; start < events.length && !this.#closed; start += this.#maxBatch) {
@@ -55,7 +55,7 @@ export class DeliveryQueue {
     return !this.#closed;
   }
 
-  /** Adds an item that is not a batch: after the acknowledged batches, and before the waiting ones. */
+  /** Adds an item without events, which precedes the waiting batches. */
   push(item: FeedItem): void {
     this.#items.push(item);
     this.#changed();
@@ -105,15 +105,16 @@ export class DeliveryQueue {
   }
 }
 
-/** Waits for `promise` and calls `heartbeat` as often as a member must. */
+/** Waits for `promise`, and calls `heartbeat` at the interval that members must keep. */
 export async function settled<T>(promise: Promise<T>, heartbeat: () => Promise<void>): Promise<T> {
   for (;;) {
-    const { promise: late, resolve } = Promise.withResolvers<typeof LATE>();
-    const timer = setTimeout(resolve, HEARTBEAT_MS, LATE);
-    const first = await Promise.race([promise, late]).finally(() => clearTimeout(timer));
-    if (first !== LATE) return first;
-    await heartbeat();
+    try {
+      return await within(HEARTBEAT_MS, promise, () => new HeartbeatDue());
+    } catch (error) {
+      if (!(error instanceof HeartbeatDue)) throw error;
+      await heartbeat();
+    }
   }
 }
 
-const LATE = Symbol('late');
+class HeartbeatDue extends Error {}

@@ -9,31 +9,30 @@ import type {
 } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import { kafkaFault } from './kafka-errors.ts';
-import { LostError } from './partition-reading.ts';
+import { LostError } from './partition-reader.ts';
 import { GroupMembership } from './group-membership.ts';
 import type { KafkaEventFeedParts } from './group-membership.ts';
 
-const DEFAULT_PATIENCE_MS = 15_000;
+const LOST_AFTER_MS = 15_000;
 
 /**
  * {@link PartitionedFeed} on the topic that a relay fills; Kafka's consumer group assigns its partitions.
  *
  * The position of a partition is the greatest of its events and watermarks: a relay sends an event for the first time
- * only after Kafka has acknowledged all events before it, so everything up to the position that belongs to the partition
- * lies before it there.
+ * after Kafka has acknowledged all events before it, so all events of the partition up to that position precede it.
  *
- * A checkpoint is the next offset, and Kafka's timestamp of the message before it. That message is read again, and has to
- * be the same: otherwise the topic was made anew, and offsets have another meaning. The same is done with the last
- * message that was read, after a while without a fetch. The feed is `lost` then, and when Kafka has deleted the messages
- * that follow, when the number of partitions has changed, and when Kafka stays away.
+ * A checkpoint is the next offset, and Kafka's timestamp of the message before it. The feed reads that message again: if it
+ * differs, the topic was deleted and created again, and its offsets have another meaning. The feed does the same with the
+ * last message that it read, after a gap between fetches. It is `lost` then, and when Kafka has deleted the messages after
+ * the checkpoint, when the number of partitions has changed, and when Kafka stays unavailable.
  *
- * Messages that are not of this Parley, not signed with its secret, or not in their partition are dropped and counted.
+ * Refused messages (see `Refusal`) are skipped and reported.
  *
- * Omissions: a checkpoint of `ends()` has no timestamp before its partition was read once.
+ * Omissions: the checkpoints of `ends()` lack the timestamp until their partition is read once.
  */
 export class KafkaEventFeed implements PartitionedFeed {
   readonly #parts: KafkaEventFeedParts;
-  /** Kafka refused to answer with the ends, which was reported. */
+  /** Kafka has refused to list the ends, and this was reported. */
   #isRefused = false;
 
   constructor(parts: KafkaEventFeedParts) {
@@ -61,35 +60,35 @@ export class KafkaEventFeed implements PartitionedFeed {
   async *subscribe(options: FeedOptions<ReadCheckpoints>): AsyncGenerator<FeedItem, void, undefined> {
     checkFeedOptions(options);
     const { signal } = options;
-    const { patienceMs = DEFAULT_PATIENCE_MS } = this.#parts;
-    let lastThereMs = Date.now();
-    for (let inARow = 0; !signal.aborted;) {
+    const { lostAfterMs = LOST_AFTER_MS } = this.#parts;
+    let availableAtMs = Date.now();
+    for (let failures = 0; !signal.aborted;) {
       const membership = new GroupMembership(this.#parts, options);
       try {
         membership.join();
         for (;;) {
           const item = await membership.next();
           if (item === null) return;
-          inARow = 0;
+          failures = 0;
           yield item;
-          lastThereMs = Date.now();
+          availableAtMs = Date.now();
         }
       } catch (error) {
         if (error instanceof LostError) {
           yield { kind: 'lost', reason: error.message };
           return;
         }
-        // A member without messages was a member all the same.
-        if (inARow === 0) lastThereMs = Math.max(lastThereMs, membership.fetchedMs);
-        this.#parts.onInterruption?.(kafkaFault(error), ++inARow);
+        // Fetches may have succeeded without messages.
+        if (failures === 0) availableAtMs = Math.max(availableAtMs, membership.fetchedAtMs);
+        this.#parts.onInterruption?.(kafkaFault(error), ++failures);
       } finally {
         await membership.leave();
       }
-      if (Date.now() - lastThereMs > patienceMs) {
-        yield { kind: 'lost', reason: 'Kafka has been away for too long' };
+      if (Date.now() - availableAtMs > lostAfterMs) {
+        yield { kind: 'lost', reason: 'Kafka has been unavailable for too long' };
         return;
       }
-      await pause(backoffMs(inARow, { maxMs: 2_000 }), signal);
+      await pause(backoffMs(failures, { maxMs: 2_000 }), signal);
     }
   }
 }

@@ -2,57 +2,57 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { FetchGaps } from './fetch-gaps.ts';
 
 let nowMs: number;
-let told: number;
+let reported: number;
 let gaps: FetchGaps;
 
 beforeEach(() => {
-  [nowMs, told] = [1_000, 0];
+  [nowMs, reported] = [1_000, 0];
   gaps = new FetchGaps(
-    () => told++,
+    () => reported++,
     () => nowMs,
   );
 });
 
 function fetch(broker: number, { answered = true, takesMs = 250 } = {}): void {
-  gaps.begun(broker);
+  gaps.started(broker);
   nowMs += takesMs;
   if (answered) gaps.answered(broker);
   gaps.ended(broker);
 }
 
 describe('gaps between fetches', () => {
-  it('are none while one fetch follows on another, however long each waits', () => {
+  it('are not reported while fetches are consecutive, however long each waits', () => {
     for (let n = 0; n < 10; n++) {
       fetch(1);
       nowMs += 20;
     }
-    expect(told).toBe(0);
+    expect(reported).toBe(0);
   });
 
-  it('are told before a fetch that comes late, each once', () => {
+  it('are reported once, before a late fetch', () => {
     fetch(1);
     for (let n = 1; n <= 3; n++) {
       nowMs += 5_000;
       fetch(1);
-      expect(told).toBe(n);
+      expect(reported).toBe(n);
     }
   });
 
-  it('are told of a fetch that broke off, once until a broker has answered again', () => {
+  it('are reported for a failed fetch, once until the broker has answered again', () => {
     fetch(1);
     for (let n = 0; n < 3; n++) fetch(1, { answered: false });
-    expect(told).toBe(1);
+    expect(reported).toBe(1);
     fetch(1);
     fetch(1, { answered: false });
-    expect(told).toBe(2);
+    expect(reported).toBe(2);
   });
 
-  it('are none of a broker that is asked for nothing, whatever another one answers meanwhile', () => {
+  it('are not reported for a broker without partitions of this member', () => {
     for (let n = 0; n < 10; n++) {
-      gaps.begun(2);
+      gaps.started(2);
       fetch(1, { takesMs: 90 });
       gaps.ended(2);
     }
-    expect(told).toBe(0);
+    expect(reported).toBe(0);
   });
 });

@@ -1,42 +1,42 @@
-/** Kafka cannot delete a topic and make it again so quickly. */
+/** Kafka cannot delete a topic and create it again within this time. */
 const NO_GAP_MS = 100;
 
 /**
- * Watches whether a consumer asks its brokers for news all the time. While a fetch waits at a broker, it hears at once
- * of a topic that is deleted there. Between two fetches it hears nothing: while its handlers are busy, or a broker
- * cannot be reached, or the process was paused.
+ * Detects times during which a consumer has no fetch waiting at a broker: while its handlers are busy, a broker cannot be
+ * reached, or the process is paused. Only a waiting fetch fails when its topic is deleted, so after a gap the topic may
+ * have been deleted and created again.
  */
 export class FetchGaps {
   readonly #onGap: () => void;
   readonly #nowMs: () => number;
-  /** By broker, when a fetch has last come to its end. */
-  readonly #endedMs = new Map<number, number>();
-  /** Brokers that have not answered the fetch that is under way. */
-  readonly #silent = new Set<number>();
-  /** Brokers that have answered their last fetch. */
+  /** By broker: the end of its last fetch. */
+  readonly #endedAtMs = new Map<number, number>();
+  /** Brokers that have not answered the current fetch. */
+  readonly #unanswered = new Set<number>();
+  /** Brokers that answered their last fetch. */
   readonly #answering = new Set<number>();
 
-  /** @param onGap called before the next fetch, in time to change what it asks for */
+  /** @param onGap called before the next fetch, so that it can change the offset to fetch from */
   constructor(onGap: () => void, nowMs: () => number = Date.now) {
     this.#onGap = onGap;
     this.#nowMs = nowMs;
   }
 
-  begun(broker: number): void {
-    this.#silent.add(broker);
+  started(broker: number): void {
+    this.#unanswered.add(broker);
     const nowMs = this.#nowMs();
-    if (nowMs - (this.#endedMs.get(broker) ?? nowMs) > NO_GAP_MS) this.#onGap();
+    if (nowMs - (this.#endedAtMs.get(broker) ?? nowMs) > NO_GAP_MS) this.#onGap();
   }
 
   answered(broker: number): void {
-    this.#silent.delete(broker);
+    this.#unanswered.delete(broker);
   }
 
-  /** Also of a fetch that broke off, or that asked for nothing: kafkajs tells of all alike. */
+  /** kafkajs reports the end of every fetch alike, also of a failed one and of one for no partitions. */
   ended(broker: number): void {
-    this.#endedMs.set(broker, this.#nowMs());
-    if (!this.#silent.has(broker)) this.#answering.add(broker);
-    // Once: of one that is not asked for anything any more there is nothing to miss.
+    this.#endedAtMs.set(broker, this.#nowMs());
+    if (!this.#unanswered.has(broker)) this.#answering.add(broker);
+    // Only once: a broker without partitions of this member never answers.
     else if (this.#answering.delete(broker)) this.#onGap();
   }
 }

@@ -3,42 +3,42 @@ import { comparePositions, DEFAULT_MAX_BATCH } from '#libs/platform/eventstore/i
 import type { FeedItem, FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { disconnect } from './connection.ts';
 import type { KafkaConnection } from './connection.ts';
-import { FetchGaps } from './fetch-gaps.ts';
 import { DeliveryQueue, settled } from './delivery-queue.ts';
+import { FetchGaps } from './fetch-gaps.ts';
 import type { LogMessages, MessagePlace, Refusal } from './log-message.ts';
-import { groupMember } from './group-member.ts';
-import { LostError, PartitionReading } from './partition-reading.ts';
+import { LostError, PartitionReader } from './partition-reader.ts';
+import type { DecodedBatch } from './partition-reader.ts';
 
 export interface KafkaEventFeedParts {
   readonly kafka: KafkaConnection;
   readonly messages: LogMessages;
   /** The topic that a relay fills. */
   readonly topic: string;
-  /** Who is in it partitions the partitions. Kafka's own note of how far it has come is for those who watch it. */
+  /** Its members share the partitions. Offsets are committed for monitoring only. */
   readonly groupId: string;
-  /** Told of each message that is not taken. */
+  /** Called for each message that is not accepted. */
   readonly onRefused?: (refusal: Refusal) => void;
-  /** Hears why a membership of the group ended, and how many have in a row; and what Kafka refuses to tell, once. */
-  readonly onInterruption?: (error: unknown, inARow: number) => void;
-  /** For so long a subscription tries to become a member again before it says `lost`. Default 15 s. */
-  readonly patienceMs?: number;
+  /** Called when a membership of the group fails, with the number of consecutive failures; and when `ends` is refused. */
+  readonly onInterruption?: (error: unknown, failures: number) => void;
+  /** Duration without Kafka after which a subscription yields `lost`. Default 15,000. */
+  readonly lostAfterMs?: number;
 }
 
 /** How long a fetch waits for messages. */
 const FETCH_MS = 250;
-/** Partitions whose batches are delivered together: one by one, most of the time would be spent waiting. */
+/** Partitions whose batches are delivered concurrently. */
 const MAX_CONCURRENT_PARTITIONS = 16;
 
 /** The partitions of this member between two rebalances. */
 interface Assignment {
   /** Partition count of the topic, across all members. */
   readonly partitions: number;
-  readonly readings: Map<number, PartitionReading>;
-  /** By partition, the offset that `caught-up` waits for. */
+  readonly readers: Map<number, PartitionReader>;
+  /** By partition: the offset that `caught-up` waits for. */
   readonly ends: Map<number, bigint>;
   /** Partitions with a batch in progress. */
   readonly busy: Set<number>;
-  caughtUp: boolean;
+  isCaughtUp: boolean;
 }
 
 /** One membership of the consumer group, from joining to its first failure. */
@@ -53,36 +53,37 @@ export class GroupMembership {
   #assignment: Promise<Assignment> = new Promise(() => undefined);
   /** The latest assignment, once its checkpoints are read. */
   #current: Assignment | null = null;
-  #joined = 0;
-  #fetchedMs = 0;
-  /** Broker ids by `host:port`, for fetch events. */
+  /** Counts the assignments. */
+  #generation = 0;
+  #fetchedAtMs = 0;
+  /** Broker ids by `host:port`: kafkajs reports the end of a request with the latter. */
   #brokers: ReadonlyMap<string, number> = new Map();
 
   constructor(parts: KafkaEventFeedParts, options: FeedOptions<ReadCheckpoints>) {
     this.#parts = parts;
     this.#options = options;
     this.#queue = new DeliveryQueue(options.maxBatch ?? DEFAULT_MAX_BATCH);
-    this.#consumer = groupMember(parts.kafka, { groupId: parts.groupId, fetchMs: FETCH_MS });
-    this.#gaps = new FetchGaps(() => this.#doubt());
+    this.#consumer = parts.kafka.groupMember({ groupId: parts.groupId, fetchMs: FETCH_MS });
+    this.#gaps = new FetchGaps(() => this.#verifyTopic());
     this.#onAbort = () => this.#queue.close();
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /** When Kafka last answered a fetch, with or without messages; 0 for never. */
-  get fetchedMs(): number {
-    return this.#fetchedMs;
+  get fetchedAtMs(): number {
+    return this.#fetchedAtMs;
   }
 
-  /** Does not wait: the feed may be aborted meanwhile, and Kafka may be silent. */
+  /** Starts to join. Does not wait, because Kafka may be silent, and the feed may be aborted meanwhile. */
   join(): void {
     const { events } = this.#consumer;
     const fail = (error: unknown): void => this.#queue.fail(error);
     this.#consumer.on(events.GROUP_JOIN, ({ payload }) => {
       this.#current = null;
-      this.#assignment = this.#assigned(payload.memberAssignment[this.#parts.topic] ?? [], ++this.#joined);
+      this.#assignment = this.#assigned(payload.memberAssignment[this.#parts.topic] ?? [], ++this.#generation);
       this.#assignment.catch(fail);
     });
-    this.#consumer.on(events.FETCH_START, ({ payload }) => this.#gaps.begun(payload.nodeId));
+    this.#consumer.on(events.FETCH_START, ({ payload }) => this.#gaps.started(payload.nodeId));
     this.#consumer.on(events.REQUEST, ({ payload }) => {
       if (payload.apiName === 'Fetch') this.#answered(payload.broker);
     });
@@ -98,7 +99,7 @@ export class GroupMembership {
   async leave(): Promise<void> {
     this.#options.signal.removeEventListener('abort', this.#onAbort);
     this.#queue.close();
-    // A consumer that is disconnected while it connects would become a member that nothing can close.
+    // A consumer that is disconnected while it connects would still become a member, and remain one.
     await disconnect({ disconnect: () => this.#joining.then(() => this.#consumer.disconnect()) });
   }
 
@@ -115,7 +116,7 @@ export class GroupMembership {
   }
 
   /** @throws LostError where the messages after a checkpoint are missing */
-  async #assigned(partitions: readonly number[], joined: number): Promise<Assignment> {
+  async #assigned(partitions: readonly number[], generation: number): Promise<Assignment> {
     const { kafka, topic } = this.#parts;
     const checkpoints = new Map((await this.#options.from()).map((checkpoint) => [checkpoint.partition, checkpoint]));
     const { offsets, brokers } = await kafka.withAdmin(async (admin) => ({
@@ -124,26 +125,26 @@ export class GroupMembership {
     }));
     const assignment: Assignment = {
       partitions: offsets.length,
-      readings: new Map(),
+      readers: new Map(),
       ends: new Map(),
       busy: new Set(),
-      caughtUp: false,
+      isCaughtUp: false,
     };
-    // Assigned again meanwhile: items of this assignment must not follow those of the next.
-    if (joined !== this.#joined) return assignment;
+    // Assigned again meanwhile: items of this assignment must not follow those of the next one.
+    if (generation !== this.#generation) return assignment;
     // With another number of partitions, streams continue in other partitions than those of the checkpoints.
     if (offsets.length !== checkpoints.size)
-      throw new LostError(`the topic has ${offsets.length} partitions, and ${checkpoints.size} are known`);
+      throw new LostError(`the topic has ${offsets.length} partitions, but there are ${checkpoints.size} checkpoints`);
     for (const { partition, low, high } of offsets) {
       if (!partitions.includes(partition)) continue;
       const checkpoint = checkpoints.get(`${partition}`);
       if (checkpoint === undefined) throw new LostError(`partition ${partition} has no checkpoint`);
-      const reading = new PartitionReading(checkpoint);
-      reading.checkBounds(BigInt(low), BigInt(high));
-      assignment.readings.set(partition, reading);
+      const reader = new PartitionReader(checkpoint);
+      reader.checkBounds(BigInt(low), BigInt(high));
+      assignment.readers.set(partition, reader);
       assignment.ends.set(partition, BigInt(high));
-      // Takes effect before the next fetch, and makes batches that were fetched already stale.
-      this.#seek(partition, reading.seekTo);
+      // Takes effect before the next fetch; batches that were fetched before become stale.
+      this.#seek(partition, reader.seekTo);
     }
     this.#brokers = new Map(brokers.map(({ nodeId, host, port }) => [`${host}:${port}`, nodeId]));
     this.#current = assignment;
@@ -154,18 +155,18 @@ export class GroupMembership {
   }
 
   #answered(address: string): void {
-    this.#fetchedMs = Date.now();
+    this.#fetchedAtMs = Date.now();
     const broker = this.#brokers.get(address);
     if (broker !== undefined) this.#gaps.answered(broker);
   }
 
-  /** Before a fetch, after a while without any: the topic may have been deleted and made again meanwhile. */
-  #doubt(): void {
-    for (const [partition, reading] of this.#current?.readings ?? []) {
-      // Sent by another broker, whose own next fetch is late as well.
+  /** Called before a fetch, after a gap: the topic may have been deleted and created again meanwhile. */
+  #verifyTopic(): void {
+    for (const [partition, reader] of this.#current?.readers ?? []) {
+      // The batch came from another broker, whose next fetch has a gap as well.
       if (this.#current?.busy.has(partition) === true) continue;
-      reading.doubt();
-      this.#seek(partition, reading.seekTo);
+      reader.verifyAgain();
+      this.#seek(partition, reader.seekTo);
     }
   }
 
@@ -176,12 +177,11 @@ export class GroupMembership {
   async #deliver(payload: EachBatchPayload): Promise<void> {
     const { partition } = payload.batch;
     try {
-      const assigning = this.#assignment;
-      const assignment = await settled(assigning, payload.heartbeat);
+      const assignment = await settled(this.#assignment, payload.heartbeat);
       assignment.busy.add(partition);
       await this.#read(assignment, payload).finally(() => assignment.busy.delete(partition));
     } catch (error) {
-      // kafkajs handles all other errors; one of them announces a rebalance.
+      // kafkajs handles all other errors, among them the one that announces a rebalance.
       if (!(error instanceof LostError)) throw error;
       this.#queue.fail(error);
     }
@@ -189,29 +189,33 @@ export class GroupMembership {
 
   async #read(assignment: Assignment, { batch, heartbeat, isStale }: EachBatchPayload): Promise<void> {
     const { topic, partition } = batch;
-    const { partitions, readings } = assignment;
-    const reading = readings.get(partition);
-    if (reading === undefined || isStale() || this.#queue.isClosed) return;
-    const seekTo = reading.holeBefore(fetchedFrom(batch));
+    const { partitions, readers } = assignment;
+    const reader = readers.get(partition);
+    if (reader === undefined || isStale() || this.#queue.isClosed) return;
+    const seekTo = reader.holeBefore(fetchedFrom(batch));
     if (seekTo !== null) return this.#seek(partition, seekTo);
-    const decoded = this.#decode(reading, batch.messages, { topic, partition, partitions });
+    const decoded = this.#decode(reader, batch.messages, { topic, partition, partitions });
     if (!(await this.#queue.deliver(decoded.events, heartbeat))) return;
-    // Another member holds the partition by now, and may have gone back in it.
+    // The partition may belong to another member now, which may have committed an earlier offset.
     if (assignment !== this.#current) return;
-    const checkpoint = reading.passed(BigInt(batch.lastOffset()), decoded);
+    const checkpoint = reader.delivered(BigInt(batch.lastOffset()), decoded);
     if (checkpoint === null) return;
     const behind = Math.max(0, Number(BigInt(batch.highWatermark) - 1n - BigInt(batch.lastOffset())));
     this.#queue.push({ kind: 'reached', checkpoints: [{ partition: `${partition}`, ...checkpoint, behind }] });
     this.#reportCaughtUp(assignment);
-    await this.#consumer.commitOffsets([{ topic, partition, offset: `${reading.next}` }]);
+    await this.#consumer.commitOffsets([{ topic, partition, offset: `${reader.next}` }]);
   }
 
   /** @throws LostError */
-  #decode(reading: PartitionReading, messages: readonly KafkaMessage[], place: MessagePlace) {
-    let position = reading.position;
+  #decode(
+    reader: PartitionReader,
+    messages: readonly KafkaMessage[],
+    place: MessagePlace,
+  ): DecodedBatch & { readonly events: readonly StoredEvent[] } {
+    let position = reader.position;
     const events: StoredEvent[] = [];
     let last: KafkaMessage | undefined;
-    for (const message of reading.fresh(messages)) {
+    for (const message of reader.unread(messages)) {
       const decoded = this.#parts.messages.decode(message, place);
       if (typeof decoded === 'string') {
         this.#parts.onRefused?.(decoded);
@@ -220,8 +224,7 @@ export class GroupMembership {
       last = message;
       const reached = 'watermark' in decoded ? decoded.watermark : decoded.position;
       if (reached !== null && comparePositions(reached, position) > 0) position = reached;
-      if ('watermark' in decoded || !this.#isWanted(decoded)) continue;
-      events.push(decoded);
+      if (!('watermark' in decoded) && this.#isWanted(decoded)) events.push(decoded);
     }
     return { events, position, last };
   }
@@ -233,18 +236,18 @@ export class GroupMembership {
 
   /** Once for each assignment. */
   #reportCaughtUp(assignment: Assignment): void {
-    if (assignment.caughtUp) return;
+    if (assignment.isCaughtUp) return;
     for (const [partition, end] of assignment.ends) {
-      if ((assignment.readings.get(partition)?.next ?? 0n) < end) return;
+      if ((assignment.readers.get(partition)?.next ?? 0n) < end) return;
     }
-    assignment.caughtUp = true;
+    assignment.isCaughtUp = true;
     this.#queue.push({ kind: 'caught-up' });
   }
 }
 
 /**
- * Empty where kafkajs fails: it asks for all topics as well, and one of them may have no leader. Then a fetch that broke
- * off differs from one without messages only by its duration.
+ * Empty where kafkajs fails: it also asks for all topics, and one of them may have no leader. Then a failed fetch is
+ * recognized only by its duration.
  */
 async function brokersOf(admin: Admin): Promise<Awaited<ReturnType<Admin['describeCluster']>>['brokers']> {
   try {
@@ -254,7 +257,7 @@ async function brokersOf(admin: Admin): Promise<Awaited<ReturnType<Admin['descri
   }
 }
 
-/** The offset that a batch was fetched from, which kafkajs' types lack. */
+/** The offset that a batch was fetched from; the types of kafkajs lack it. */
 function fetchedFrom(batch: Batch): bigint {
   const known: unknown = 'fetchedOffset' in batch ? batch.fetchedOffset : undefined;
   return BigInt(typeof known === 'string' ? known : (batch.messages[0]?.offset ?? batch.lastOffset()));

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { Fault } from '#libs/kernel/faults.ts';
 import { kafkaFault } from './kafka-errors.ts';
 
-/** As kafkajs makes them of what a broker answers. */
+/** As kafkajs creates them from the response of a broker. */
 function answered(type: string, retriable: boolean): KafkaJSProtocolError {
   const error = new KafkaJSProtocolError(`the broker said ${type}`);
   return Object.assign(error, { type, retriable });
@@ -17,30 +17,30 @@ function answered(type: string, retriable: boolean): KafkaJSProtocolError {
 const exceeded = (cause: Error) =>
   Object.assign(new KafkaJSNumberOfRetriesExceeded(cause, { retryCount: 3, retryTime: 100 }), { cause });
 
-describe('faults of Kafka', () => {
+describe('errors of kafkajs', () => {
   it.each([
     ['a broken connection', new KafkaJSConnectionError('refused')],
     ['no broker', Object.assign(new KafkaJSNonRetriableError('none'), { name: 'KafkaJSBrokerNotFound' })],
-    ['a partition between two leaders', answered('LEADER_NOT_AVAILABLE', true)],
-    ['retries that ran out over one', exceeded(new KafkaJSConnectionError('refused'))],
-    ['retries that ran out over a partition between two leaders', exceeded(answered('NOT_ENOUGH_REPLICAS', true))],
+    ['a partition without a leader', answered('LEADER_NOT_AVAILABLE', true)],
+    ['exhausted retries because of it', exceeded(new KafkaJSConnectionError('refused'))],
+    ['exhausted retries because of a partition without a leader', exceeded(answered('NOT_ENOUGH_REPLICAS', true))],
     [
-      'one that says it cannot be retried, over one that can',
+      'an error that claims not to be retriable, caused by one that is',
       Object.assign(new KafkaJSNonRetriableError('no'), { cause: new KafkaJSConnectionError('refused') }),
     ],
-  ])('say that it is away: %s', (_, error) => {
+  ])('become `store_unavailable` if Kafka is unavailable: %s', (_, error) => {
     expect(kafkaFault(error)).toMatchObject({ code: 'store_unavailable', status: 503, cause: error });
   });
 
   it.each([
     ['a message that is too large', answered('MESSAGE_TOO_LARGE', false)],
-    ['retries that ran out over one', exceeded(answered('TOPIC_AUTHORIZATION_FAILED', false))],
-    ['a mistake of ours', new TypeError('undefined is not a function')],
-  ])('leave what no waiting mends as it is: %s', (_, error) => {
+    ['exhausted retries because of it', exceeded(answered('TOPIC_AUTHORIZATION_FAILED', false))],
+    ['a bug', new TypeError('undefined is not a function')],
+  ])('stay unchanged if they are permanent: %s', (_, error) => {
     expect(kafkaFault(error)).toBe(error);
   });
 
-  it('are not wrapped twice', () => {
+  it('stay unchanged if they are faults', () => {
     const fault = new Fault('stopping', 'stopping');
     expect(kafkaFault(fault)).toBe(fault);
   });

@@ -13,12 +13,12 @@ function scheduled(of: Partial<RequestQueue>): NodeJS.Timeout | null {
 }
 
 describe('timers of kafkajs', () => {
-  it('are not set while nothing waits', () => {
+  it('are not set while no request waits', () => {
     expect(scheduled({})).toBeNull();
     expect(scheduled({ throttledUntil: Date.now() - 1 })).toBeNull();
   });
 
-  it('are set where requests wait, and while the broker throttles us', () => {
+  it('are set while requests wait, and while the broker throttles this client', () => {
     expect(scheduled({ pending: [{}] })).not.toBeNull();
     expect(scheduled({ throttledUntil: Date.now() + 60_000 })).not.toBeNull();
   });
@@ -29,7 +29,7 @@ describe('timers of kafkajs', () => {
     expect(scheduled({ pending: [{}], throttleCheckTimeoutId: before })).toBe(before);
   });
 
-  it('look at the waiting requests again', async () => {
+  it('check the waiting requests again', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     scheduled({ pending: [{}], checkPendingRequests: resolve });
     await expect(promise).resolves.toBeUndefined();

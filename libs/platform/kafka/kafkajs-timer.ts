@@ -1,17 +1,17 @@
 /**
- * kafkajs 2.2.4 (and 2.3.0-beta.3) asks for a timer with a negative delay after each answer of a broker. Node 24
- * warns of it (`TimeoutNegativeWarning`), and the timer sets itself again: every connection wakes the process a
- * thousand times a second for nothing. Here is the one method that does it, with a timer only where requests wait.
+ * kafkajs 2.2.4 (and 2.3.0-beta.3) sets a timer with a negative delay after each response. Node 24 warns about it
+ * (`TimeoutNegativeWarning`), and the timer repeats itself: each idle connection wakes the process a thousand times a
+ * second. This module replaces the responsible method, and sets the timer only while requests wait.
  */
 import { createRequire } from 'node:module';
 
-/** How soon waiting requests are looked at again where no throttling says when. As in kafkajs. */
+/** Pause before waiting requests are checked again without throttling; as in kafkajs. */
 const CHECK_PENDING_MS = 10;
 
-/** The part of kafkajs' queue of requests that concerns us. */
+/** The used part of kafkajs' `RequestQueue`. */
 export interface RequestQueue {
   readonly pending: readonly unknown[];
-  /** In milliseconds since the Unix epoch; -1 while the broker has not throttled us. */
+  /** In milliseconds since the Unix epoch; -1 while the broker has not throttled this client. */
   readonly throttledUntil: number;
   throttleCheckTimeoutId: NodeJS.Timeout | null;
   checkPendingRequests(): void;
@@ -31,16 +31,16 @@ export function scheduleCheckPendingRequests(this: RequestQueue): void {
 }
 
 /**
- * Puts it in place, for all connections of this process; repeating it does nothing.
+ * Replaces the method, for all connections of this process. Idempotent.
  *
- * @throws Error when kafkajs is another one than the one that was looked at
+ * @throws Error for a version of kafkajs that lacks it
  */
-export function mendTimers(): void {
+export function fixTimers(): void {
   const queue: unknown = createRequire(import.meta.url)('kafkajs/src/network/requestQueue');
   const prototype: unknown = typeof queue === 'function' ? queue.prototype : undefined;
   const methods = typeof prototype === 'object' && prototype !== null ? prototype : {};
   if (!('scheduleCheckPendingRequests' in methods) || !('checkPendingRequests' in methods)) {
-    throw new Error('this kafkajs has no request queue as 2.2.4 has: look whether its timers still need mending');
+    throw new Error('the request queue of kafkajs differs from 2.2.4: check whether its timers still need this fix');
   }
   methods.scheduleCheckPendingRequests = scheduleCheckPendingRequests;
 }

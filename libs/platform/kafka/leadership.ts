@@ -1,27 +1,25 @@
-import type { ConsumerCrashEvent, ConsumerGroupJoinEvent } from 'kafkajs';
 import { disconnect } from './connection.ts';
 import type { KafkaConnection } from './connection.ts';
 import { kafkaFault } from './kafka-errors.ts';
-import { groupMember } from './group-member.ts';
 
-/** The time in which this process is the one that does the work. */
+/** The time during which this process is the leader. */
 export interface Term {
-  /** Aborts when somebody else may begin, and when the process stops. */
+  /** Aborts when another process may become the leader, and when this process stops. */
   readonly signal: AbortSignal;
-  /** What was saved last, in this term or in one before it, by anybody; null if nothing ever was. */
+  /** The text that any leader saved last; null if none was saved. */
   saved(): Promise<string | null>;
-  /** Saves a text of at most 4,000 characters; whoever comes next starts from it. */
-  save(note: string): Promise<void>;
+  /** Saves a text of at most 4,000 characters for this and later leaders. */
+  save(text: string): Promise<void>;
 }
 
 export interface LeadershipOptions {
-  /** Everybody who may do the work is in this group. */
+  /** The consumer group of all candidates. */
   readonly groupId: string;
-  /** Of one partition and without messages: whoever is assigned the partition does the work. */
+  /** An empty topic with one partition: the member that is assigned the partition is the leader. */
   readonly lockTopic: string;
-  /** Aborting it ends the term, and hands over at once. */
+  /** Aborting it ends the term and leaves the group at once. */
   readonly signal: AbortSignal;
-  /** Is called again when a term has begun anew. When it throws, the group is left and the error passed on. */
+  /** Called for each term. If it throws, this process leaves the group and `leadInTurns` rejects with the error. */
   lead(term: Term): Promise<void>;
 }
 
@@ -29,95 +27,66 @@ export interface LeadershipOptions {
 const FETCH_MS = 500;
 
 /**
- * One process of many works: Kafka's consumer group decides which, with a topic of one partition as the token. The
- * note that a leader saves is kept with the group's offset.
+ * Elects one leader among many processes, by means of a consumer group. A leader's saved text is the metadata of the
+ * group's offset.
  *
- * Guarantees: among those who are in touch with Kafka there is one leader; `signal` of a term aborts before the next
- * term of this process begins; another process takes over within some seconds when one dies, at once when it stops.
+ * Guarantees: among the processes that Kafka can reach there is one leader; the `signal` of a term aborts before the next
+ * term of this process begins; another process takes over within seconds when the leader dies, at once when it stops.
  *
- * Omissions: none of this fences a process that was paused. It may work for a moment beside its successor, and save
- * a note after it. The work has to be such that this does no harm.
+ * Omissions: a process that was paused is not fenced. It may work for a moment beside its successor, and save a text
+ * after it. `lead` has to tolerate this.
  *
- * Resolves when `signal` aborts. Errors: `Fault` `store_unavailable` when the group cannot be reached any more, and
- * whatever `lead` throws. Call it again then.
+ * Resolves when `signal` aborts. Errors: `Fault` `store_unavailable` when the group is unavailable, and the errors of
+ * `lead`; the caller may then call it again.
  */
-export async function leadInTurns(
-  kafka: KafkaConnection,
-  { groupId, lockTopic, signal, lead }: LeadershipOptions,
-): Promise<void> {
-  const consumer = groupMember(kafka, { groupId, fetchMs: FETCH_MS });
-  const over = Promise.withResolvers<void>();
-  const turns = new Turns((error) => over.reject(error));
-  const stop = (): void => over.resolve();
-  const begin = ({ signal: ends }: { signal: AbortSignal }): Promise<void> =>
-    lead({
-      signal: ends,
-      saved: () => kafka.savedNote(groupId, lockTopic),
-      async save(note) {
-        try {
-          // The offset itself says nothing: the topic is empty.
-          await consumer.commitOffsets([{ topic: lockTopic, partition: 0, offset: '0', metadata: note }]);
-        } catch (error) {
-          throw kafkaFault(error);
-        }
-      },
-    });
-  consumer.on(consumer.events.GROUP_JOIN, ({ payload }: ConsumerGroupJoinEvent) => {
-    if (payload.memberAssignment[lockTopic]?.includes(0) === true) turns.begin(begin);
-    else turns.end();
+export async function leadInTurns(kafka: KafkaConnection, options: LeadershipOptions): Promise<void> {
+  const { groupId, lockTopic, signal, lead } = options;
+  const consumer = kafka.groupMember({ groupId, fetchMs: FETCH_MS });
+  let isLeaving = false;
+  const ended = Promise.withResolvers<void>();
+  let term = new AbortController();
+  /** The latest term; a term begins after the one before has ended. */
+  let led = Promise.resolve();
+  const saved = (): Promise<string | null> => kafka.committedMetadata(groupId, lockTopic);
+  const save = async (metadata: string): Promise<void> => {
+    try {
+      await consumer.commitOffsets([{ topic: lockTopic, partition: 0, offset: '0', metadata }]);
+    } catch (error) {
+      throw kafkaFault(error);
+    }
+  };
+  const begin = (): void => {
+    const current = (term = new AbortController());
+    led = led
+      .then(() => (current.signal.aborted ? undefined : lead({ signal: current.signal, saved, save })))
+      .catch((error: unknown) => {
+        if (!current.signal.aborted) ended.reject(error);
+      });
+  };
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    term.abort();
+    if (payload.memberAssignment[lockTopic]?.includes(0) === true && !isLeaving) begin();
   });
-  consumer.on(consumer.events.REBALANCING, () => turns.end());
-  consumer.on(consumer.events.CRASH, ({ payload }: ConsumerCrashEvent) => over.reject(kafkaFault(payload.error)));
+  consumer.on(consumer.events.REBALANCING, () => term.abort());
+  consumer.on(consumer.events.CRASH, ({ payload }) => ended.reject(payload.error));
+  const stop = (): void => ended.resolve();
   signal.addEventListener('abort', stop, { once: true });
   try {
     if (signal.aborted) return;
     await consumer.connect();
     await consumer.subscribe({ topics: [lockTopic] });
     await consumer.run({ autoCommit: false, eachBatch: async () => undefined });
-    await over.promise;
+    await ended.promise;
   } catch (error) {
     throw kafkaFault(error);
   } finally {
     signal.removeEventListener('abort', stop);
-    // Somebody may await a crash that came first: nobody else hears of this one.
-    over.promise.catch(() => undefined);
-    // The last note is saved while the group is not left yet.
-    await turns.close();
+    // It may be rejected after another error was thrown above.
+    ended.promise.catch(() => undefined);
+    isLeaving = true;
+    term.abort();
+    // Before it leaves the group, so that it can save once more.
+    await led;
     await disconnect(consumer);
-  }
-}
-
-/** One term at a time: the next begins when the one before has ended. */
-class Turns {
-  readonly #onFailure: (error: unknown) => void;
-  #abort: AbortController | null = null;
-  #last: Promise<void> = Promise.resolve();
-  #closed = false;
-
-  constructor(onFailure: (error: unknown) => void) {
-    this.#onFailure = onFailure;
-  }
-
-  begin(work: (turn: { signal: AbortSignal }) => Promise<void>): void {
-    this.end();
-    if (this.#closed) return;
-    const abort = new AbortController();
-    this.#abort = abort;
-    this.#last = this.#last
-      .then(() => (abort.signal.aborted ? undefined : work(abort)))
-      .catch((error: unknown) => {
-        if (!abort.signal.aborted) this.#onFailure(error);
-      });
-  }
-
-  end(): void {
-    this.#abort?.abort();
-    this.#abort = null;
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.end();
-    await this.#last;
   }
 }

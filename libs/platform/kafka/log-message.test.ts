@@ -26,7 +26,7 @@ interface Change {
   readonly headers?: Record<string, string | undefined>;
 }
 
-/** As Kafka hands it out: everything is bytes. */
+/** A message as Kafka delivers it, as bytes. */
 function arrived(change: Change = {}, message: ReturnType<LogMessages['encodeWatermark']> = messages.encode(event)) {
   const { key = null, value, headers } = message;
   const changed = { ...headers, ...change.headers };
@@ -41,7 +41,7 @@ function arrived(change: Change = {}, message: ReturnType<LogMessages['encodeWat
 }
 
 describe('messages of the log', () => {
-  it('come back as the event that they were', () => {
+  it('decode to the event that was encoded', () => {
     expect(decoded(arrived())).toEqual(event);
   });
 
@@ -57,34 +57,36 @@ describe('messages of the log', () => {
     expect(decoded(arrived({ headers }))).toBe('forged');
   });
 
-  it('are refused as forged with other data, under another key, or from somebody with another secret', () => {
+  it('are refused as forged with other data, with another key, or signed with another secret', () => {
     expect(decoded(arrived({ value: '{"data":{},"metadata":{}}' }))).toBe('forged');
     expect(decoded(arrived({ key: 'channel-2' }))).toBe('forged');
     expect(new LogMessages('another secret').decode(arrived(), place)).toBe('forged');
   });
 
-  it('are refused as misplaced in every partition but the one that their key belongs to', () => {
-    const taken = Array.from({ length: 12 }, (_, partition) => messages.decode(arrived(), { ...place, partition }));
-    expect(taken.filter((one) => one === 'misplaced')).toHaveLength(11);
-    expect(taken[place.partition]).toEqual(event);
+  it('are refused as misplaced in all partitions except the one of their key', () => {
+    const decodedThere = Array.from({ length: 12 }, (_, partition) =>
+      messages.decode(arrived(), { ...place, partition }),
+    );
+    expect(decodedThere.filter((one) => one === 'misplaced')).toHaveLength(11);
+    expect(decodedThere[place.partition]).toEqual(event);
   });
 
   it.each([
     ['no headers at all', { key: Buffer.from('a'), value: Buffer.from('{}'), headers: {} }],
     ['no value', { ...arrived(), value: null }],
-    ['the headers of another source', arrived({ headers: { ce_source: '/somebody/else' } })],
+    ['the headers of another source', arrived({ headers: { ce_source: '/another/source' } })],
     ['no signature', arrived({ headers: { ce_signature: undefined } })],
-    ['a revision that is no number', arrived({ headers: { ce_revision: '-1' } })],
-    ['a header that is there twice', { ...arrived(), headers: { ...arrived().headers, ce_id: ['a', 'b'] } }],
+    ['an invalid revision', arrived({ headers: { ce_revision: '-1' } })],
+    ['a repeated header', { ...arrived(), headers: { ...arrived().headers, ce_id: ['a', 'b'] } }],
   ])('are refused as foreign with %s', (_, message) => {
     expect(decoded(message)).toBe('foreign');
   });
 
-  it('may have more headers than ours: whoever forwards them adds some', () => {
+  it('may have additional headers, which forwarders add', () => {
     expect(decoded(arrived({ headers: { traceparent: '00-1-2-01' } }))).toEqual(event);
   });
 
-  it('cannot be made of an event without a position', () => {
+  it('cannot be encoded from an event without a position', () => {
     expect(() => messages.encode({ ...event, position: null })).toThrow(TypeError);
   });
 });
@@ -92,24 +94,24 @@ describe('messages of the log', () => {
 describe('watermarks', () => {
   const mark = () => messages.encodeWatermark(place, { commit: 7n, prepare: 5n });
 
-  it('come back as the position that they were made of, in the partition that they were made for', () => {
+  it('decode to the encoded position in their own partition', () => {
     expect(decoded(arrived({}, mark()))).toEqual({ watermark: { commit: 7n, prepare: 5n } });
     expect(mark().partition).toBe(place.partition);
   });
 
-  it('are refused as misplaced in another partition or topic, where they may not be true', () => {
+  it('are refused as misplaced in another partition or topic', () => {
     const elsewhere = { ...place, partition: (place.partition + 1) % place.partitions };
     expect(messages.decode(arrived({}, mark()), elsewhere)).toBe('misplaced');
     expect(messages.decode(arrived({}, mark()), { ...place, topic: 'another.log' })).toBe('misplaced');
   });
 
-  it('are refused as forged with another position, and from somebody with another secret', () => {
+  it('are refused as forged with another position, or signed with another secret', () => {
     expect(decoded(arrived({ headers: { ce_position: '8/5' } }, mark()))).toBe('forged');
-    const theirs = new LogMessages('another secret').encodeWatermark(place, { commit: 7n, prepare: 5n });
-    expect(decoded(arrived({}, theirs))).toBe('forged');
+    const foreign = new LogMessages('another secret').encodeWatermark(place, { commit: 7n, prepare: 5n });
+    expect(decoded(arrived({}, foreign))).toBe('forged');
   });
 
-  it('are not made of a signed event that looks like one', () => {
+  it('are not decoded from a signed event of type parley.watermark', () => {
     const disguised = messages.encode({ ...event, type: 'parley.watermark', stream: `parley.log/${place.partition}` });
     expect(decoded(arrived({}, disguised))).not.toHaveProperty('watermark');
   });

@@ -1,6 +1,6 @@
 /*
- * The contract of the messages that carry the log: CloudEvents 1.0 in binary mode. These names are what other
- * processes read, older and newer ones among them: add to them, never rename or remove.
+ * WARNING: the contract of the messages that carry the log: CloudEvents 1.0 in binary mode. Other processes read these
+ * names, also older and newer ones: add to them, never rename or remove.
  */
 import { createHmac, createSecretKey, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -12,85 +12,73 @@ import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { partitionOf } from './partitioner.ts';
 
-const decimal = z.string().regex(/^(0|[1-9]\d{0,14})$/);
-
-/** Attributes of CloudEvents, and ours (`ce_revision`, `ce_position`, `ce_signature`), as Kafka's headers. */
-export const logMessageHeaders = z.object({
+/** The headers of an event: attributes of CloudEvents, and `ce_revision`, `ce_position`, `ce_signature`. */
+const eventHeaders = z.object({
   ce_specversion: z.literal('1.0'),
-  /** Of the event; the same each time it is sent. */
+  /** Id of the event; the same in repeated messages. */
   ce_id: z.string().min(1),
   ce_source: z.literal('/parley/log'),
   /** With its version: `InteractionPosted.v1`. */
   ce_type: z.string().min(1),
-  /** The stream, which is the message's key as well. */
+  /** The stream, which is also the key of the message. */
   ce_subject: z.string().min(1),
-  /** When the log took it. */
+  /** When the log stored the event. */
   ce_time: z.iso.datetime(),
-  /** Of the event in its stream, from 0, without holes. */
-  ce_revision: decimal,
+  /** Of the event in its stream, from 0, contiguous. */
+  ce_revision: z.string().regex(/^(0|[1-9]\d{0,14})$/),
   /** In the log, `commit/prepare`. */
   ce_position: z.string().regex(/^\d{1,20}\/\d{1,20}$/),
-  /** HMAC-SHA-256 of all of the above and of the value, in base64url. */
+  /** HMAC-SHA-256 of all other headers of this schema and of the value, in base64url. */
   ce_signature: z.string().min(1),
   'content-type': z.literal('application/json'),
 });
 
-/** The value. What `data` and `metadata` hold is up to the type: the stream's own codec checks it. */
-export const logMessageBody = z.object({ data: z.unknown(), metadata: z.unknown() });
+/** The value. The codec of the stream checks `data` and `metadata`. */
+const eventBody = z.object({ data: z.unknown(), metadata: z.unknown() });
 
-/** Of a watermark: a message of the relay itself, without a key. Its value is an empty object. */
-export const watermarkHeaders = z.object({
-  ce_specversion: z.literal('1.0'),
-  ce_id: z.string().min(1),
-  ce_source: z.literal('/parley/log'),
-  ce_type: z.literal('parley.watermark'),
-  /** `topic/partition`: it says nothing of any other place, so nobody gains by copying it there. */
-  ce_subject: z.string().min(1),
-  ce_time: z.iso.datetime(),
-  ce_position: logMessageHeaders.shape.ce_position,
-  ce_signature: z.string().min(1),
-  'content-type': z.literal('application/json'),
-});
+/**
+ * The headers of a watermark: a message of the relay itself, without a key and with an empty object as its value.
+ * `ce_subject` is `topic/partition`, so that a copy in another partition is refused.
+ */
+const watermarkHeaders = eventHeaders.omit({ ce_revision: true }).extend({ ce_type: z.literal('parley.watermark') });
 
-/** A place in Kafka where messages lie one after another. */
-export interface PartitionName {
+type SignedHeaders = Readonly<Record<string, string>> & { readonly ce_signature: string };
+
+/** Where a message is stored. */
+export interface MessagePlace {
   readonly topic: string;
   readonly partition: number;
-}
-
-/** Where a message was found. */
-export interface MessagePlace extends PartitionName {
-  /** How many the topic has: they say which one a key belongs to. */
+  /** Partition count of the topic, which determines the partition of a key. */
   readonly partitions: number;
 }
 
-/** Says that every event up to `watermark` that belongs into its partition lies before it there. */
+/** Every event up to `watermark` that belongs to the partition of the message precedes the message. */
 export interface Watermark {
   readonly watermark: GlobalPosition;
 }
 
 /**
- * Why a message is not taken: another product's or a damaged one; one that was not signed with our secret; or one of
- * ours in a partition that it does not belong to, where somebody has copied it.
+ * Why a message is not accepted: `foreign`: damaged, or of another program; `forged`: not signed with the secret;
+ * `misplaced`: a copy in a partition that it does not belong to.
  */
 export type Refusal = 'foreign' | 'forged' | 'misplaced';
 
-/** Between events or watermarks and messages. Whoever knows the secret can write and check them. */
+/** Encodes events and watermarks as signed messages, and decodes them. */
 export class LogMessages {
   readonly #key: KeyObject;
 
-  /** @param secret the one that all processes of a Parley share */
+  /** @param secret shared by all processes of a deployment */
   constructor(secret: string) {
-    // Derived, so that what is signed for another purpose is never good here.
+    // Derived, so that signatures for other purposes are never valid here.
     const key = createHmac('sha256', secret).update('parley: messages of the log, version 1').digest();
     this.#key = createSecretKey(key);
   }
 
-  /** @throws TypeError for an event without a position, which is none of a feed */
+  /** @throws TypeError for an event without a position, which no feed delivers */
   encode(event: StoredEvent): Message & { readonly value: string } {
     if (event.position === null) throw new TypeError(`${event.stream}@${event.revision} has no position`);
     const value = JSON.stringify({ data: event.data, metadata: event.metadata });
-    const headers = {
+    const headers = this.#signed(value, {
       ce_specversion: '1.0',
       ce_id: event.id,
       ce_source: '/parley/log',
@@ -100,71 +88,71 @@ export class LogMessages {
       ce_revision: String(event.revision),
       ce_position: encodePosition(event.position),
       'content-type': 'application/json',
-    };
-    return { key: event.stream, value, headers: { ...headers, ce_signature: this.#sign(headers, value) } };
+    });
+    return { key: event.stream, value, headers };
   }
 
-  /** For that partition, and only once Kafka has acknowledged every event up to `position`. */
-  encodeWatermark(place: PartitionName, position: GlobalPosition): Message {
+  /** @param position up to which Kafka has acknowledged all events */
+  encodeWatermark(place: Omit<MessagePlace, 'partitions'>, position: GlobalPosition): Message {
     const value = '{}';
-    const headers = {
+    const headers = this.#signed(value, {
       ce_specversion: '1.0',
       ce_id: randomUUID(),
       ce_source: '/parley/log',
       ce_type: 'parley.watermark',
-      ce_subject: subjectOf(place),
+      ce_subject: `${place.topic}/${place.partition}`,
       ce_time: new Date().toISOString(),
       ce_position: encodePosition(position),
       'content-type': 'application/json',
-    };
-    return {
-      key: null,
-      value,
-      partition: place.partition,
-      headers: { ...headers, ce_signature: this.#sign(headers, value) },
-    };
+    });
+    return { key: null, value, partition: place.partition, headers };
   }
 
-  /** What a message that lies in `place` says, checked against the contract, the secret and the place. */
+  /** Decodes a message, and checks it against the contract, the secret and its place. */
   decode(
     { key, value, headers }: Pick<KafkaMessage, 'key' | 'value' | 'headers'>,
-    place: MessagePlace,
+    { topic, partition, partitions }: MessagePlace,
   ): StoredEvent | Watermark | Refusal {
     const texts = textsOf(headers ?? {});
     if (value === null) return 'foreign';
     const body = value.toString('utf8');
-    const mark = watermarkHeaders.safeParse(texts);
-    if (mark.success) {
-      const { ce_signature: signature, ...signed } = mark.data;
-      if (!isSame(signature, this.#sign(signed, body))) return 'forged';
-      if (signed.ce_subject !== subjectOf(place)) return 'misplaced';
-      return { watermark: decodePosition(signed.ce_position) };
+    const watermark = watermarkHeaders.safeParse(texts);
+    if (watermark.success) {
+      const { ce_subject: subject, ce_position: position } = watermark.data;
+      if (!this.#isSigned(watermark.data, body)) return 'forged';
+      return subject === `${topic}/${partition}` ? { watermark: decodePosition(position) } : 'misplaced';
     }
-    const parsed = logMessageHeaders.safeParse(texts);
-    if (!parsed.success) return 'foreign';
-    const { ce_signature: signature, ...signed } = parsed.data;
-    if (!isSame(signature, this.#sign(signed, body))) return 'forged';
-    // Our own event under another key would come in an order that is not that of its stream.
-    if (key?.toString('utf8') !== signed.ce_subject) return 'forged';
-    // In another partition it would say that everything before it lies there already.
-    if (partitionOf(signed.ce_subject, place.partitions) !== place.partition) return 'misplaced';
-    const { data, metadata } = logMessageBody.parse(JSON.parse(body));
+    const event = eventHeaders.safeParse(texts);
+    if (!event.success) return 'foreign';
+    const { ce_subject: stream, ce_revision: revision, ce_position: position, ce_id: id, ...others } = event.data;
+    // Under another key, an event would break the order of its stream.
+    if (!this.#isSigned(event.data, body) || key?.toString('utf8') !== stream) return 'forged';
+    // In another partition, it would claim that all events before it precede it there.
+    if (partitionOf(stream, partitions) !== partition) return 'misplaced';
     return {
-      stream: signed.ce_subject,
-      revision: streamRevision(Number(signed.ce_revision)),
-      position: decodePosition(signed.ce_position),
-      id: signed.ce_id,
-      type: signed.ce_type,
-      data,
-      metadata,
-      createdMs: Date.parse(signed.ce_time),
+      stream,
+      revision: streamRevision(Number(revision)),
+      position: decodePosition(position),
+      id,
+      type: others.ce_type,
+      ...eventBody.parse(JSON.parse(body)),
+      createdMs: Date.parse(others.ce_time),
     };
   }
 
-  #sign(texts: Readonly<Record<string, string>>, value: string): string {
-    const attributes = Object.keys(texts)
+  #signed(value: string, headers: Readonly<Record<string, string>>): Record<string, string> {
+    return { ...headers, ce_signature: this.#signatureOf(headers, value) };
+  }
+
+  #isSigned({ ce_signature: signature, ...headers }: SignedHeaders, value: string): boolean {
+    const [given, wanted] = [Buffer.from(signature), Buffer.from(this.#signatureOf(headers, value))];
+    return given.length === wanted.length && timingSafeEqual(given, wanted);
+  }
+
+  #signatureOf(headers: Readonly<Record<string, string>>, value: string): string {
+    const attributes = Object.keys(headers)
       .toSorted()
-      .map((name) => [name, texts[name]]);
+      .map((name) => [name, headers[name]]);
     return createHmac('sha256', this.#key)
       .update(JSON.stringify(attributes))
       .update('\n')
@@ -173,11 +161,7 @@ export class LogMessages {
   }
 }
 
-function subjectOf({ topic, partition }: PartitionName): string {
-  return `${topic}/${partition}`;
-}
-
-/** A header that is there twice, or is no text, is none of ours. */
+/** Without headers that are repeated, or that are no text: Parley writes none. */
 function textsOf(headers: IHeaders): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => {
@@ -185,9 +169,4 @@ function textsOf(headers: IHeaders): Record<string, string> {
       return Buffer.isBuffer(value) ? [[name, value.toString('utf8')]] : [];
     }),
   );
-}
-
-function isSame(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -13,7 +13,7 @@ const metadataOf = (partitions: number) =>
   }));
 
 describe('partitioner', () => {
-  it('chooses what the one of kafkajs chooses, for keys of any length and any bytes', () => {
+  it('chooses the same partition as kafkajs, for keys of any length and any bytes', () => {
     const standard = Partitioners.DefaultPartitioner();
     const keys = Array.from({ length: 400 }, (_, length) => randomBytes(length % 67));
     for (const key of [...keys, 'channel-01a1fd41-60a1-72e0-b528-774b668e3498', 'grüße', '']) {
@@ -26,14 +26,14 @@ describe('partitioner', () => {
     }
   });
 
-  it('chooses as the clients of Apache Kafka do', () => {
+  it('chooses the same partition as the clients of Apache Kafka', () => {
     // From UtilsTest.java: murmur2 of "21", of "foobar" and of "a-little-bit-long-string".
     expect(partitionOf('21', 2 ** 31)).toBe(-973932308 & 0x7fffffff);
     expect(partitionOf('foobar', 2 ** 31)).toBe(-790332482 & 0x7fffffff);
     expect(partitionOf('a-little-bit-long-string', 2 ** 31)).toBe(-985981536 & 0x7fffffff);
   });
 
-  it('leaves a message where it was sent to, and spreads those without a key', () => {
+  it('keeps an explicit partition, and spreads messages without a key', () => {
     const choose = createPartitioner();
     const partitionMetadata = metadataOf(12);
     expect(choose({ topic: 'a', partitionMetadata, message: { key: 'a', value: '', partition: 7 } })).toBe(7);

@@ -1,22 +1,20 @@
 import type { TopicSpec } from './connection.ts';
 
-/** Names of what one Parley has in Kafka. Several may share a Kafka under different prefixes. */
+/** The names of one deployment in Kafka. Deployments with different prefixes can share a Kafka cluster. */
 export interface LogTopics {
-  /** Every event of the log, as {@link LogMessages} writes it. */
+  /** Every event of the log, as `LogMessages` encodes it. */
   readonly log: string;
-  /** What other teams may read of it, as `PublicMessages` writes it. */
+  /** The public events, as `PublicMessages` encodes them. */
   readonly events: string;
-  /** Without messages: the relay that is assigned its one partition is the active one. */
+  /** An empty topic with one partition: the relay that is assigned the partition is active. */
   readonly relayLock: string;
-  /** The consumer group of the relays; the position that they have reached is kept with its offset. */
+  /** The consumer group of the relays. The metadata of its offset is the position that the relay has reached. */
   readonly relayGroup: string;
-  /** The consumer group of the projectors. How far they are is kept with the read models, and here for who watches. */
+  /** The consumer group of the projectors. Its offsets are for monitoring: the read models store the checkpoints. */
   readonly projectorGroup: string;
 }
 
-/** What `KAFKA_TOPIC_PREFIX` is by default. */
-export const DEFAULT_TOPIC_PREFIX = 'parley';
-
+/** @param prefix the variable `KAFKA_TOPIC_PREFIX` */
 export function logTopics(prefix: string): LogTopics {
   return {
     log: `${prefix}.log`,
@@ -27,24 +25,23 @@ export function logTopics(prefix: string): LogTopics {
   };
 }
 
-/** The most consumers that may share the work; more of them later would move streams between partitions. */
+/** Limits the number of members that share the work. Another number would move streams between partitions. */
 const LOG_PARTITIONS = 12;
-/** An event is 1 MiB at most where it is stored, and a message is little more than its event. */
-const LARGEST_BATCH = 4 * 1024 * 1024;
+/** The event store limits an event to 1 MiB, and a message is little larger than its event. */
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
-/** @param isPublic whether other teams are told of events as well */
-export function specsOf({ log, events, relayLock }: LogTopics, isPublic: boolean): readonly TopicSpec[] {
-  // Whatever the brokers do by default.
+export function specsOf({ log, events, relayLock }: LogTopics, hasPublicEvents: boolean): readonly TopicSpec[] {
+  // Independent of the brokers' defaults.
   const settings = {
-    'max.message.bytes': `${LARGEST_BATCH}`,
-    // Of what a broker compresses by itself, kafkajs can read gzip alone.
+    'max.message.bytes': `${MAX_BATCH_BYTES}`,
+    // A broker may otherwise recompress messages, and kafkajs reads only gzip.
     'compression.type': 'producer',
-    // Every event is needed, not the last of each stream.
+    // Compaction would keep only the last event of each stream.
     'cleanup.policy': 'delete',
   };
   return [
     { topic: log, partitions: LOG_PARTITIONS, settings },
-    ...(isPublic ? [{ topic: events, partitions: LOG_PARTITIONS, settings }] : []),
+    ...(hasPublicEvents ? [{ topic: events, partitions: LOG_PARTITIONS, settings }] : []),
     { topic: relayLock, partitions: 1 },
   ];
 }

@@ -18,8 +18,8 @@ import { SavedCheckpoints, Subscriber } from './subscriber.ts';
 
 const messages = new LogMessages('a secret of this test only');
 const DELIVERY_MS = 120_000;
-/** On a busy machine a broker takes long to come back, and is not to be given up for it. */
-const PATIENCE_MS = 600_000;
+/** Longer than a broker takes to come back on a busy machine. */
+const LOST_AFTER_MS = 600_000;
 const WAIT = { timeoutMs: DELIVERY_MS, everyMs: 20 };
 
 describePartitionedFeed(
@@ -40,7 +40,7 @@ describePartitionedFeed(
           messages,
           topic: topics.log,
           groupId: `test-${newId()}`,
-          patienceMs: PATIENCE_MS,
+          lostAfterMs: LOST_AFTER_MS,
         }),
       async append(...call) {
         const result = await store.append(...call);
@@ -55,7 +55,7 @@ describePartitionedFeed(
       async settled() {
         const head = await feed.head();
         await eventually(async () => {
-          const saved = await kafka.savedNote(topics.relayGroup, topics.relayLock);
+          const saved = await kafka.committedMetadata(topics.relayGroup, topics.relayLock);
           return comparePositions(saved === null ? START : decodePosition(saved), head ?? START) >= 0;
         }, WAIT);
       },
@@ -211,7 +211,7 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
       messages,
       topic,
       groupId,
-      patienceMs: PATIENCE_MS,
+      lostAfterMs: LOST_AFTER_MS,
       onRefused: (refusal) => refused.push(refusal),
     });
     const partitions = Array.from({ length: count }, (_, partition) => `${partition}`);

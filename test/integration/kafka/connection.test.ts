@@ -65,7 +65,7 @@ describe('connection to Kafka', () => {
     const away = new KafkaConnection({ brokers: [`127.0.0.1:${await freePort()}`], log: silentLog });
     await expect(away.send(topic, [{ key: 'a', value: 'a' }])).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(away.ensureTopics([{ topic, partitions: 1 }])).rejects.toMatchObject({ code: 'store_unavailable' });
-    await expect(away.savedNote('group', topic)).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(away.committedMetadata('group', topic)).rejects.toMatchObject({ code: 'store_unavailable' });
     await away.close();
   });
 

@@ -7,7 +7,7 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { DEFAULT_TOPIC_PREFIX, KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
+import { KafkaConnection, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
 import { publicMessageHeaders } from '#libs/platform/live/index.ts';
 import { composePublicMessages, publicEventTypes } from '#services/features.ts';
@@ -109,7 +109,7 @@ describe('a public event', () => {
 
 describe('the topic for other teams', { timeout: 180_000 }, () => {
   const WAIT = { timeoutMs: 120_000, everyMs: 200 };
-  const topics = logTopics(DEFAULT_TOPIC_PREFIX);
+  const topics = logTopics('parley');
   let broker: TestKafkaProcess;
   let eventStore: Awaited<ReturnType<typeof startTestEventStore>>;
   let log: ReturnType<typeof connectEventStore>;

@@ -241,7 +241,7 @@ function startRelay({ feed } = log) {
     get progress() {
       return relay.progress;
     },
-    saved: () => kafka.savedNote(topics.relayGroup, topics.relayLock),
+    saved: () => kafka.committedMetadata(topics.relayGroup, topics.relayLock),
     /** Kafka has acknowledged it, and that is saved. */
     async hasReached(head: Awaited<ReturnType<typeof log.feed.head>>) {
       const saved = await started.saved();

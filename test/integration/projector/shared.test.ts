@@ -168,8 +168,8 @@ describe('projectors that partition the log', { timeout: 240_000 }, () => {
   it('are members of the group still when long nothing came, however they are interrupted then', async () => {
     const topic = 'partitioned.quiet';
     await kafka.ensureTopics([{ topic, partitions: 1 }]);
-    const patienceMs = 8_000;
-    const feed = new KafkaEventFeed({ kafka, messages, topic, groupId: topic, patienceMs });
+    const lostAfterMs = 8_000;
+    const feed = new KafkaEventFeed({ kafka, messages, topic, groupId: topic, lostAfterMs });
     const checkpoints = [{ partition: '0', checkpoint: '0:', position: { commit: 0n, prepare: 0n } }];
     let isAway = false;
     const abort = new AbortController();
@@ -186,7 +186,7 @@ describe('projectors that partition the log', { timeout: 240_000 }, () => {
     expect(await kindOf(member)).toBe('assigned');
     expect(await kindOf(member)).toBe('caught-up');
     const next = kindOf(member);
-    await pause(patienceMs + 1_000, signal);
+    await pause(lostAfterMs + 1_000, signal);
     isAway = true;
     const other = feed.subscribe({ streamPrefixes: ['channel-'], signal, from: async () => checkpoints });
     const others = kindOf(other);

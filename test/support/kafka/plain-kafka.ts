@@ -1,13 +1,13 @@
 import { Kafka, logLevel } from 'kafkajs';
 import type { KafkaConfig } from 'kafkajs';
 
-import { mendTimers } from '#libs/platform/kafka/kafkajs-timer.ts';
+import { fixTimers } from '#libs/platform/kafka/kafkajs-timer.ts';
 
 /**
  * kafkajs itself, to inspect Kafka independently of the code under test; silent, and without the timers that Node
  * warns of.
  */
 export function plainKafka(brokers: readonly string[], options: Omit<KafkaConfig, 'brokers'> = {}): Kafka {
-  mendTimers();
+  fixTimers();
   return new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING, ...options });
 }

@@ -10,7 +10,7 @@ export function latestTime<T extends Timestamp | null>(one: Timestamp | null, ot
 }
 
 /** How far the clock of this process may be ahead of the event store's before its times are corrected. */
-export const MAX_AHEAD_MS = 5_000;
+const MAX_AHEAD_MS = 5_000;
 const MEASURE_EVERY_MS = 60_000;
 
 /**

@@ -1,6 +1,6 @@
 /** The entity kit: one declaration gives a kind of entity its projection, commands, reads and HTTP replies. */
 export { entity } from './entity.ts';
-export type { AnyState, EntityDeclaration, EntityOf, EntityType, Facets, FilterOf } from './entity.ts';
+export type { Facets } from './entity.ts';
 export { Entities } from './entities.ts';
 export type { EntityCore, EntityResult, NotFound } from './entities.ts';
 export { EntityReplies } from './entity-replies.ts';

@@ -20,37 +20,10 @@ import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore } from './event-store.ts';
 
 export { composeCodecs } from './compose-codecs.ts';
-export type {
-  ConsumedItem,
-  ConsumeOptions,
-  ConsumerGroup,
-  ConsumerGroups,
-  ConsumerGroupStatus,
-  Delivery,
-  ParkedEvent,
-} from './consumer-groups.ts';
-export { defineEvents, encodeMetadata, eventMetadataSchema, upcast } from './event-codec.ts';
-export type {
-  Check,
-  Checked,
-  CodecOptions,
-  CompileCheck,
-  EventCodec,
-  EventOf,
-  EventsOf,
-  Upcaster,
-} from './event-codec.ts';
-export type {
-  EventFeed,
-  FeedItem,
-  FeedOptions,
-  LogFeed,
-  LogStart,
-  ReadCheckpoints,
-  PartitionCheckpoint,
-  PartitionedFeed,
-  PartitionEnd,
-} from './event-feed.ts';
+export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
+export { defineEvents, encodeMetadata, upcast } from './event-codec.ts';
+export type { EventCodec, EventOf } from './event-codec.ts';
+export type { FeedItem, FeedOptions, LogFeed, LogStart, ReadCheckpoints, PartitionCheckpoint, PartitionedFeed, PartitionEnd } from './event-feed.ts';
 export { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';

@@ -45,7 +45,7 @@ export class ValidationFailure extends Error {
  * The same bytes for an entity that is absent and one of another organization, so the body contains neither the
  * request id (see `x-request-id`) nor the kind of entity.
  */
-export const NOT_FOUND_BODY = Buffer.from('{"detail":"Not Found","code":"not_found"}');
+const NOT_FOUND_BODY = Buffer.from('{"detail":"Not Found","code":"not_found"}');
 
 export const unauthorized = (): HttpError =>
   new HttpError(401, 'not_authenticated', 'Not authenticated', { 'www-authenticate': 'Bearer realm="parley"' });
@@ -146,7 +146,7 @@ export function replyWithError(error: FastifyError | Error, request: FastifyRequ
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** The pattern of the route, never the URL: a URL may carry a ticket. */
-export function routeOf(request: FastifyRequest): string {
+function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'none';
 }
 

@@ -70,7 +70,7 @@ export interface IdempotentRun {
   storedBody: string | undefined;
 }
 
-export const IDEMPOTENCY_HEADER = 'idempotency-key';
+const IDEMPOTENCY_HEADER = 'idempotency-key';
 /** Stored headers; others do not belong to the content. */
 const KEPT_HEADERS = ['content-type', 'etag', 'location', 'parley-position'] as const;
 /** Rejections that may not apply to the same request a moment later; nothing was written. */

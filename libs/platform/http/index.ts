@@ -52,56 +52,26 @@
 export { buildHttpServer } from './server.ts';
 export { routesTagged } from './server-options.ts';
 export { readPast } from './past-reads.ts';
-export type { HttpApp, HttpServer, HttpServerOptions, RateLimit, ReadinessProbe } from './server-options.ts';
+export type { HttpApp, HttpServer, HttpServerOptions, ReadinessProbe } from './server-options.ts';
 export { mayActAs, mayNotActAs, requireMayActAs, UNAUTHENTICATED } from './auth.ts';
 export type { ActingAs, Caller } from './auth.ts';
-export { requireScope } from './auth.ts';
 export type { Authenticator, Principal } from './auth.ts';
 export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './auth.ts';
 export { canonicalJson } from './signed-token.ts';
-export {
-  answerOf,
-  conflict,
-  forbidden,
-  HttpError,
-  JSON_TYPE,
-  invalid,
-  invalidBody,
-  notFound,
-  tooManyRequests,
-  unauthorized,
-  ValidationFailure,
-} from './errors.ts';
+export { answerOf, conflict, forbidden, HttpError, JSON_TYPE, invalid, invalidBody, notFound, unauthorized, ValidationFailure } from './errors.ts';
 export { parseJsonBody } from './json-body.ts';
 export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';
 export { parseInput } from './validation/validator.ts';
 export { idempotencyInFlight } from './idempotency.ts';
-export type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
+export type { IdempotencyScope, IdempotencyStart, IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';
 export { liveCommand } from './live-command.ts';
-export type { LiveCaller, LiveCommandCall, LiveCommandType } from './live-command.ts';
+export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
-export type { PageMeta, PageQuery, PageRequest } from './paging.ts';
-export { positionOf, setPosition } from './position.ts';
-export type { Position, PositionWaiter } from './position.ts';
+export type { PageQuery } from './paging.ts';
+export { setPosition } from './position.ts';
+export type { Position } from './position.ts';
 export { etagOf, notModified, refuseIfMatch } from './replies.ts';
-export type { IfMatch } from './replies.ts';
-export { commandContext, commandIdOf } from './request-context.ts';
+export { commandContext } from './request-context.ts';
 export { sendJson, sendPage } from './replies.ts';
-export type { PydanticError, ValidationError } from './validation/pydantic-errors.ts';
-export { refuse } from './validation/pydantic-errors.ts';
-export {
-  httpUrl,
-  idParam,
-  idReference,
-  jsonMap,
-  queryBoolean,
-  queryInteger,
-  queryPointInHistory,
-  singleEmoji,
-  stringMap,
-  text,
-  timestamp,
-  uuid,
-} from './validation/schemas.ts';
-export type { PointInHistory } from './validation/schemas.ts';
+export { httpUrl, idParam, idReference, jsonMap, queryBoolean, queryInteger, queryPointInHistory, singleEmoji, stringMap, text, timestamp, uuid } from './validation/schemas.ts';

@@ -1,10 +1,8 @@
 /** Frames of events and of ephemeral values, their transport between processes, and messages for other teams. */
 export { EphemeralValues } from './ephemeral-values.ts';
-export type { EphemeralKind, EphemeralValue } from './ephemeral-values.ts';
 export { deltaJson, draftKey, eventFrame, FRAME_FLAG, snapshotJson, UNKNOWN_EVENT, withoutData } from './frames.ts';
 export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues } from './frames.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
-export type { LiveItem } from './live-message.ts';
 export { liveTopic } from './live.keys.ts';
 export { PUBLIC_TYPE_PREFIX, publicEvents, publicMessageHeaders, PublicMessages } from './public-events.ts';
-export type { PublicEvents, PublicMessage, PublicMessagesParts } from './public-events.ts';
+export type { PublicEvents } from './public-events.ts';

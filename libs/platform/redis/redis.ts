@@ -71,7 +71,7 @@ async function modeOf(redis: Redis): Promise<string | undefined> {
 }
 
 /** The addresses in a `REDIS_URL`. Several addresses are nodes of a cluster. */
-export function redisAddresses(url: string): string[] {
+function redisAddresses(url: string): string[] {
   return url
     .split(',')
     .map((part) => part.trim())

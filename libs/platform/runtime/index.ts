@@ -3,4 +3,4 @@ export { openCore, openReadModels } from './core.ts';
 export type { Core, ReadModels } from './core.ts';
 export type { Module, ModuleInstance } from './module.ts';
 export { openPlatform } from './platform.ts';
-export type { Platform, PlatformOptions } from './platform.ts';
+export type { Platform } from './platform.ts';

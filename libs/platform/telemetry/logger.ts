@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { DestinationStream, Logger, LoggerOptions } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 
 const SECRET_MEMBERS = /"(authorization|cookie|ticket|token|secret|password|api_?key)":"(?:[^"\\]|\\.)*"/gi;
 const API_KEYS = /parley_live_[0-9A-Za-z]+/g;
@@ -11,7 +11,7 @@ const TICKETS_IN_URLS = /([?&]ticket=)[^&\s"#\\]+/gi;
  * Redacts a finished log line: API keys and tickets anywhere (messages, URLs, stacks), and members with a secret name.
  * Works on the line, because a list of paths would miss objects that are logged in the future.
  */
-export function redact(line: string): string {
+function redact(line: string): string {
   return line
     .replace(SECRET_MEMBERS, '"$1":"[redacted]"')
     .replace(API_KEYS, 'parley_live_[redacted]')
@@ -19,18 +19,23 @@ export function redact(line: string): string {
     .replace(TICKETS_IN_URLS, '$1[redacted]');
 }
 
-/** Options for pino: JSON lines, level names, RFC 3339 times, secrets redacted. */
-export function loggerOptions({ level = 'info', role }: { level?: string; role?: string } = {}): LoggerOptions {
-  return {
-    level,
-    base: role === undefined ? null : { role },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    hooks: { streamWrite: redact },
-  };
-}
-
-/** @param destination standard output by default */
-export function createLogger(options: { level?: string; role?: string } = {}, destination?: DestinationStream): Logger {
-  return destination ? pino(loggerOptions(options), destination) : pino(loggerOptions(options));
+/**
+ * A logger of JSON lines with level names and RFC 3339 times, secrets redacted.
+ *
+ * @param destination standard output by default
+ */
+export function createLogger(
+  { level = 'info', role }: { level?: string; role?: string } = {},
+  destination: DestinationStream = pino.destination(1),
+): Logger {
+  return pino(
+    {
+      level,
+      base: role === undefined ? null : { role },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: redact },
+    },
+    destination,
+  );
 }

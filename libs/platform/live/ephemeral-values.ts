@@ -19,7 +19,7 @@ export interface EphemeralValue {
   readonly ttlMs: number;
 }
 
-/** What values of a kind have in common. */
+/** A kind of values. */
 export interface EphemeralKind {
   /** Part of the Redis keys, such as `typing`. */
   readonly name: string;
@@ -33,8 +33,8 @@ export interface EphemeralKind {
 const found = z.array(z.string());
 
 /**
- * Ephemeral values of channels. Redis holds the last value of each name for a while, and publishes a new one in the
- * call that stores it. They are neither in the log nor in the read models: losing them breaks no guarantee.
+ * Ephemeral values of channels. Redis stores the last value of each name with a TTL, and publishes it in the same call.
+ * They are neither in the log nor in the read models: losing them breaks no guarantee.
  *
  * All methods throw `Fault` `store_unavailable`.
  */
@@ -48,9 +48,9 @@ export class EphemeralValues implements LiveValues {
   }
 
   /**
-   * @param value.n default: one that is higher than all before it
+   * @param value.n default: higher than all before it
    * @param value.json JSON text on one line
-   * @returns the JSON that is stored after the call: another value's, if that has the same or a higher `n`
+   * @returns the JSON stored after the call: the earlier value, if its `n` is the same or higher
    */
   put(
     organizationId: EntityId,
@@ -69,7 +69,7 @@ export class EphemeralValues implements LiveValues {
     await this.#put(organizationId, channelId, value, 0);
   }
 
-  /** The values of a channel, by the time at which they expire. */
+  /** The values of a channel, ordered by expiry. */
   async ofChannel(organizationId: EntityId, channelId: EntityId): Promise<EphemeralValue[]> {
     const { values, expiry } = ephemeralKeys(this.#kind.name, organizationId, channelId);
     const [reply] = await this.#functions.callAll([

@@ -27,7 +27,7 @@ describe('the frame of an event', () => {
     expect(eventFrame(sequence, AT, { type: 'unknown', json: 'null' }).flags).toBe(0);
   });
 
-  it('without data is the frame of an event whose data is null, whatever its data are', () => {
+  it('without data equals the frame of an event whose data is null', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), fc.string(), (data, type, at) => {
         const { json } = eventFrame(sequence, at, { type, json: JSON.stringify(data) });

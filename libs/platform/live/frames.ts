@@ -5,11 +5,11 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** Properties of a frame that are used without parsing it; a bit mask. */
 export const FRAME_FLAG = {
-  /** An interaction below another one. */
+  /** An interaction with a parent. */
   nested: 1,
   /** An interaction that is not complete after the event. */
   incomplete: 2,
-  /** A value of the moment, which may be dropped. */
+  /** An ephemeral value, which may be dropped. */
   ephemeral: 4,
   /** An event that changes who may subscribe to the channel. */
   access: 8,
@@ -20,7 +20,7 @@ export const FRAME_FLAG = {
 /** Type of the frames of events that this version does not know. */
 export const UNKNOWN_EVENT = 'unknown';
 
-/** A type of event, as clients or other teams receive it: declared by the feature that it belongs to. */
+/** A type of event that clients or other teams receive; its feature declares it. */
 export interface EventDescription {
   /** Such as `interaction.posted`. */
   readonly type: string;
@@ -37,10 +37,10 @@ export interface EventFrame {
   readonly json: string;
 }
 
-/** What a feature publishes about one of its events, in a frame or in a message for other teams. */
+/** The content that a feature publishes for one of its events, in a frame or in a message for other teams. */
 export interface EventContent {
   readonly type: string;
-  /** JSON text of the data, on one line; in a frame: the changed resource, as it is after the event. */
+  /** JSON text of the data, on one line; in a frame: the changed resource after the event. */
   readonly json: string;
   /** A mask of `FRAME_FLAG`, for a frame. Default: none. */
   readonly flags?: number;
@@ -49,9 +49,9 @@ export interface EventContent {
 const DATA = ',"data":';
 
 /**
- * The same arguments result in the same bytes: what is published and what is read from the log must not differ.
+ * Deterministic: published frames and frames from the log must have the same bytes.
  *
- * @param at RFC 3339: when the command was decided that led to the event
+ * @param at time of the event, RFC 3339
  */
 export function eventFrame(sequence: ChannelSequence, at: string, { type, json, flags = 0 }: EventContent): EventFrame {
   const head = `{"frame":"event","seq":${sequence},"type":${JSON.stringify(type)},"at":${JSON.stringify(at)}`;
@@ -66,7 +66,7 @@ export function withoutData(json: string): string {
 
 /** A frame that is not in the log: it may be dropped, and is replaced by a newer one with the same key. */
 export interface LiveValue {
-  /** A mask of `FRAME_FLAG`: it is sent to subscribers that include all of them. */
+  /** A mask of `FRAME_FLAG`: sent to subscribers that include all of them. */
   readonly flags: number;
   /** Without spaces and line breaks. */
   readonly key: string;
@@ -74,20 +74,20 @@ export interface LiveValue {
   readonly json: string;
 }
 
-/** Port: the current values of a channel, such as typing. May miss some, but returns none that is out of date. */
+/** Port: the current values of a channel, such as typing indicators. May omit some, but returns no outdated ones. */
 export interface LiveValues {
   current(organizationId: EntityId, channelId: EntityId): Promise<readonly LiveValue[]>;
 }
 
-/** Key of the text of one interaction that is being written. */
+/** Key of the draft of an incomplete interaction. */
 export const draftKey = (interactionId: string): string => `draft:${interactionId}`;
 
-/** More text of an interaction that is being written. @param offset UTF-16 code units before it */
+/** Text appended to the draft of an incomplete interaction. @param offset UTF-16 code units before it */
 export function deltaJson(interactionId: string, offset: number, text: string): string {
   return JSON.stringify({ frame: 'delta', interaction_id: interactionId, offset, text });
 }
 
-/** All text so far of an interaction that is being written. */
+/** The whole draft of an incomplete interaction. */
 export function snapshotJson(interactionId: string, text: string): string {
   return JSON.stringify({ frame: 'snapshot', interaction_id: interactionId, text });
 }

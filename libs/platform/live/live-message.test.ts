@@ -29,7 +29,7 @@ function encode(one: LiveItem): string {
 }
 
 describe('a message on a topic', () => {
-  it('gives back what it was made of, in its order', () => {
+  it('decodes to the encoded items, in order', () => {
     fc.assert(
       fc.property(fc.array(item), (items) => {
         expect(decodeLiveMessage(Buffer.from(joinLines(items.map(encode))))).toEqual(items);
@@ -44,7 +44,7 @@ describe('a message on a topic', () => {
     expect(encodeValue({ flags: 4, key: 'typing:u', json: '{}' })).toBe('X 4 typing:u {}');
   });
 
-  it.each(['', 'a b', 'a\nb'])('takes no key that would break its line: %j', (wrong) => {
+  it.each(['', 'a b', 'a\nb'])('refuses a key that would break its line: %j', (wrong) => {
     expect(() => encodeValue({ flags: 4, key: wrong, json: '{}' })).toThrow(TypeError);
   });
 
@@ -62,7 +62,7 @@ describe('a message on a topic', () => {
     'X 4  {}',
     'Y 1 2 3',
     'Hello',
-  ])('has a line passed over that it cannot read, and only that: %j', (line) => {
+  ])('is decoded without an invalid line: %j', (line) => {
     const around = joinLines(['H 1', line, 'H 2']);
     expect(decodeLiveMessage(Buffer.from(around))).toEqual([
       { kind: 'head', sequence: 1 },
@@ -70,7 +70,7 @@ describe('a message on a topic', () => {
     ]);
   });
 
-  it('lends its own memory to the JSON of its items', () => {
+  it('shares its memory with the JSON of its items', () => {
     const message = Buffer.from('E 1 0 {"a":1}');
     const [event] = decodeLiveMessage(message);
     expect(event?.kind === 'event' && event.json.buffer).toBe(message.buffer);

@@ -2,7 +2,7 @@
  * Messages on a channel's topic: one or more lines, each in one of these forms:
  *
  *   E <sequence> <flags> <json>   the frame of a durable event
- *   H <sequence>                  the read model has reached this sequence: missing events are read from the log
+ *   H <sequence>                  head notice: the read model has reached this sequence; nodes fill gaps from the log
  *   X <flags> <key> <json>        a value that is not durable; a newer one with the same `key` replaces it
  *
  * JSON has no raw line breaks. Processes of several versions may share a topic: lines of an unknown form are skipped,

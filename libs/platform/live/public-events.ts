@@ -15,7 +15,7 @@ import type { EventContent, EventDescription } from './frames.ts';
 
 /** Prefix of an event's type in `ce_type`. */
 export const PUBLIC_TYPE_PREFIX = 'parley.';
-/** As many as the largest safe integer has, so that the texts sort like the numbers. */
+/** Digits of the largest safe integer: texts sort like the numbers. */
 const SEQUENCE_DIGITS = 16;
 
 export const publicMessageHeaders = z.object({
@@ -39,8 +39,8 @@ export interface PublicEvents {
   readonly described: readonly EventDescription[];
   readonly storedTypes: ReadonlySet<string>;
   /**
-   * @param id that the stream's name ends with
-   * @returns null for an event whose type is not known
+   * @param id of the channel
+   * @returns null for an unknown type of event
    * @throws CorruptEventError
    */
   publish(stored: StoredEvent, id: EntityId): { readonly metadata: EventMetadata; readonly event: EventContent } | null;
@@ -63,7 +63,7 @@ export function publicEvents<E extends DomainEvent>(of: {
   };
 }
 
-/** A message as a producer for Kafka takes it. */
+/** A message for Kafka. */
 export interface PublicMessage {
   readonly key: string;
   readonly value: string;
@@ -74,9 +74,9 @@ export interface PublicMessage {
 export interface PublicMessagesParts {
   /** Only events of streams with this prefix are published. */
   readonly streamPrefix: string;
-  /** Of all features that write in these streams. */
+  /** Those of all features that write to these streams. */
   readonly events: readonly PublicEvents[];
-  /** Called for an event that cannot be decoded, which is published as an unknown one. */
+  /** Called for an event that cannot be decoded; it is published with the type `unknown`. */
   readonly onCorrupt: (error: CorruptEventError) => void;
 }
 
@@ -124,7 +124,7 @@ export class PublicMessages {
       return this.#ownerOf.get(stored.type)?.publish(stored, id) ?? null;
     } catch (error) {
       if (!(error instanceof CorruptEventError)) throw error;
-      // Later events are not held back: the sequence shows consumers that there is an event.
+      // Must not block later events; the sequence shows consumers that there is an event.
       this.#parts.onCorrupt(error);
       return null;
     }

@@ -45,7 +45,7 @@ export class Connection extends WebSocket {
     return this.readyState === WebSocket.OPEN;
   }
 
-  /** Written bytes that the kernel has not taken yet. */
+  /** Written bytes that the kernel has not accepted yet. */
   get unsentBytes(): number {
     return this.#raw?.writableLength ?? 0;
   }

@@ -100,8 +100,8 @@ describe('writing directly', () => {
     reader.resetAndDestroy();
     await once(reader, 'close');
     // Before the event loop has polled the socket: it does not know yet.
-    writeDirectly(writer, descriptor, Buffer.from('to nobody'));
-    writeDirectly(writer, descriptor, Buffer.from('to nobody'));
+    writeDirectly(writer, descriptor, Buffer.from('lost'));
+    writeDirectly(writer, descriptor, Buffer.from('lost'));
     const [error] = await failed;
     expect(error).toMatchObject({ code: expect.stringMatching(/^E(PIPE|CONNRESET)$/) });
   });

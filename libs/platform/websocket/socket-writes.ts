@@ -5,8 +5,8 @@ import type { Writable } from 'node:stream';
 const NONE = -1;
 
 /**
- * The file descriptor of a plain socket; -1 if bytes must be written through the stream: it encrypts them, or Node does
- * not show the descriptor. `_handle` is not documented: without it, writes work and only cost more.
+ * The file descriptor of a plain socket; -1 if bytes must be written through the stream, because it encrypts them or
+ * Node does not expose the descriptor. `_handle` is not documented: without it, writes work, at a higher cost.
  */
 export function descriptorOf(socket: Socket): number {
   if (socket.constructor !== Socket) return NONE;
@@ -15,9 +15,9 @@ export function descriptorOf(socket: Socket): number {
 }
 
 /**
- * Writes to a socket. If nothing waits in its stream, the kernel is given the bytes at once, without what a stream adds
- * to each write (a request, a callback, a turn of the queue: more than the system call itself costs when one frame is
- * sent to thousands of sockets). The stream writes the bytes that the kernel does not take, and reports errors.
+ * Writes to a socket. If its stream is empty, passes the bytes directly to the kernel, without the overhead of a stream
+ * (a request, a callback, a turn of the queue: more than the system call itself costs when one frame is sent to thousands
+ * of sockets). The stream writes the bytes that the kernel does not accept, and reports errors.
  *
  * These writes and those of the stream keep their order. `bytesWritten` does not count bytes that bypass the stream.
  *
@@ -30,7 +30,7 @@ export function writeDirectly(socket: Socket, descriptor: number, bytes: Buffer)
   if (written < bytes.length) socket.write(written === 0 ? bytes : bytes.subarray(written));
 }
 
-/** @returns how many bytes the kernel has taken. Never blocks: sockets of Node are non-blocking. */
+/** @returns number of bytes that the kernel has accepted. Never blocks: sockets of Node are non-blocking. */
 function writeNow(descriptor: number, bytes: Buffer): number {
   try {
     return writeSync(descriptor, bytes);
@@ -41,8 +41,8 @@ function writeNow(descriptor: number, bytes: Buffer): number {
 }
 
 /**
- * Bytes of a socket that the kernel has taken so far. It increases while the peer reads, within one large write, too,
- * during which the stream reports nothing. `_handle` is not documented: without it, whole writes count.
+ * Bytes of a socket that the kernel has accepted so far. Increases while the peer reads, even within one large write,
+ * during which the stream reports no progress. `_handle` is not documented: without it, only whole writes count.
  */
 export function bytesTaken(socket: Socket): number {
   const [given, queued] = [ofHandle(socket, 'bytesWritten'), ofHandle(socket, 'writeQueueSize')];

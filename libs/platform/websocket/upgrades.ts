@@ -14,12 +14,12 @@ export class Upgrades {
   #handler: UpgradeHandler | null = null;
   #servers = 0;
 
-  /** Whether an HTTP server of this process passes its upgrade requests on to this. */
+  /** Whether an HTTP server of this process passes its upgrade requests to this object. */
   get isFed(): boolean {
     return this.#servers > 0;
   }
 
-  /** @returns must be called when the server stops */
+  /** Must be called for a server that passes its upgrade requests. @returns must be called when the server stops */
   feed(): () => void {
     this.#servers += 1;
     return () => void (this.#servers -= 1);
@@ -32,7 +32,7 @@ export class Upgrades {
     return () => void (this.#handler = null);
   }
 
-  /** Whether the request is an upgrade to a websocket; others are served as if they asked for no upgrade. */
+  /** Whether the request is an upgrade to a websocket; other upgrades are ignored. */
   claims({ headers, method }: IncomingMessage): boolean {
     return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
   }
@@ -64,7 +64,7 @@ export function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
   return new URLSearchParams(query < 0 ? '' : url.slice(query + 1));
 }
 
-/** Answers in the form of the API's errors, instead of a handshake. */
+/** Answers with an error of the API, instead of a handshake. */
 export function refuseUpgrade(
   socket: Duplex,
   status: 400 | 404 | 429 | 503,

@@ -1,8 +1,8 @@
 #!lua name=parley_ephemeral_values_v1
 
 --[[
-Ephemeral values of one channel, of one kind: the last of each name, stored for a while. A value is published on the
-channel's topic in the call that stores it. All keys are in one slot:
+Ephemeral values of one channel and kind: the last of each name, with a TTL. The call that stores a value publishes it
+on the channel's topic. All keys are in one slot:
 
   values  hash: name -> '<n> <JSON>'
   expiry  sorted set: name, scored by when its value expires (Unix ms)
@@ -63,7 +63,7 @@ local function put(keys, args)
     if redis.call('ZCARD', keys[2]) > tonumber(args[5]) then
       redis.call('HDEL', keys[1], redis.call('ZPOPMIN', keys[2])[1])
     end
-    -- All values of a kind have the same lifetime, so none of the others expires after this one.
+    -- All values of a kind have the same lifetime, so no other value expires after this one.
     redis.call('PEXPIRE', keys[1], ttl)
     redis.call('PEXPIRE', keys[2], ttl)
   else
@@ -75,7 +75,7 @@ local function put(keys, args)
 end
 
 --[[
-parley_ephemeral_all_v1: the values that have not expired, by the time at which they do.
+parley_ephemeral_all_v1: the values that have not expired, ordered by expiry.
 
 KEYS[1]  values
 KEYS[2]  expiry

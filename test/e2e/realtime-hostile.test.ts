@@ -1,4 +1,4 @@
-/* What no well-meaning client sends: each gets the answer or the close code that is meant for it, and costs no memory. */
+/* Hostile frames: each is answered with its error or close code, and leaks no memory. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,9 +32,9 @@ interface Attack {
   readonly bytes: () => Buffer;
   /** Codes of the error frames that answer it. */
   readonly errors?: readonly string[];
-  /** The code that the socket is closed with; undefined where it goes on. */
+  /** The close code of the socket; undefined if it stays open. */
   readonly close?: End;
-  /** Sent as the first thing, instead of behind a resume. */
+  /** Sent instead of the resume. */
   readonly first?: boolean;
 }
 
@@ -61,12 +61,12 @@ const BEYOND = [
 const ATTACKS: readonly Attack[] = [
   { what: 'a frame of 64 KiB and one byte', bytes: () => text('x'.repeat(65_537)), close: 1009 },
   {
-    what: 'a frame that says it has 2^62 bytes',
+    what: 'a frame with a declared length of 2^62 bytes',
     bytes: () => frameBytes({ opcode: OPCODE.text, length: 2n ** 62n }),
     close: 1009,
   },
   {
-    what: 'a frame that says it has 2^64 - 1 bytes',
+    what: 'a frame with a declared length of 2^64 - 1 bytes',
     bytes: () => frameBytes({ opcode: OPCODE.text, length: 2n ** 64n - 1n }),
     close: 1009,
   },
@@ -76,7 +76,7 @@ const ATTACKS: readonly Attack[] = [
     close: 1009,
   },
   {
-    what: 'fragments of nothing without an end',
+    what: 'empty fragments without an end',
     bytes: () => Buffer.concat([begun, times(40_000, fragment(''))]),
     close: 1008,
   },
@@ -100,15 +100,15 @@ const ATTACKS: readonly Attack[] = [
     close: 1002,
   },
   { what: 'a binary frame', bytes: () => frameBytes({ opcode: OPCODE.binary, payload: '{}' }), close: 1003 },
-  { what: 'bytes that are no frames', bytes: () => Buffer.from('GET / HTTP/1.1\r\nhost: x\r\n\r\n'), close: 1002 },
-  { what: 'text that is no JSON', bytes: () => text('{"frame":'), errors: ['invalid_json'] },
-  { what: 'no text at all', bytes: () => text(''), errors: ['invalid_json'] },
+  { what: 'bytes that are not frames', bytes: () => Buffer.from('GET / HTTP/1.1\r\nhost: x\r\n\r\n'), close: 1002 },
+  { what: 'text that is not JSON', bytes: () => text('{"frame":'), errors: ['invalid_json'] },
+  { what: 'an empty text', bytes: () => text(''), errors: ['invalid_json'] },
   {
-    what: 'JSON that is no object',
+    what: 'JSON that is not an object',
     bytes: () => times(3, text('[1]')),
     errors: ['invalid_frame', 'invalid_frame', 'invalid_frame'],
   },
-  { what: 'a frame of a kind that there is not', bytes: () => text('{"frame":"nonsense"}'), errors: ['invalid_frame'] },
+  { what: 'a frame of an unknown kind', bytes: () => text('{"frame":"nonsense"}'), errors: ['invalid_frame'] },
   {
     what: 'a frame that only the server sends',
     bytes: () => text('{"frame":"event","seq":1}'),
@@ -116,7 +116,7 @@ const ATTACKS: readonly Attack[] = [
   },
   { what: 'a frame without a kind', bytes: () => text('{"fame":"ping"}'), errors: ['invalid_frame'] },
   {
-    what: 'a frame that would change all objects',
+    what: 'a frame with __proto__',
     bytes: () => text('{"__proto__":{"frame":"ping"}}'),
     errors: ['invalid_frame'],
   },
@@ -128,17 +128,17 @@ const ATTACKS: readonly Attack[] = [
     errors: ['invalid_json'],
   },
   {
-    what: 'a number beyond all numbers',
+    what: 'a number that a double cannot represent',
     bytes: () => text(`{"frame":"command","id":1e999,"type":"nonsense"}`),
     errors: ['invalid_command'],
   },
   {
-    what: 'a command of a type that there is not',
+    what: 'a command of an unknown type',
     bytes: () => text('{"frame":"command","id":"1","type":"nonsense"}'),
     errors: ['unknown_command'],
   },
   {
-    what: 'long frames of a kind that there is not',
+    what: 'long frames of an unknown kind',
     bytes: () => times(8, text(JSON.stringify({ frame: 'nonsense', padding: 'x'.repeat(65_000) }))),
     errors: Array.from({ length: 8 }, () => 'invalid_frame'),
   },
@@ -156,7 +156,7 @@ const ATTACKS: readonly Attack[] = [
     first: true,
   })),
   {
-    what: 'a resume with a member that there is not',
+    what: 'a resume with an unknown member',
     bytes: () => text('{"frame":"resume","aftr":1}'),
     errors: ['invalid_resume'],
     close: 4500,
@@ -178,7 +178,7 @@ async function attack({ bytes, errors = [], close, first = false }: Attack): Pro
     if (close !== undefined) await socket.closed();
     else {
       await socket.until(() => errorsIn(socket).length >= errors.length);
-      // It goes on: whoever asks is answered.
+      // The socket stays open and answers.
       await socket.sendText('{"frame":"ping"}');
       await socket.until(({ texts }) => texts.includes('{"frame":"pong"}'));
     }
@@ -189,11 +189,14 @@ async function attack({ bytes, errors = [], close, first = false }: Attack): Pro
 }
 
 describe('a hostile client', () => {
-  it.each(ATTACKS.map((one) => [one.what, one] as const))('gets what it is due for %s', async (_what, one) => {
-    expect(await attack(one)).toEqual({ errors: one.errors ?? [], end: one.close });
-  });
+  it.each(ATTACKS.map((one) => [one.what, one] as const))(
+    'gets the right error or close code for %s',
+    async (_what, one) => {
+      expect(await attack(one)).toEqual({ errors: one.errors ?? [], end: one.close });
+    },
+  );
 
-  it('leaves nothing behind, however often it comes', async () => {
+  it('leaks no memory in repeated attacks', async () => {
     const all = async (rounds: number): Promise<void> => {
       for (let round = 0; round < rounds; round++) await Promise.all(ATTACKS.map(attack));
     };
@@ -201,13 +204,13 @@ describe('a hostile client', () => {
     const before = await memoryOf(parley.pid, join(folder, 'memory.json'));
     await all(10);
     const after = await memoryOf(parley.pid, join(folder, 'memory.json'));
-    // The messages alone that were sent meanwhile are more than that.
+    // The attacks have sent more bytes than that.
     expect(after.heap - before.heap).toBeLessThan(4 * 1024 * 1024);
     expect(after.rss - before.rss).toBeLessThan(256 * 1024 * 1024);
     expect(asRecord((await parley.api.get(`/api/v1/channels/${channelId}`)).json())['id']).toBe(channelId);
   }, 60_000);
 
-  it('was not worth a line in the log', () => {
+  it('causes no warning or error in the log', () => {
     expect(parley.output()).not.toMatch(/"level":(40|50|60)/);
   });
 });

@@ -1,4 +1,4 @@
-/* Who gets no socket, what nobody may send over one, and who is sent away: each is told why. */
+/* Refused connections, refused frames and ended access: each has its close code or error. */
 import { once } from 'node:events';
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ afterAll(() => stage?.stop(), 40_000);
 
 afterEach(() => stage.clear());
 
-describe('who may not come in', () => {
+describe('a connection', () => {
   async function closeOf(socket: WebSocket): Promise<{ code: number; messages: string[] }> {
     const messages: string[] = [];
     socket.on('message', (data: Buffer) => messages.push(data.toString()));
@@ -31,7 +31,7 @@ describe('who may not come in', () => {
   }
   const refused = { code: 1008, messages: [] };
 
-  it('is closed with 1008 before any frame: a ticket that was used, is none, or is for another channel', async () => {
+  it('is closed with 1008 before any frame if its ticket is used, missing, unknown or for another channel', async () => {
     const [channelId, foreign] = [await stage.createChannel(), await stage.createChannel()];
     const ticket = await newTicket(one.api, channelId);
     const first = openSocket(one.baseUrl, channelId, ticket);
@@ -44,7 +44,7 @@ describe('who may not come in', () => {
     expect(await closeOf(new WebSocket(url))).toEqual(refused);
   });
 
-  it('is closed with 1008 before any frame: a ticket whose key was revoked or expired, or its user deactivated', async () => {
+  it('is closed with 1008 before any frame if the key is revoked or expired, or its user deactivated', async () => {
     const channelId = await stage.createChannel();
     const newKey = async (body: object) => {
       const key = asRecord((await one.api.post('/api/v1/keys', { name: 'k', scopes: ['read'], ...body })).json());
@@ -63,7 +63,7 @@ describe('who may not come in', () => {
     }
   });
 
-  it('is a page of a foreign origin; one of the list, and a client without origin, may', async () => {
+  it('is refused from a foreign origin, and accepted from an allowed one', async () => {
     const channelId = await stage.createChannel();
     const from = async (origin: string) =>
       openSocket(one.baseUrl, channelId, await newTicket(one.api, channelId), { origin });
@@ -74,7 +74,7 @@ describe('who may not come in', () => {
     known.close();
   });
 
-  it('may bring the ticket in the query; the server names its protocol, and no ticket', async () => {
+  it('may have the ticket in the query; the server answers with its protocol only, and logs no ticket', async () => {
     const channelId = await stage.createChannel();
     const url = `${one.baseUrl.replace('http', 'ws')}/api/v1/channels/${channelId}/websocket`;
     const ticket = await newTicket(one.api, channelId);
@@ -89,14 +89,14 @@ describe('who may not come in', () => {
     expect(one.output()).not.toContain(ticket);
   });
 
-  it('is told that the server speaks another version, with 4501', async () => {
+  it('is closed with 4501 for an unknown version', async () => {
     const channelId = await stage.createChannel();
     const url = `${one.baseUrl.replace('http', 'ws')}/api/v1/channels/${channelId}/websocket`;
     const socket = new WebSocket(url, ['parley.v9', `ticket.${await newTicket(one.api, channelId)}`]);
     expect(await closeOf(socket)).toEqual({ code: 4501, messages: [] });
   });
 
-  it('gets 404 on another path, and 426 where it asks for no upgrade; other upgrades are not looked at', async () => {
+  it('gets 404 on another path, and 426 without an upgrade; upgrades to other protocols are ignored', async () => {
     const channelId = await stage.createChannel();
     const socket = new WebSocket(`${one.baseUrl.replace('http', 'ws')}/api/v1/nowhere`);
     const [error] = await once(socket, 'error');
@@ -107,7 +107,7 @@ describe('who may not come in', () => {
   });
 });
 
-describe('what a client may send', () => {
+describe('a frame of a client', () => {
   async function open(channelId: string): Promise<{ socket: WebSocket; messages: Record<string, unknown>[] }> {
     const socket = openSocket(one.baseUrl, channelId, await newTicket(one.api, channelId));
     const messages: Record<string, unknown>[] = [];
@@ -117,7 +117,7 @@ describe('what a client may send', () => {
   }
   const codeOf = async (socket: WebSocket): Promise<number> => Number((await once(socket, 'close'))[0]);
 
-  it('is answered with an error when it is no frame, and the socket goes on', async () => {
+  it('is answered with an error if it is invalid, and the socket stays open', async () => {
     const { socket, messages } = await open(await stage.createChannel());
     for (const text of ['{', '[]', '{"frame":"no"}', '{"frame":"pong","x":1}']) socket.send(text);
     socket.send('{"frame":"ping"}');
@@ -147,7 +147,7 @@ describe('what a client may send', () => {
     },
   );
 
-  it('is closed with the code that says what was wrong', async () => {
+  it('closes the socket with the code of its fault', async () => {
     const channelId = await stage.createChannel();
     const large = (await open(channelId)).socket;
     large.send(`{"frame":"command","id":"x","type":"${'y'.repeat(64 * 1024)}"}`);
@@ -163,14 +163,14 @@ describe('what a client may send', () => {
     expect(await codeOf(flood)).toBe(4008);
   });
 
-  it('is a resume within ten seconds, or the socket is closed with 4500', async () => {
+  it('must be a resume within ten seconds, or the socket is closed with 4500', async () => {
     const { socket } = await open(await stage.createChannel());
     expect(await codeOf(socket)).toBe(4500);
   }, 20_000);
 });
 
-describe('the end of access', () => {
-  it('comes with the archiving of the channel: the last event, then 4504, also for who comes later', async () => {
+describe('the archiving of a channel', () => {
+  it('sends the last event and closes with 4504', async () => {
     const channelId = await stage.createChannel();
     const subscriber = stage.subscribe(channelId, { after: 0 });
     await isLive(subscriber);
@@ -180,7 +180,7 @@ describe('the end of access', () => {
     expect(subscriber.session?.closed?.code).toBe(4504);
   });
 
-  it('comes with the archiving of the channel for things of the moment, too: nobody types in it', async () => {
+  it('refuses commands without events, such as typing', async () => {
     const channelId = await stage.createChannel();
     expect((await one.api.post(`/api/v1/channels/${channelId}/archive`)).status).toBe(200);
     const socket = openSocket(one.baseUrl, channelId, await newTicket(one.api, channelId));
@@ -194,9 +194,9 @@ describe('the end of access', () => {
   });
 });
 
-describe('a user who listens', () => {
-  /** Somebody else, who takes part in a channel and has a key. */
-  async function newListener(channelId: string) {
+describe('the subscription of a user', () => {
+  /** Another user, who takes part in the channel, with a key. */
+  async function newParticipant(channelId: string) {
     const user = asRecord((await one.api.post('/api/v1/users', { display_name: 'Ada' })).json());
     const body = { type: 'authenticated_user', user_id: user['id'] };
     const channel = asRecord((await one.api.post(`/api/v1/channels/${channelId}/participants`, body)).json());
@@ -208,37 +208,37 @@ describe('a user who listens', () => {
     return { participantId: String(participantId), keyId: String(key['id']), key: String(key['key']) };
   }
 
-  it('is closed with 4010 when removed from the channel, after the event that says so, and may resume with a new ticket', async () => {
+  it('is closed with 4010 after the event of its removal from the channel, and may resume with a new ticket', async () => {
     const channelId = await stage.createChannel();
-    const { key, participantId } = await newListener(channelId);
-    const listeners = [one, other].map(({ api }) => stage.subscribe(channelId, { after: 0, at: api.withKey(key) }));
+    const { key, participantId } = await newParticipant(channelId);
+    const subscribers = [one, other].map(({ api }) => stage.subscribe(channelId, { after: 0, at: api.withKey(key) }));
     const stays = stage.subscribe(channelId, { after: 0 });
-    await Promise.all([...listeners, stays].map(isLive));
+    await Promise.all([...subscribers, stays].map(isLive));
     await one.api.delete(`/api/v1/channels/${channelId}/participants/${participantId}`);
-    await eventually(() => listeners.every(({ sessions }) => sessions[0]?.closed !== undefined));
-    for (const listener of listeners) {
-      expect(listener.sessions[0]?.closed?.code).toBe(4010);
-      expect(eventsOf(listener).at(-1)).toMatchObject({ type: 'participant.left', seq: 3 });
+    await eventually(() => subscribers.every(({ sessions }) => sessions[0]?.closed !== undefined));
+    for (const subscriber of subscribers) {
+      expect(subscriber.sessions[0]?.closed?.code).toBe(4010);
+      expect(eventsOf(subscriber).at(-1)).toMatchObject({ type: 'participant.left', seq: 3 });
     }
     await stage.post(channelId);
-    await eventually(() => [...listeners, stays].every(({ cursor }) => cursor === 4));
-    expect(listeners.map(({ sessions }) => sessions.length)).toEqual([2, 2]);
+    await eventually(() => [...subscribers, stays].every(({ cursor }) => cursor === 4));
+    expect(subscribers.map(({ sessions }) => sessions.length)).toEqual([2, 2]);
     expect(stays.sessions).toHaveLength(1);
   });
 
-  it('is sent away with 4503 at every node when the key is revoked, and so is an event stream', async () => {
+  it('is closed with 4503 at every node when the key is revoked, as is an event stream', async () => {
     const channelId = await stage.createChannel();
-    const { key, keyId } = await newListener(channelId);
-    const listeners = [one, other].map(({ api }) => stage.subscribe(channelId, { after: 0, at: api.withKey(key) }));
+    const { key, keyId } = await newParticipant(channelId);
+    const subscribers = [one, other].map(({ api }) => stage.subscribe(channelId, { after: 0, at: api.withKey(key) }));
     const events = await stage.stream(
       `/api/v1/channels/${channelId}/events`,
       { authorization: `Bearer ${key}` },
       other,
     );
-    await Promise.all(listeners.map(isLive));
+    await Promise.all(subscribers.map(isLive));
     await one.api.post(`/api/v1/keys/${keyId}/revoke`);
-    await eventually(() => listeners.every(({ session }) => session?.closed !== undefined) && events.ended());
-    expect(listeners.map(({ session }) => session?.closed?.code)).toEqual([4503, 4503]);
+    await eventually(() => subscribers.every(({ session }) => session?.closed !== undefined) && events.ended());
+    expect(subscribers.map(({ session }) => session?.closed?.code)).toEqual([4503, 4503]);
     expect(events.text()).toContain('event: close\ndata: {"code":4503');
   });
 });

@@ -1,4 +1,4 @@
-/* Hundreds of sockets on two nodes, whatever dies: each receives exactly what the log says, from where it began. */
+/* Hundreds of sockets on two nodes, under failures: each receives exactly the log's suffix after its first cursor. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
@@ -16,7 +16,7 @@ import {
 } from '#test/support/realtime/sockets.ts';
 
 const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? 240);
-/** Writes that must get through between two failures. */
+/** Writes that must be acknowledged between two failures. */
 const WRITES = 70;
 const SEED = Number(process.env['REALTIME_SEED'] ?? 1);
 
@@ -26,15 +26,15 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => nodes?.stop(), 40_000);
 
-async function writesGetThrough(writers: ChannelWriters, when: string): Promise<void> {
+async function writesContinue(writers: ChannelWriters, when: string): Promise<void> {
   const before = writers.acknowledged();
   await eventually(() => writers.acknowledged() >= before + WRITES, { timeoutMs: 40_000 }).catch(() => {
-    throw new Error(`no writes got through ${when}`);
+    throw new Error(`no writes were acknowledged ${when}`);
   });
 }
 
 describe('sockets on two nodes', () => {
-  it('receive the exact suffix of the log through cuts, a restart of Redis and the death of a node', async () => {
+  it('receive the exact suffix of the log while connections are cut, Redis restarts and a node is killed', async () => {
     const { one, other, redis, eventStore } = nodes;
     const channels = await Promise.all([newChannel(one.api), newChannel(other.api), newChannel(one.api)]);
     const writers = startWriters({
@@ -44,19 +44,19 @@ describe('sockets on two nodes', () => {
       seed: SEED,
       thinkMs: 15,
     });
-    await writesGetThrough(writers, 'at first');
+    await writesContinue(writers, 'at first');
     const sockets = startSockets({ count: SOCKETS, channels, nodes: [one.api, other.api] });
     const begun = new Map(sockets.map((socket) => [socket, socket.cursor]));
     try {
       await eventually(() => sockets.every(({ cursor }) => cursor !== undefined), { timeoutMs: 30_000 });
       const cuts = cutAtRandom(sockets, { seed: SEED, everyMs: 50 });
-      await writesGetThrough(writers, 'while connections are cut');
+      await writesContinue(writers, 'while connections are cut');
       await redis.restart();
-      await writesGetThrough(writers, 'after Redis was back');
+      await writesContinue(writers, 'after Redis was back');
       await other.kill9();
-      await writesGetThrough(writers, 'after a node was killed');
+      await writesContinue(writers, 'after a node was killed');
       await other.start();
-      await writesGetThrough(writers, 'after the node was back');
+      await writesContinue(writers, 'after the node was back');
       await cuts.stop();
       await writers.stop();
       expect(writers.unexpected).toEqual([]);
@@ -71,10 +71,10 @@ describe('sockets on two nodes', () => {
         const received = receivedBy(sockets, include, begun);
         const expected = { logs: logs.get(nameOf(include)) ?? new Map() };
         expect(problemsOf(received, expected)).toEqual([]);
-        // The checker on what was received just now: whatever is planted in it is found.
+        // The checker must find faults that are planted in the received frames.
         for (const [kind, found] of Object.entries(plantedFaults(received, expected))) expect(found).toContain(kind);
       }
-      // It must have been worth looking at.
+      // The test must have had reconnections, at both nodes.
       const sessions = sockets.flatMap(({ sessions }) => sessions);
       expect(sessions.length).toBeGreaterThan(SOCKETS * 2);
       expect(sessions.filter(({ node }) => node === other.baseUrl).length).toBeGreaterThan(SOCKETS / 2);

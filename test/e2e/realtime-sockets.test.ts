@@ -1,6 +1,5 @@
 /*
- * Websockets of a running Parley, and of two processes on the same stores: whoever listens gets an exact suffix of
- * the log, whatever happens on the way.
+ * Websockets of two processes on the same stores: every subscriber receives an exact suffix of the log, whatever fails.
  */
 import { once } from 'node:events';
 
@@ -26,7 +25,7 @@ afterAll(() => stage?.stop(), 40_000);
 afterEach(() => stage.clear());
 
 describe('a socket', () => {
-  it('is greeted, gets every event from the beginning, is told when it has caught up, and is live from there', async () => {
+  it('receives hello, every event from the beginning, caught_up, and then live events', async () => {
     const channelId = await stage.createChannel();
     await stage.postMany(channelId, 20);
     const subscriber = stage.subscribe(channelId, { after: 0 });
@@ -41,7 +40,7 @@ describe('a socket', () => {
     ]);
   });
 
-  it('resumes in the middle with the very bytes that were sent live', async () => {
+  it('resumes after any sequence with the same bytes that were sent live', async () => {
     const channelId = await stage.createChannel();
     const live = stage.subscribe(channelId);
     await isLive(live);
@@ -56,7 +55,7 @@ describe('a socket', () => {
     expect(sequencesOf(late)).toEqual(upTo(11, 5));
   });
 
-  it('gets only what is new without a sequence, and nothing of another channel', async () => {
+  it('receives only new events without a sequence, and none of another channel', async () => {
     const [channelId, foreign] = [await stage.createChannel(), await stage.createChannel()];
     await stage.postMany(channelId, 3);
     const subscriber = stage.subscribe(channelId);
@@ -67,7 +66,7 @@ describe('a socket', () => {
     expect(sequencesOf(subscriber)).toEqual([5]);
   });
 
-  it('hears at one node what is written through another', async () => {
+  it('receives at one node the events that are written through another', async () => {
     const channelId = await stage.createChannel();
     const [here, there] = [
       stage.subscribe(channelId, { after: 0 }),
@@ -82,7 +81,7 @@ describe('a socket', () => {
     );
   });
 
-  it('misses nothing when pub/sub loses messages', async () => {
+  it('misses no event when pub/sub loses messages', async () => {
     const channelId = await stage.createChannel();
     const subscriber = stage.subscribe(channelId, { after: 0 });
     await isLive(subscriber);
@@ -97,8 +96,8 @@ describe('a socket', () => {
   }, 60_000);
 });
 
-describe('a socket that does not keep up', () => {
-  it('is closed with 4009, costs the others nothing, and gets all of it when it comes back', async () => {
+describe('a slow socket', () => {
+  it('is closed with 4009 without an effect on others, and receives every event after it resumes', async () => {
     const channelId = await stage.createChannel();
     const slow = stage.subscribe(channelId, { after: 0 });
     const quick = stage.subscribe(channelId, { after: 0 });
@@ -132,7 +131,7 @@ describe('a socket that does not keep up', () => {
 describe('an answer that is being written', () => {
   const include = ['incomplete'] as const;
 
-  /** The text as a client holds it: what does not fit to what it has, it leaves. */
+  /** The text that a client assembles: it ignores deltas whose offset does not fit. */
   function textOf(subscriber: Subscriber): string {
     let text = '';
     for (const frame of subscriber.session?.frames.map((json) => asRecord(JSON.parse(json))) ?? []) {
@@ -142,11 +141,11 @@ describe('an answer that is being written', () => {
     return text;
   }
 
-  it('is held in full by everybody who listens at any node, whenever they came, before it is complete', async () => {
+  it('is received in full by all subscribers at both nodes, early or late, before it is complete', async () => {
     const channelId = await stage.createChannel();
     const begun = { content: [], complete: false, content_role: 'agent_response' };
     const answer = asRecord((await one.api.post(`/api/v1/channels/${channelId}/interactions`, begun)).json());
-    const listeners = [stage.subscribe(channelId, { after: 0, include })];
+    const subscribers = [stage.subscribe(channelId, { after: 0, include })];
     let written = '';
     for (let n = 0; n < 150; n++) {
       const text = `word${n} 🎈 `;
@@ -154,19 +153,20 @@ describe('an answer that is being written', () => {
       const body = { text, offset: written.length };
       expect((await at.post(`/api/v1/interactions/${String(answer['id'])}/deltas`, body)).status).toBe(200);
       written += text;
-      if (n % 10 === 0) listeners.push(stage.subscribe(channelId, { at, include, ...(n % 20 === 0 && { after: 0 }) }));
+      if (n % 10 === 0)
+        subscribers.push(stage.subscribe(channelId, { at, include, ...(n % 20 === 0 && { after: 0 }) }));
     }
-    await eventually(() => expect(listeners.map(textOf)).toEqual(listeners.map(() => written)));
+    await eventually(() => expect(subscribers.map(textOf)).toEqual(subscribers.map(() => written)));
     const completed = await one.api.post(`/api/v1/interactions/${String(answer['id'])}/complete`, {});
     expect(completed.status).toBe(200);
-    await eventually(() => listeners.every(({ cursor }) => cursor === 3));
-    for (const listener of listeners)
-      expect(eventsOf(listener).at(-1)).toMatchObject({ type: 'interaction.completed' });
+    await eventually(() => subscribers.every(({ cursor }) => cursor === 3));
+    for (const subscriber of subscribers)
+      expect(eventsOf(subscriber).at(-1)).toMatchObject({ type: 'interaction.completed' });
   }, 60_000);
 });
 
 describe('a command', () => {
-  it('is acknowledged with the sequence of its event, and done once, however often and wherever it is sent', async () => {
+  it('is acknowledged with the sequence of its event, and runs once if it is repeated at another node', async () => {
     const channelId = await stage.createChannel();
     const [here, there] = [
       stage.subscribe(channelId, { after: 0 }),
@@ -192,8 +192,8 @@ describe('a command', () => {
   });
 });
 
-describe('a node of its own', () => {
-  it('serves websockets and event streams of what is written through gateways, and nothing else', async () => {
+describe('a process with one role', () => {
+  it('serves only websockets and event streams as realtime', async () => {
     const stores = storesOf(stage);
     const node = await startParleyProcess({ ...stores, env: { ROLES: 'realtime' } });
     await node.ready();
@@ -213,7 +213,7 @@ describe('a node of its own', () => {
     expect(events.text()).toContain('event: close\ndata: {"code":1012');
   }, 60_000);
 
-  it('answers 503 where its process serves no websockets', async () => {
+  it('answers upgrades with 503 as gateway', async () => {
     const stores = storesOf(stage);
     const gateway = await startParleyProcess({ ...stores, env: { ROLES: 'gateway' } });
     const channelId = await stage.createChannel();
@@ -225,7 +225,7 @@ describe('a node of its own', () => {
 });
 
 describe('a node that stops', () => {
-  it('sends its sockets and streams elsewhere, with nothing lost', async () => {
+  it('closes its sockets with 1012, and they resume at another node without a gap', async () => {
     const third = await startParleyProcess(storesOf(stage));
     await third.ready();
     const channelId = await stage.createChannel();

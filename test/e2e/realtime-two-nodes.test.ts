@@ -62,9 +62,9 @@ describe('a command over a websocket', () => {
         detail: [{ type: 'missing', loc: ['body', 'content'], msg: 'Field required', input: {} }],
       },
     ]);
-    for (const who of [sender, receiver]) {
-      await eventually(() => framesOf(who, 'event').length === 1);
-      expect(framesOf(who, 'event')).toMatchObject([
+    for (const session of [sender, receiver]) {
+      await eventually(() => framesOf(session, 'event').length === 1);
+      expect(framesOf(session, 'event')).toMatchObject([
         { seq: 2, type: 'interaction.posted', data: { sequence: 2, content: [{ text: 'hello' }] } },
       ]);
     }
@@ -85,7 +85,7 @@ describe('a command over a websocket', () => {
 
     const after = await subscribe(channelId, other);
     for (const command of commands) after.send(command);
-    // What the dead process had begun and not noted is free again when its lease has ended.
+    // The dead process's command can run elsewhere once its lease has ended.
     await eventually(() => framesOf(after, 'ack').length === commands.length, { timeoutMs: 50_000 });
     expect(framesOf(after, 'error')).toEqual([]);
     const reply = await other.api.get(`/api/v1/channels/${channelId}/interactions?size=100`);
@@ -105,17 +105,17 @@ describe('an answer that is being written', () => {
     const path = `/api/v1/channels/${channelId}/interactions`;
     const id = await created(path, { content: [], complete: false });
     const [asked, notAsked] = [await subscribe(channelId, one, ['incomplete']), await subscribe(channelId, one)];
-    const tell = async (offset: number, text: string): Promise<void> => {
+    const append = async (offset: number, text: string): Promise<void> => {
       expect((await other.api.post(`/api/v1/interactions/${id}/deltas`, { offset, text })).status).toBe(200);
     };
-    await tell(0, 'Good');
-    await tell(4, ' mor');
+    await append(0, 'Good');
+    await append(4, ' mor');
     const late = await subscribe(channelId, other, ['incomplete']);
     await eventually(() => framesOf(late, 'snapshot').length > 0);
-    await tell(8, 'ning');
+    await append(8, 'ning');
     const content = [{ type: 'text', text: 'Good morning' }];
     expect((await other.api.post(`/api/v1/interactions/${id}/complete`, { content })).status).toBe(200);
-    for (const who of [asked, notAsked, late]) await eventually(() => framesOf(who, 'event').length === 1);
+    for (const session of [asked, notAsked, late]) await eventually(() => framesOf(session, 'event').length === 1);
 
     const delta = (offset: number, text: string): object => ({ frame: 'delta', interaction_id: id, offset, text });
     const snapshot = (text: string): object => ({ frame: 'snapshot', interaction_id: id, text });
@@ -128,7 +128,7 @@ describe('an answer that is being written', () => {
   });
 });
 
-describe('somebody who types', () => {
+describe('typing', () => {
   it('is received at the other node by subscribers that include ephemeral frames', async () => {
     const channelId = await created('/api/v1/channels', { name: 'A channel' });
     const sender = await subscribe(channelId, one);

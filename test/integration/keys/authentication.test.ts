@@ -47,14 +47,14 @@ const post = (url: string, body?: object): Promise<Answer> =>
   api.call({ method: 'POST', url, key: api.rootKey, ...(body !== undefined && { body }) });
 
 describe('a key', () => {
-  it('is taken bare, as Bearer and as Token', async () => {
+  it('is accepted bare, as Bearer and as Token', async () => {
     const { key } = await createKey();
     for (const header of [key, `Bearer ${key}`, `Token ${key}`, `bearer ${key}`, `token  ${key}`]) {
       expect(await statusWith(api, header)).toBe(200);
     }
   });
 
-  it('is refused with one answer when it is missing, malformed or unknown', async () => {
+  it('is refused with the same answer if it is missing, malformed or unknown', async () => {
     const wellFormed = 'parley_live_4r7G8b0y1h9g6NUEKnrG3uubP4cn8R3mFAkjiiRkCmk0y2hqE';
     const { key } = await createKey();
     for (const header of [
@@ -121,7 +121,7 @@ describe('a rotated key', () => {
     expect((await post(`/api/v1/keys/${second.json.id}/rotate`)).status).toBe(200);
   });
 
-  it('ends with its grace, also where it was known before', async () => {
+  it('ends with its grace period, even where it was cached', async () => {
     const old = await createKey();
     expect(await statusWith(other, old.key)).toBe(200);
     const next = await post(`/api/v1/keys/${old.id}/rotate`, { grace_seconds: 1 });
@@ -129,10 +129,10 @@ describe('a rotated key', () => {
     expect(await statusWith(other, next.json.key)).toBe(200);
   });
 
-  it('can be rotated again when its successor was announced and never issued', async () => {
+  it('can be rotated again if its successor was announced and not issued', async () => {
     const old = await createKey();
     const { platform } = api.stores;
-    // The process dies between the two appends of a rotation: the second one never comes.
+    // The process dies between the two appends of a rotation.
     const store: EventStore = {
       append: (stream, ...rest) =>
         stream === `key-${old.id}` ? platform.store.append(stream, ...rest) : Promise.reject(new Error('killed')),
@@ -143,7 +143,7 @@ describe('a rotated key', () => {
     const dying = new Keys({ ...platform, ...composeReadModels(platform), store }, { announce: async () => undefined });
     await expect(dying.rotate(operatorContext(), old.id, { grantor: 'operator' })).rejects.toThrow('killed');
 
-    // A caller that may not rotate it leaves the announced successor as it is.
+    // A caller that may not rotate the key does not withdraw the announced successor.
     const { key: weaker } = await createKey({ scopes: ['admin'] });
     const url = `/api/v1/keys/${old.id}/rotate`;
     expect((await api.call({ method: 'POST', url, key: weaker })).status).toBe(403);
@@ -160,17 +160,17 @@ describe('a rotated key', () => {
 });
 
 describe('a revoked key', () => {
-  it('is refused at once here, and soon by other processes that had known it', async () => {
+  it('is refused immediately here, and soon by other processes that cached it', async () => {
     const { id, key } = await createKey();
     expect(await statusWith(api, key)).toBe(200);
     expect(await statusWith(other, key)).toBe(200);
     await post(`/api/v1/keys/${id}/revoke`);
     expect(await statusWith(api, key)).toBe(401);
-    // Far below the time after which it would be looked up again anyhow.
+    // Far less than the time after which the key is read again in any case.
     await eventually(async () => (await statusWith(other, key)) === 401, { timeoutMs: 5_000 });
   });
 
-  it('is refused after a lost connection although its revocation was not announced', async () => {
+  it('is refused after a lost connection, without an announcement of the revocation', async () => {
     const { key, id } = await createKey();
     expect(await statusWith(other, key)).toBe(200);
     const { platform } = api.stores;
@@ -181,11 +181,11 @@ describe('a revoked key', () => {
     await eventually(async () => (await statusWith(other, key)) === 401);
   });
 
-  it('is refused by a process that starts while read models do not have the revocation yet', async () => {
+  it('is refused by a process that starts before read models have the revocation', async () => {
     const { key, id } = await createKey();
     const user = (await post('/api/v1/users', { display_name: 'Ada' })).json.id;
     const ofUser = await createKey({ principal: { type: 'user', id: user } });
-    // Applied before, so that read models say of both keys that they work.
+    // Applied before, so that both keys work by the read models.
     expect((await api.call({ method: 'GET', url: `/api/v1/keys/${ofUser.id}`, key: api.rootKey })).status).toBe(200);
     const release = await api.stopProjector();
     const { keys, users } = composeUnapplied(api.stores.platform);
@@ -201,7 +201,7 @@ describe('a revoked key', () => {
     }
   });
 
-  it("is what a deactivated user's keys become", async () => {
+  it('is refused like a key of a deactivated user', async () => {
     const user = await post('/api/v1/users', { display_name: 'Ada' });
     const { key } = await createKey({ principal: { type: 'user', id: user.json.id } });
     expect(await statusWith(api, key)).toBe(200);

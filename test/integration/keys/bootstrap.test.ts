@@ -29,7 +29,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** A start of Parley, on a process of its own as far as its memory goes. */
+/** A start of Parley without state in memory, as in a new process. */
 function start(bootstrapKey?: string, platform: Platform = test.platform): Promise<Bootstrapped> {
   return bootstrapOn({ platform, features: composeFeatures(platform) }, { bootstrapKey, dataDir });
 }
@@ -39,7 +39,7 @@ async function authenticate(key: string): Promise<Principal | null> {
   return new KeyAuthenticator(parts).authenticate(key);
 }
 
-/** How many events each kind of stream has got in all, in the whole log. */
+/** Number of events per stream category in the log. */
 async function eventCounts(): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   const stop = new AbortController();
@@ -55,7 +55,7 @@ async function eventCounts(): Promise<Record<string, number>> {
 const ONE_OF_EACH = { 'KeyIssued.v2': 1, 'UserCreated.v1': 1, 'OrganizationCreated.v1': 1 };
 
 describe('the first start', () => {
-  it('makes an organization, its owner and a key with all scopes, and shows the key until it was seen', async () => {
+  it('creates an organization, its owner and a key with all scopes, and shows the key until it was seen', async () => {
     const first = await start();
     expect(first.apiKey).toMatch(/^parley_live_/);
     expect((await stat(join(dataDir, 'first-key'))).mode & 0o777).toBe(0o600);
@@ -79,27 +79,27 @@ describe('the first start', () => {
     ['with a random key', undefined],
     ['with a key of the operator', OWN_KEY],
   ])('can be cut short anywhere, %s: there is one organization and a key that works', async (_, bootstrapKey) => {
-    // Each of the three appends is the first that a process makes which dies before it, then after it.
+    // A process dies before each of the three appends, and after each.
     for (const when of ['before', 'after', 'before', 'after', 'before', 'after'] as const) {
       const dying = start(bootstrapKey, { ...test.platform, store: dyingStore(when) });
       await expect(dying).rejects.toThrow('killed');
     }
     expect(await eventCounts()).toEqual(ONE_OF_EACH);
-    // The next start may be without the key that the one before had.
+    // The next start may lack the configured key.
     const { apiKey } = await start();
     expect(apiKey === null).toBe(bootstrapKey !== undefined);
     expect(await authenticate(apiKey ?? OWN_KEY)).toMatchObject({ organizationId: FIRST_ORGANIZATION });
     expect(await eventCounts()).toEqual(ONE_OF_EACH);
   });
 
-  it('makes a random key after all when the one with a key was cut short before it was installed', async () => {
+  it('creates a random key if a start with a configured key died before installing it', async () => {
     const dying = start(OWN_KEY, { ...test.platform, store: dyingStore('before') });
     await expect(dying).rejects.toThrow('killed');
     const { apiKey } = await start();
     expect(await authenticate(apiKey ?? '')).not.toBeNull();
   });
 
-  it('finds on the disk the key that the log knows', async () => {
+  it('finds the key of the log on disk', async () => {
     const dying = start(undefined, { ...test.platform, store: dyingStore('after') });
     await expect(dying).rejects.toThrow('killed');
     const onDisk = (await readFile(join(dataDir, 'first-key'), 'utf8')).trim();
@@ -108,7 +108,7 @@ describe('the first start', () => {
     expect(await authenticate(onDisk)).not.toBeNull();
   });
 
-  /** The real store, and a process that dies with its first append: before it is sent, or before it is answered. */
+  /** The real store, for a process that dies at its first append: before it is sent, or before it is answered. */
   function dyingStore(when: 'before' | 'after'): EventStore {
     const { store } = test.platform;
     return {
@@ -124,14 +124,14 @@ describe('the first start', () => {
 });
 
 describe('a bootstrap key', () => {
-  it('is installed at every start, once, and instead of a random one', async () => {
+  it('is installed once, at any start, instead of a random one', async () => {
     expect((await start(OWN_KEY)).apiKey).toBeNull();
     expect((await start(OWN_KEY)).apiKey).toBeNull();
     expect(await authenticate(OWN_KEY)).toMatchObject({ organizationId: FIRST_ORGANIZATION });
     expect(await eventCounts()).toEqual(ONE_OF_EACH);
   });
 
-  it('stands beside the keys that are there', async () => {
+  it('is added to existing keys', async () => {
     const first = await start();
     await first.shown();
     await start(OWN_KEY);
@@ -154,7 +154,7 @@ describe('a bootstrap key', () => {
     expect(await authenticate(OWN_KEY)).toBeNull();
   });
 
-  it('does not keep Parley from starting when the owner was deactivated', async () => {
+  it('does not prevent a start if the owner was deactivated', async () => {
     const { userId } = await start(OWN_KEY);
     const { users } = composeFeatures(test.platform);
     const actor = { type: 'system' as const, id: 'test' };
@@ -164,7 +164,7 @@ describe('a bootstrap key', () => {
     expect(await authenticate(OWN_KEY)).toBeNull();
   });
 
-  it('that cannot be a key is refused before anything is written', async () => {
+  it('in an invalid form is refused before any write', async () => {
     for (const key of ['short', `${'x'.repeat(40)} y`, `parley_live_${'0'.repeat(49)}`]) {
       await expect(start(key)).rejects.toThrow(/^PARLEY_BOOTSTRAP_KEY must have/);
     }

@@ -1,4 +1,4 @@
-/* A command of which one part was written and another failed must not say that nothing was written. */
+/* The error of a command that failed after one of its writes must not claim that nothing was written. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { Keys } from '#libs/features/keys/index.ts';
@@ -23,7 +23,7 @@ afterAll(() => api.stop());
 const typesIn = async (stream: string): Promise<string[]> =>
   (await readLog(api.stores.eventStore.url, stream)).map(({ type }) => type);
 
-it('an organization that was changed, and whose owner cannot be read then, is not said to be unchanged', async () => {
+it('the error does not claim an unchanged organization if its owner cannot be read after the change', async () => {
   const url = `/api/v1/organizations/${api.organizationId}`;
   const rename = (name: string) => api.call({ method: 'PATCH', url, key: api.rootKey, body: { name } });
   expect((await rename('before')).status).toBe(200);
@@ -37,7 +37,7 @@ it('an organization that was changed, and whose owner cannot be read then, is no
   await eventually(async () => (await rename('after')).status === 200);
 });
 
-it('a rotation whose second half failed is not said to have left everything as it was', async () => {
+it('the error does not claim an unchanged key if the second step of a rotation fails', async () => {
   const { platform } = api.stores;
   const context = (): CommandContext => ({
     commandId: newId(),

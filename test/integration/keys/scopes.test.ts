@@ -1,4 +1,4 @@
-/* What a key may do with its scopes: under whose name it acts, and which keys it may create, rotate and revoke. */
+/* Permissions of a key's scopes: the principals that it may act as, and the keys that it may manage. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
@@ -61,7 +61,7 @@ const outsiders = [
 ];
 
 describe('a key without the scope impersonate', () => {
-  it('of a user posts as that user, and as nobody else', async () => {
+  it('of a user posts as that user only', async () => {
     const own = { type: 'authenticated_user', user_id: ada.id };
     expect((await post(ada.key)).json.participant).toEqual(own);
     expect((await post(ada.key, { participant: own })).status).toBe(200);
@@ -82,7 +82,7 @@ describe('a key without the scope impersonate', () => {
     }
   });
 
-  it('writes only what it may post itself in an interaction that another has begun, but can end it', async () => {
+  it('appends only content that it may post itself to an interaction of another, but can end it', async () => {
     const { id } = (await post(bob.key, { complete: false })).json;
     const steps = [
       ['content', { content: [{ type: 'text', text: 'x' }] }],
@@ -97,7 +97,7 @@ describe('a key without the scope impersonate', () => {
     for (const key of [bob.key, bridge]) {
       expect((await send(key, 'POST', `/api/v1/interactions/${id}/deltas`, { text: 'x' })).status).toBe(200);
     }
-    // Whoever began it may have crashed, and open interactions are limited: anyone who may write can end one.
+    // Its client may have crashed, and incomplete interactions are limited: any key that may write can end one.
     expect((await send(ada.key, 'POST', `/api/v1/interactions/${id}/fail`, {})).status).toBe(200);
   });
 
@@ -116,7 +116,7 @@ describe('a key without the scope impersonate', () => {
     expect((await send(ada.key, 'PUT', reaction)).status).toBe(200);
   });
 
-  it('is refused over a socket just the same', async () => {
+  it('has the same limits over a socket', async () => {
     const { realtime } = composeFeatures(api.stores.platform);
     const grant = {
       organizationId: FIRST_ORGANIZATION,
@@ -144,7 +144,7 @@ describe('a key without the scope impersonate', () => {
 });
 
 describe('a key', () => {
-  it('revokes only keys that have no scope which it lacks', async () => {
+  it('revokes only keys whose scopes it has', async () => {
     const admin = (await newKey({ scopes: ['read', 'write', 'admin'] })).key;
     for (const scope of ['platform', 'impersonate']) {
       const stronger = await newKey({ scopes: ['read', scope] });
@@ -192,7 +192,7 @@ describe('a key', () => {
     expect([refused.status, refused.json.detail[0].loc]).toEqual([422, ['body', 'principal', 'id']]);
   });
 
-  it('of a deactivated user is not rotated either while read models do not know of it yet', async () => {
+  it('of a deactivated user is not rotated before read models have the deactivation, either', async () => {
     const user = await newUser();
     const [key] = (await root('GET', `/api/v1/keys?principal_id=${user.id}`)).json.items;
     const startProjector = await api.stopProjector();

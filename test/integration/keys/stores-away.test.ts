@@ -16,18 +16,18 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** A key that no process has seen yet. */
+/** A key that no process has cached. */
 async function newKey(): Promise<string> {
   const body = { name: 'fresh', scopes: ['read', 'write', 'admin'] };
   return (await api.call({ method: 'POST', url: '/api/v1/keys', key: api.rootKey, body })).json.key;
 }
 
-/** A command that only needs the log. */
+/** A command that needs only the log. */
 const write = (key: string): Promise<Answer> =>
   api.call({ method: 'POST', url: '/api/v1/users', key, body: { display_name: 'Ada' } });
 
-describe('authentication while a store is away', () => {
-  it('knows keys from the log without Redis, new ones too, and serves reads again when it is back', async () => {
+describe('authentication while a store is unavailable', () => {
+  it('reads keys, including new ones, from the log without Redis, and serves reads again when it is available', async () => {
     const keys = [await newKey(), await newKey(), await newKey()] as const;
 
     await api.stores.redis.kill9();
@@ -46,13 +46,13 @@ describe('authentication while a store is away', () => {
     });
   });
 
-  it('serves keys that it read lately while the log is away, and does not know others: 503, never 401', async () => {
+  it('accepts recently read keys without the log, and answers 503, not 401, for others', async () => {
     const keys = [await newKey(), await newKey()] as const;
     await eventually(() => api.features.keyChanges.areReceivedSince(performance.now(), 1_000));
     const read = (): Promise<Answer> => api.call({ method: 'GET', url: '/api/v1/users', key: keys[0] });
     expect((await read()).status).toBe(200);
     await api.stores.platform.store.close();
-    // 503 while this process, on a busy machine, does not get the proof that no announcement is missing.
+    // 503 while this process, on a busy machine, cannot prove that no announcement is missing.
     await eventually(async () => (await read()).status === 200);
     expect((await write(keys[0])).status).toBe(503);
     for (const key of [keys[1], createApiKey()]) {

@@ -5,7 +5,7 @@ import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 
 let api: TestApi;
-/** Another organization, with a key that may do everything in it. */
+/** Another organization, with a key that has all scopes in it. */
 let foreign: { organizationId: string; userId: string; keyId: string; key: string };
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ async function keyWith(...scopes: string[]): Promise<string> {
   return (await root('POST', '/api/v1/keys', { name: 'limited', scopes })).json.key;
 }
 
-/** What a caller can see of an answer, besides the id of its own request. */
+/** The response without the id of its request. */
 const visible = ({ status, bytes, headers }: Answer): object => ({
   status,
   bytes,
@@ -40,8 +40,8 @@ const visible = ({ status, bytes, headers }: Answer): object => ({
   ),
 });
 
-describe("another organization's things", () => {
-  it('are answered byte for byte as missing ones, whatever is asked of them', async () => {
+describe("another organization's resources", () => {
+  it('are answered byte for byte like missing ones, for every request', async () => {
     const key = await keyWith('read', 'write', 'admin');
     const missing = '0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f';
     const ifMatch = { 'if-match': '"0"' };
@@ -72,7 +72,7 @@ describe("another organization's things", () => {
     expect(still.json).toMatchObject({ display_name: 'Eve', is_active: true });
   });
 
-  it('are open to the scope platform, where they are named', async () => {
+  it('are accessible with the scope platform and an explicit organization_id', async () => {
     const { organizationId, userId, keyId } = foreign;
     const at = `?organization_id=${organizationId}`;
     expect((await root('GET', `/api/v1/organizations/${organizationId}`)).json.name).toBe('Other');
@@ -90,7 +90,7 @@ describe("another organization's things", () => {
 });
 
 describe('scopes', () => {
-  it('are needed, each by its own routes', async () => {
+  it('are required by their routes', async () => {
     const calls: [string, Call['method'], string, object?][] = [
       ['read', 'GET', '/api/v1/users'],
       ['read', 'GET', `/api/v1/organizations/${api.organizationId}`],
@@ -109,7 +109,7 @@ describe('scopes', () => {
     }
   });
 
-  it('can be handed on only by who has them, by a new key or by rotating another one', async () => {
+  it('are granted, to new keys or by rotation, only by keys that have them', async () => {
     const admin = await keyWith('read', 'admin');
     const grant = (scopes: string[]): Promise<Answer> =>
       api.call({ method: 'POST', url: '/api/v1/keys', key: admin, body: { name: 'x', scopes } });
@@ -125,7 +125,7 @@ describe('scopes', () => {
 });
 
 describe('the secret of a new key', () => {
-  it('is shown once: a replay shows the same key without it, and no store holds it', async () => {
+  it('is returned once: a repeated request returns the same key without it, and no store contains it', async () => {
     const call = {
       method: 'POST' as const,
       url: '/api/v1/keys',
@@ -146,13 +146,13 @@ describe('the secret of a new key', () => {
       held.push(key, (await nodeWith(redis, key).dumpBuffer(key))?.toString('latin1') ?? '');
     for await (const event of store.readStream(`key-${first.json.id}`)) held.push(JSON.stringify(event.data));
     const all = held.join('\n');
-    // That the search finds what is there: the name of the key, which is no secret.
+    // Proves the search: it finds the name of the key.
     expect(all).toContain('once');
     expect(all).not.toContain(first.json.key);
     expect(all).not.toContain(String(first.json.key).slice(12, 40));
   });
 
-  it('is in no other answer', async () => {
+  it('is in no other response', async () => {
     const made = await root('POST', '/api/v1/keys', { name: 'listed', scopes: ['read'] });
     const one = await root('GET', `/api/v1/keys/${made.json.id}`);
     const list = await root('GET', '/api/v1/keys?is_revoked=false&size=100');

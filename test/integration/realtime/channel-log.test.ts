@@ -14,8 +14,8 @@ import type { Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
-import { contextOf, createChannel, hear, live, newChannel } from '#test/support/realtime/channel-life.ts';
-import type { Heard, LiveChannel } from '#test/support/realtime/channel-life.ts';
+import { contextOf, createChannel, live, newChannel, recordTopic } from '#test/support/realtime/channel-life.ts';
+import type { LiveChannel, Published } from '#test/support/realtime/channel-life.ts';
 import { flush } from '#test/support/redis-commands.ts';
 import { rounds } from '#test/support/rounds.ts';
 
@@ -46,7 +46,7 @@ function headOf({ organizationId, channelId }: LiveChannel): Promise<ChannelSequ
 }
 
 /** The published frames, once each. */
-function told({ frames }: Heard): { sequence: number; json: string; flags: number }[] {
+function eventsIn({ frames }: Published): { sequence: number; json: string; flags: number }[] {
   return [...frames]
     .map(([sequence, [first]]) => ({ sequence, json: first?.json ?? '', flags: first?.flags ?? -1 }))
     .sort((a, b) => a.sequence - b.sequence);
@@ -83,15 +83,15 @@ async function appendRaw(channel: LiveChannel, type: string, data: object): Prom
 describe('the frames of a channel', () => {
   it('are the same bytes whether they are published or read from the log, from any sequence on', async () => {
     const channel = { organizationId: newId(), channelId: newId() };
-    const heard = await hear(test.platform.topics, channel);
+    const topic = await recordTopic(test.platform.topics, channel);
     await createChannel(features, channel);
     // Two processes, from the channel's point of view.
     await live([features, composeFeatures(test.platform)], channel, { seed: 11, commands: 450 });
     const head = (await headOf(channel)) ?? 0;
     expect(head).toBeGreaterThan(2 * BLOCK);
-    await eventually(() => heard.frames.size === head);
+    await eventually(() => topic.frames.size === head);
 
-    const published = told(heard);
+    const published = eventsIn(topic);
     expect(published.map(({ sequence }) => sequence)).toEqual(Array.from({ length: head }, (_, index) => index + 1));
     // Longer runs ask from every sequence; each run from those around the edges of blocks.
     const step = Math.max(1, Math.round(5 / rounds(1)));
@@ -99,7 +99,7 @@ describe('the frames of a channel', () => {
       if (after % step > 0 && (after + 2) % BLOCK > 4) continue;
       expect(await framesAfter(channel, after), `after ${after}`).toEqual(published.slice(after));
     }
-    heard.stop();
+    topic.stop();
   }, 120_000);
 
   it('are of every type, one for each event, with the answer of REST as of it', async () => {
@@ -222,46 +222,46 @@ describe('the publication of frames', () => {
       await other.projector.catchUp('channel', channel.organizationId, channel.channelId);
     });
     const slow = composeFeatures({ ...test.platform, store });
-    const heard = await hear(test.platform.topics, channel);
+    const topic = await recordTopic(test.platform.topics, channel);
     await createChannel(slow, channel);
     await live([slow], channel, { seed: 2, commands: 30 });
     const head = (await headOf(channel)) ?? 0;
     expect(head).toBeGreaterThan(10);
-    await eventually(() => heard.frames.size === head);
-    expect(told(heard)).toEqual(await framesAfter(channel, 0));
+    await eventually(() => topic.frames.size === head);
+    expect(eventsIn(topic)).toEqual(await framesAfter(channel, 0));
     // The other process has published its own event.
-    expect(heard.heads.length).toBeGreaterThan(5);
-    heard.stop();
+    expect(topic.heads.length).toBeGreaterThan(5);
+    topic.stop();
   }, 30_000);
 
   it('happens if previous events had to be read first, too', async () => {
     const channel = await newChannel(features);
-    const heard = await hear(test.platform.topics, channel);
+    const topic = await recordTopic(test.platform.topics, channel);
     await appendRaw(channel, 'ChannelRenamed.v1', { name: 'by one who died right after it' });
     const context = contextOf(channel.organizationId, newId(), 1);
     await composeFeatures(test.platform).channels.update(context, channel.channelId, { name: 'mine' });
-    await eventually(() => heard.frames.has(3));
-    expect(told(heard)).toEqual(await framesAfter(channel, 2));
-    expect(heard.heads).toEqual([3]);
-    heard.stop();
+    await eventually(() => topic.frames.has(3));
+    expect(eventsIn(topic)).toEqual(await framesAfter(channel, 2));
+    expect(topic.heads).toEqual([3]);
+    topic.stop();
   });
 
   it('is only the head if stored events are applied', async () => {
     const channel = await newChannel(features);
     await live([features], channel, { seed: 4, commands: 30 });
     const head = (await headOf(channel)) ?? 0;
-    const heard = await hear(test.platform.topics, channel);
+    const topic = await recordTopic(test.platform.topics, channel);
     await flush(test.platform.redis);
     await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
-    await eventually(() => heard.heads.length > 0);
+    await eventually(() => topic.heads.length > 0);
     // A duplicate: nothing is published.
     await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
     await appendRaw(channel, 'ChannelRenamed.v1', { name: 'unheard of' });
     await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
-    await eventually(() => heard.heads.at(-1) === head + 1);
-    expect(heard.heads).toEqual([head, head + 1]);
-    expect(heard.frames.size).toBe(0);
-    heard.stop();
+    await eventually(() => topic.heads.at(-1) === head + 1);
+    expect(topic.heads).toEqual([head, head + 1]);
+    expect(topic.frames.size).toBe(0);
+    topic.stop();
   });
 
   it('announces the head instead of events beyond the size of a message', async () => {
@@ -287,7 +287,7 @@ describe('the publication of frames', () => {
         { spanIsNew: true },
       );
     await post(1, 400_000);
-    const heard = await hear(test.platform.topics, channel);
+    const topic = await recordTopic(test.platform.topics, channel);
     const place = { channelId, sequence: 2 as ChannelSequence };
     // They wait for the previous command and are appended together: each frame has all of the text.
     await Promise.all(
@@ -295,12 +295,12 @@ describe('the publication of frames', () => {
         features.interactions.commands.append(contextOf(organizationId, newId(), index), place, text(10), 'operator'),
       ),
     );
-    await eventually(() => heard.heads.includes(12));
+    await eventually(() => topic.heads.includes(12));
     const frames = await framesAfter(channel, 2);
     expect(frames).toHaveLength(10);
-    expect(heard.frames.size).toBeLessThan(10);
-    for (const one of told(heard)) expect(frames).toContainEqual(one);
-    heard.stop();
+    expect(topic.frames.size).toBeLessThan(10);
+    for (const one of eventsIn(topic)) expect(frames).toContainEqual(one);
+    topic.stop();
   });
 });
 

@@ -5,7 +5,7 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { listenToTopic } from '#test/support/realtime/live-topic.ts';
+import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
@@ -36,7 +36,7 @@ const write = (id: string, text: unknown, offset?: unknown): Promise<Answer> =>
 const end = (id: string, how: 'complete' | 'fail'): Promise<Answer> =>
   call('POST', `/api/v1/interactions/${id}/${how}`, {});
 const current = (channelId: string): ReturnType<Drafts['current']> => drafts.current(api.organizationId, channelId);
-const listen = (channelId: string) => listenToTopic(api.stores.platform, api.organizationId, channelId);
+const listen = (channelId: string) => subscribeToTopic(api.stores.platform, api.organizationId, channelId);
 
 describe('the text of an interaction while it is written', () => {
   it('grows by deltas, each of which is published, and can be read as a whole', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EphemeralValues, FRAME_FLAG } from '#libs/platform/live/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { listenToTopic } from '#test/support/realtime/live-topic.ts';
+import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, TestApi } from '#test/support/test-api.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
@@ -29,19 +29,23 @@ describe('an update of a tool call', () => {
   it('is published if it is stored, and only then', async () => {
     const channelId = await newChannel();
     const { platform } = api.stores;
-    const topic = await listenToTopic(platform, api.organizationId, channelId);
+    const topic = await subscribeToTopic(platform, api.organizationId, channelId);
     const first = await update(channelId, 'call 1/ä', 5);
     await update(channelId, 'call 1/ä', 4);
     await update(channelId, 'call 1/ä', 5);
     const later = await update(channelId, 'call 1/ä', 6);
     const other = await update(channelId, 'call-2', -1);
-    const heard = (key: string, n: number, { json: data }: Answer): object => ({
+    const published = (key: string, n: number, { json: data }: Answer): object => ({
       flags: FRAME_FLAG.ephemeral,
       key,
       frame: { frame: 'ephemeral', key, n, data, ttl_ms: 300_000 },
     });
     const key = 'tool_call:call%201%2F%C3%A4';
-    const [one, two, three] = [heard(key, 5, first), heard(key, 6, later), heard('tool_call:call-2', -1, other)];
+    const [one, two, three] = [
+      published(key, 5, first),
+      published(key, 6, later),
+      published('tool_call:call-2', -1, other),
+    ];
     expect(await topic.take()).toEqual([one, two, three]);
 
     const { values } = composeFeatures(platform).realtime;
@@ -65,19 +69,19 @@ describe('an ephemeral value', () => {
   it('gets increasing numbers from every process, even after its removal', async () => {
     const { platform } = api.stores;
     const values = [new EphemeralValues(platform.redis, kind), new EphemeralValues(platform.redis, kind)] as const;
-    const topic = await listenToTopic(platform, ...own);
+    const topic = await subscribeToTopic(platform, ...own);
     for (let n = 0; n < 5; n++) await values[n % 2 === 0 ? 0 : 1].put(...own, { name: 'a', json: `{"n":${n}}` });
     await values[0].remove(...own, { name: 'a', json: '{"gone":true}' });
     expect(await values[1].ofChannel(...own)).toEqual([]);
     await values[1].put(...own, { name: 'a', json: '{"back":true}' });
-    const heard = await topic.take();
-    expect(heard.map(({ frame }) => frame.data)).toEqual([
+    const received = await topic.take();
+    expect(received.map(({ frame }) => frame.data)).toEqual([
       ...[0, 1, 2, 3, 4].map((n) => ({ n })),
       { gone: true },
       { back: true },
     ]);
-    expect(heard.map(({ frame }) => frame.ttl_ms)).toEqual([60_000, 60_000, 60_000, 60_000, 60_000, 0, 60_000]);
-    const numbers = heard.map(({ frame }) => frame.n);
+    expect(received.map(({ frame }) => frame.ttl_ms)).toEqual([60_000, 60_000, 60_000, 60_000, 60_000, 0, 60_000]);
+    const numbers = received.map(({ frame }) => frame.n);
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
     topic.stop();
   });

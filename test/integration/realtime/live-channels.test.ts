@@ -289,7 +289,7 @@ it('a resume beyond the events of this process makes it catch up; one beyond the
 
 describe('a frame that a subscriber does not include', () => {
   const { nested, incomplete, ephemeral } = FRAME_FLAG;
-  const tell = (sequence: number, flags: number) =>
+  const eventMessage = (sequence: number, flags: number) =>
     encodeEvent(
       eventFrame(sequenceOf(streamRevision(sequence - 1)), '2026-01-01T00:00:00.000Z', {
         type: 'interaction.posted',
@@ -306,12 +306,12 @@ describe('a frame that a subscriber does not include', () => {
     const whole = await subscribe(channel, { include: incomplete });
     const value = (flags: number, text: string) =>
       encodeValue({ flags, key: 'k', json: `{"frame":"x","text":"${text}"}` });
-    await publish(place, tell(2, incomplete));
+    await publish(place, eventMessage(2, incomplete));
     await publish(place, value(ephemeral, 'typing'));
     await publish(place, value(incomplete | nested, 'below'));
     await publish(place, value(incomplete, 'delta'));
-    await publish(place, tell(3, nested | incomplete));
-    await publish(place, tell(4, 0));
+    await publish(place, eventMessage(3, nested | incomplete));
+    await publish(place, eventMessage(4, 0));
     await eventually(() => [plain, all, whole].every(({ received }) => received.at(-1) === 'event 4'));
     const dataOf = ({ frames }: Recorder) => frames.filter(({ frame }) => frame === 'event').map(({ data }) => data);
     const said = { text: 'said' };
@@ -451,15 +451,15 @@ it('an event that is published while the topic is interrupted, during the openin
   const opening = late.channels.open(organizationId, channelId);
   await read.promise;
   await append(place, 1);
-  let heard = 0;
+  let subscriptions = 0;
   const other = test.platform.topics.subscribe(liveTopic(organizationId, channelId), {
     onMessage: () => undefined,
-    onListening: () => void (heard += 1),
+    onListening: () => void (subscriptions += 1),
     onInterrupted: () => undefined,
   });
-  await eventually(() => heard === 1);
+  await eventually(() => subscriptions === 1);
   await test.redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  await eventually(() => heard === 2);
+  await eventually(() => subscriptions === 2);
   release.resolve();
   const channel = await opening;
   // The regular sweep would find it after 15 seconds.

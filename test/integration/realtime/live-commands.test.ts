@@ -8,7 +8,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { listenToTopic } from '#test/support/realtime/live-topic.ts';
+import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 import type { TestRedis } from '#test/support/redis.ts';
@@ -272,7 +272,7 @@ describe('reactions', () => {
 describe('typing', () => {
   it('is published, and stored for ten seconds', async () => {
     const own = await newChannel();
-    const topic = await listenToTopic(api.stores.platform, own.organizationId, own.channelId);
+    const topic = await subscribeToTopic(api.stores.platform, own.organizationId, own.channelId);
     expect(await run(own, { type: 'typing' })).toEqual({ ok: true, seq: null });
     expect(await run(own, { type: 'typing', data: { agent_id: 'agent-1' } })).toEqual({ ok: true, seq: null });
     const values = async () => {

@@ -8,7 +8,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
 import type { TestRedis } from '#test/support/redis.ts';
-import { contextOf, hear, live, newChannel } from '#test/support/realtime/channel-life.ts';
+import { contextOf, live, newChannel, recordTopic } from '#test/support/realtime/channel-life.ts';
 import type { LiveChannel } from '#test/support/realtime/channel-life.ts';
 
 let test: TestPlatform<TestRedis>;
@@ -52,7 +52,7 @@ describe('the log of a channel, while a store is unavailable', () => {
 describe('an event that could not be published', () => {
   it('is read from the log once the projector announces it', async () => {
     const channel = await newChannel(features);
-    const heard = await hear(test.platform.topics, channel);
+    const topic = await recordTopic(test.platform.topics, channel);
     await test.redis.kill9();
     const context = contextOf(channel.organizationId, newId(), 1);
     const renamed = await features.channels.update(context, channel.channelId, { name: 'while it was away' });
@@ -62,9 +62,9 @@ describe('an event that could not be published', () => {
     await eventually(async () => {
       await test.redis.command('FLUSHALL');
       await features.projector.catchUp('channel', channel.organizationId, channel.channelId);
-      return heard.heads.includes(2);
+      return topic.heads.includes(2);
     });
-    expect(heard.frames.size).toBe(0);
+    expect(topic.frames.size).toBe(0);
     expect(await framesAfter(channel, 1)).toEqual([expect.stringContaining('while it was away')]);
   }, 60_000);
 });

@@ -12,7 +12,7 @@ import type { TestRedis } from '#test/support/redis.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 
 let api: TestApi<TestRedis>;
-/** Of another process than the one that answers requests, on the same stores. */
+/** Features of another process than the one that answers requests, on the same stores. */
 let features: Features;
 let authenticate: (key: string) => Promise<Grant>;
 let channelId: string;
@@ -64,7 +64,7 @@ async function newMember(): Promise<Member> {
 const changeOf = ({ grant }: Member): Promise<AccessChange> =>
   eventually(() => {
     const change = changes.findLast((one) => one.kind === 'lost' && one.concerns(grant));
-    if (change === undefined) throw new Error('nothing was changes');
+    if (change === undefined) throw new Error('no change has arrived');
     return change;
   });
 const isAllowed = async (grants: readonly Grant[]): Promise<boolean[]> =>

@@ -39,7 +39,7 @@ const close = (payload: string | Buffer = ''): FrameToSend => ({ opcode: OPCODE.
 const HEAD = '{"frame":"command","id":"';
 const TAIL = '"}';
 
-/** A message that is answered with `id`, made as long as `bytes` by what stands behind it. */
+/** A message that is answered with `id`, padded to `bytes`. */
 export function echo(id: string, bytes?: number): string {
   const message = JSON.stringify({ frame: 'command', id });
   if (bytes === undefined) return message;
@@ -97,11 +97,11 @@ const group2: AutobahnCase[] = [
     chop: 1,
     expect: [`pong:${'*'.repeat(125)}`],
   },
-  { id: '2.7', what: 'a pong that nobody asked for', frames: [pong()], expect: [] },
-  { id: '2.8', what: 'a pong that nobody asked for, with payload', frames: [pong('unasked')], expect: [] },
+  { id: '2.7', what: 'an unsolicited pong', frames: [pong()], expect: [] },
+  { id: '2.8', what: 'an unsolicited pong, with payload', frames: [pong('unasked')], expect: [] },
   {
     id: '2.9',
-    what: 'a pong that nobody asked for, then a ping',
+    what: 'an unsolicited pong, then a ping',
     frames: [pong('unasked'), ping('asked')],
     expect: ['pong:asked'],
   },

@@ -1,4 +1,4 @@
-/** A channel in which everything happens, and what is told of it meanwhile. */
+/** A channel with events of every type, and a recorder of the messages on its topic. */
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import { decodeLiveMessage, liveTopic } from '#libs/platform/live/index.ts';
@@ -50,7 +50,7 @@ export function contextOf(organizationId: string, commandId: string, index: numb
   return {
     commandId,
     organizationId,
-    // The sender of some of the messages, so that there are prompts to dismiss.
+    // Sends some of the messages, so that there are prompts to dismiss.
     actor: { type: 'user', id: 'user-1' },
     at: new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString(),
   };
@@ -92,10 +92,10 @@ export async function live(
 
 type Acting = LiveChannel & {
   readonly random: Random;
-  /** The newest sequence that is known. */
+  /** The newest known sequence. */
   head: number;
   readonly spans: string[];
-  /** How to take back those that were asked for, whether they stand or not. */
+  /** Withdrawals of requested reactions, including those that were refused. */
   readonly reactions: ((context: CommandContext) => Promise<Outcome>)[];
 };
 
@@ -103,18 +103,18 @@ type Outcome = { readonly ok: true; readonly revision: number } | { readonly ok:
 
 function act(features: Features, context: CommandContext, channel: Acting): Promise<Outcome> {
   const { random, head } = channel;
-  const what = random(20);
-  if (what < 3) return changeChannel(features, context, channel.channelId, random);
+  const dice = random(20);
+  if (dice < 3) return changeChannel(features, context, channel.channelId, random);
   const { commands } = features.interactions;
-  // Most of what there is was posted not long ago.
+  // Most commands concern a recent interaction.
   const sequence = Math.max(1, head - random(12)) as never;
-  const place = { channelId: channel.channelId, sequence };
+  const target = { channelId: channel.channelId, sequence };
   const content = [{ type: 'text', text: `${random(1_000)} "quoted"\n\u2028 – ü 🎈` }];
-  if (what < 9) return post(features, context, channel);
-  if (what < 12) return commands.append(context, place, content, 'operator');
-  if (what < 14) return commands.complete(context, place, random(2) === 0 ? null : content, 'operator');
-  if (what < 15) return commands.fail(context, place, 'because of ",\\"data\\":null}');
-  return addTo(features, context, place, channel);
+  if (dice < 9) return post(features, context, channel);
+  if (dice < 12) return commands.append(context, target, content, 'operator');
+  if (dice < 14) return commands.complete(context, target, random(2) === 0 ? null : content, 'operator');
+  if (dice < 15) return commands.fail(context, target, 'because of ",\\"data\\":null}');
+  return addTo(features, context, target, channel);
 }
 
 function changeChannel(
@@ -184,7 +184,7 @@ function post(
 function addTo(
   { reactions }: Features,
   context: CommandContext,
-  place: { readonly channelId: string; readonly sequence: never },
+  target: { readonly channelId: string; readonly sequence: never },
   { random, reactions: asked }: Acting,
 ): Promise<Outcome> {
   const { commands } = reactions;
@@ -194,27 +194,30 @@ function addTo(
   switch (random(6)) {
     case 0:
     case 1:
-      return asked.pop()?.(context) ?? commands.withdraw(context, place, reactor, emoji);
+      return asked.pop()?.(context) ?? commands.withdraw(context, target, reactor, emoji);
     case 2:
-      return commands.recordReceipt(context, place, `agent-${random(2)}`);
+      return commands.recordReceipt(context, target, `agent-${random(2)}`);
     case 3:
-      return commands.dismissMentionInvitePrompt(context, place);
+      return commands.dismissMentionInvitePrompt(context, target);
     default:
-      asked.push((later) => commands.withdraw(later, place, reactor, emoji));
-      return commands.react(context, place, reactor, emoji);
+      asked.push((later) => commands.withdraw(later, target, reactor, emoji));
+      return commands.react(context, target, reactor, emoji);
   }
 }
 
-/** What is published on a channel's topic from now on. */
-export interface Heard {
-  /** Frames by sequence, each as often as it was published. */
+/** Messages published on a channel's topic after the subscription. */
+export interface Published {
+  /** Frames by sequence, with each publication of a sequence. */
   readonly frames: ReadonlyMap<number, readonly { readonly json: string; readonly flags: number }[]>;
   /** Sequences of head notices. */
   readonly heads: readonly number[];
   stop(): void;
 }
 
-export async function hear(topics: TopicSubscriptions, { organizationId, channelId }: LiveChannel): Promise<Heard> {
+export async function recordTopic(
+  topics: TopicSubscriptions,
+  { organizationId, channelId }: LiveChannel,
+): Promise<Published> {
   const frames = new Map<number, { json: string; flags: number }[]>();
   const heads: number[] = [];
   const subscription = topics.subscribe(liveTopic(organizationId, channelId), {

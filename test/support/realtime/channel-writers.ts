@@ -1,4 +1,4 @@
-/** Writers that make all sorts of events in some channels, over any number of nodes, whatever dies meanwhile. */
+/** Writers that append events of many types to channels, through any of the nodes that are alive. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { NoReplyError, type ApiClient, type Reply } from '#test/support/api-client.ts';
@@ -6,9 +6,9 @@ import { randomFrom } from '#test/support/channel-history.ts';
 import { asRecord } from '#test/support/log-reader.ts';
 
 export interface ChannelWriters {
-  /** How many writes were acknowledged so far. */
+  /** Number of acknowledged writes. */
   acknowledged(): number;
-  /** Of any other kind than those that a failure of a store or a node explains. */
+  /** Responses that no failure of a store or a node explains. */
   readonly unexpected: readonly string[];
   stop(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export function startWriters({ nodes, channels, writers, seed, thinkMs }: Writer
 
   async function write(writer: number): Promise<void> {
     const random = randomFrom(seed * 1_000 + writer);
-    /** Paths of interactions of this writer that can be written on. */
+    /** Paths of this writer's incomplete interactions. */
     const open: string[] = [];
     let last: Posted | undefined;
     while (!end.signal.aborted) {

@@ -1,7 +1,6 @@
 /**
- * What sockets are to see of a channel. The frames are those of a socket that reads all of it from the beginning
- * once nobody writes any more; that they are what the log says is looked at here, through the official client, past
- * every library of ours.
+ * The frames that sockets must receive: those of a socket that reads a channel from the beginning after the last write,
+ * compared with the log through the official client, without Parley's own libraries.
  */
 import type { ApiClient } from '#test/support/api-client.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -46,8 +45,8 @@ export async function channelLog(eventstoreUrl: string, channelId: string): Prom
   return readLog(eventstoreUrl, `channel-${channelId}`);
 }
 
-/** How a stored event is told, and what of it must be found in the frame's data. */
-const TOLD: Readonly<Record<string, string>> = {
+/** The frame's type by stored type. */
+const FRAME_TYPES: Readonly<Record<string, string>> = {
   'ChannelCreated.v1': 'channel.created',
   'ChannelRenamed.v1': 'channel.updated',
   'ChannelMetaDataChanged.v1': 'channel.updated',
@@ -66,8 +65,8 @@ const TOLD: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether the frames of a socket that sees everything are the log: one per event, in its order, with its time, its
- * type, and what it holds. One line per problem.
+ * Compares the frames of a socket that includes everything with the log: one per event, in order, with its time, type
+ * and texts. One line per problem.
  */
 export function framesAgainstLog(frames: FrameLog, log: readonly LogEvent[]): string[] {
   const problems = frames.length === log.length ? [] : [`${frames.length} frames of ${log.length} events`];
@@ -75,18 +74,18 @@ export function framesAgainstLog(frames: FrameLog, log: readonly LogEvent[]): st
     const text = frames[index];
     if (text === undefined) break;
     const { frame, seq, type, at, data } = asRecord(JSON.parse(text));
-    const told = TOLD[event.type] ?? 'unknown';
+    const expectedType = FRAME_TYPES[event.type] ?? 'unknown';
     if (frame !== 'event' || seq !== index + 1 || event.revision !== index) problems.push(`${index + 1} is ${text}`);
-    if (type !== told) problems.push(`${index + 1}: ${event.type} is told as ${String(type)}`);
+    if (type !== expectedType) problems.push(`${index + 1}: ${event.type} has the type ${String(type)}`);
     if (at !== event.metadata['at'])
-      problems.push(`${index + 1}: at ${String(event.metadata['at'])} is told as ${String(at)}`);
+      problems.push(`${index + 1}: at is ${String(at)} instead of ${String(event.metadata['at'])}`);
     const missing = textsIn(event.data).filter((value) => !textsIn(data).includes(value));
     if (missing.length > 0) problems.push(`${index + 1}: ${missing.join(', ')} of ${event.type} is not in ${text}`);
   }
   return problems;
 }
 
-/** Whether frames are those of a socket that sees everything, without the data of what it has not asked for. */
+/** Compares frames with those of a socket that includes everything, without the data that it has not included. */
 export function framesWithLess(
   frames: FrameLog,
   all: FrameLog,
@@ -100,7 +99,7 @@ export function framesWithLess(
   });
 }
 
-/** What people write: names and texts. Ids are held in other forms, and are not looked for. */
+/** Names, texts and emoji; not ids, which have other forms in frames. */
 function textsIn(value: unknown, name = ''): string[] {
   if (typeof value === 'string') return name === 'name' || name === 'text' || name === 'emoji' ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];

@@ -1,4 +1,4 @@
-/** A raw websocket that has been let in with a ticket, as far as a test wants to go. */
+/** A raw websocket that was admitted with a ticket. */
 import type { ParleyProcess } from '#test/support/parley-process.ts';
 
 import { RawWebsocket } from './raw-websocket.ts';
@@ -6,7 +6,7 @@ import { newTicket } from './subscriber.ts';
 
 export const websocketPath = (channelId: string): string => `/api/v1/channels/${channelId}/websocket`;
 
-/** Resolves when it is greeted; with `resume` (its members), when it has caught up. */
+/** Resolves after `hello`; with `resume` (its members), after `caught_up`. */
 export async function openRaw(
   { port, api }: Pick<ParleyProcess, 'port' | 'api'>,
   channelId: string,

@@ -1,4 +1,4 @@
-/** A websocket client made of bytes: it can send what no client library would, and hides nothing that comes back. */
+/** A websocket client on bytes: sends frames that no client library would send, and shows every byte of the server. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -55,7 +55,7 @@ export class RawWebsocket {
   ended = false;
   readonly #socket: Socket;
   #pending: Buffer;
-  #news: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
 
   private constructor(socket: Socket, answer: string, rest: Buffer) {
     this.#socket = socket;
@@ -67,12 +67,12 @@ export class RawWebsocket {
     });
     socket.on('close', () => {
       this.ended = true;
-      this.#tell();
+      this.#wake();
     });
     this.#parse();
   }
 
-  /** Resolves when the answer to the handshake is there, whatever it is. */
+  /** Resolves when the answer to the handshake has arrived. */
   static async open(
     port: number,
     path: string,
@@ -111,14 +111,14 @@ export class RawWebsocket {
     return this.frames.filter(({ opcode }) => opcode === OPCODE.text).map(({ payload }) => payload.toString());
   }
 
-  /** How it ended; for one that has ended. */
+  /** The close code after the end. */
   get end(): End {
     const close = this.frames.find(({ opcode }) => opcode === OPCODE.close);
     if (close === undefined) return undefined;
     return close.payload.length < 2 ? null : close.payload.readUInt16BE();
   }
 
-  /** @param chop bytes of each write; each goes on its own if the system lets it */
+  /** @param chop bytes of each write; the system may join them */
   async write(bytes: Buffer, chop: number = bytes.length): Promise<void> {
     for (let at = 0; at < bytes.length && this.#socket.writable; at += Math.max(1, chop)) {
       const part = bytes.subarray(at, at + chop);
@@ -136,7 +136,7 @@ export class RawWebsocket {
     return this.send({ opcode: OPCODE.text, payload: text });
   }
 
-  /** Stops reading, so that the server cannot get rid of what it sends. */
+  /** Stops reading, so that the server's unsent bytes grow. */
   pause(): void {
     this.#socket.pause();
   }
@@ -145,17 +145,17 @@ export class RawWebsocket {
     this.#socket.resume();
   }
 
-  /** Resolves once `met` holds; looked at after each frame and at the end. @throws Error after `timeoutMs` */
+  /** Resolves once `met` holds; checked after each frame and at the end. @throws Error after `timeoutMs` */
   async until(met: (socket: this) => boolean, timeoutMs = 15_000): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     while (!met(this)) {
       const left = deadline - performance.now();
       if (this.ended || left <= 0) {
-        throw new Error(`${this.ended ? 'the connection ended' : 'nothing more came'}; it has: ${this.#describe()}`);
+        throw new Error(`${this.ended ? 'the connection ended' : 'no frame arrived'}; received: ${this.#describe()}`);
       }
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, left);
-        this.#news.push(() => {
+        this.#waiting.push(() => {
           clearTimeout(timer);
           resolve();
         });
@@ -163,7 +163,7 @@ export class RawWebsocket {
     }
   }
 
-  /** Waits for its end; answers the server's close as a client must, unless told not to. */
+  /** Waits for the end; answers the server's close as a client must, unless `answers` is false. */
   async closed({ answers = true, timeoutMs = 15_000 } = {}): Promise<End> {
     const isClose = ({ opcode }: ReceivedFrame): boolean => opcode === OPCODE.close;
     await this.until(({ ended, frames }) => ended || (answers && frames.some(isClose)), timeoutMs);
@@ -184,13 +184,13 @@ export class RawWebsocket {
       this.frames.push({ opcode: frame.opcode, payload: frame.payload });
       this.#pending = this.#pending.subarray(frame.size);
     }
-    this.#tell();
+    this.#wake();
   }
 
-  #tell(): void {
-    const news = this.#news;
-    this.#news = [];
-    for (const tell of news) tell();
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
   }
 
   #describe(): string {
@@ -200,7 +200,7 @@ export class RawWebsocket {
   }
 }
 
-/** Servers do not mask, and ours does not fragment. */
+/** Servers do not mask, and Parley does not fragment. */
 function readFrame(bytes: Buffer): (ReceivedFrame & { readonly size: number }) | null {
   const [first = 0, second = 0] = bytes;
   const extended = second === 126 ? 2 : second === 127 ? 8 : 0;

@@ -16,7 +16,7 @@ const session = (after: number | undefined, head: number, frames: readonly strin
 });
 const events = (from: number, to: number) => range(from, to).map((seq) => frameOf('c1', seq));
 
-/** Resumed at 5, cut twice: once while it was catching up, once while it was live. */
+/** Resumed at 5, cut once during the replay and once while live. */
 function sound(): Received {
   return {
     name: 'socket',
@@ -31,12 +31,12 @@ function sound(): Received {
 }
 
 /** The same with the frames of its second session changed. */
-function with2nd(doctor: (frames: string[]) => string[]): Received {
+function with2nd(change: (frames: string[]) => string[]): Received {
   const received = sound();
   return {
     ...received,
     sessions: received.sessions.map((part, index) =>
-      index === 1 ? { ...part, frames: doctor([...part.frames]) } : part,
+      index === 1 ? { ...part, frames: change([...part.frames]) } : part,
     ),
   };
 }
@@ -46,7 +46,7 @@ const kindsOf = (received: Received, complete = true) => [
 ];
 
 describe('the checker of received sequences', () => {
-  it('has nothing to say about an exact suffix, however often it was cut', () => {
+  it('reports nothing for an exact suffix over several sessions', () => {
     expect(kindsOf(sound())).toEqual([]);
     const onlyNew = [
       session(undefined, 17, [caughtUp(17), ...events(18, 18)]),
@@ -55,14 +55,14 @@ describe('the checker of received sequences', () => {
     expect(kindsOf({ ...sound(), after: undefined, sessions: onlyNew })).toEqual([]);
   });
 
-  it('finds a gap, where the frames go on and where the connection was cut in between', () => {
+  it('finds a gap within a session and between two sessions', () => {
     expect(kindsOf(with2nd((frames) => frames.filter((text) => text !== frameOf('c1', 14))))).toEqual(['gap']);
     expect(kindsOf(with2nd((frames) => frames.filter((text) => text !== frameOf('c1', 10))))).toEqual(['gap']);
-    // The last of a session: the next one resumed behind what had come.
+    // The last frame of a session is missing: the next session resumed after it.
     expect(kindsOf(with2nd((frames) => frames.slice(0, -1)))).toEqual(['resumed', 'gap']);
   });
 
-  it('finds a frame that comes twice, at once, later, or again in the next session', () => {
+  it('finds a frame that is repeated at once, later, or in the next session', () => {
     expect(kindsOf(with2nd((frames) => frames.toSpliced(5, 0, frameOf('c1', 13))))).toEqual(['double']);
     expect(kindsOf(with2nd((frames) => [...frames, frameOf('c1', 11)]))).toEqual(['double']);
     const again = sound();
@@ -84,7 +84,7 @@ describe('the checker of received sequences', () => {
     expect(kindsOf(with2nd(swapped))).toEqual(['reorder']);
   });
 
-  it('finds a frame of another channel, and one that the log does not have', () => {
+  it('finds a frame of another channel, and one that the log lacks', () => {
     expect(kindsOf(with2nd((frames) => frames.toSpliced(4, 0, frameOf('c2', 13))))).toEqual(['foreign']);
     expect(kindsOf(with2nd((frames) => [...frames, frameOf('c1', 21)]))).toEqual(['foreign']);
     const other = session(5, 12, events(6, 20));
@@ -93,7 +93,7 @@ describe('the checker of received sequences', () => {
     ).toEqual(['foreign']);
   });
 
-  it('finds a frame with other bytes than the log gives, were it only the order of members', () => {
+  it('finds a frame whose bytes differ from the log, even if only in the order of members', () => {
     const altered = (text: string) =>
       kindsOf(with2nd((frames) => frames.map((frame) => (frame === frameOf('c1', 13) ? text : frame))));
     expect(altered(frameOf('c1', 13, 'channel.archived'))).toEqual(['altered']);
@@ -102,13 +102,13 @@ describe('the checker of received sequences', () => {
     expect(altered(JSON.stringify({ seq, frame, type, at, data }))).toEqual(['altered']);
   });
 
-  it('finds a socket that was not greeted first', () => {
+  it('finds a socket whose first frame is not hello', () => {
     const [first, ...rest] = sound().sessions;
     const without = { after: 5, hello: undefined, frames: ['{"frame":"ping"}', ...(first?.frames ?? [])] };
     expect(kindsOf({ ...sound(), sessions: [without, ...rest] })).toEqual(['greeting']);
   });
 
-  it('finds that caught_up was told too early, or with another sequence', () => {
+  it('finds a caught_up that is too early or has another sequence', () => {
     const early = with2nd((frames) => [
       ...frames.slice(0, 2),
       caughtUp(11),
@@ -120,7 +120,7 @@ describe('the checker of received sequences', () => {
     ]);
   });
 
-  it('finds a socket that did not come to the end, if it was to', () => {
+  it('finds a socket that did not reach the end, if it must', () => {
     const short = { ...sound(), sessions: sound().sessions.slice(0, 2) };
     expect(kindsOf(short)).toEqual(['unfinished']);
     expect(kindsOf(short, false)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Many subscribers with all sorts of wishes, what they must see, and whether the checker of that sees anything. */
+/** Many subscribers with various options, the frames that they must receive, and faults to plant for the checker. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { ApiClient } from '#test/support/api-client.ts';
@@ -17,11 +17,11 @@ export interface SocketsOptions {
   readonly count: number;
   readonly channels: readonly string[];
   readonly nodes: readonly [ApiClient, ...ApiClient[]];
-  /** Who gives tickets; the nodes where it is absent. */
+  /** Gateways that issue tickets. Default: the nodes. */
   readonly tickets?: readonly ApiClient[];
 }
 
-/** From the beginning of their channels, from somewhere, or only what is new. */
+/** Starts subscribers from the beginning of their channels, from other sequences, or for new events only. */
 export function startSockets({ count, channels, nodes, tickets }: SocketsOptions): Subscriber[] {
   const texts = new Map<string, string>();
   return Array.from({ length: count }, (_, n) => {
@@ -39,7 +39,7 @@ export function startSockets({ count, channels, nodes, tickets }: SocketsOptions
   });
 }
 
-/** Cuts connections for as long as it is not told to stop. */
+/** Cuts connections until it is stopped. */
 export function cutAtRandom(
   sockets: readonly Subscriber[],
   { seed, everyMs }: { readonly seed: number; readonly everyMs: number },
@@ -61,9 +61,9 @@ export function cutAtRandom(
 }
 
 export interface ExpectedLogs {
-  /** By the name of the includes, the log of each channel as sockets with them must see it. */
+  /** By name of the includes: the log of each channel as sockets with them must receive it. */
   readonly logs: ReadonlyMap<string, ReadonlyMap<string, FrameLog>>;
-  /** Where a socket that reads everything from the beginning is not told what the event store holds. */
+  /** Differences between the event store and a socket that reads everything from the beginning. */
   readonly problems: readonly string[];
 }
 
@@ -91,7 +91,7 @@ export async function expectedLogs(
   return { logs, problems };
 }
 
-/** What sockets with these includes received, each from where it had begun. */
+/** The frames that sockets with these includes received, with their first cursors. */
 export function receivedBy(
   sockets: readonly Subscriber[],
   include: readonly Include[],
@@ -107,7 +107,7 @@ export function receivedBy(
     }));
 }
 
-/** What the checker calls each of the faults that are planted in what was received: to be found under their own names. */
+/** The kinds of problems that the checker finds for each planted fault: must include the fault's own name. */
 export function plantedFaults(
   received: readonly Received[],
   expected: { readonly logs: ReadonlyMap<string, FrameLog> },
@@ -118,7 +118,7 @@ export function plantedFaults(
     sessions.some(({ frames }) => frames.some((_, n) => follows(frames, n))),
   );
   const socket = received[found];
-  if (socket === undefined) throw new TypeError('nobody received two events on one socket');
+  if (socket === undefined) throw new TypeError('no socket received two consecutive events');
   const at = socket.sessions.findIndex(({ frames }) => frames.some((_, n) => follows(frames, n)));
   const frames = socket.sessions[at]?.frames ?? [];
   const index = frames.findIndex((_, n) => follows(frames, n));

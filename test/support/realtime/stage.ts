@@ -1,4 +1,4 @@
-/** Two nodes, channels that something happens in, and whoever listens to them. */
+/** Two nodes with the subscribers and event streams of a test. */
 import type { ApiClient } from '#test/support/api-client.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
@@ -7,15 +7,15 @@ import type { ParleyProcess } from '#test/support/parley-process.ts';
 import { newChannel, post, startTwoNodes, type TwoNodes } from './nodes.ts';
 import { Subscriber, type Include } from './subscriber.ts';
 
-export interface Listening {
-  /** Absent: only what is new. */
+export interface SubscribeOptions {
+  /** Absent: only new events. */
   readonly after?: number;
   /** Default: the one node. */
   readonly at?: ApiClient;
   readonly include?: readonly Include[];
 }
 
-/** An event stream, as its bytes come. */
+/** An event stream, with the bytes received so far. */
 export interface EventStream {
   readonly status: number;
   text(): string;
@@ -47,13 +47,13 @@ export class Stage {
     await this.nodes.stop();
   }
 
-  /** Ends whoever listens. */
+  /** Ends all subscribers and streams. */
   async clear(): Promise<void> {
     for (const abort of this.#streams.splice(0)) abort.abort();
     await Promise.all(this.#subscribers.splice(0).map((subscriber) => subscriber.stop()));
   }
 
-  /** Of which the owner of the key is a participant. */
+  /** Creates a channel with the key's owner as a participant. */
   createChannel(): Promise<string> {
     const participants = [{ type: 'authenticated_user', user_id: this.#ownerId }];
     return newChannel(this.nodes.one.api, { participants });
@@ -63,13 +63,13 @@ export class Stage {
     await post(api, channelId, `text ${++this.#texts}`);
   }
 
-  /** At once, at both nodes. */
+  /** Concurrently, at both nodes. */
   async postMany(channelId: string, count: number): Promise<void> {
     const { one, other } = this.nodes;
     await Promise.all(Array.from({ length: count }, (_, n) => this.post(channelId, n % 2 === 0 ? one.api : other.api)));
   }
 
-  subscribe(channelId: string, { after, at = this.nodes.one.api, include = [] }: Listening = {}): Subscriber {
+  subscribe(channelId: string, { after, at = this.nodes.one.api, include = [] }: SubscribeOptions = {}): Subscriber {
     const name = `subscriber ${this.#subscribers.length}`;
     return this.follow(
       new Subscriber({ name, channelId, nodes: [at], include, ...(after !== undefined && { after }) }),
@@ -82,7 +82,7 @@ export class Stage {
     return subscriber.start();
   }
 
-  /** On a raw connection: what comes is seen as it comes. */
+  /** Opens an event stream, without parsing it. */
   async stream(path: string, headers: Record<string, string> = {}, at = this.nodes.one): Promise<EventStream> {
     const abort = new AbortController();
     this.#streams.push(abort);

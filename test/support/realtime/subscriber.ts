@@ -1,7 +1,7 @@
 /**
- * A subscriber of one channel that writes down every frame in the order it came, and nothing else: it drops no
- * doubles, sorts nothing and fills no holes, so that what it holds is what the server sent. Whenever its socket
- * ends it gets a new ticket and resumes at its cursor, at the next node.
+ * A subscriber of one channel that records every frame in the order of arrival. It does not drop duplicates, sort, or
+ * fill gaps, so its record is what the server sent. When its socket closes, it resumes at its cursor with a new ticket,
+ * at the next node.
  */
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,12 +13,12 @@ import { asRecord } from '#test/support/log-reader.ts';
 
 export type Include = 'ephemeral' | 'nested' | 'incomplete';
 
-/** What came over one socket, from its ticket to its end. */
+/** The frames of one socket. */
 export interface Session {
-  /** The cursor it resumed at; undefined where it asked only for what is new. */
+  /** The cursor that it resumed at; undefined if it asked only for new events. */
   readonly after: number | undefined;
   readonly node: string;
-  /** The texts of the frames behind `hello`, in the order they came. */
+  /** Texts of the frames after `hello`, in the order of arrival. */
   readonly frames: string[];
   hello: Record<string, unknown> | undefined;
   closed: { readonly code: number; readonly reason: string } | undefined;
@@ -27,18 +27,18 @@ export interface Session {
 export interface SubscriberOptions {
   readonly name: string;
   readonly channelId: string;
-  /** Nodes with the key to get tickets with; each connection goes to the next. */
+  /** Nodes, with the key for tickets; each connection goes to the next one. */
   readonly nodes: readonly [ApiClient, ...ApiClient[]];
-  /** Who gives tickets, in turns; the node itself where it is absent. */
+  /** Gateways that issue tickets, in turn. Default: the node itself. */
   readonly tickets?: readonly ApiClient[];
   readonly include?: readonly Include[];
-  /** Absent: only what is new. */
+  /** Absent: only new events. */
   readonly after?: number;
-  /** Equal texts are kept once among all subscribers that share it. */
+  /** Interns equal texts of all subscribers with the same map. */
   readonly texts?: Map<string, string>;
 }
 
-/** Codes that tell a client not to come back. */
+/** Codes after which clients must not reconnect. */
 const isFinal = (code: number): boolean => code >= 4500;
 const RECONNECT_MS = 100;
 
@@ -47,11 +47,11 @@ export class Subscriber {
   readonly channelId: string;
   readonly include: readonly Include[];
   readonly sessions: Session[] = [];
-  /** Why connections could not be made, in words. */
+  /** Messages of failed connections. */
   readonly failures: string[] = [];
-  /** Last sequence seen, or settled by the first `caught_up`; undefined before either. */
+  /** Last sequence received, or that of the first `caught_up`; undefined before either. */
   cursor: number | undefined;
-  /** Whether the present session has caught up. */
+  /** Whether the current session has caught up. */
   live = false;
   readonly #options: SubscriberOptions;
   readonly #texts: Map<string, string>;
@@ -70,18 +70,18 @@ export class Subscriber {
     this.#turn = turn;
   }
 
-  /** Connects, and goes on doing so until `stop`, or until the server says not to come back. */
+  /** Connects and reconnects until `stop`, or until a close code forbids it. */
   start(): this {
     this.#ended = this.#run();
     return this;
   }
 
-  /** Cuts the connection, as a network does: without a close frame. It comes back by itself. */
+  /** Cuts the connection without a close frame. The subscriber reconnects. */
   cut(): void {
     this.#socket?.terminate();
   }
 
-  /** Stops reading from the socket, so that the server cannot get rid of what it sends. */
+  /** Stops reading from the socket, so that the server's unsent bytes grow. */
   pause(): void {
     this.#socket?.pause();
   }
@@ -98,7 +98,6 @@ export class Subscriber {
     return this.sessions.at(-1);
   }
 
-  /** Ends it for good. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     this.#socket?.terminate();
@@ -111,7 +110,7 @@ export class Subscriber {
       const turn = this.#turn++;
       const node = nodes[turn % nodes.length] ?? nodes[0];
       try {
-        // Not in step with the nodes: each of them is to meet tickets of every gateway.
+        // Each node redeems tickets of every gateway.
         const code = await this.#connect(node, tickets[(turn >> 1) % tickets.length] ?? node);
         if (isFinal(code)) return;
       } catch (error) {
@@ -180,7 +179,7 @@ export class Subscriber {
   }
 }
 
-/** @throws Error with the answer, if it is no ticket */
+/** @throws Error with the response, if it has no ticket */
 export async function newTicket(api: ApiClient, channelId: string): Promise<string> {
   const reply = await api.post(`/api/v1/channels/${channelId}/websocket_ticket`);
   if (reply.status !== 200) throw new Error(`no ticket: ${reply.status} ${reply.text}`);

@@ -42,7 +42,7 @@ export interface ProjectorAnswer {
 
 /** 500 channels. */
 const SHAPE: LogShape = { events: 50_000, eventsPerChannel: 100, active: 64 };
-const HANGS = { timeoutMs: 600_000, everyMs: 50 };
+const HANG_TIMEOUT = { timeoutMs: 600_000, everyMs: 50 };
 const TOPICS = logTopics('parley');
 
 const row = (count: number) => ({
@@ -158,7 +158,7 @@ class Stage {
     await eventually(() => {
       const at = position();
       return at !== null && head !== null && comparePositions(at, head) >= 0;
-    }, HANGS);
+    }, HANG_TIMEOUT);
   }
 
   /** Twice in the same processes: the first time warms up their code. */
@@ -176,7 +176,7 @@ class Stage {
     await this.#setBack();
     const before = await this.#applied();
     await Promise.all(children.map((child) => child.ask<object>(this.#start(shared))));
-    if (shared) await eventually(() => this.#areMembers(children.length), HANGS);
+    if (shared) await eventually(() => this.#areMembers(children.length), HANG_TIMEOUT);
     const cpu = await this.#cpu();
     await Promise.all(children.map((child) => child.ask<object>({ kind: 'go' })));
     await this.#atHead();
@@ -218,7 +218,7 @@ class Stage {
     await eventually(async () => {
       const checkpoint = await raw.get(projectionKeys(CHANNEL_READ_MODEL).checkpoint);
       return checkpoint !== null && comparePositions(decodePosition(checkpoint), head) >= 0;
-    }, HANGS);
+    }, HANG_TIMEOUT);
   }
 
   /** Events in the read models, by the revision of each channel. */

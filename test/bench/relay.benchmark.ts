@@ -15,7 +15,7 @@ export interface RelayTask {
   /** Of unused topics. */
   readonly prefix: string;
   /** Whether the public topic is written as well. */
-  readonly told: boolean;
+  readonly writesPublicTopic: boolean;
 }
 
 export interface RelayAnswer {
@@ -31,17 +31,17 @@ const row = (title: string, ours: string) => ({ title, ours, theirs: 'kafkajs', 
 
 export const relayBenchmark: Benchmark = {
   name: 'relay',
-  rows: [row('relay of the log to Kafka', 'relay'), row('the same, with the public topic', 'relay-told')],
+  rows: [row('relay of the log to Kafka', 'relay'), row('the same, with the public topic', 'relay-public')],
   async prepare({ amount }) {
     const shape = { ...SHAPE, events: Math.round(SHAPE.events * amount) };
     const [eventStore, broker] = await Promise.all([startTestEventStore({ mode: 'process' }), startTestKafkaProcess()]);
     const filling = startChild('sides/fill-log.process.ts');
     await filling.ask<object>({ eventstoreUrl: eventStore.url, shape }).finally(() => filling.stop());
-    const side = (file: string, told: boolean) => async (): Promise<Sample> => {
+    const side = (file: string, writesPublicTopic: boolean) => async (): Promise<Sample> => {
       const child = startChild(file);
       try {
-        const place = { eventstoreUrl: eventStore.url, brokers: broker.brokers, told };
-        const pass = (): Promise<RelayAnswer> => child.ask<RelayAnswer>({ ...place, prefix: `bench-${newId()}` });
+        const setup = { eventstoreUrl: eventStore.url, brokers: broker.brokers, writesPublicTopic };
+        const pass = (): Promise<RelayAnswer> => child.ask<RelayAnswer>({ ...setup, prefix: `bench-${newId()}` });
         // The first warms up the code of both processes.
         await pass();
         const before = await cpuSecondsOf(broker.pid() ?? 0);
@@ -56,7 +56,7 @@ export const relayBenchmark: Benchmark = {
     return {
       sides: {
         relay: side('sides/parley-relay.process.ts', false),
-        'relay-told': side('sides/parley-relay.process.ts', true),
+        'relay-public': side('sides/parley-relay.process.ts', true),
         kafkajs: side('sides/kafkajs-send.process.ts', false),
       },
       async cleanUp() {

@@ -52,14 +52,14 @@ class HardenedContainer extends GenericContainer {
 
 describe('the image of Parley', () => {
   it('is ready as an unprivileged user, on a read-only root file system', async () => {
-    const who = await parley.exec([
+    const identity = await parley.exec([
       'sh',
       '-c',
       'id -u; touch /opt/parley/x 2>&1; touch /x 2>&1; grep CapEff /proc/1/status',
     ]);
-    expect(who.output.split('\n')[0]).toBe('1000');
-    expect(who.output.match(/Read-only file system/g)).toHaveLength(2);
-    expect(who.output).toMatch(/CapEff:\s+0{16}/);
+    expect(identity.output.split('\n')[0]).toBe('1000');
+    expect(identity.output.match(/Read-only file system/g)).toHaveLength(2);
+    expect(identity.output).toMatch(/CapEff:\s+0{16}/);
     const answer = await fetch(`http://${parley.getHost()}:${parley.getMappedPort(8080)}/health/ready`);
     expect(answer.status).toBe(200);
   });

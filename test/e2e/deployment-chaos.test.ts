@@ -26,7 +26,7 @@ import { eventually } from '#test/support/eventually.ts';
 import { problemsOf } from '#test/support/history-checker.ts';
 import { withEventTwice, withoutEvent, withSwapped } from '#test/support/history-doctor.ts';
 import { playHistories } from '#test/support/history-player.ts';
-import { httpEntrance, startInteractionLoad } from '#test/support/interaction-load.ts';
+import { httpEndpoint, startInteractionLoad } from '#test/support/interaction-load.ts';
 import { KAFKA_START_MS } from '#test/support/kafka/broker.ts';
 import { describeGroup, groupProblems } from '#test/support/kafka/group.ts';
 import { topicProblems } from '#test/support/kafka/topic-checker.ts';
@@ -48,7 +48,7 @@ import {
 } from '#test/support/realtime/sockets.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 import { newTenant } from '#test/support/tenants.ts';
-import { composeUnapplied, unappliedEntrance } from '#test/support/unapplied-writer.ts';
+import { composeUnapplied, unappliedEndpoint } from '#test/support/unapplied-writer.ts';
 import { writeProblems } from '#test/support/write-checker.ts';
 
 const ROUNDS = Number(process.env['DEPLOYMENT_ROUNDS'] ?? 3);
@@ -58,7 +58,7 @@ const IS_LONG = ROUNDS > 3;
 const SOCKETS = 96;
 const LOG_PARTITIONS = 12;
 /** Timeouts only end a hang: on a busy machine, a process takes a minute to start. */
-const PATIENCE = { timeoutMs: 240_000, everyMs: 100 };
+const HANG_TIMEOUT = { timeoutMs: 240_000, everyMs: 100 };
 const ROUND_MS = 300_000;
 
 let deployment: Deployment;
@@ -93,7 +93,7 @@ describe.runIf(isWanted)('a deployment of two gateways, two realtime nodes, thre
       await eventually(async () => {
         const streams = Map.groupBy(await eventsOf(load.channels), ({ stream }) => stream);
         return streams.size === load.channels.length && [...streams.values()].every((events) => events.length > 11);
-      }, PATIENCE);
+      }, HANG_TIMEOUT);
       const sockets = startSockets({
         count: SOCKETS,
         channels: load.channels,
@@ -102,7 +102,7 @@ describe.runIf(isWanted)('a deployment of two gateways, two realtime nodes, thre
       });
       const begun = new Map(sockets.map((socket) => [socket, socket.cursor]));
       try {
-        await eventually(() => sockets.every(({ cursor }) => cursor !== undefined), PATIENCE);
+        await eventually(() => sockets.every(({ cursor }) => cursor !== undefined), HANG_TIMEOUT);
         const cuts = cutAtRandom(sockets, { seed: SEED, everyMs: 600 });
         await allHappens(load);
         await cuts.stop();
@@ -137,7 +137,7 @@ async function startLoad() {
   const others = new Set((await eventsOf(channels)).map(({ metadata }) => String(metadata['$correlationId'])));
   const unapplied = composeUnapplied(platform);
   const interactions = startInteractionLoad({
-    entrances: [tenantClients.map(httpEntrance), [unappliedEntrance(unapplied, tenant.organizationId, tenant.userId)]],
+    endpoints: [tenantClients.map(httpEndpoint), [unappliedEndpoint(unapplied, tenant.organizationId, tenant.userId)]],
     channels: [channels[0] ?? '', ...channels.slice(1)],
     writers: 6,
     seed: SEED,
@@ -213,7 +213,7 @@ const processes = () => [
 
 async function writesGetThrough(load: Load, when: string): Promise<void> {
   const before = load.acknowledged();
-  await eventually(() => load.acknowledged() > before + 20, PATIENCE).catch(() => {
+  await eventually(() => load.acknowledged() > before + 20, HANG_TIMEOUT).catch(() => {
     throw new Error(`no writes succeeded ${when}`);
   });
 }
@@ -224,8 +224,8 @@ async function writesGetThrough(load: Load, when: string): Promise<void> {
  */
 async function projectorsShareTheWork(): Promise<void> {
   const { projectors } = deployment;
-  await Promise.all(projectors.map((projector) => eventually(() => projector.ready(), PATIENCE)));
-  await eventually(projectorsAreAGroup, PATIENCE);
+  await Promise.all(projectors.map((projector) => eventually(() => projector.ready(), HANG_TIMEOUT)));
+  await eventually(projectorsAreAGroup, HANG_TIMEOUT);
   const seen = () => Promise.all(projectors.map(({ api }) => eventsSeen(api)));
   const before = await seen();
   const unapplied = composeUnapplied(platform);
@@ -235,7 +235,7 @@ async function projectorsShareTheWork(): Promise<void> {
   }
   await eventually(async () => {
     for (const [index, count] of (await seen()).entries()) expect(count).toBeGreaterThan(before[index] ?? Infinity);
-  }, PATIENCE);
+  }, HANG_TIMEOUT);
 }
 
 /** By the broker and by their own reports: a projector with a feed of its own would apply everything. */
@@ -281,7 +281,7 @@ async function projectorsHaveCaughtUp(): Promise<void> {
       const { status, text } = await api.get('/health/ready');
       if (status !== 200 || !text.includes('"caught_up":true')) throw new Error(`not caught up: ${text}`);
     }
-  }, PATIENCE);
+  }, HANG_TIMEOUT);
 }
 
 /**
@@ -304,7 +304,7 @@ async function readModelsBesideTheLog(): Promise<string[]> {
     await eventually(async () => {
       found = differences(await dumpReadModels(platform.redis), folded);
       return found.length === 0;
-    }, PATIENCE).catch(() => undefined);
+    }, HANG_TIMEOUT).catch(() => undefined);
     return found;
   } finally {
     redis.close();
@@ -379,7 +379,7 @@ async function expectKafkaToHold(log: readonly LogEvent[]): Promise<void> {
     const ids = new Set(events.map(({ id }) => id));
     if (wanted.some(({ id }) => !ids.has(id))) throw new Error(`${ids.size} of ${wanted.length} events were relayed`);
     return events;
-  }, PATIENCE);
+  }, HANG_TIMEOUT);
   const messages = relayed.map(({ stream, revision, id, type, data, metadata }): LogEvent => ({
     stream,
     revision,
@@ -418,7 +418,7 @@ async function expectSockets(
   expect(problems).toEqual([]);
   const ends = new Map(load.channels.map((channel) => [channel, logs.get('plain')?.get(channel)?.length ?? 0]));
   const behind = () => sockets.filter(({ channelId, cursor = 0 }) => cursor < (ends.get(channelId) ?? 0));
-  await eventually(() => behind().length === 0, PATIENCE).catch(() => undefined);
+  await eventually(() => behind().length === 0, HANG_TIMEOUT).catch(() => undefined);
   for (const include of INCLUDES) {
     const received = receivedBy(sockets, include, begun);
     const expected = { logs: logs.get(nameOf(include)) ?? new Map() };

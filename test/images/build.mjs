@@ -137,9 +137,7 @@ function ensureDebootstrap() {
     throw new SetUpError('The base image is made by debootstrap, which only root can run: sudo npm run images');
   const isThere = () => run('debootstrap', ['--version']).status === 0;
   if (isThere() || installProgram('debootstrap', { 'apt-get': ['debootstrap'] }, isThere).installed) return;
-  throw new SetUpError(
-    'debootstrap is needed to make the base image, and there is none: it comes with Debian, Ubuntu.',
-  );
+  throw new SetUpError('debootstrap is needed to make the base image and was not found; Debian and Ubuntu have it.');
 }
 
 async function inTemporaryFolder(work) {

@@ -1,5 +1,5 @@
 # NOT EventStoreDB: the embedded event store of this repository as a server. It speaks EventStoreDB's protocol and
-# passes the same contract suite. It stands in where the image of the real one cannot be had.
+# passes the same contract suite. It is used where the image of EventStoreDB is not available.
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
 ENV NODE_ENV=production HOST=0.0.0.0 EVENTSTORE_PORT=2113 DATA_DIR=/var/lib/eventstore

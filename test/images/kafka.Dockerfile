@@ -2,7 +2,7 @@
 # apache/kafka is: KAFKA_SOME_SETTING becomes some.setting.
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
-# Java's package links its manual pages, and fails where their folder is not.
+# Java's package links its manual pages, and fails where their folder is missing.
 RUN mkdir -p /usr/share/man/man1 \
   && apt-get update \
   && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \

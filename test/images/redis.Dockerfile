@@ -1,4 +1,4 @@
-# Redis of Debian's packages. Takes what the public image of Redis takes: `redis-server --option value …`.
+# Redis of Debian's packages. Takes the arguments of the public image of Redis: `redis-server --option value …`.
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
 RUN apt-get update \

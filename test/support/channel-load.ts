@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ApiClient, Reply } from './api-client.ts';
 import type { Answer, Change, Operation } from './history.ts';
 import { asRecord } from './log-reader.ts';
-import { isOpen, toldOverHttp, Writers, type Random, type WritersOptions } from './writers.ts';
+import { isOpen, resultOverHttp, Writers, type Random, type WritersOptions } from './writers.ts';
 
 export interface LoadOptions extends WritersOptions {
   /** Writers use these in turn. */
@@ -101,8 +101,8 @@ class Load {
 
   async #attempt(operation: Operation): Promise<void> {
     const { answer } = await this.#writers.attempt(operation, async (requestId) => {
-      const { reply, ...told } = await toldOverHttp(this.#send(operation, requestId));
-      return reply === undefined ? told : { ...told, answer: answerOf(reply) };
+      const { reply, ...result } = await resultOverHttp(this.#send(operation, requestId));
+      return reply === undefined ? result : { ...result, answer: answerOf(reply) };
     });
     if (answer === undefined || operation.change.kind !== 'create') return;
     const { channelId } = answer;

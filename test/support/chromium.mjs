@@ -1,17 +1,17 @@
-// Makes sure that there is a Chromium, or a browser made of it, for the tests that need one.
+// Finds or installs Chromium, or a browser based on it, for the tests that need one.
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { SetUpError } from '../../infra/set-up/say.mjs';
 import { installCommand, installProgram } from '../../infra/set-up/system-packages.mjs';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge'];
-/** Where macOS keeps programs. */
+/** Paths on macOS. */
 const APPLICATIONS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
-/** What brings it, by package manager. */
+/** Packages with Chromium, by package manager. */
 const PACKAGES = {
   'apt-get': ['chromium', 'chromium-browser'],
   dnf: ['chromium'],

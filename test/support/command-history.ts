@@ -271,7 +271,7 @@ function requestOnChannel(channelId: string, one: OnChannel): Request {
 
 function postOf({ channelId, spans }: Played, one: Extract<Command, { kind: 'post' }>): Request {
   const taken = one.takenSpan === null ? undefined : anyOf(spans, one.takenSpan);
-  const parentSpanId = one.parent === null ? null : (anyOf([...spans, 'of nobody'], one.parent) ?? null);
+  const parentSpanId = one.parent === null ? null : (anyOf([...spans, 'missing'], one.parent) ?? null);
   const spanId = taken ?? newId();
   if (taken === undefined) spans.push(spanId);
   const interaction = {

@@ -140,7 +140,7 @@ describe('the checker of histories', () => {
         sound,
         sound.log.map((event, index) => (index === 14 ? { ...event, ...part } : event)),
       );
-    const metadata = { $correlationId: 'nobody', at: '2026-01-01T00:00:00.014Z' };
+    const metadata = { $correlationId: 'unknown', at: '2026-01-01T00:00:00.014Z' };
     expect(kindsOf((sound) => change(sound, { metadata }))).toContain('foreign');
     expect(kindsOf((sound) => change(sound, { data: { name: 'not asked for' } }))).toContain('foreign');
   });

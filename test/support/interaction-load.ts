@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { ApiClient } from './api-client.ts';
 import type { Requests } from './history.ts';
 import { asRecord } from './log-reader.ts';
-import { toldOverHttp, Writers, type Random, type Told, type WritersOptions } from './writers.ts';
+import { resultOverHttp, Writers, type Random, type RequestResult, type WritersOptions } from './writers.ts';
 
 /** A command as an HTTP request. */
 export interface Write {
@@ -26,30 +26,30 @@ export interface WriteRecord extends Requests {
 }
 
 /** Outcome of one request, and its answer if it was acknowledged. */
-export type ToldWrite = Told & { readonly body?: Record<string, unknown> };
+export type WriteResult = RequestResult & { readonly body?: Record<string, unknown> };
 
 /** Receiver of the writers' commands. */
-export interface Entrance {
+export interface Endpoint {
   /** Whether it supports this kind of command. */
-  takes(write: Write): boolean;
-  send(write: Write, requestId: string, idempotencyKey: string | null): Promise<ToldWrite>;
+  supports(write: Write): boolean;
+  send(write: Write, requestId: string, idempotencyKey: string | null): Promise<WriteResult>;
 }
 
 /** A gateway. */
-export function httpEntrance(api: ApiClient): Entrance {
+export function httpEndpoint(api: ApiClient): Endpoint {
   return {
-    takes: () => true,
+    supports: () => true,
     async send({ method, path, body }, requestId, key) {
       const headers = { 'x-request-id': requestId, ...(key !== null && { 'idempotency-key': key }) };
-      const { reply, ...told } = await toldOverHttp(api.request(method, path, { body, headers }));
-      return reply === undefined ? told : { ...told, body: asRecord(reply.json()) };
+      const { reply, ...result } = await resultOverHttp(api.request(method, path, { body, headers }));
+      return reply === undefined ? result : { ...result, body: asRecord(reply.json()) };
     },
   };
 }
 
 export interface InteractionLoadOptions extends WritersOptions {
   /** Commands go to the lists in turn; within a list, a retry goes to the next endpoint. */
-  readonly entrances: readonly (readonly Entrance[])[];
+  readonly endpoints: readonly (readonly Endpoint[])[];
   readonly channels: readonly [string, ...string[]];
 }
 
@@ -108,13 +108,13 @@ class Load {
   }
 
   async write({ random, targets, turn }: { random: Random; targets: Target[]; turn: number }): Promise<void> {
-    const { write, told } = this.#choose(random, targets);
+    const { write, onAnswer } = this.#choose(random, targets);
     // Commands that open or end an interaction are retried until they are done, because the channel limits open ones.
     const keyed = random(3) > 0 || ENDS.has(write.kind) || isOpening(write);
     const record: WriteRecord = { write, idempotencyKey: keyed ? randomUUID() : null, attempts: [] };
     this.records.push(record);
     const body = await this.#send(record, turn);
-    if (body !== undefined) told?.(body);
+    if (body !== undefined) onAnswer?.(body);
     if (targets.length <= MAX_TARGETS) return;
     const ended = targets.findIndex(({ open }) => !open);
     targets.splice(Math.max(0, ended), 1);
@@ -126,13 +126,13 @@ class Load {
    */
   async #send(record: WriteRecord, turn: number): Promise<Record<string, unknown> | undefined> {
     const { write, idempotencyKey } = record;
-    const taking = this.#options.entrances.filter((list) => list.every((entrance) => entrance.takes(write)));
-    const entrances = taking[turn % taking.length] ?? [];
+    const supporting = this.#options.endpoints.filter((list) => list.every((endpoint) => endpoint.supports(write)));
+    const endpoints = supporting[turn % supporting.length] ?? [];
     let answer: Record<string, unknown> | undefined;
     const attempt = async (): Promise<void> => {
-      const entrance = entrances[(turn + record.attempts.length) % entrances.length];
-      if (entrance === undefined) throw new TypeError(`no endpoint supports ${write.kind}`);
-      const send = (requestId: string): Promise<ToldWrite> => entrance.send(write, requestId, idempotencyKey);
+      const endpoint = endpoints[(turn + record.attempts.length) % endpoints.length];
+      if (endpoint === undefined) throw new TypeError(`no endpoint supports ${write.kind}`);
+      const send = (requestId: string): Promise<WriteResult> => endpoint.send(write, requestId, idempotencyKey);
       answer = (await this.#writers.attempt(record, send)).body;
     };
     await attempt();
@@ -185,19 +185,19 @@ class Load {
         ...(parent && { parent_span_id: parent.spanId }),
       },
     };
-    const told = ({ id, span_id: spanId }: Record<string, unknown>): void => {
+    const onAnswer = ({ id, span_id: spanId }: Record<string, unknown>): void => {
       const path = `/api/v1/interactions/${String(id)}`;
       const rest = { isUserMessage, open: !complete, dismissed: false, reactors: [] };
       targets.push({ path, channelId, spanId: String(spanId), ...rest });
     };
-    return { write, told };
+    return { write, onAnswer };
   }
 }
 
 interface Choice {
   readonly write: Write;
   /** Called with the answer. */
-  readonly told?: (body: Record<string, unknown>) => void;
+  readonly onAnswer?: (body: Record<string, unknown>) => void;
 }
 
 /** A command that is possible on it now and is sent once; null if there is none this time. */
@@ -218,8 +218,11 @@ function onTarget(target: Target, { random, mark }: { readonly random: Random; r
   if (dice < 5) {
     const emoji = EMOJIS[random(EMOJIS.length)] ?? EMOJIS[0];
     const reaction = `${path}/reactions/${encodeURIComponent(emoji)}`;
-    const told = (): void => void target.reactors.push(`${reaction}?agent_id=${mark}`);
-    return { ...about('react', 'ReactionAdded.v1', { method: 'PUT', path: reaction, body: { agent_id: mark } }), told };
+    const onAnswer = (): void => void target.reactors.push(`${reaction}?agent_id=${mark}`);
+    return {
+      ...about('react', 'ReactionAdded.v1', { method: 'PUT', path: reaction, body: { agent_id: mark } }),
+      onAnswer,
+    };
   }
   if (dice < 7) {
     const reaction = target.reactors.pop();

@@ -79,17 +79,17 @@ export function isAnnotation({ type }: LogEvent): boolean {
 export function annotationsOf(
   events: readonly LogEvent[],
 ): Pick<PastInteraction, 'reactions' | 'agent_read_receipts' | 'mention_invite_prompt_dismissed'> {
-  let stands: { emoji: unknown; type: unknown; id: unknown; name: unknown; target: Record<string, unknown> }[] = [];
+  let present: { emoji: unknown; type: unknown; id: unknown; name: unknown; target: Record<string, unknown> }[] = [];
   for (const { type, data } of events) {
     if (!type.startsWith('Reaction')) continue;
     const { type: kind, id, name } = asRecord(data['reactor']);
-    stands = stands.filter((one) => one.emoji !== data['emoji'] || one.type !== kind || one.id !== id);
+    present = present.filter((one) => one.emoji !== data['emoji'] || one.type !== kind || one.id !== id);
     const added = { emoji: data['emoji'], type: kind, id, name, target: asRecord(data['target']) };
-    if (type === 'ReactionAdded.v1') stands.push(added);
+    if (type === 'ReactionAdded.v1') present.push(added);
   }
-  const emojis = [...new Set(stands.map(({ emoji }) => emoji))];
+  const emojis = [...new Set(present.map(({ emoji }) => emoji))];
   const reactions = emojis.map((emoji) => {
-    const own = stands.filter((one) => one.emoji === emoji);
+    const own = present.filter((one) => one.emoji === emoji);
     const [users, agents] = [own.filter(({ type }) => type === 'user'), own.filter(({ type }) => type === 'agent')];
     return {
       emoji,

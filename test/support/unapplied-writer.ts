@@ -10,7 +10,7 @@ import type { ApplyOutcome, EntityWrite } from '#libs/platform/readmodel/read-mo
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
-import type { Entrance, ToldWrite, Write } from './interaction-load.ts';
+import type { Endpoint, WriteResult, Write } from './interaction-load.ts';
 import { asRecord } from './log-reader.ts';
 
 const NAMESPACE = '0192f5b2-3c68-7aa4-9f5c-2f5a8b0f3a14';
@@ -26,11 +26,11 @@ export function composeUnapplied(platform: Platform): Features {
 }
 
 /** Accepts posts and renamings, as `userId` of the organization. */
-export function unappliedEntrance(features: Features, organizationId: string, userId: string): Entrance {
+export function unappliedEndpoint(features: Features, organizationId: string, userId: string): Endpoint {
   const since = new Map<string, number>();
   return {
-    takes: ({ kind }) => kind === 'post' || kind === 'rename',
-    async send(write, requestId, key): Promise<ToldWrite> {
+    supports: ({ kind }) => kind === 'post' || kind === 'rename',
+    async send(write, requestId, key): Promise<WriteResult> {
       const nowMs = Date.now();
       const repeatedSinceMs = key === null ? undefined : since.get(key);
       if (key !== null && repeatedSinceMs === undefined) since.set(key, nowMs);
@@ -57,7 +57,7 @@ async function run(
   { channels, interactions }: Features,
   context: CommandContext,
   { kind, channelId, body = {} }: Write,
-): Promise<ToldWrite> {
+): Promise<WriteResult> {
   const { name, content, complete, participant, parent_span_id: parent } = asRecord(body);
   if (kind === 'rename') {
     const result = await channels.update(context, channelId, { name: String(name) });
@@ -81,6 +81,6 @@ async function run(
   return { outcome: 'acknowledged', detail: '', body: asRecord(JSON.parse(String(result.document))) };
 }
 
-function refused({ reason }: { readonly reason: string }): ToldWrite {
+function refused({ reason }: { readonly reason: string }): WriteResult {
   return { outcome: 'unexpected', detail: reason };
 }

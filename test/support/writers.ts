@@ -17,7 +17,7 @@ export interface WritersOptions {
 export type Random = (below: number) => number;
 
 /** Outcome of one request. */
-export type Told = Pick<Attempt, 'outcome' | 'detail'> & {
+export type RequestResult = Pick<Attempt, 'outcome' | 'detail'> & {
   /** Recorded with the attempt. */
   readonly answer?: Answer;
 };
@@ -57,7 +57,7 @@ export class Writers {
   }
 
   /** One request. */
-  async attempt<T extends Told>(command: Requests, send: (requestId: string) => Promise<T>): Promise<T> {
+  async attempt<T extends RequestResult>(command: Requests, send: (requestId: string) => Promise<T>): Promise<T> {
     const attempt: Attempt = {
       requestId: randomUUID(),
       sentAt: ++this.#clock,
@@ -67,12 +67,12 @@ export class Writers {
       answer: null,
     };
     command.attempts.push(attempt);
-    const told = await send(attempt.requestId);
-    const { outcome, detail, answer = null } = told;
+    const result = await send(attempt.requestId);
+    const { outcome, detail, answer = null } = result;
     Object.assign(attempt, { outcome, detail, answer, settledAt: ++this.#clock });
     if (outcome === 'acknowledged') this.#acknowledged += 1;
     else await delay(REFUSED_MS);
-    return told;
+    return result;
   }
 
   /** Repeats a command while its outcome is open, until it is given up. */
@@ -90,7 +90,7 @@ export function isOpen({ attempts }: Requests): boolean {
 }
 
 /** What a caller concludes from an answer, or from a missing one. */
-export async function toldOverHttp(request: Promise<Reply>): Promise<Told & { readonly reply?: Reply }> {
+export async function resultOverHttp(request: Promise<Reply>): Promise<RequestResult & { readonly reply?: Reply }> {
   try {
     const reply = await request;
     if (reply.status === 200) return { outcome: 'acknowledged', detail: '', reply };

@@ -1,5 +1,5 @@
 /*
- * Many websocket clients in one thread: as cheap as a client can be, so that the server is what is measured.
+ * Many websocket clients in one thread: as cheap as a client can be, so that the server is the limit.
  *
  *   sockets PORT REQUESTS TRIGGER_PORT TOPIC TEMPLATE PREFACE SEQUENCE
  *
@@ -342,7 +342,7 @@ int main(int argc, char **argv) {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     epoll_ctl(poller, EPOLL_CTL_ADD, trigger_fd, &event);
   }
-  /* Commands wake the loop, which else goes on answering pings. */
+  /* Commands wake the loop, which otherwise only answers pings. */
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = &poller};
   epoll_ctl(poller, EPOLL_CTL_ADD, 0, &event);
   fcntl(0, F_SETFL, O_NONBLOCK);

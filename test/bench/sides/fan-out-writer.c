@@ -1,10 +1,10 @@
 /*
- * The least that a fan-out can be: one frame written to every socket with write(2), and nothing else.
+ * The minimal fan-out: one frame written to every socket with write(2), and nothing else.
  *
  *   fan-out-writer FRAME_FILE
  *
  * FRAME_FILE holds the frame as it goes over the wire. Prints the port that sockets connect to and the port of its
- * trigger; answers each request with a fixed 101 and the frame, which tells that the socket is in the list. Each byte
+ * trigger; answers each request with a fixed 101 and the frame, which confirms that the socket is in the list. Each byte
  * from the trigger writes the frame to all sockets once.
  */
 #include <arpa/inet.h>

@@ -10,7 +10,7 @@ import type { RelayAnswer, RelayTask } from '../relay.benchmark.ts';
 
 const OFTEN = { timeoutMs: 600_000, everyMs: 2 };
 
-answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix, told }) => {
+answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix, writesPublicTopic }) => {
   const { feed, close } = connectEventStore({ url: eventstoreUrl });
   const kafka = new KafkaConnection({ brokers, log: silentLog });
   const head = await feed.head();
@@ -19,7 +19,7 @@ answerTasks<RelayTask, RelayAnswer>(async ({ eventstoreUrl, brokers, prefix, tol
     feed,
     kafka,
     messages: new LogMessages('a secret of this run'),
-    publicMessages: told ? composePublicMessages((error) => console.error(error)) : undefined,
+    publicMessages: writesPublicTopic ? composePublicMessages((error) => console.error(error)) : undefined,
     topics: logTopics(prefix),
     onProblem: (error) => console.error(error),
     onSent: (sent) => (events += sent),

@@ -121,7 +121,7 @@ describe('parley tail', { timeout: 300_000 }, () => {
     const { lines, closeOutput, ended } = tail([channel, '--after', '0']);
     await eventually(() => expect(lines()).toHaveLength(1), SOON);
     closeOutput();
-    await post(channel, 'for nobody');
+    await post(channel, 'after the reader left');
     expect(await ended).toBe(0);
     const { items } = (await parley.api.get('/api/v1/keys?size=100')).json() as {
       items: { name: string; revoked_at: string | null }[];

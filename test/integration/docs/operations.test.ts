@@ -23,7 +23,7 @@ it('docs/operations.md documents each metric, and no other', async () => {
   const made = metricsOf(sources.map(({ text }) => text));
   expect(made.size).toBeGreaterThan(15);
   const text = await readFile(join(root, 'docs/operations.md'), 'utf8');
-  const told = new Set(text.match(/\bparley_[a-z_]+\b/g));
-  expect([...made].filter((name) => !told.has(name))).toEqual([]);
-  expect([...told].filter((name) => !made.has(name))).toEqual([]);
+  const documented = new Set(text.match(/\bparley_[a-z_]+\b/g));
+  expect([...made].filter((name) => !documented.has(name))).toEqual([]);
+  expect([...documented].filter((name) => !made.has(name))).toEqual([]);
 });

@@ -17,7 +17,7 @@ describe('docs/realtime.md', () => {
     const shown = new Set(examples.map((example) => JSON.parse(example).frame));
     const kinds = [...clientFrame.options, ...serverFrame.options].map((option) => [...option.shape.frame.values][0]);
     expect(kinds.filter((kind) => !shown.has(kind))).toEqual([]);
-    const told = new Set(text.slice(text.indexOf('| close code')).match(/\b\d{4}\b/g));
-    expect(Object.values(CLOSE).filter((code) => !told.has(String(code)))).toEqual([]);
+    const documented = new Set(text.slice(text.indexOf('| close code')).match(/\b\d{4}\b/g));
+    expect(Object.values(CLOSE).filter((code) => !documented.has(String(code)))).toEqual([]);
   });
 });

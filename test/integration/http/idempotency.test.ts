@@ -116,7 +116,7 @@ test('a long request keeps its key', async () => {
 
 test('the reply to a client that disconnected is stored for its retry', async () => {
   const { inside, release } = hold();
-  const request = { method: 'POST', headers: { 'idempotency-key': 'hung-up' } };
+  const request = { method: 'POST', headers: { 'idempotency-key': 'disconnected' } };
   const client = new AbortController();
   const first = edge.call('/held', { ...request, signal: client.signal });
   await inside;

@@ -19,7 +19,7 @@ afterEach(() => Promise.all(started.splice(0).map((edge) => edge.server.close())
 
 const DAY_MS = 86_400_000;
 
-const somebody: Principal = {
+const knownPrincipal: Principal = {
   organizationId: 'org-1',
   principalType: 'user',
   principalId: 'user',
@@ -58,7 +58,7 @@ test('an address with too many lookups of unknown keys is 429 for further ones, 
   // Like the real authenticator: synchronous for a key that it has looked up before.
   const lookedUp = new Set<string>();
   const authenticate = (key: string): Principal | null | Promise<Principal | null> => {
-    const principal = key === KNOWN ? somebody : null;
+    const principal = key === KNOWN ? knownPrincipal : null;
     if (lookedUp.has(key)) return principal;
     return Promise.resolve(principal).finally(() => lookedUp.add(key));
   };

@@ -37,7 +37,7 @@ async function posted(body: object, at = channel): Promise<Answer['json']> {
   return answer.json;
 }
 
-describe('what is posted', () => {
+describe('a posted interaction', () => {
   it('has every content item as it was sent', async () => {
     const interaction = await posted({ content: CONTENT });
     expect(interaction.content).toEqual(CONTENT);

@@ -76,23 +76,23 @@ async function run({ message, reactor, emoji, adds, process }: Step, ids: readon
 }
 
 /** The plain model: reactors by emoji, in the order in which they reacted. */
-function standing(history: readonly Step[], message: number): { emoji: string; reactor: number }[] {
-  const stands: { emoji: string; reactor: number }[] = [];
+function presentReactions(history: readonly Step[], message: number): { emoji: string; reactor: number }[] {
+  const present: { emoji: string; reactor: number }[] = [];
   for (const step of history.filter((one) => one.message === message)) {
-    const at = stands.findIndex(({ emoji, reactor }) => emoji === step.emoji && reactor === step.reactor);
-    if (step.adds && at < 0) stands.push({ emoji: step.emoji, reactor: step.reactor });
-    else if (!step.adds && at >= 0) stands.splice(at, 1);
+    const at = present.findIndex(({ emoji, reactor }) => emoji === step.emoji && reactor === step.reactor);
+    if (step.adds && at < 0) present.push({ emoji: step.emoji, reactor: step.reactor });
+    else if (!step.adds && at >= 0) present.splice(at, 1);
   }
-  return stands;
+  return present;
 }
 
 /** @param reader index of the user who reads; -1 for the service */
 function expected(history: readonly Step[], message: number, reader: number) {
-  const stands = standing(history, message);
-  const emojis = [...new Set(stands.map(({ emoji }) => emoji))];
+  const present = presentReactions(history, message);
+  const emojis = [...new Set(present.map(({ emoji }) => emoji))];
   if (emojis.length === 0) return null;
   return emojis.map((emoji) => {
-    const reactors = stands.filter((one) => one.emoji === emoji).map(({ reactor }) => reactor);
+    const reactors = present.filter((one) => one.emoji === emoji).map(({ reactor }) => reactor);
     const inOrder = [...reactors.filter((one) => one < users.length), ...reactors.filter((one) => one >= users.length)];
     return {
       emoji,

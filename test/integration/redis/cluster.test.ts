@@ -73,26 +73,26 @@ describe('a Redis Cluster', () => {
     const topic = keyOn(from);
     const key = `${topic}:key`;
     await set(key, 'before');
-    const told: string[] = [];
+    const calls: string[] = [];
     const topics = new TopicSubscriptions(redis);
     topics.subscribe(topic, {
-      onMessage: (message) => told.push(message.toString()),
-      onListening: () => told.push('(listening)'),
-      onInterrupted: () => told.push('(deaf)'),
+      onMessage: (message) => calls.push(message.toString()),
+      onListening: () => calls.push('(listening)'),
+      onInterrupted: () => calls.push('(interrupted)'),
     });
     const tell = (text: string) => redis.send(topic, (node) => node.spublish(topic, text));
-    await eventually(() => told.length === 1);
+    await eventually(() => calls.length === 1);
     await tell('first');
-    await eventually(() => told.includes('first'));
+    await eventually(() => calls.includes('first'));
 
     await cluster.moveSlot(calculateSlot(topic), from, to);
     expect(await texts([key])).toEqual(['before']);
     await set(key, 'after');
     expect(await to.command('GET', key)).toBe('after');
-    await eventually(() => told.at(-1) === '(listening)' && told.includes('(deaf)'), { timeoutMs: 30_000 });
+    await eventually(() => calls.at(-1) === '(listening)' && calls.includes('(interrupted)'), { timeoutMs: 30_000 });
     await tell('second');
-    await eventually(() => told.includes('second'));
-    expect(told.filter((text) => !text.startsWith('('))).toEqual(['first', 'second']);
+    await eventually(() => calls.includes('second'));
+    expect(calls.filter((text) => !text.startsWith('('))).toEqual(['first', 'second']);
     topics.close();
     await cluster.moveSlot(calculateSlot(topic), to, from);
     await eventually(async () => (await texts([key]))[0] === 'after');
@@ -149,7 +149,7 @@ describe('an address of Redis', () => {
    */
   async function verdictOn(...addresses: readonly string[]): Promise<string> {
     let why = '';
-    const client = connectRedis(addresses.join(','), { onMisfit: (told) => (why = told) });
+    const client = connectRedis(addresses.join(','), { onMisfit: (reason) => (why = reason) });
     try {
       return await eventually(
         async () => {

@@ -25,20 +25,20 @@ afterEach(async () => {
 const publish = (topic: string, message: string): Promise<unknown> =>
   redis.send(topic, (node) => node.spublish(topic, message));
 
-interface Listener extends TopicSubscription {
+interface RecordingSubscription extends TopicSubscription {
   /** All calls of the subscriber, in order. */
-  readonly told: string[];
+  readonly calls: string[];
 }
 
-function listen(topic: string): Listener {
-  const told: string[] = [];
+function listen(topic: string): RecordingSubscription {
+  const calls: string[] = [];
   const subscription = topics.subscribe(topic, {
-    onMessage: (message) => told.push(message.toString()),
-    onListening: () => told.push('(listening)'),
-    onInterrupted: () => told.push('(deaf)'),
+    onMessage: (message) => calls.push(message.toString()),
+    onListening: () => calls.push('(listening)'),
+    onInterrupted: () => calls.push('(interrupted)'),
   });
   return {
-    told,
+    calls,
     get listening() {
       return subscription.listening;
     },
@@ -46,8 +46,8 @@ function listen(topic: string): Listener {
   };
 }
 
-async function listening(...listeners: readonly Listener[]): Promise<void> {
-  await eventually(() => listeners.every((one) => one.listening));
+async function listening(...subscriptions: readonly RecordingSubscription[]): Promise<void> {
+  await eventually(() => subscriptions.every((one) => one.listening));
 }
 
 /** Count of the topic's subscribers in Redis. */
@@ -59,12 +59,12 @@ async function subscribersInRedis(topic: string): Promise<number> {
 describe('subscriptions to topics', () => {
   it('receive messages once they listen, in order, byte for byte', async () => {
     const one = listen('topic{a}');
-    expect([one.listening, one.told]).toEqual([false, []]);
+    expect([one.listening, one.calls]).toEqual([false, []]);
     await listening(one);
     const messages = Array.from({ length: 100 }, (_, n) => `${n} – ü 🎈\nsecond line`);
     await Promise.all(messages.map((message) => publish('topic{a}', message)));
-    await eventually(() => one.told.length === 101);
-    expect(one.told).toEqual(['(listening)', ...messages]);
+    await eventually(() => one.calls.length === 101);
+    expect(one.calls).toEqual(['(listening)', ...messages]);
   });
 
   it('receive only their own topics', async () => {
@@ -72,8 +72,8 @@ describe('subscriptions to topics', () => {
     await listening(a, b);
     await publish('topic{a}', 'to a');
     await publish('topic{b}', 'to b');
-    await eventually(() => b.told.length === 2);
-    expect([a.told, b.told]).toEqual([
+    await eventually(() => b.calls.length === 2);
+    expect([a.calls, b.calls]).toEqual([
       ['(listening)', 'to a'],
       ['(listening)', 'to b'],
     ]);
@@ -86,12 +86,12 @@ describe('subscriptions to topics', () => {
     expect(second.listening).toBe(false);
     await listening(second);
     expect(await publish('topic{a}', 'for both')).toBe(1);
-    await eventually(() => first.told.includes('for both') && second.told.includes('for both'));
+    await eventually(() => first.calls.includes('for both') && second.calls.includes('for both'));
     first.stop();
     expect(first.listening).toBe(false);
     await publish('topic{a}', 'for one');
-    await eventually(() => second.told.includes('for one'));
-    expect(first.told).toEqual(['(listening)', 'for both']);
+    await eventually(() => second.calls.includes('for one'));
+    expect(first.calls).toEqual(['(listening)', 'for both']);
     second.stop();
     await eventually(async () => (await subscribersInRedis('topic{a}')) === 0);
   });
@@ -111,8 +111,8 @@ describe('subscriptions to topics', () => {
     const third = listen('topic{a}');
     await listening(third);
     expect(await publish('topic{a}', 'hello')).toBe(1);
-    await eventually(() => third.told.includes('hello'));
-    expect([first.told, second.told]).toEqual([['(listening)'], ['(listening)']]);
+    await eventually(() => third.calls.includes('hello'));
+    expect([first.calls, second.calls]).toEqual([['(listening)'], ['(listening)']]);
   });
 
   it('do not call a subscriber that was stopped before it listened', async () => {
@@ -120,47 +120,47 @@ describe('subscriptions to topics', () => {
     stopped.stop();
     const other = listen('topic{b}');
     await listening(other);
-    await publish('topic{a}', 'to nobody');
+    await publish('topic{a}', 'without subscriber');
     await publish('topic{b}', 'to b');
-    await eventually(() => other.told.length === 2);
-    expect(stopped.told).toEqual([]);
+    await eventually(() => other.calls.length === 2);
+    expect(stopped.calls).toEqual([]);
   });
 
   it('report that they miss messages when Redis dies, and listen again when it is back', async () => {
     const both = [listen('topic{a}'), listen('topic{b}')] as const;
     await listening(...both);
     await server.kill9();
-    await eventually(() => both.every(({ listening: heard, told }) => !heard && told.at(-1) === '(deaf)'));
+    await eventually(() => both.every(({ listening, calls }) => !listening && calls.at(-1) === '(interrupted)'));
     const late = listen('topic{c}');
     await server.restart();
     await listening(...both, late);
     await waitForRedis(redis, 5_000);
     await publish('topic{a}', 'again');
     await publish('topic{c}', 'late');
-    await eventually(() => both[0].told.includes('again') && late.told.includes('late'));
-    expect(both.map(({ told }) => told)).toEqual([
-      ['(listening)', '(deaf)', '(listening)', 'again'],
-      ['(listening)', '(deaf)', '(listening)'],
+    await eventually(() => both[0].calls.includes('again') && late.calls.includes('late'));
+    expect(both.map(({ calls }) => calls)).toEqual([
+      ['(listening)', '(interrupted)', '(listening)', 'again'],
+      ['(listening)', '(interrupted)', '(listening)'],
     ]);
-    expect(late.told).toEqual(['(listening)', 'late']);
+    expect(late.calls).toEqual(['(listening)', 'late']);
   });
 
   it('detect a Redis that stops answering without closing its connections', async () => {
     const one = listen('topic{a}');
     await listening(one);
     await server.pause();
-    await eventually(() => one.told.at(-1) === '(deaf)');
+    await eventually(() => one.calls.at(-1) === '(interrupted)');
     await server.resume();
     await listening(one);
-    expect(one.told).toEqual(['(listening)', '(deaf)', '(listening)']);
+    expect(one.calls).toEqual(['(listening)', '(interrupted)', '(listening)']);
   }, 30_000);
 
   it('reconnect when Redis closes their connection', async () => {
     const one = listen('topic{a}');
     await listening(one);
     await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await eventually(() => one.told.length === 3);
-    expect(one.told).toEqual(['(listening)', '(deaf)', '(listening)']);
+    await eventually(() => one.calls.length === 3);
+    expect(one.calls).toEqual(['(listening)', '(interrupted)', '(listening)']);
   });
 
   it('can be many, over one connection, before and after it is lost', async () => {
@@ -172,9 +172,9 @@ describe('subscriptions to topics', () => {
         .split('\n'),
     ).toHaveLength(1);
     await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await eventually(() => many.every(({ told }) => told.length === 3));
+    await eventually(() => many.every(({ calls }) => calls.length === 3));
     await Promise.all(many.map((_, n) => publish(`topic{${n}}`, `to ${n}`)));
-    await eventually(() => many.every(({ told }, n) => told.at(-1) === `to ${n}`));
+    await eventually(() => many.every(({ calls }, n) => calls.at(-1) === `to ${n}`));
     for (const one of many) one.stop();
     await eventually(async () => (await shardChannels()).length === 0);
   }, 60_000);

@@ -125,7 +125,7 @@ describe('starting and stopping', GENEROUS, () => {
     cleanUps.push(parley.stop);
     eventStore.pause();
     const channel = parley.createChannel();
-    const refused = await parley.client.rest.POST('/api/v1/users', { body: { display_name: 'Nobody waits' } });
+    const refused = await parley.client.rest.POST('/api/v1/users', { body: { display_name: 'Refused' } });
     eventStore.resume();
     expect(refused.response.status).toBe(503);
     const { id } = await channel;

@@ -1,4 +1,4 @@
-// Makes sure that there is what a Kafka broker of a test needs: a Java of version 17 or newer, and the jars of
+// Installs what a Kafka broker of a test needs: a Java of version 17 or newer, and the jars of
 // the broker, which Maven fetches once into node_modules/.cache. Parley itself needs neither.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { installCommand, installProgram, run } from '../../../infra/set-up/syste
 
 const OLDEST_JAVA = 17;
 
-/** What brings `java`, by package manager. */
+/** Packages with `java`, by package manager. */
 const JAVA = {
   'apt-get': ['openjdk-17-jre-headless', 'default-jre-headless'],
   dnf: ['java-17-openjdk-headless', 'java-21-openjdk-headless'],
@@ -20,7 +20,7 @@ const JAVA = {
   brew: ['openjdk@17'],
 };
 
-/** What brings `mvn`, by package manager. */
+/** Packages with `mvn`, by package manager. */
 const MAVEN = {
   'apt-get': ['maven'],
   dnf: ['maven'],
@@ -45,7 +45,7 @@ export async function ensureKafkaBroker(root, { version } = {}) {
   const jars = join(cache, `kafka-broker-${wanted.slice(0, 12)}`);
   if (!existsSync(jars)) {
     await withSetUpLock(root, async () => {
-      // Whoever had the lock before may have done it.
+      // The previous holder of the lock may have done it.
       if (!existsSync(jars)) await fetchJars({ pom, cache, jars, version });
     });
   }
@@ -73,7 +73,7 @@ async function fetchJars({ pom, cache, jars, version }) {
   }
   say('fetching the jars of a Kafka broker (mvn dependency:copy-dependencies); this takes about a minute …');
   mkdirSync(cache, { recursive: true });
-  // Somewhere else first: a folder of that name is a complete one.
+  // Into a temporary folder first: a folder of the final name must be complete.
   const folder = mkdtempSync(join(cache, 'kafka-broker-'));
   try {
     const code = await runMaven([

@@ -24,14 +24,14 @@ describe('the Redis that REDIS_URL names', { timeout: 120_000 }, () => {
   afterEach(() => vi.unstubAllEnvs());
 
   it('is not emptied without confirmation when it holds keys', async () => {
-    await server.command('SET', 'of-somebody', 'else');
+    await server.command('SET', 'foreign-key', 'else');
     await expect(claim()).rejects.toThrow(/database 0 of 127\.0\.0\.1:\d+ holds 1 keys.*PARLEY_TEST_FLUSH=1/);
     expect(await borrowNamedRedis()).toBeUndefined();
-    expect(await server.command('GET', 'of-somebody')).toBe('else');
+    expect(await server.command('GET', 'foreign-key')).toBe('else');
   });
 
   it('is emptied on request, and reserved for one user at a time', async () => {
-    await server.command('SET', 'of-somebody', 'else');
+    await server.command('SET', 'foreign-key', 'else');
     vi.stubEnv('PARLEY_TEST_FLUSH', '1');
     await claim();
     const lent = await borrowNamedRedis();
@@ -47,20 +47,20 @@ describe('the Redis that REDIS_URL names', { timeout: 120_000 }, () => {
   });
 
   it('leaves the other databases of the server alone', async () => {
-    await server.command('SET', 'of-somebody', 'else');
+    await server.command('SET', 'foreign-key', 'else');
     vi.stubEnv('REDIS_URL', `${server.url}/9`);
     await claim();
     const lent = await borrowNamedRedis();
     await lent?.stop();
-    expect(await server.command('GET', 'of-somebody')).toBe('else');
+    expect(await server.command('GET', 'foreign-key')).toBe('else');
     expect(said).toEqual([expect.stringMatching(/^redis: database 9 of 127\.0\.0\.1:\d+ of REDIS_URL/)]);
     expect(said.join()).not.toContain(new URL(server.url).password);
   });
 
   it('must answer', async () => {
-    const nobody = await freePort();
-    vi.stubEnv('REDIS_URL', `redis://127.0.0.1:${nobody}`);
-    await expect(claim()).rejects.toThrow(`REDIS_URL: database 0 of 127.0.0.1:${nobody}: `);
+    const unusedPort = await freePort();
+    vi.stubEnv('REDIS_URL', `redis://127.0.0.1:${unusedPort}`);
+    await expect(claim()).rejects.toThrow(`REDIS_URL: database 0 of 127.0.0.1:${unusedPort}: `);
     vi.stubEnv('REDIS_URL', 'redis://a:1,redis://b:2');
     await expect(claim()).rejects.toThrow('npm run test:redis-cluster');
   });

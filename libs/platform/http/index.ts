@@ -58,7 +58,18 @@ export type { ActingAs, Caller } from './auth.ts';
 export type { Authenticator, Principal } from './auth.ts';
 export { createApiKey, digestOf, isWellFormedApiKey, API_KEY_PREFIX } from './auth.ts';
 export { canonicalJson } from './signed-token.ts';
-export { answerOf, conflict, forbidden, HttpError, JSON_TYPE, invalid, invalidBody, notFound, unauthorized, ValidationFailure } from './errors.ts';
+export {
+  answerOf,
+  conflict,
+  forbidden,
+  HttpError,
+  JSON_TYPE,
+  invalid,
+  invalidBody,
+  notFound,
+  unauthorized,
+  ValidationFailure,
+} from './errors.ts';
 export { parseJsonBody } from './json-body.ts';
 export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';
 export { parseInput } from './validation/validator.ts';
@@ -74,4 +85,17 @@ export type { Position } from './position.ts';
 export { etagOf, notModified, refuseIfMatch } from './replies.ts';
 export { commandContext } from './request-context.ts';
 export { sendJson, sendPage } from './replies.ts';
-export { httpUrl, idParam, idReference, jsonMap, queryBoolean, queryInteger, queryPointInHistory, singleEmoji, stringMap, text, timestamp, uuid } from './validation/schemas.ts';
+export {
+  httpUrl,
+  idParam,
+  idReference,
+  jsonMap,
+  queryBoolean,
+  queryInteger,
+  queryPointInHistory,
+  singleEmoji,
+  stringMap,
+  text,
+  timestamp,
+  uuid,
+} from './validation/schemas.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LogWriteError } from '../log/event-log.ts';
 import { streamDeleted, toCallError, wrongExpectedVersion } from './errors.ts';
 
-test('what a trailer cannot carry is percent-encoded', () => {
+test('characters that a trailer cannot contain are percent-encoded', () => {
   expect(streamDeleted('kanal-ü\n😀').metadata.getMap()).toMatchObject({
     exception: 'stream-deleted',
     'stream-name': 'kanal-%C3%BC%0A%F0%9F%98%80',
@@ -25,7 +25,7 @@ test('a stream without events has no actual version', () => {
   expect(wrongExpectedVersion('s', 1, undefined).metadata.getMap()).not.toHaveProperty('actual-version');
 });
 
-test('a write that failed on disk is UNAVAILABLE and says why', () => {
+test('a write that failed on disk is UNAVAILABLE with the reason', () => {
   const error = toCallError(new LogWriteError('No space left on device'));
   expect(error.toStatus()).toMatchObject({
     code: 14,

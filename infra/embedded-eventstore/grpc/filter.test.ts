@@ -23,14 +23,14 @@ describe('a filter', () => {
     expect(createFilter({ on, ...expression })(event)).toBe(matches);
   });
 
-  test('by a regular expression leaves prefixes aside', () => {
+  test('by a regular expression ignores prefixes', () => {
     expect(createFilter({ on: 'type', regex: '^Invoice', prefixes: ['Order'] })(event)).toBe(false);
   });
 
   test.each([
     { regex: '', prefixes: [] },
     { regex: '(', prefixes: [] },
-  ])('that says nothing usable is refused: %o', (expression) => {
+  ])('with an invalid expression is refused: %o', (expression) => {
     expect(() => createFilter({ on: 'type', ...expression })).toThrow(CallError);
   });
 });
@@ -43,7 +43,7 @@ describe('the checkpoint interval', () => {
     expect(filter.checkpointInterval).toBe(30);
   });
 
-  test('has a window of 32 where the client names none', () => {
+  test('has a default window of 32', () => {
     const filter = parseFilter(options().setCount(new shared.Empty()).setCheckpointintervalmultiplier(2));
     expect(filter.checkpointInterval).toBe(64);
   });

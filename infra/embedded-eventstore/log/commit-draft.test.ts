@@ -11,7 +11,7 @@ test('an id is found in its own stream only', () => {
   expect(ids.find('s', 'b')).toBeUndefined();
 });
 
-test('the oldest ids are forgotten when the memory is used up, however often they were asked for', () => {
+test('the oldest ids are evicted when the memory is full, even if they were looked up', () => {
   const ids = new RecentIds(1000);
   ids.add({ ...written, id: 'first' });
   for (let i = 0; i < 20; i++) {

@@ -50,13 +50,13 @@ describe('an append with an exact revision', () => {
 });
 
 describe('an append with no_stream', () => {
-  test('is written when the stream never was', () => {
+  test('is written when the stream does not exist', () => {
     expect(decideAppend(undefined, 'no_stream', ['a'], NOTHING)).toEqual(WRITE);
   });
   test('is a repeat when the stream begins with the same events', () => {
     expect(decideAppend(stream(), 'no_stream', ['a', 'b'], abc())).toEqual(repeated(1));
   });
-  test('is wrong when the stream begins with others', () => {
+  test('is wrong when the stream begins with other events', () => {
     expect(decideAppend(stream(), 'no_stream', ['x'], abc())).toEqual(WRONG);
   });
   test('revives a soft-deleted stream', () => {
@@ -74,7 +74,7 @@ describe('an append with any or stream_exists', () => {
   test.each(['any', 'stream_exists'] as const)('%s is wrong when only the first ids are remembered', (expected) => {
     expect(decideAppend(stream(), expected, ['a', 'x'], abc(['a']))).toEqual(WRONG);
   });
-  test('ids that are in the log but forgotten are written again', () => {
+  test('ids in the log that are no longer remembered are written again', () => {
     expect(decideAppend(stream(), 'any', ['a'], abc())).toEqual(WRITE);
   });
   test('any begins a stream, stream_exists does not', () => {

@@ -40,7 +40,7 @@ describe('a stored event', () => {
     );
   });
 
-  test('is read back as it was written', () => {
+  test('is read as it was written', () => {
     assert(
       property(events, places, (event, place) => {
         const { id, type, contentType, stream, revision, position, createdMs, data, metadata } = new StoredEvent(
@@ -64,7 +64,7 @@ describe('a stored event', () => {
     expect(new StoredEvent(frame)).toMatchObject({ revision: TOMBSTONE_REVISION, position: 7 });
   });
 
-  test('that ends too early is not read', () => {
+  test('that is truncated is not read', () => {
     const event = { id: crypto.randomUUID(), type: 't', contentType: 'application/json' };
     const place = { stream: 's', revision: 0, position: 1, createdMs: 1 };
     const frame = encodeStoredEvent({ ...event, data: Buffer.from('{}'), metadata: Buffer.alloc(0) }, place);

@@ -29,7 +29,7 @@ describe('the first revision that can be read', () => {
     expect(firstReadable('stream', withMetadata(metadata))).toBe(first);
   });
 
-  test('of a metadata stream is its last one, whatever its own metadata says', () => {
+  test('of a metadata stream is its last one, regardless of its own metadata', () => {
     expect(firstReadable('$$stream', withMetadata('{"$maxCount":5}'))).toBe(9);
   });
 });
@@ -47,7 +47,7 @@ describe('metadata', () => {
     expect(oldestReadable('stream', withMetadata('{"$maxAge":60}'), 100_000)).toBe(40_000);
   });
 
-  test('of a revived stream keeps everything but where the stream begins', () => {
+  test('of a revived stream changes only $tb', () => {
     const revived = metadataFrom(Buffer.from('{"$tb":9223372036854775807,"$maxCount":5,"own":"value"}'), 10);
     expect(JSON.parse(Buffer.from(revived).toString())).toEqual({ $tb: 10, $maxCount: 5, own: 'value' });
     expect(isSoftDeleted(withMetadata(Buffer.from(revived).toString()))).toBe(false);

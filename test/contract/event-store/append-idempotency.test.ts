@@ -1,4 +1,4 @@
-// Repeating an append is how a writer recovers from an answer that got lost.
+// A writer repeats an append when it lost the response.
 // The rules are those of the real server: exact for exact revisions, best effort
 // (recent events only) for the conditions.
 import {
@@ -20,7 +20,7 @@ describe.each(appendPaths)('idempotency of $path', ({ options }) => {
     (await collect(store.client.readStream(stream))).map(({ event }) => event?.id);
   const ids = (...events: EventData[]) => events.map(({ id }) => id);
 
-  test('no_stream: the same events again succeed with the original revision and position, and are there once', async () => {
+  test('no_stream: the same events again succeed with the original revision and position, and are stored once', async () => {
     const stream = uniqueName('idempotent');
     const events = numberedEvents(3);
     const first = await append(stream, events, NO_STREAM);
@@ -71,7 +71,7 @@ describe.each(appendPaths)('idempotency of $path', ({ options }) => {
     expect(await idsOf(stream)).toEqual(ids(...events));
   });
 
-  test('exact current revision: appended, also when the ids are in the stream already', async () => {
+  test('exact current revision: appended, even when the stream has the ids', async () => {
     const stream = uniqueName('idempotent');
     const events = numberedEvents(1);
     await append(stream, events, NO_STREAM);
@@ -87,7 +87,7 @@ describe.each(appendPaths)('idempotency of $path', ({ options }) => {
     expect(await rejectionOf(append(stream, events, 5n))).toBeInstanceOf(WrongExpectedVersionError);
   });
 
-  test.each([ANY, STREAM_EXISTS] as const)('%s: the same recent events again are there once', async (expected) => {
+  test.each([ANY, STREAM_EXISTS] as const)('%s: recent events that are repeated are stored once', async (expected) => {
     const stream = uniqueName('idempotent');
     await append(stream, numberedEvents(1), NO_STREAM);
     const events = numberedEvents(3);

@@ -19,7 +19,7 @@ describe.each(appendPaths)('limits of $path', ({ options }) => {
       binaryEvent({ type: 'size', data: Buffer.alloc(bytes), ...(metadata ? { metadata } : {}) }),
       { ...options },
     );
-  /** The server's limit, learned from its refusal of an append that is too large for every default. */
+  /** The server's limit, from its error for an append above every default. */
   const limit = async () => {
     const error = await rejectionOf(append(uniqueName('size'), 2 * MIB));
     if (!(error instanceof MaxAppendSizeExceededError)) throw error;
@@ -51,7 +51,7 @@ describe.each(appendPaths)('limits of $path', ({ options }) => {
     expect(read?.event?.data).toHaveLength(size);
   });
 
-  test('metadata do not count, as in release 23.10', async () => {
+  test('metadata does not count, as in release 23.10', async () => {
     const size = await limit();
     const metadata = Uint8Array.from(Buffer.alloc(100_000, 1));
     const stream = uniqueName('size');
@@ -60,7 +60,7 @@ describe.each(appendPaths)('limits of $path', ({ options }) => {
     expect(read?.event?.metadata).toHaveLength(metadata.length);
   });
 
-  test('appends of others go on after a refusal', async () => {
+  test('other appends continue after a refusal', async () => {
     const stream = uniqueName('size');
     const [refused, accepted] = await Promise.allSettled([append(stream, 2 * MIB), append(uniqueName('size'), 10)]);
     expect(refused.status).toBe('rejected');
@@ -70,7 +70,7 @@ describe.each(appendPaths)('limits of $path', ({ options }) => {
   test.each([
     ['', ''],
     [', also when it is too large', 'x'.repeat(500)],
-  ])('an append that comes after its deadline is refused as late%s', async (_what, text) => {
+  ])('an append after its deadline is refused%s', async (_what, text) => {
     const events = range(8_000).map((n) => jsonEvent({ type: 'late', data: { n, text } }));
     // The client fixes the deadline first; encoding so many events takes longer than 1 ms.
     const append = store.client.appendToStream(uniqueName('deadline'), events, {

@@ -121,7 +121,7 @@ describe.each(appendPaths)('$path', ({ options }) => {
     expect(await collect(store.client.readStream(stream))).toHaveLength(2);
   });
 
-  test('concurrent appends without expectation all land, each of them whole', async () => {
+  test('concurrent appends with any all succeed, each contiguous', async () => {
     const stream = uniqueName('append');
     await Promise.all(
       range(20).map((n) => store.client.appendToStream(stream, numberedEvents(5, `writer-${n}`), { ...options })),
@@ -139,7 +139,7 @@ describe.each(appendPaths)('$path', ({ options }) => {
 describe('append', () => {
   const store = useEventStore();
 
-  test('a batch that the client cuts into many chunks is one append', async () => {
+  test('a batch in many chunks is one append', async () => {
     const stream = uniqueName('append');
     const before = await store.client.appendToStream(stream, numberedEvents(1));
     // A size of 1 byte makes the first chunk empty and puts each event into its own.
@@ -160,7 +160,7 @@ describe('append', () => {
     await store.client.appendToStream(stream, numberedEvents(1), { expectedRevision: NO_STREAM });
   });
 
-  test('batches that are sent in chunks at the same time do not mix', async () => {
+  test('concurrent batches in chunks do not mix', async () => {
     const streams = range(5).map(() => uniqueName('append'));
     await Promise.all(
       streams.map((stream) =>
@@ -180,7 +180,7 @@ describe('append', () => {
     expect(results.every(({ nextExpectedRevision }) => nextExpectedRevision === 1n)).toBe(true);
   });
 
-  test('the unary append reports a wrong version as a result when the client is asked not to throw', async () => {
+  test('the unary append reports a wrong version as a result when the client does not throw', async () => {
     const stream = uniqueName('append');
     const separator = store.url.includes('?') ? '&' : '?';
     const client = connectClient(`${store.url}${separator}throwOnAppendFailure=false`);

@@ -29,7 +29,7 @@ describe('soft delete', () => {
   };
   const read = (stream: string) => collect(store.client.readStream(stream));
 
-  test('hides the events, and answers with a later position', async () => {
+  test('hides the events, and returns a later position', async () => {
     const { stream, position } = await written();
     const result = await store.client.deleteStream(stream);
     expect(positionOf(result).commit).toBeGreaterThan(position?.commit ?? 0n);
@@ -57,7 +57,7 @@ describe('soft delete', () => {
     expect(error).toMatchObject({ streamName: stream });
   });
 
-  test('of a stream that never was is a wrong version', async () => {
+  test('of a stream that never existed is a wrong version', async () => {
     const stream = uniqueName('delete');
     const error = await rejectionOf(store.client.deleteStream(stream, { expectedRevision: NO_STREAM }));
     expect(error).toBeInstanceOf(WrongExpectedVersionError);
@@ -131,7 +131,7 @@ describe('soft delete', () => {
     expect((await read(stream)).map(indexOf)).toEqual([3]);
   });
 
-  test('a revived stream says in its metadata where it begins', async () => {
+  test('the metadata of a revived stream has its first revision', async () => {
     const { stream } = await written(3);
     await store.client.deleteStream(stream);
     await store.client.appendToStream(stream, numberedEvents(1));
@@ -153,7 +153,7 @@ describe('tombstone', () => {
     return stream;
   };
 
-  test('ends a stream, and answers with a position', async () => {
+  test('deletes a stream, and returns a position', async () => {
     const stream = await written();
     expect(positionOf(await store.client.tombstoneStream(stream)).commit).toBeGreaterThan(0n);
     expect(await rejectionOf(collect(store.client.readStream(stream)))).toMatchObject(deleted(stream));
@@ -193,7 +193,7 @@ describe('tombstone', () => {
     expect(await rejectionOf(collect(store.client.readStream(stream)))).toMatchObject(deleted(stream));
   });
 
-  test.each(appendPaths)('$path to a tombstoned stream is refused for ever', async ({ options }) => {
+  test.each(appendPaths)('$path to a tombstoned stream is always refused', async ({ options }) => {
     const stream = await tombstoned();
     expect(await rejectionOf(store.client.appendToStream(stream, numberedEvents(1), { ...options }))).toMatchObject(
       deleted(stream),
@@ -216,7 +216,7 @@ describe('tombstone', () => {
     expect(await rejectionOf(collect(store.client.subscribeToStream(stream)))).toMatchObject(deleted(stream));
   });
 
-  test('its neighbours are not touched', async () => {
+  test('other streams are not changed', async () => {
     const stream = await tombstoned();
     const { nextExpectedRevision } = await store.client.appendToStream(`${stream}-2`, numberedEvents(1));
     expect(nextExpectedRevision).toBe(0n);

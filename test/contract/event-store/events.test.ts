@@ -41,7 +41,7 @@ describe.each(appendPaths)('events of $path come back as they were written', ({ 
     expect(Buffer.from(event.data as Uint8Array)).toEqual(Buffer.from(data));
   });
 
-  test('binary data: none at all', async () => {
+  test('binary data: empty', async () => {
     const event = await roundTrip(binaryEvent({ type: 'empty', data: new Uint8Array(0) }));
     expect(event.isJson).toBe(false);
     expect(event.data).toHaveLength(0);
@@ -82,7 +82,7 @@ describe.each(appendPaths)('events of $path come back as they were written', ({ 
     expect(neighbour.nextExpectedRevision).toBe(0n);
   });
 
-  test('stream names are told apart by case', async () => {
+  test('stream names are case-sensitive', async () => {
     const stream = uniqueName('case');
     await store.client.appendToStream(`${stream}-a`, numberedEvents(2), { ...options });
     const other = await store.client.appendToStream(`${stream}-A`, numberedEvents(1), { ...options });
@@ -96,17 +96,17 @@ describe.each(appendPaths)('events of $path come back as they were written', ({ 
     },
   );
 
-  test('created is the time of the append, and does not go back within a stream', async () => {
+  test('created is the time of the append, and never decreases within a stream', async () => {
     const stream = uniqueName('created');
     for (let i = 0; i < 3; i++) await store.client.appendToStream(stream, numberedEvents(2), { ...options });
     const times = (await collect(store.client.readStream(stream))).map((read) => eventOf(read).created.getTime());
     expect(times).toHaveLength(6);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
-    // A remote server has a clock of its own.
+    // The clock of a remote server may differ.
     for (const time of times) expect(Math.abs(time - Date.now())).toBeLessThan(5 * 60_000);
   });
 
-  test('every event has a position of its own, and commit and prepare are the same', async () => {
+  test('every event has its own position, with equal commit and prepare', async () => {
     const stream = uniqueName('position');
     await store.client.appendToStream(stream, numberedEvents(5), { ...options });
     const positions = (await collect(store.client.readStream(stream))).map((read) => eventOf(read).position);

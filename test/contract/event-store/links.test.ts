@@ -12,14 +12,14 @@ describe('links', () => {
     await store.client.appendToStream(links, [linkTo(target, 2, { $causedBy: 'test' }), linkTo(target, 0)]);
   });
 
-  test('are delivered as they are when they are not to be resolved', async () => {
+  test('are delivered unresolved by default', async () => {
     const [read] = await collect(store.client.readStream(links));
     expect(read?.link).toBeUndefined();
     expect(read?.event).toMatchObject({ type: '$>', streamId: links, revision: 0n, metadata: { $causedBy: 'test' } });
     expect(Buffer.from(read?.event?.data as Uint8Array).toString()).toBe(`2@${target}`);
   });
 
-  test('are delivered with the event that they name when they are to be resolved', async () => {
+  test('are delivered with their target when resolved', async () => {
     const [read, second] = await collect(store.client.readStream(links, { resolveLinkTos: true }));
     const [linked] = await collect(store.client.readStream(target, { fromRevision: 2n, maxCount: 1 }));
     expect(read?.event).toEqual(linked?.event);
@@ -108,7 +108,7 @@ describe('links', () => {
         return linkTo(short, 0);
       },
     ],
-  ])('to %s: the link comes without an event, and reading goes on', async (_, broken) => {
+  ])('to %s: the link is delivered without an event, and the read continues', async (_, broken) => {
     const stream = uniqueName('links');
     await store.client.appendToStream(stream, [await broken(), linkTo(target, 0)]);
     const read = await collect(store.client.readStream(stream, { resolveLinkTos: true }));
@@ -118,7 +118,7 @@ describe('links', () => {
     expect(read[1]?.event).toMatchObject({ streamId: target, revision: 0n });
   });
 
-  test('a link is an event like any other to its stream', async () => {
+  test('a link is an ordinary event of its stream', async () => {
     const stream = uniqueName('links');
     const result = await store.client.appendToStream(stream, [jsonEvent({ type: 'a', data: {} }), linkTo(target, 0)]);
     expect(result.nextExpectedRevision).toBe(1n);

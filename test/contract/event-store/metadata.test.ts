@@ -35,7 +35,7 @@ describe('stream metadata', () => {
     expect((await store.client.getStreamMetadata(stream)).metadata).toBeUndefined();
   });
 
-  test.each(appendPaths)('every known and every own key comes back ($path)', async ({ options }) => {
+  test.each(appendPaths)('all known and custom keys are returned ($path)', async ({ options }) => {
     const stream = uniqueName('metadata');
     const metadata = {
       maxAge: 3600,
@@ -63,7 +63,7 @@ describe('stream metadata', () => {
     expect((await store.client.getStreamMetadata(stream)).metadata).toEqual({ other: 2 });
   });
 
-  test('metadata can be there before its stream, and is its own stream', async () => {
+  test('metadata can exist before its stream, and is a separate stream', async () => {
     const stream = uniqueName('metadata');
     await store.client.setStreamMetadata(stream, { maxCount: 5 });
     const { nextExpectedRevision } = await store.client.appendToStream(stream, numberedEvents(1), {
@@ -89,7 +89,7 @@ describe('stream metadata', () => {
     expect((await store.client.getStreamMetadata(stream)).metadata).toEqual({ own: 2 });
   });
 
-  test('of all metadata of a stream only the newest is read', async () => {
+  test('only the newest metadata of a stream can be read', async () => {
     const stream = uniqueName('metadata');
     for (const own of range(3)) await store.client.setStreamMetadata(stream, { own });
     const read = await collect(store.client.readStream(`$$${stream}`));
@@ -111,7 +111,7 @@ describe('stream metadata', () => {
       expect(read.map(({ event }) => event?.revision)).toEqual([7n, 8n, 9n]);
     });
 
-    test('goes on with what is appended', async () => {
+    test('applies to later appends', async () => {
       const stream = uniqueName('metadata');
       await store.client.setStreamMetadata(stream, { maxCount: 2 });
       await store.client.appendToStream(stream, numberedEvents(20));
@@ -120,7 +120,7 @@ describe('stream metadata', () => {
       expect(await indexes(stream)).toEqual([19, 20]);
     });
 
-    test('holds backwards, and from a revision that is gone', async () => {
+    test('applies backwards, and from a truncated revision', async () => {
       const stream = await written(10);
       await store.client.setStreamMetadata(stream, { maxCount: 3 });
       const backwards = await collect(store.client.readStream(stream, { direction: BACKWARDS, fromRevision: END }));
@@ -129,21 +129,21 @@ describe('stream metadata', () => {
       expect(from.map(indexOf)).toEqual([7, 8, 9]);
     });
 
-    test('can be raised again', async () => {
+    test('can be increased again', async () => {
       const stream = await written(5);
       await store.client.setStreamMetadata(stream, { maxCount: 1 });
       await store.client.setStreamMetadata(stream, { maxCount: 4 });
       expect(await indexes(stream)).toEqual([1, 2, 3, 4]);
     });
 
-    test('does not change the revision that an append must name', async () => {
+    test('does not change the expected revision of an append', async () => {
       const stream = await written(10);
       await store.client.setStreamMetadata(stream, { maxCount: 1 });
       const result = await store.client.appendToStream(stream, numberedEvents(1), { expectedRevision: 9n });
       expect(result.nextExpectedRevision).toBe(10n);
     });
 
-    test('holds in subscriptions', async () => {
+    test('applies to subscriptions', async () => {
       const stream = await written(10);
       await store.client.setStreamMetadata(stream, { maxCount: 2 });
       const recording = record(store.client.subscribeToStream(stream, { fromRevision: START }));
@@ -166,7 +166,7 @@ describe('stream metadata', () => {
       expect(backwards.map(indexOf)).toEqual([9, 8, 7, 6]);
     });
 
-    test('together with maxCount, the stricter holds', async () => {
+    test('together with maxCount, the stricter applies', async () => {
       const stream = await written(10);
       await store.client.setStreamMetadata(stream, { truncateBefore: 8, maxCount: 5 });
       expect(await indexes(stream)).toEqual([8, 9]);
@@ -187,7 +187,7 @@ describe('stream metadata', () => {
       expect(await indexes(stream)).toEqual([0, 1, 2]);
     });
 
-    test('leaves a stream in existence whose events are all too old', async () => {
+    test('a stream whose events are all too old still exists', async () => {
       const stream = await written(2);
       await store.client.setStreamMetadata(stream, { maxAge: 1 });
       await eventually(async () => (await collect(store.client.readStream(stream))).length === 0);
@@ -196,7 +196,7 @@ describe('stream metadata', () => {
     });
   });
 
-  test('metadata that is not JSON of the known form hides nothing', async () => {
+  test('invalid metadata hides nothing', async () => {
     const stream = await written(3);
     await store.client.appendToStream(
       `$$${stream}`,

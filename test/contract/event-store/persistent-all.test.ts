@@ -1,5 +1,5 @@
-// Groups on $all see everything that is written to the server, so each test
-// narrows its group to its own streams, by a filter or by what it looks at.
+// Groups on $all receive all events of the server, so each test restricts itself
+// to its own streams, by a filter or in its assertions.
 import {
   END,
   PARK,
@@ -48,7 +48,7 @@ describe('a persistent subscription to $all', () => {
     store.client.appendToStream(stream, numberedEvents(count, type, firstIndex));
 
   afterEach(async () => {
-    // Left behind, a group on $all would follow every later test.
+    // A remaining group on $all would receive the events of every later test.
     for (const name of groups.splice(0)) await store.client.deletePersistentSubscriptionToAll(name).catch(() => {});
   });
 
@@ -83,7 +83,7 @@ describe('a persistent subscription to $all', () => {
     }
   });
 
-  test('from the end: what is appended after the group was created', async () => {
+  test('from the end: events appended after the group was created', async () => {
     const stream = uniqueName('persistent');
     await append(stream, 2);
     const recording = consume(await create({ startFrom: END }, streamNameFilter({ prefixes: [stream] })));
@@ -100,7 +100,7 @@ describe('a persistent subscription to $all', () => {
     ['a regular expression on stream names', (name: string) => streamNameFilter({ regex: `^${name}-(wanted|this)` })],
     ['a prefix of event types', (name: string) => eventTypeFilter({ prefixes: [name] })],
     ['a regular expression on event types', (name: string) => eventTypeFilter({ regex: `^${name}-w` })],
-  ])('with a filter by %s delivers what matches, history and live', async (_, filterOf) => {
+  ])('with a filter by %s delivers matching events, history and live', async (_, filterOf) => {
     const name = uniqueName('filtered');
     const wanted = `${name}-wanted`;
     const noise = `x-${name}`;
@@ -119,7 +119,7 @@ describe('a persistent subscription to $all', () => {
     }
   });
 
-  test('keeps its filter over an update', async () => {
+  test('keeps its filter across an update', async () => {
     const name = uniqueName('filtered');
     const group = await create({ startFrom: END }, streamNameFilter({ prefixes: [name] }));
     await store.client.updatePersistentSubscriptionToAll(
@@ -137,7 +137,7 @@ describe('a persistent subscription to $all', () => {
     }
   });
 
-  test('resolves links when the group says so', async () => {
+  test('resolves links when the group is configured to', async () => {
     const target = uniqueName('persistent-target');
     await append(target, 2);
     const stream = uniqueName('persistent');
@@ -180,7 +180,7 @@ describe('a persistent subscription to $all', () => {
     }
   });
 
-  test('does not deliver what it parked itself', async () => {
+  test('does not deliver its own parked messages', async () => {
     // Without a filter the links in the parked stream are events of $all like any other.
     const stream = uniqueName('persistent');
     const group = await create({ startFrom: END });
@@ -206,7 +206,7 @@ describe('a persistent subscription to $all', () => {
     }
   });
 
-  test('has a checkpoint that is a position, and goes on from it', async () => {
+  test('has a position as its checkpoint, and resumes from it', async () => {
     const stream = uniqueName('persistent');
     const group = await create(
       { startFrom: END, checkPointLowerBound: 1, checkPointUpperBound: 1, checkPointAfter: 100 },

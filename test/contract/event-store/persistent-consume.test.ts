@@ -55,7 +55,7 @@ describe('a persistent subscription to a stream', () => {
   };
 
   describe('delivers', () => {
-    test('from start: history, then what is appended, in order', async () => {
+    test('from start: history, then new events, in order', async () => {
       const { consume, append } = await group(20);
       const recording = consume();
       try {
@@ -81,7 +81,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('from the end: what is appended after the group was created', async () => {
+    test('from the end: events appended after the group was created', async () => {
       const { consume, append } = await group(4, { startFrom: END });
       await append(2, 4);
       const recording = consume();
@@ -93,7 +93,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('a stream that is not there yet, from its first event on', async () => {
+    test('a stream that does not exist yet, from its first event on', async () => {
       const { consume, append } = await group(0);
       const recording = consume();
       try {
@@ -105,7 +105,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('more than its buffers hold, complete and in order', async () => {
+    test('more events than its buffers hold, complete and in order', async () => {
       const { consume, append } = await group(300, { liveBufferSize: 20, historyBufferSize: 30, readBatchSize: 10 });
       const recording = consume(5);
       try {
@@ -116,7 +116,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('the events as a read gives them', async () => {
+    test('the same events as a read', async () => {
       const { consume, stream } = await group(2);
       const recording = consume();
       try {
@@ -176,7 +176,7 @@ describe('a persistent subscription to a stream', () => {
       return { ...created, target };
     };
 
-    test('are resolved when the group says so, and acknowledged by the id of the link', async () => {
+    test('are resolved when the group is configured to, and acknowledged by the id of the link', async () => {
       const { connect, info, target, stream } = await linked(true);
       const { subscription, recording } = connect(2);
       try {
@@ -192,7 +192,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('are delivered as they are otherwise', async () => {
+    test('are otherwise delivered unresolved', async () => {
       const { consume } = await linked(false);
       const recording = consume(2);
       try {
@@ -205,7 +205,7 @@ describe('a persistent subscription to a stream', () => {
   });
 
   describe('an event that is not acknowledged', () => {
-    test('with retry comes again, with a higher retry count each time', async () => {
+    test('with retry is delivered again, with a higher retry count each time', async () => {
       const { connect } = await group(1);
       const { recording, subscription } = connect(1, async (event) => {
         if (event.retryCount < 3) await subscription.nack(RETRY, 'not yet', event);
@@ -220,7 +220,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test.each([SKIP, STOP] as const)('with %s does not come again, and its slot is free', async (action) => {
+    test.each([SKIP, STOP] as const)('with %s is not delivered again, and its slot is free', async (action) => {
       const { connect, info } = await group(4);
       const { recording, subscription } = connect(1, async (event) => {
         if (indexOf(event) % 2 === 0) await subscription.nack(action, 'no', event);
@@ -256,7 +256,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('comes again when its time is up', async () => {
+    test('is delivered again after its timeout', async () => {
       const { connect } = await group(1, { messageTimeout: 300 });
       const { recording, subscription } = connect(1, async (event) => {
         if (event.retryCount === 2) await subscription.ack(event);
@@ -273,7 +273,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('is parked when its time is up too often', async () => {
+    test('is parked after too many timeouts', async () => {
       const { connect, info } = await group(1, { messageTimeout: 200, maxRetryCount: 1 });
       const { recording } = connect(1);
       try {
@@ -301,7 +301,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('does not hold up the others', async () => {
+    test('does not block the others', async () => {
       const { connect } = await group(50);
       const kept: Delivered[] = [];
       const { recording, subscription } = connect(5, async (event) => {
@@ -356,7 +356,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('is where the group goes on after all its consumers were away', async () => {
+    test('is where the group resumes after all its consumers were disconnected', async () => {
       const { consume, append, info } = await group(10, fast);
       const first = consume();
       await first.delivered(10);
@@ -393,7 +393,7 @@ describe('a persistent subscription to a stream', () => {
   });
 
   describe('several consumers', () => {
-    test('with round robin share the events evenly, and no event goes to two', async () => {
+    test('with round robin receive equal numbers of events, each event once', async () => {
       const { consume, append } = await group(0, { consumerStrategyName: ROUND_ROBIN });
       const consumers = [consume(50), consume(50), consume(50)];
       try {
@@ -407,7 +407,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('with dispatch to single one gets all until it is full, then the next', async () => {
+    test('with dispatch to single the first receives all until it is full, then the next', async () => {
       const { connect, append } = await group(0, { consumerStrategyName: DISPATCH_TO_SINGLE });
       const consumers = [connect(4), connect(4)];
       try {
@@ -480,7 +480,7 @@ describe('a persistent subscription to a stream', () => {
       });
     });
 
-    test('may come and go: in the end every event was handled', async () => {
+    test('can connect and disconnect: every event is handled in the end', async () => {
       const { connect, info } = await group(300, { maxRetryCount: 1000 });
       const handled = new Set<number>();
       // A consumer handles a part, refuses a part and keeps a part; when it can get no more it leaves with what it kept.
@@ -517,7 +517,7 @@ describe('a persistent subscription to a stream', () => {
       }
     });
 
-    test('two groups on one stream each get everything', async () => {
+    test('two groups on one stream each receive all events', async () => {
       const one = await group(5);
       const other = uniqueName('group');
       await store.client.createPersistentSubscriptionToStream(

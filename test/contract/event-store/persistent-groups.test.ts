@@ -1,4 +1,4 @@
-// Managing consumer groups: what exists, with which settings, and which errors say that it does not.
+// Managing consumer groups: existence, settings, and errors for missing groups.
 import {
   DISPATCH_TO_SINGLE,
   END,
@@ -64,7 +64,7 @@ describe('groups of persistent subscriptions to a stream', () => {
     expect(info.settings).toEqual(settings);
   });
 
-  test('a new group has done nothing yet', async () => {
+  test('a new group has no progress', async () => {
     const { stream, group } = names();
     await store.client.createPersistentSubscriptionToStream(stream, group, toStream());
     const { stats, status } = await store.client.getPersistentSubscriptionToStreamInfo(stream, group);
@@ -80,7 +80,7 @@ describe('groups of persistent subscriptions to a stream', () => {
     });
   });
 
-  test('a group can be created before its stream, and on names of any letters', async () => {
+  test('a group can be created before its stream, and with names of any characters', async () => {
     const stream = `${uniqueName('group')}/어학연구소 ?x=1 ด้้้`;
     const group = `${uniqueName('group')} ヽ༼ຈل͜ຈ༽ﾉ ::x`;
     await store.client.createPersistentSubscriptionToStream(stream, group, toStream({ startFrom: START }));
@@ -148,7 +148,7 @@ describe('groups of persistent subscriptions to a stream', () => {
     expect(await recording.failed()).toBeInstanceOf(PersistentSubscriptionDroppedError);
   });
 
-  test('a deleted group is gone, and a new one of its name begins anew', async () => {
+  test('a deleted group no longer exists, and a new one of its name starts from the beginning', async () => {
     const { stream, group } = names();
     const settings = toStream({ startFrom: START, checkPointLowerBound: 1, checkPointUpperBound: 1 });
     await store.client.appendToStream(stream, numberedEvents(3));
@@ -171,7 +171,7 @@ describe('groups of persistent subscriptions to a stream', () => {
     }
   });
 
-  test('update, delete, info, replay and subscription of a missing group say that it does not exist', async () => {
+  test('update, delete, info, replay and subscription of a missing group fail with "does not exist"', async () => {
     const { stream, group } = names();
     const { client } = store;
     await doesNotExist(client.updatePersistentSubscriptionToStream(stream, group, toStream()), stream, group);
@@ -200,14 +200,14 @@ describe('groups of persistent subscriptions to a stream', () => {
     for (const one of created) expect(settingsOf.get(one.group)).toEqual(one.settings);
   });
 
-  test('listing a stream without groups says that there is none', async () => {
+  test('listing a stream without groups fails with "does not exist"', async () => {
     const stream = uniqueName('group-stream');
     const error = await rejectionOf(store.client.listPersistentSubscriptionsToStream(stream));
     expect(error).toBeInstanceOf(PersistentSubscriptionDoesNotExistError);
     expect(error).toMatchObject({ streamName: stream });
   });
 
-  test('all groups of the server are listed, those to $all among them', async () => {
+  test('all groups of the server are listed, including those to $all', async () => {
     const { stream, group } = names();
     const allGroup = uniqueName('group');
     await store.client.createPersistentSubscriptionToStream(stream, group, toStream());
@@ -221,7 +221,7 @@ describe('groups of persistent subscriptions to a stream', () => {
     await store.client.deletePersistentSubscriptionToAll(allGroup);
   });
 
-  test('info tells of the consumers, with statistics when the group asks for them', async () => {
+  test('info describes the consumers, with statistics when the group enables them', async () => {
     const { stream, group } = names();
     await store.client.createPersistentSubscriptionToStream(
       stream,
@@ -312,7 +312,7 @@ describe('groups of persistent subscriptions to $all', () => {
     await store.client.deletePersistentSubscriptionToAll(group);
   });
 
-  test('update, delete, info, replay and subscription of a missing group say that it does not exist', async () => {
+  test('update, delete, info, replay and subscription of a missing group fail with "does not exist"', async () => {
     const group = uniqueName('group');
     const { client } = store;
     const attempts = [

@@ -13,7 +13,7 @@ import { collect, indexOf, linkTo, numberedEvents, range, record, uniqueName, us
 describe('parked events', () => {
   const store = useEventStore();
 
-  /** A group whose consumer parks what `refuse` names at its first delivery, and acknowledges the rest. */
+  /** A group whose consumer parks the events of `refuse` at their first delivery, and acknowledges the rest. */
   const parking = async (
     count: number,
     refuse: (index: number) => boolean,
@@ -53,7 +53,7 @@ describe('parked events', () => {
     };
   };
 
-  test('are links in a stream of the group, which tell why', async () => {
+  test('are links in a stream of the group, with the reason', async () => {
     const { stream, recording, parked, parkedStream } = await parking(5, (index) => index % 2 === 1);
     try {
       await parked(2);
@@ -71,7 +71,7 @@ describe('parked events', () => {
     }
   });
 
-  test('do not come again by themselves, and count as handled for the checkpoint', async () => {
+  test('are not delivered again without a replay, and count as handled for the checkpoint', async () => {
     const { recording, info, parked } = await parking(6, (index) => index < 3, {
       checkPointLowerBound: 1,
       checkPointUpperBound: 1,
@@ -87,7 +87,7 @@ describe('parked events', () => {
     }
   });
 
-  test('come again when they are replayed, and then are parked no more', async () => {
+  test('are delivered again by a replay, and then no longer parked', async () => {
     const { recording, parked, replay, info } = await parking(6, (index) => index > 2);
     try {
       await parked(3);
@@ -102,7 +102,7 @@ describe('parked events', () => {
     }
   });
 
-  test('come again only up to the place where the replay is told to stop', async () => {
+  test('are delivered again only up to the stop of the replay', async () => {
     const { recording, parked, replay } = await parking(10, () => true);
     try {
       await parked(10);
@@ -160,7 +160,7 @@ describe('parked events', () => {
     }
   });
 
-  test('that are links are parked as the event which they name', async () => {
+  test('that are links are parked as their target', async () => {
     const target = uniqueName('parked-target');
     const stream = uniqueName('parked');
     const name = uniqueName('group');
@@ -184,7 +184,7 @@ describe('parked events', () => {
     }
   });
 
-  test('are gone with their group', async () => {
+  test('are deleted with their group', async () => {
     const { stream, name, recording, parked } = await parking(3, () => true);
     await parked(3);
     await recording.stop();
@@ -201,12 +201,12 @@ describe('parked events', () => {
   });
 });
 
-// The restart touches every group of the server; in one file with the parked
-// events because those must survive it. Run files one by one on a shared server.
+// The restart affects every group of the server, so run files one by one on a
+// shared server. In the file of the parked events, because they must survive it.
 describe('a restart of the subsystem', () => {
   const store = useEventStore();
 
-  test('drops consumers, keeps groups, goes on from the checkpoint and keeps parked events', async () => {
+  test('drops consumers, keeps groups, resumes from the checkpoint and keeps parked events', async () => {
     const stream = uniqueName('restart');
     const name = uniqueName('group');
     const settings = persistentSubscriptionToStreamSettingsFromDefaults({

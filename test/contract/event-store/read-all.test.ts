@@ -1,5 +1,5 @@
-// On a shared server other events may lie between ours: the tests look at what
-// is theirs and at the order, never at how many events there are.
+// A shared server may have other events in between: the tests check their own
+// events and the order, never the number of all events.
 import { BACKWARDS, END, START, type AllStreamResolvedEvent, type Position } from '@eventstore/db-client';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -55,7 +55,7 @@ describe('reading $all', () => {
     expect(read && eventOf(read)).toMatchObject({ streamId: one, revision: 3n, position: last });
   });
 
-  test('from each event of a read, the read goes on with that event', async () => {
+  test('a read from the position of an event starts with that event', async () => {
     const all = own(await collect(store.client.readAll({ fromPosition: first })));
     for (const read of all) {
       const [again] = await collect(store.client.readAll({ fromPosition: eventOf(read).position, maxCount: 1 }));
@@ -88,7 +88,7 @@ describe('reading $all', () => {
     expect(own(read).map(indexOf)[0]).toBe(4);
   });
 
-  test('forwards from the end, and backwards from the start, give nothing', async () => {
+  test('forwards from the end, and backwards from the start, return nothing', async () => {
     const backwards = await collect(store.client.readAll({ direction: BACKWARDS, fromPosition: START }));
     expect(backwards).toEqual([]);
     const forwards = await collect(store.client.readAll({ fromPosition: END }));
@@ -105,7 +105,7 @@ describe('reading $all', () => {
     expect(byId(all)).toEqual(byId(streams));
   });
 
-  test('more events than fit into one page come in order and once', async () => {
+  test('more events than fit into one page are returned in order and once', async () => {
     const stream = uniqueName('all-long');
     const start = positionOf(await store.client.appendToStream(stream, numberedEvents(1)));
     for (const round of range(4))

@@ -48,7 +48,7 @@ describe('reading a stream', () => {
     expect(await indexes({ ...options, direction: BACKWARDS })).toEqual(expected);
   });
 
-  test('more events than fit into one page come in order and once, in both directions', async () => {
+  test('more events than fit into one page are returned in order and once, in both directions', async () => {
     const long = uniqueName('read-long');
     for (const start of range(5)) await store.client.appendToStream(long, numberedEvents(500, 'page', start * 500));
     expect((await collect(store.client.readStream(long))).map(indexOf)).toEqual(range(2500));
@@ -57,12 +57,12 @@ describe('reading a stream', () => {
     expect(await collect(store.client.readStream(long, { maxCount: 1234 }))).toHaveLength(1234);
   });
 
-  test('a reader that stops early does not disturb others', async () => {
+  test('a reader that stops early does not affect others', async () => {
     for await (const read of store.client.readStream(stream)) if (indexOf(read) === 3) break;
     expect(await indexes()).toEqual(range(10));
   });
 
-  test('a stream that never was is not found, by its name', async () => {
+  test('a stream that never existed is not found, and the error names it', async () => {
     const missing = uniqueName('missing-Ü');
     for (const direction of ['forwards', 'backwards'] as const) {
       const error = await rejectionOf(collect(store.client.readStream(missing, { direction })));
@@ -80,7 +80,7 @@ describe('reading a stream', () => {
     expect(await rejectionOf(collect(backwards))).toBeInstanceOf(StreamNotFoundError);
   });
 
-  test('a tombstoned stream is deleted, by its name', async () => {
+  test('a tombstoned stream is deleted, and the error names it', async () => {
     const tombstoned = uniqueName('tombstoned');
     await store.client.appendToStream(tombstoned, numberedEvents(2));
     await store.client.tombstoneStream(tombstoned);
@@ -91,7 +91,7 @@ describe('reading a stream', () => {
     }
   });
 
-  test('what an append answered is read at once', async () => {
+  test('an acknowledged append can be read immediately', async () => {
     const own = uniqueName('read-own');
     for (const count of range(20, 1)) {
       await store.client.appendToStream(own, numberedEvents(1));

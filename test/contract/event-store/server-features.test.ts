@@ -5,8 +5,8 @@ import { numberedEvents, uniqueName, useEventStore } from './support.ts';
 import { createRequire } from 'node:module';
 import type { MethodDefinition } from '@grpc/grpc-js';
 
-// The client keeps what the server advertises to itself; its own service
-// definitions name the methods that it will ask for.
+// The client does not expose the advertised features; its service definitions
+// name the methods that it requests.
 const generated = createRequire(createRequire(import.meta.url).resolve('@eventstore/db-client'));
 const methods = z.record(z.string(), z.object({ path: z.string() }));
 const streams = methods.parse(generated('../generated/streams_grpc_pb.js').StreamsService);
@@ -27,7 +27,7 @@ describe('server features', () => {
       .parse(found);
   };
 
-  test('the server tells its version', async () => {
+  test('the server reports its version', async () => {
     expect((await capabilities()).serverVersion).toMatch(/^\d+\.\d+/);
   });
 
@@ -55,7 +55,7 @@ describe('server features', () => {
     expect(method && (await capabilities()).supports(method, feature)).toBe(true);
   });
 
-  // A server elsewhere may tell an address that only its own network reaches.
+  // A remote server may report an address that is reachable in its own network only.
   test.skipIf(process.env['EVENTSTORE_URL'])(
     'a client that looks for the leader by gossip finds this server',
     async () => {

@@ -30,7 +30,7 @@ describe('a catch-up subscription to $all', () => {
   const append = async (stream: string, count: number, firstIndex = 0, type = 'subscribed') =>
     positionOf(await store.client.appendToStream(stream, numberedEvents(count, type, firstIndex)));
 
-  /** On a shared server others' events come too: waits until `count` events of `streams` are among the delivered. */
+  /** Waits until `count` events of `streams` were delivered; a shared server delivers other events, too. */
   const ownDelivered = (recording: Recording<AllStreamResolvedEvent>, streams: string[], count: number) =>
     eventually(() => {
       if (recording.errors[0]) throw recording.errors[0];
@@ -72,7 +72,7 @@ describe('a catch-up subscription to $all', () => {
     }
   });
 
-  test('from the end: delivers only what comes after', async () => {
+  test('from the end: delivers only later events', async () => {
     const stream = uniqueName('all');
     const before = await append(stream, 3);
     const recording = record(store.client.subscribeToAll({ fromPosition: END }));
@@ -86,7 +86,7 @@ describe('a catch-up subscription to $all', () => {
     }
   });
 
-  test('confirms first, and says when it has caught up', async () => {
+  test('confirms first, and reports when it has caught up', async () => {
     const stream = uniqueName('all');
     const position = await append(stream, 1);
     await append(stream, 2, 1);
@@ -101,7 +101,7 @@ describe('a catch-up subscription to $all', () => {
     }
   });
 
-  test('resubscribing from the last position goes on without a gap', async () => {
+  test('resubscribing from the last position continues without a gap', async () => {
     const stream = uniqueName('all');
     const start = await append(stream, 1);
     await append(stream, 50, 1);
@@ -118,7 +118,7 @@ describe('a catch-up subscription to $all', () => {
     }
   });
 
-  test('misses and repeats nothing while others append at full speed', async () => {
+  test('misses and repeats nothing during concurrent appends at full speed', async () => {
     const stream = uniqueName('all');
     const start = await append(stream, 1);
     const writing = (async () => {
@@ -133,7 +133,7 @@ describe('a catch-up subscription to $all', () => {
     }
   });
 
-  test('many at once each get everything', async () => {
+  test('concurrent subscriptions each receive all events', async () => {
     const stream = uniqueName('all');
     const start = await append(stream, 1);
     const recordings = range(30).map(() => record(store.client.subscribeToAll({ fromPosition: start })));
@@ -231,7 +231,7 @@ describe('a catch-up subscription to $all', () => {
       }
     });
 
-    test('from the end: delivers only what comes after', async () => {
+    test('from the end: delivers only later events', async () => {
       const name = prefix();
       await append(name, 3);
       const filter = streamNameFilter({ prefixes: [name] });
@@ -245,7 +245,7 @@ describe('a catch-up subscription to $all', () => {
       }
     });
 
-    /** Subscribes to nothing that exists, and notes the checkpoints. */
+    /** Subscribes with a filter that matches nothing, and records the checkpoints. */
     const watchCheckpoints = (
       fromPosition: Position,
       options: { maxSearchWindow?: number; checkpointInterval: number },
@@ -259,7 +259,7 @@ describe('a catch-up subscription to $all', () => {
       return { checkpoints, recording: record(store.client.subscribeToAll({ fromPosition, filter })) };
     };
 
-    test('checkpoints tell how far the search came, in history', async () => {
+    test('checkpoints report the progress of the search, in history', async () => {
       const start = await append(uniqueName('noise'), 1);
       const end = await append(uniqueName('noise'), 120);
       const { checkpoints, recording } = watchCheckpoints(start, { maxSearchWindow: 10, checkpointInterval: 2 });
@@ -274,7 +274,7 @@ describe('a catch-up subscription to $all', () => {
       }
     });
 
-    test('a checkpoint comes on going live, also after fewer events than the interval', async () => {
+    test('a checkpoint is sent on catching up, also after fewer events than the interval', async () => {
       const start = await append(uniqueName('noise'), 1);
       const end = await append(uniqueName('noise'), 3);
       const { checkpoints, recording } = watchCheckpoints(start, { checkpointInterval: 1000 });
@@ -286,7 +286,7 @@ describe('a catch-up subscription to $all', () => {
       }
     });
 
-    test('checkpoints tell how far the search came, live', async () => {
+    test('checkpoints report the progress of the search, live', async () => {
       const start = await append(uniqueName('noise'), 1);
       const { checkpoints, recording } = watchCheckpoints(start, { checkpointInterval: 1 });
       try {
@@ -303,7 +303,7 @@ describe('a catch-up subscription to $all', () => {
       }
     });
 
-    test('a checkpoint is a place to go on from without loss', async () => {
+    test('a subscription resumes from a checkpoint without loss', async () => {
       const name = prefix();
       const start = await append(uniqueName('noise'), 1);
       await append(uniqueName('noise'), 100);

@@ -9,7 +9,7 @@ describe('a catch-up subscription to a stream', () => {
   const append = (stream: string, count: number, firstIndex = 0) =>
     store.client.appendToStream(stream, numberedEvents(count, 'subscribed', firstIndex));
 
-  test('delivers history, then what is appended, in order and once', async () => {
+  test('delivers history, then new events, in order and once', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 5);
     const recording = record(store.client.subscribeToStream(stream));
@@ -37,7 +37,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('says when it has caught up, after history and before what follows', async () => {
+  test('reports when it has caught up, after history and before later events', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 4);
     const recording = record(store.client.subscribeToStream(stream));
@@ -79,7 +79,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('from the end: delivers only what comes after', async () => {
+  test('from the end: delivers only later events', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 5);
     const recording = record(store.client.subscribeToStream(stream, { fromRevision: END }));
@@ -92,7 +92,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('from a revision that is not there yet: begins after it', async () => {
+  test('from a revision that does not exist yet: begins after it', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 2);
     const recording = record(store.client.subscribeToStream(stream, { fromRevision: 3n }));
@@ -121,7 +121,7 @@ describe('a catch-up subscription to a stream', () => {
     },
   );
 
-  test('a soft-deleted stream can be subscribed to, and delivers what revives it', async () => {
+  test('a soft-deleted stream can be subscribed to, and delivers the events that revive it', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 3);
     await store.client.deleteStream(stream);
@@ -151,7 +151,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('misses and repeats nothing while others append at full speed', async () => {
+  test('misses and repeats nothing during concurrent appends at full speed', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 100);
     const writing = (async () => {
@@ -166,7 +166,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('a long history arrives complete, also to a slow reader', async () => {
+  test('a slow reader receives a long history completely', async () => {
     const stream = uniqueName('subscribe');
     for (const round of range(4)) await append(stream, 500, round * 500);
     const read: number[] = [];
@@ -179,9 +179,9 @@ describe('a catch-up subscription to a stream', () => {
     expect(read).toEqual(range(2010));
   });
 
-  test('an event that is appended while a slow reader still takes in history is not missed', async () => {
+  test('an event appended while a slow reader reads history is not missed', async () => {
     const stream = uniqueName('subscribe');
-    // More than the connection buffers: the server has to wait for the reader in the middle of it.
+    // More than the connection buffers, so the server must wait for the reader.
     const large = () => jsonEvent({ type: 'large', data: { text: 'x'.repeat(8_000) } });
     await store.client.appendToStream(stream, range(110).map(large));
     const subscription = store.client.subscribeToStream(stream);
@@ -196,7 +196,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('resubscribing from the last revision goes on without a gap', async () => {
+  test('resubscribing from the last revision continues without a gap', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 10);
     const first = record(store.client.subscribeToStream(stream));
@@ -211,7 +211,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('unsubscribing ends the stream, and nothing comes after it', async () => {
+  test('unsubscribing ends the stream, and nothing is delivered afterwards', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 2);
     const [ended, witness] = [
@@ -231,7 +231,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('many subscriptions to one stream each get everything', async () => {
+  test('many subscriptions to one stream each receive all events', async () => {
     const stream = uniqueName('subscribe');
     await append(stream, 10);
     const recordings = range(50).map(() => record(store.client.subscribeToStream(stream)));
@@ -272,7 +272,7 @@ describe('a catch-up subscription to a stream', () => {
     }
   });
 
-  test('an append that a subscriber has seen is read by everybody', async () => {
+  test('an append that was delivered to a subscriber can be read', async () => {
     const stream = uniqueName('subscribe');
     const lengths: Promise<number>[] = [];
     const recording = record(store.client.subscribeToStream(stream), () => {

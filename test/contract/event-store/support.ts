@@ -1,7 +1,7 @@
 // Set-up of the contract suite. With EVENTSTORE_URL the tests run against that
-// server, which other programs may be using at the same time: so every test has
-// its own stream names, and nobody may count all events of the server. Without
-// it each test file starts one of its own.
+// server, which other programs may use at the same time: every test has its own
+// stream names, and no test counts all events of the server. Without it each test
+// file starts its own server.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -31,7 +31,7 @@ export function useEventStore(): { readonly client: EventStoreDBClient; readonly
     client = connectClient(server.url);
   }, 60_000);
   afterAll(async () => {
-    // The client waits for every read that a test left unfinished, which may be for ever.
+    // The client waits for every unfinished read, possibly without end.
     await Promise.race([client?.dispose(), delay(2_000, undefined, { ref: false })]);
     await server?.stop();
   }, 60_000);
@@ -107,7 +107,7 @@ export async function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
   throw new Error(`expected a rejection, got ${String(value)}`);
 }
 
-/** The event that the server delivered in answer to what was stored: the link where it is one. */
+/** The stored event of a delivery: the link, if it is one. */
 export function original(resolved: ResolvedEvent) {
   const record = resolved.link ?? resolved.event;
   if (!record) throw new Error('a delivered event has neither an event nor a link');
@@ -127,7 +127,7 @@ export function indexOf(resolved: { event?: { data: unknown } }): number {
   throw new Error(`not a numbered event: ${JSON.stringify(data)}`);
 }
 
-/** The position of an append, which every server of the supported versions gives. */
+/** The position of an append, which every supported server returns. */
 export function positionOf(result: AppendResult | { position?: Position }): Position {
   if (!result.position) throw new Error('the server gave no position');
   return result.position;
@@ -139,7 +139,7 @@ export function range(count: number, from = 0): number[] {
 }
 
 export type Recording<E> = {
-  /** What was delivered, in order. */
+  /** The delivered events, in order. */
   readonly events: E[];
   readonly errors: Error[];
   /** `confirmation`, `event` and `caughtUp` in the order in which they happened. */
@@ -192,7 +192,7 @@ export function record<E>(subscription: ReadableSubscription<E>, onEvent?: (even
   subscription.on('end', () => {
     recording.ended = true;
   });
-  // Catch-up subscriptions have it; others just never send it.
+  // Only catch-up subscriptions send it.
   subscription.on('caughtUp', () => recording.signals.push('caughtUp'));
   return recording;
 }

@@ -1,5 +1,5 @@
-// Load that remembers what was acknowledged, and the checker that compares it
-// with what a log holds afterwards.
+// A load that records acknowledged appends, and a checker that compares them with
+// the log afterwards.
 import { NO_STREAM, START, jsonEvent } from '@eventstore/db-client';
 import type { EventStoreDBClient, ResolvedEvent } from '@eventstore/db-client';
 
@@ -9,10 +9,10 @@ export type LoadEvent = { n: number; batch: number; size: number };
 /** How many events of each stream were acknowledged. */
 export type Acknowledged = Map<string, number>;
 
-/** What a log held, per stream in its order. */
+/** The events of a log, per stream in its order. */
 export type Found = Map<string, LoadEvent[]>;
 
-/** Everything that is wrong with `found`, in words; empty when nothing is. */
+/** The errors in `found` as sentences; empty when there are none. */
 export function violations(acknowledged: Acknowledged, found: Found): string[] {
   const wrong: string[] = [];
   for (const [stream, count] of acknowledged) {
@@ -59,7 +59,7 @@ export async function appendUntilFailure(
   acknowledged: Acknowledged,
   onAcknowledged: () => void,
 ): Promise<void> {
-  // After a crash the log may hold more than was acknowledged.
+  // After a crash the log may have more events than were acknowledged.
   let count = await length(client, stream);
   for (;;) {
     const size = 1 + (count % 5);

@@ -22,7 +22,7 @@ test(
     try {
       for (let round = 0; round < ROUNDS; round++) {
         const client = EventStoreDBClient.connectionString(store.url);
-        // Another moment in the life of the log each time.
+        // The crash is at a different time in each round.
         let left = 30 + Math.floor(Math.random() * 300);
         let killed: Promise<void> | undefined;
         const onAcknowledged = () => {
@@ -47,7 +47,7 @@ test(
   },
 );
 
-test('one event that is missing from the file is noticed', { timeout: 60_000 }, async () => {
+test('one event that is missing from the file is detected', { timeout: 60_000 }, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'event-store-loss-'));
   const acknowledged: Acknowledged = new Map();
   const killed = await startStoreProcess({ dataDir });
@@ -96,9 +96,9 @@ describe('the checker finds', () => {
   test('a torn append', () => expect(check(events.slice(0, 4))).toContain('load: append 2 has 2 of 3 events'));
   test('an event lost in the middle', () =>
     expect(check(events.toSpliced(1, 1))).toContain('load: at 1 stands event 2'));
-  test('a doubled event', () =>
+  test('a duplicate event', () =>
     expect(check(events.toSpliced(1, 0, events[0]!))).toContain('load: at 1 stands event 0'));
-  test('two events that changed places', () => {
+  test('two events in reverse order', () => {
     expect(check(events.toSpliced(0, 2, events[1]!, events[0]!))).toContain('load: at 0 stands event 1');
   });
 });

@@ -1,5 +1,4 @@
-// An event store serves only those who know the credentials of its folder, in every call but those that clients make
-// before they can send any.
+// An event store requires the credentials of its folder for every call, except those for which clients send none.
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,7 +71,7 @@ const methods = [StreamsService, PersistentSubscriptionsService, UsersService].f
   Object.values(service as Record<string, MethodDefinition<unknown, unknown>>),
 );
 
-/** The status with which the server ends a call that is given these headers and no complete request. */
+/** The status of a call with these headers and no complete request. */
 async function statusOf({ path }: MethodDefinition<unknown, unknown>, authorization?: string): Promise<unknown> {
   const client = new Client(`127.0.0.1:${store.port}`, channelCredentials.createInsecure());
   const metadata = new Metadata();
@@ -125,7 +124,7 @@ test('with them the client appends and reads, also when it looks for the leader'
   }
 });
 
-test('they go with the stream of batch appends, which the client does not give up for them', async () => {
+test('the client sends them with the stream of batch appends, and still uses it', async () => {
   let sent: unknown;
   // This server implements no unary append.
   const server = await startMisbehavingServer({
@@ -141,7 +140,7 @@ test('they go with the stream of batch appends, which the client does not give u
   server.stop();
 });
 
-test('Parley treats wrong credentials as an event store that is away, certain that nothing was written', async () => {
+test('Parley treats wrong credentials as an unavailable event store, certain that nothing was written', async () => {
   const wrong = connectEventStore({ url: withCredentials('parley:wrong@') });
   const append = wrong.store.append('s', NO_EVENTS, [logEvent({})]);
   await expect(append).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -149,7 +148,7 @@ test('Parley treats wrong credentials as an event store that is away, certain th
   await wrong.close();
 });
 
-test('a store that was asked to be insecure serves everybody', async () => {
+test('an insecure store serves calls without credentials', async () => {
   const { port } = store;
   await store.stop();
   store = await startEmbeddedEventStore({ dataDir, port, insecure: true });

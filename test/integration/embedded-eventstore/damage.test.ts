@@ -59,7 +59,7 @@ test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) =
       await overwrite(file, PAGE_BYTES + 136, 8);
     },
   ],
-])('a log of which %s is refused, and the refusal names the backup', async (damage, problem, harm) => {
+])('a log of which %s is refused, and the error names the backup', async (damage, problem, harm) => {
   const { dataDir, file } = await copyOf(damage);
   await harm(file, (await stat(file)).size);
   const { code, output } = await runStoreProcess({ dataDir });
@@ -73,7 +73,7 @@ test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) =
 
 test('a log whose last pages are free and were never written is not damaged', async () => {
   const { file } = await copyOf('free pages');
-  // As if the newest commit had allocated 50 pages and freed them again.
+  // As after a commit that allocates 50 pages and frees them.
   const handle = await open(file, 'r+');
   for (const at of [144, PAGE_BYTES + 144]) {
     const lastPage = Buffer.alloc(8);

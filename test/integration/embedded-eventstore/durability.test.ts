@@ -1,8 +1,7 @@
-// Whether acknowledged means on disk. A killed process cannot show that,
-// because the operating system still has what was written; so the system calls
-// are looked at. Where there is no strace, do it by hand: run the event store
-// under the tracer of the system and look for an fdatasync of `events.mdb`
-// before each answer on the socket.
+// Acknowledged appends are on disk. A killed process cannot prove that, because
+// the operating system still has its writes, so the test checks the system calls.
+// Without strace, check by hand: run the event store under the tracer of the
+// system and look for an fdatasync of `events.mdb` before each response.
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,10 +32,10 @@ function canTrace(): boolean {
   }
 }
 
-/** Pages written, flush, the root that makes them valid, answer: in this order, and nothing of it missing. */
+/** Pages written, flush, the root that makes them valid, response: complete and in this order. */
 type Step = 'pages' | 'flush' | 'root' | 'answer';
 
-/** What the trace says, from the moment at which the client is connected. */
+/** The steps in the trace since the client connected. */
 function steps(trace: string): Step[] {
   const found: Step[] = [];
   for (const line of trace.split('\n')) {
@@ -50,7 +49,7 @@ function steps(trace: string): Step[] {
   return found;
 }
 
-/** Answers that were not preceded by pages, flush and root since the answer before. */
+/** Responses without pages, flush and root since the previous response. */
 function early(order: readonly Step[]): number {
   let count = 0;
   let since: Step[] = [];
@@ -72,7 +71,7 @@ describe.skipIf(!canTrace())('each append, one after another', () => {
     const shell = `exec strace -f -y -s 200 -o '${traceFile}' -e trace=${calls}`;
     const store = await startStoreProcess({ dataDir, shell });
     client = EventStoreDBClient.connectionString(store.url);
-    // The first one also connects; what is counted comes after it.
+    // The first append also connects; the count starts after it.
     await client.appendToStream('first', jsonEvent({ type: 'first', data: {} }));
     const before = (await settled(traceFile)).length;
     const count = 10;
@@ -88,7 +87,7 @@ describe.skipIf(!canTrace())('each append, one after another', () => {
 
 describe('the order of system calls', () => {
   const commit: Step[] = ['pages', 'pages', 'flush', 'root'];
-  test('is right when every answer follows its flush', () => {
+  test('is right when every response follows its flush', () => {
     expect(early([...commit, 'answer', ...commit, 'answer'])).toBe(0);
   });
   test.each<[string, Step[]]>([

@@ -1,5 +1,5 @@
-// The log itself, on its real file: what the protocol cannot show or would have
-// to wait for.
+// The log on its real file: behaviour that the protocol does not show, or only
+// after a wait.
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const event = (data = '{}'): ProposedEvent => ({
 const append = (stream: string, events: ProposedEvent[]) => log.append({ stream, expected: 'any', events });
 const setMetadata = (stream: string, metadata: object) => append(`$$${stream}`, [event(JSON.stringify(metadata))]);
 
-/** All that can be read of a stream, page by page. */
+/** The readable revisions of a stream, page by page. */
 function revisions(stream: string, direction: 'forwards' | 'backwards' = 'forwards'): number[] {
   const found: number[] = [];
   let from: number | 'end' | undefined = direction === 'forwards' ? 0 : 'end';
@@ -53,7 +53,7 @@ function revisions(stream: string, direction: 'forwards' | 'backwards' = 'forwar
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
 describe('the log', () => {
-  test('keeps streams apart over a restart, also after appends of nothing', async () => {
+  test('keeps streams separate across a restart, also after empty appends', async () => {
     await append('nothing-1', []);
     await Promise.all([append('nothing-2', []), append('a', [event('"a"')])]);
     await append('nothing-3', []);
@@ -127,7 +127,7 @@ describe('$maxAge', () => {
     }
   });
 
-  test.each(['forwards', 'backwards'] as const)('hides what is older, %s', (direction) => {
+  test.each(['forwards', 'backwards'] as const)('hides older events, %s', (direction) => {
     const inOrder = (numbers: number[]) => (direction === 'forwards' ? numbers : numbers.toReversed());
     at(50);
     expect(revisions('aging', direction)).toEqual(inOrder(range(0, 100)));
@@ -139,7 +139,7 @@ describe('$maxAge', () => {
     expect(revisions('aging', direction)).toEqual([]);
   });
 
-  test('goes with $maxCount: what either hides is hidden', async () => {
+  test('combines with $maxCount: either hides events', async () => {
     await setMetadata('aging', { $maxAge: 60, $maxCount: 10 });
     at(100);
     expect(revisions('aging')).toEqual(range(90, 100));
@@ -147,7 +147,7 @@ describe('$maxAge', () => {
     expect(revisions('aging')).toEqual(range(95, 100));
   });
 
-  test('is not confused by a clock that goes back: times never decrease in the log', async () => {
+  test('is exact when the clock goes back: times never decrease in the log', async () => {
     at(10);
     await append('aging', [event()]);
     const { events } = log.readAll({ from: 'end', direction: 'backwards', limit: 2 });
@@ -158,7 +158,7 @@ describe('$maxAge', () => {
 });
 
 describe('a revived stream', () => {
-  test('goes on with its revisions, and keeps its other metadata', async () => {
+  test('continues its revisions, and keeps its other metadata', async () => {
     await append('s', [event(), event()]);
     await setMetadata('s', { $maxCount: 3, own: 1 });
     await log.deleteStream({ stream: 's', expected: 1 });

@@ -1,5 +1,5 @@
-// `main.ts` of the embedded event store as a child process, by a shell command
-// around it where a test needs one.
+// Runs `main.ts` of the embedded event store as a child process, optionally
+// through a shell command.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,9 +10,9 @@ const MAIN = join(import.meta.dirname, '../../../infra/embedded-eventstore/main.
 export type StoreProcess = {
   url: string;
   child: ChildProcess;
-  /** Everything that it has printed. */
+  /** Its output so far. */
   output(): string;
-  /** Sends a signal to the process and what it was wrapped in; resolves with the exit code (null: died by the signal). */
+  /** Sends a signal to the process and its wrapper; resolves with the exit code (null: ended by the signal). */
   end(signal: NodeJS.Signals): Promise<number | null>;
 };
 
@@ -48,7 +48,7 @@ export async function startStoreProcess(options: Options): Promise<StoreProcess>
     child,
     output,
     async end(signal) {
-      // The whole group: a tracer would leave its child alone.
+      // The process group, because a tracer does not forward the signal.
       if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
         process.kill(-child.pid, signal);
       }
@@ -58,7 +58,7 @@ export async function startStoreProcess(options: Options): Promise<StoreProcess>
   };
 }
 
-/** Runs it where it is expected to refuse. */
+/** Runs it when it is expected to fail at the start. */
 export async function runStoreProcess(options: Options): Promise<Ended> {
   const child = launch(options);
   const output = collect(child);

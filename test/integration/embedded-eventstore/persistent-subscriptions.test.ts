@@ -1,5 +1,5 @@
-// What a group keeps over the end of its server. The contract suite cannot ask
-// this of a server that it does not own.
+// The state that a group keeps when its server ends. The contract suite cannot
+// stop its server.
 import {
   END,
   EventStoreDBClient,
@@ -54,7 +54,7 @@ const info = () => client.getPersistentSubscriptionToStreamInfo(STREAM, GROUP);
 
 type Event = PersistentSubscriptionToStreamResolvedEvent;
 
-/** Connects; `handle` gets each event. What the end of the server does to the connection is noted, not thrown. */
+/** Connects; `handle` gets each event. An error from the end of the server is recorded, not thrown. */
 function consume(handle: (event: Event, subscription: ReturnType<typeof connect>) => Promise<void>) {
   const seen: number[] = [];
   const subscription = connect();
@@ -69,7 +69,7 @@ function consume(handle: (event: Event, subscription: ReturnType<typeof connect>
 }
 const connect = () => client.subscribeToPersistentSubscriptionToStream(STREAM, GROUP, { bufferSize: 20 });
 
-/** A new server process, and a client that never knew the old one. */
+/** A new server process, and a new client. */
 async function restarted(end: () => Promise<void>): Promise<void> {
   await end();
   await client.dispose();
@@ -100,8 +100,8 @@ test('a clean stop keeps settings, progress and parked events, also below the ch
   await second.subscription.unsubscribe();
 });
 
-test('after kill -9 a group goes on from its checkpoint and loses nothing', async () => {
-  // So many that the kill comes in the middle of them.
+test('after kill -9 a group resumes from its checkpoint and loses nothing', async () => {
+  // Enough events for the kill to interrupt their delivery.
   await append(3000);
   await createGroup({ checkPointLowerBound: 1, checkPointUpperBound: 10, checkPointAfter: 100 });
   const runs: number[][] = [];
@@ -120,7 +120,7 @@ test('after kill -9 a group goes on from its checkpoint and loses nothing', asyn
   const reached = Number(await checkpoint());
   const last = consume((event, subscription) => subscription.ack(event));
   await eventually(() => new Set([...runs.flat(), ...last.seen]).size === 3060);
-  // Nothing before the checkpoint comes again, and what comes is in order.
+  // Only events after the checkpoint are delivered again, in order.
   expect(last.seen[0]).toBeLessThanOrEqual(reached + 1);
   expect(last.seen.filter((index) => index <= reached)).toEqual([]);
   expect(last.seen).toEqual(last.seen.toSorted((a, b) => a - b));
@@ -136,7 +136,7 @@ test('an event that is parked stays parked after kill -9', async () => {
   expect((await info()).stats.parkedMessageCount).toBe(5n);
 });
 
-test('a replay that kill -9 cuts short can be repeated for what was not handled', async () => {
+test('a replay that kill -9 interrupts can be repeated for the unhandled messages', async () => {
   await append(5);
   await createGroup({ checkPointLowerBound: 1, checkPointUpperBound: 1 });
   let replaying = false;
@@ -163,7 +163,7 @@ test('a replay that kill -9 cuts short can be repeated for what was not handled'
   await second.subscription.unsubscribe();
 });
 
-test('a group from the end remembers which end', async () => {
+test('a group from the end keeps that position', async () => {
   await append(3);
   await createGroup({ startFrom: END });
   await append(2, 3);

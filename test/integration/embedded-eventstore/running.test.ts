@@ -1,4 +1,4 @@
-// Starting, stopping and refusing: as a process of its own, and in a thread.
+// Start, stop and refusals to start, as a process and in a thread.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
@@ -63,7 +63,7 @@ describe('as a process', () => {
     await store.end('SIGTERM');
   });
 
-  test('the lock of the data folder dies with its process', async () => {
+  test('the lock of the data folder ends with its process', async () => {
     const killed = await startStoreProcess({ dataDir });
     await killed.end('SIGKILL');
     const next = await startStoreProcess({ dataDir });
@@ -78,7 +78,7 @@ describe('as a process', () => {
     });
   });
 
-  test('a folder with something else in it is refused in one line', async () => {
+  test('a folder with other contents is refused in one line', async () => {
     await mkdir(join(dataDir, 'eventstore'));
     await writeFile(join(dataDir, 'eventstore', 'holiday.txt'), 'photos');
     const { code, output } = await runStoreProcess({ dataDir });
@@ -125,7 +125,7 @@ describe('in a thread', () => {
     await store.stop();
   });
 
-  test('it refuses an append that has not arrived whole when it stops, and writes nothing of it', async () => {
+  test('it refuses an append that is incomplete when it stops, and writes nothing of it', async () => {
     const store = await startEventStoreWorker({ dataDir, insecure: true });
     const client = new StreamsClient(`127.0.0.1:${store.port}`, ChannelCredentials.createInsecure());
     const ended = Promise.withResolvers<ServiceError | null>();
@@ -133,7 +133,7 @@ describe('in a thread', () => {
     const target = new StreamIdentifier().setStreamName(Buffer.from('s'));
     const options = new AppendReq.Options().setStreamIdentifier(target).setAny(new Empty());
     append.write(new AppendReq().setOptions(options));
-    // The same connection: once this is answered, the server has the append.
+    // On the same connection: after this response, the server has the append.
     await new Promise((resolve) =>
       new ServerFeaturesClient('', ChannelCredentials.createInsecure(), {
         channelOverride: client.getChannel(),
@@ -177,7 +177,7 @@ describe('in a thread', () => {
     await expect(startThread(dying, { dataDir })).rejects.toThrow('no memory');
   });
 
-  test('a thread that dies while it serves says so', async () => {
+  test('a thread that dies while it serves reports its error', async () => {
     const dying = await script(`
       import { parentPort } from 'node:worker_threads';
       parentPort.postMessage({ kind: 'started', port: 1, url: 'esdb://x' });

@@ -1,5 +1,5 @@
-// What happens when the disk takes no more. A limit on the size of files stands
-// in for a full disk: the same call fails at the same place.
+// A full disk. A limit on the size of files simulates it: the same call fails at
+// the same point.
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const large = () => jsonEvent({ type: 'large', data: { padding: 'x'.repeat(500_000) } });
 
-/** Appends until one fails; how many were acknowledged, and the error. */
+/** Appends until one fails; returns the number of acknowledged appends and the error. */
 async function fill(options: { credentials?: typeof credentials }): Promise<{ count: number; error: unknown }> {
   for (let count = 0; count < 100; count++) {
     try {
@@ -55,14 +55,14 @@ async function countOf(stream: string): Promise<number> {
   return count;
 }
 
-test('an append that does not fit on disk fails and says so; reads go on; nothing acknowledged is lost', async () => {
+test('an append that does not fit on disk fails with the reason; reads continue; no acknowledged append is lost', async () => {
   const { count, error } = await fill({});
   expect(error).toBeInstanceOf(UnknownError);
   expect(error).toHaveProperty('message', expect.stringContaining('could not write to disk'));
   expect(count).toBeGreaterThan(0);
   expect(await countOf('large')).toBe(count);
 
-  // With room again it goes on where it stopped, without the append that failed.
+  // With space again it continues after the last acknowledged append.
   await client.dispose();
   await store.end('SIGTERM');
   await start();
@@ -85,7 +85,7 @@ test('after a failed append smaller ones still succeed, at the right revision', 
   expect(await countOf('large')).toBe(count + 1);
 });
 
-test('the health of a process says that appends fail, until one succeeds again', async () => {
+test('the health of a process reports failing appends until one succeeds again', async () => {
   const platform = openPlatform({
     eventstoreUrl: store.url,
     redisUrl: 'redis://127.0.0.1:1',

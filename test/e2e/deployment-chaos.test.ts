@@ -32,7 +32,7 @@ import { describeGroup, groupProblems } from '#test/support/kafka/group.ts';
 import { topicProblems } from '#test/support/kafka/topic-checker.ts';
 import { readEvents } from '#test/support/kafka/topic-reader.ts';
 import { asRecord, readLog, type LogEvent } from '#test/support/log-reader.ts';
-import { dealt, mishapsOf } from '#test/support/mishaps.ts';
+import { dealt, failuresOf } from '#test/support/failures.ts';
 import { observe } from '#test/support/observation.ts';
 import { dumpReadModels } from '#test/support/read-model-dump.ts';
 import { newChannel } from '#test/support/realtime/nodes.ts';
@@ -178,12 +178,12 @@ const eventsOf = async (channels: readonly string[]): Promise<LogEvent[]> =>
 /** Each round several failures happen at once, and then writes must succeed again. */
 async function allHappens(load: Load): Promise<void> {
   const random = randomFrom(SEED);
-  const mishaps = mishapsOf(deployment, IS_LONG ? 9_000 : 1_500);
+  const failures = failuresOf(deployment, IS_LONG ? 9_000 : 1_500);
   await writesGetThrough(load, 'at first');
-  for (const [index, round] of dealt(mishaps, { rounds: ROUNDS, width: IS_LONG ? 3 : 7, random }).entries()) {
+  for (const [index, round] of dealt(failures, { rounds: ROUNDS, width: IS_LONG ? 3 : 7, random }).entries()) {
     const names = round.map(({ name }) => name).join(', ');
     process.stderr.write(`${index + 1}: ${names}\n`);
-    await Promise.all(round.map((mishap) => mishap.happen(random)));
+    await Promise.all(round.map((failure) => failure.happen(random)));
     await writesGetThrough(load, `after ${names}`);
     if (KAFKA_AWAY_MS > 0 && index === Math.floor(ROUNDS / 2)) await kafkaIsAway(load);
     for (const one of processes()) if (!one.alive()) throw new Error(`a process has ended by itself: ${one.output()}`);

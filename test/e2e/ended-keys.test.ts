@@ -198,24 +198,24 @@ function watchSocket(key: EndedKey, gateway: Gateway, socket: WebSocket): void {
 }
 
 async function round(number: number): Promise<void> {
-  const { gateways, mishaps, projector, running } = stage;
-  const mishap = mishaps[number % mishaps.length] ?? mishaps[0];
+  const { gateways, failures, projector, running } = stage;
+  const failure = failures[number % failures.length] ?? failures[0];
   const how = endOf(number);
   const [at, other] = random(2) === 0 ? gateways : gateways.toReversed();
   if (at === undefined || other === undefined) throw new TypeError('two gateways');
   const subject = await newSubject(number);
-  await mishap.before?.(at, other);
+  await failure.before?.(at, other);
   const key: EndedKey = {
-    name: `round ${number}: ${how} at ${at.name} (${mishap.name})`,
+    name: `round ${number}: ${how} at ${at.name} (${failure.name})`,
     endedAtMs: await end(how, subject, at),
-    announced: mishap.unannounced !== true,
+    announced: failure.unannounced !== true,
   };
   for (const { gateway, socket } of subject.places) watchSocket(key, gateway, socket);
   await delay(Math.max(0, key.endedAtMs + 1_001 - performance.now()));
   const using = useUntilRefused(key, subject);
   await useSockets(key, subject);
   ended.push({ key, subject });
-  await mishap.after?.(at, other);
+  await failure.after?.(at, other);
   for (const one of ended) await useOverHttp(one.key, one.subject);
   projector.resume();
   running.push(using);

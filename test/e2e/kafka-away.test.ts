@@ -30,7 +30,7 @@ afterAll(async () => {
   await kafka?.stop();
 }, 60_000);
 
-describe('Kafka away', { timeout: 180_000 }, () => {
+describe('an outage of Kafka', { timeout: 180_000 }, () => {
   it('does not affect callers of the API, and the events of that time are in Kafka afterwards', async () => {
     const channel = await createChannel();
     await renamed(channel, 10);

@@ -86,7 +86,7 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
       await activeRelay();
     });
     await active.start({ wait: false });
-    expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
+    expect(await revisionsInKafka()).toEqual(allThatWasWritten());
   });
 
   it('are not disturbed by a relay that was paused past its session and resumes', async () => {
@@ -102,7 +102,7 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
         expect(phases.toSorted()).toEqual(['active', 'standby']);
       }, WAIT);
     });
-    expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
+    expect(await revisionsInKafka()).toEqual(allThatWasWritten());
   });
 
   it('lose nothing when one of three brokers dies', async () => {
@@ -122,7 +122,7 @@ describe.runIf(isWanted)('relays', { timeout: 400_000 }, () => {
       await active.start({ wait: false });
       await activeRelay();
     });
-    expect(await firstSightsInKafka()).toEqual(allThatWasWritten());
+    expect(await revisionsInKafka()).toEqual(allThatWasWritten());
     expect(await firstKindOfShared()).toBe('assigned');
   });
 });
@@ -210,17 +210,19 @@ async function activeRelay(among = relays): Promise<ParleyProcess> {
 }
 
 /** By stream, in the topic of the log and in the public topic. */
-type Sights = Readonly<Record<string, { readonly log: readonly number[]; readonly events: readonly number[] }>>;
+type RevisionsByStream = Readonly<
+  Record<string, { readonly log: readonly number[]; readonly events: readonly number[] }>
+>;
 
-function allThatWasWritten(): Sights {
+function allThatWasWritten(): RevisionsByStream {
   const all = Array.from({ length: written }, (_, n) => n);
   return Object.fromEntries(streams.map((stream) => [stream, { log: all, events: all }]));
 }
 
 /** The revisions of each stream in Kafka without duplicates, once as many are there as were written. */
-async function firstSightsInKafka(): Promise<Sights> {
+async function revisionsInKafka(): Promise<RevisionsByStream> {
   const messages = new LogMessages(SECRET);
-  const look = async (): Promise<Sights> => {
+  const look = async (): Promise<RevisionsByStream> => {
     const [inLog, forOthers] = await Promise.all([
       readEvents(cluster.brokers, topics.log, messages),
       readTopic(cluster.brokers, topics.events),

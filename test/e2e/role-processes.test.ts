@@ -16,7 +16,7 @@ import type { RawWebsocket } from '#test/support/realtime/raw-websocket.ts';
 import { startTestRedis, type TestRedis } from '#test/support/redis.ts';
 
 /** Ends a hang: many processes start at once, and compete for the same cores. */
-const HANGS_MS = 240_000;
+const HANG_TIMEOUT_MS = 240_000;
 const WAIT = { timeoutMs: 120_000, everyMs: 50 };
 
 interface Processes {
@@ -51,12 +51,12 @@ beforeAll(async () => {
     start({ role: 'relay', env: { KAFKA_BROKERS: `127.0.0.1:${await freePort()}` } }),
   ]);
   processes = { gateways: [one, other], busyGateway, slowGateway, realtime: [left, right], projector, relay };
-}, HANGS_MS);
+}, HANG_TIMEOUT_MS);
 
 afterAll(async () => {
   await Promise.all(running.map((parley) => parley.stop()));
   await Promise.all([eventStore?.stop(), redis?.stop()]);
-}, HANGS_MS);
+}, HANG_TIMEOUT_MS);
 
 async function start({ env, ...options }: ParleyProcessOptions): Promise<ParleyProcess> {
   const stores = { eventstoreUrl: eventStore.url, redisUrl: redis.url, apiKey };
@@ -72,7 +72,7 @@ async function health({ api }: ParleyProcess): Promise<{ status: number; state: 
   return { status: reply.status, state, down: down.map(([name]) => name) };
 }
 
-describe('role processes', { timeout: HANGS_MS }, () => {
+describe('role processes', { timeout: HANG_TIMEOUT_MS }, () => {
   it('wait for unavailable stores, and report that', async () => {
     for (const parley of running) {
       expect(await parley.api.get('/health/live')).toMatchObject({ status: 200 });

@@ -23,7 +23,7 @@ export interface Gateway {
 }
 
 /** A failure around the end of a key. */
-export interface Mishap {
+export interface Failure {
   readonly name: string;
   /** @param other the gateway that does not end the key */
   before?(at: Gateway, other: Gateway): Promise<void> | void;
@@ -70,7 +70,7 @@ export class KeyStage {
     await Promise.all([this.eventStore.stop(), this.redis.stop()]);
   }
 
-  readonly mishaps: readonly [Mishap, ...Mishap[]] = [
+  readonly failures: readonly [Failure, ...Failure[]] = [
     {
       name: 'Redis silent for the other gateway',
       before: (_, other) => other.redis.silence(),

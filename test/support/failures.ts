@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Deployment } from './deployment.ts';
 import type { ParleyProcess } from './parley-process.ts';
 
-export interface Mishap {
+export interface Failure {
   readonly name: string;
   /** The component that fails. At most one failure per component at a time, so that one gateway always runs. */
   readonly of: string;
@@ -14,7 +14,7 @@ export interface Mishap {
 /**
  * @param longestMs of a failure; processes that are silent for longer than six seconds lose their group membership
  */
-export function mishapsOf(deployment: Deployment, longestMs: number): Mishap[] {
+export function failuresOf(deployment: Deployment, longestMs: number): Failure[] {
   const { gateways, realtime, projectors, relays, eventStore, redis, kafka } = deployment;
   const away = (random: (below: number) => number): Promise<void> =>
     delay(random(4) === 0 ? random(longestMs) : random(Math.min(600, longestMs)));
@@ -24,11 +24,11 @@ export function mishapsOf(deployment: Deployment, longestMs: number): Mishap[] {
     { of: 'the broker', store: kafka },
   ];
   return [
-    ...processMishaps('a gateway', gateways, away),
-    ...processMishaps('a realtime node', realtime, away),
-    ...processMishaps('a projector', projectors, away),
-    ...processMishaps('a relay', relays, away),
-    ...stores.flatMap(({ of, store }): Mishap[] => [
+    ...processFailures('a gateway', gateways, away),
+    ...processFailures('a realtime node', realtime, away),
+    ...processFailures('a projector', projectors, away),
+    ...processFailures('a relay', relays, away),
+    ...stores.flatMap(({ of, store }): Failure[] => [
       {
         name: `${of} is killed`,
         of,
@@ -55,11 +55,11 @@ export function mishapsOf(deployment: Deployment, longestMs: number): Mishap[] {
   ];
 }
 
-function processMishaps(
+function processFailures(
   of: string,
   processes: readonly [ParleyProcess, ...ParleyProcess[]],
   away: (random: (below: number) => number) => Promise<void>,
-): Mishap[] {
+): Failure[] {
   const anyOf = (random: (below: number) => number): ParleyProcess =>
     processes[random(processes.length)] ?? processes[0];
   return [
@@ -88,22 +88,22 @@ function processMishaps(
 
 /** Rounds of up to `width` failures at once: a deck of all of them is dealt, shuffled, and dealt again. */
 export function dealt(
-  mishaps: readonly Mishap[],
+  failures: readonly Failure[],
   {
     rounds,
     width,
     random,
   }: { readonly rounds: number; readonly width: number; readonly random: (n: number) => number },
-): Mishap[][] {
-  const dealing: Mishap[][] = [];
-  let deck: Mishap[] = [];
+): Failure[][] {
+  const dealing: Failure[][] = [];
+  let deck: Failure[] = [];
   while (dealing.length < rounds) {
-    if (deck.length === 0) deck = shuffled(mishaps, random);
-    const round: Mishap[] = [];
-    for (const mishap of deck) {
-      if (round.length < width && !round.some(({ of }) => of === mishap.of)) round.push(mishap);
+    if (deck.length === 0) deck = shuffled(failures, random);
+    const round: Failure[] = [];
+    for (const failure of deck) {
+      if (round.length < width && !round.some(({ of }) => of === failure.of)) round.push(failure);
     }
-    deck = deck.filter((mishap) => !round.includes(mishap));
+    deck = deck.filter((failure) => !round.includes(failure));
     dealing.push(round);
   }
   return dealing;

@@ -10,8 +10,8 @@ const CREDENTIALS = /^(esdb(?:\+discover)?:\/\/)([^:@/?]+):([^@/?]+)@/;
 
 /**
  * Opens the official client (6.2.1). Without TLS it ignores the credentials of its URL, and credentials of a single
- * call make it append without batches, at 2.5 times the cost. So the URL's credentials are added here to the metadata
- * of every call, the stream of batch appends included. With TLS the client sends them by itself.
+ * call make it append without batches, at 2.5 times the cost. So this function adds the URL's credentials to the metadata
+ * of every call, including the stream of batch appends. With TLS the client sends them itself.
  *
  * @param url `esdb://name:password@host:port?tls=false`; credentials are optional
  * @throws Error for a bad URL, which never quotes the password
@@ -41,9 +41,9 @@ function open(url: string): EventStoreDBClient {
   try {
     return EventStoreDBClient.connectionString(url);
   } catch (error) {
-    // The client quotes the URL; it may hold a password.
+    // The message quotes the URL, which may contain a password.
     const problem = String(error instanceof Error ? error.message : error).replace(/[^\s"/]*:[^\s"/]*@/g, '***@');
-    // eslint-disable-next-line preserve-caught-error -- the cause would quote it, too
+    // eslint-disable-next-line preserve-caught-error -- the cause quotes it as well
     throw new Error(`the event store URL is not valid: ${problem}`);
   }
 }

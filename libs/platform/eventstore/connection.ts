@@ -1,33 +1,31 @@
-import type { EventStoreDBClient } from '@eventstore/db-client';
-import { Fault } from '#libs/kernel/faults.ts';
+import type { AllStreamResolvedEvent, EventStoreDBClient } from '@eventstore/db-client';
+import type { GlobalPosition } from '#libs/kernel/event.ts';
+import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import { guardClient, supportsBatchAppend } from './client-guard.ts';
 import type { GuardedClient } from './client-guard.ts';
 import { connectClient } from './connect-client.ts';
-import { reconnectsByItself } from './client-errors.ts';
+import { readFault, reconnectsByItself } from './client-errors.ts';
+import { EventPull } from './event-pull.ts';
 
 export interface ConnectionOptions {
   /** `esdb://name:password@host:port?tls=false`, or `esdb+discover://…` for a cluster: see `connectClient`. */
   readonly url: string;
-  /** Hears of answers by the server that were thrown away, for the log of the process. */
+  /** Called with the errors of invalid responses, which are dropped. */
   readonly onDefect?: (error: unknown) => void;
 }
 
-/**
- * How long a dead connection stays unnoticed at most: a ping after 10 s of silence (the client warns
- * about less), given up 5 s later. Calls do not wait for that, they have their own deadlines.
- */
+/** Detects a dead connection: a ping after 10 s of silence (the client warns about less), with a timeout of 5 s. */
 const KEEP_ALIVE = 'keepAliveInterval=10000&keepAliveTimeout=5000';
 
 const open = new Set<EventStoreConnection>();
 
-/**
- * A process has one, unless it holds several Parleys, as tests do. Clients share the table of their unanswered
- * appends: see {@link unanswered}.
- */
+const HEAD_DEADLINE_MS = 3000;
+
+/** The connection to one event store. Tests open several in one process. */
 export class EventStoreConnection {
   readonly #options: ConnectionOptions;
-  /** What ends the wait of each append that has no answer yet. */
-  readonly #waiting = new Set<(error: unknown) => void>();
+  /** Rejects each unanswered append. */
+  readonly #unanswered = new Set<(error: unknown) => void>();
   #guarded: GuardedClient;
   #closed: Promise<void> | undefined;
 
@@ -50,10 +48,10 @@ export class EventStoreConnection {
   }
 
   /**
-   * Resolves when the server is known to take appends. Once it rejects, nothing was sent.
+   * Resolves when the server is known to support batch appends. If it rejects, nothing was sent.
    *
-   * The client remembers a failed question about the server's features for ever unless the failure made
-   * it reconnect (a proxy that answered 500 once, say): then only a new client helps.
+   * Replaces the client after an error that does not make it reconnect (such as one 500 of a proxy): it would remember
+   * the failed request for the server's features for ever.
    */
   async ready(): Promise<void> {
     const { client } = this;
@@ -67,15 +65,35 @@ export class EventStoreConnection {
     throw new Error('the server does not support batch appends: EventStoreDB 21.10 or newer is needed');
   }
 
-  /**
-   * An append that was just sent, which also ends when the stream breaks on which it went. The client would say so
-   * by its table, of which it knows one for all clients: it would fail the appends of every Parley of the process.
-   */
+  /** The result of an append, which also rejects when its stream breaks: see {@link guardClient}. */
   unanswered<T>(append: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#waiting.add(reject);
-      void append.then(resolve, reject).finally(() => this.#waiting.delete(reject));
+      this.#unanswered.add(reject);
+      void append.then(resolve, reject).finally(() => this.#unanswered.delete(reject));
     });
+  }
+
+  /** Position of the last event of the log, as the leader knows it; null while the log is empty. Errors: `Fault`. */
+  async head(): Promise<GlobalPosition | null> {
+    const read = this.client.readAll({
+      direction: 'backwards',
+      fromPosition: 'end',
+      maxCount: 1,
+      requiresLeader: true,
+    });
+    const pull = new EventPull<AllStreamResolvedEvent>(read, () => read.cancel());
+    try {
+      for (;;) {
+        const [last] = pull.take(1);
+        if (last) return last.event?.position ?? last.link?.position ?? null;
+        if (pull.ended) return null;
+        if (!(await pull.wait(HEAD_DEADLINE_MS))) throw storeUnavailable('event store');
+      }
+    } catch (error) {
+      throw readFault(error);
+    } finally {
+      pull.close();
+    }
   }
 
   /** Ends all calls. Idempotent. */
@@ -97,14 +115,14 @@ export class EventStoreConnection {
       onDefect,
       isAlone: () => open.size <= 1,
       onBroken: (error) => {
-        for (const fail of this.#waiting) fail(error);
-        this.#waiting.clear();
+        for (const fail of this.#unanswered) fail(error);
+        this.#unanswered.clear();
       },
     });
   }
 }
 
-/** `throwOnAppendFailure=false` makes batch appends answer wrong revisions: whatever the URL says, it is on. */
+/** Always sets `throwOnAppendFailure`: without it, batch appends return wrong revisions. */
 function withSettings(url: string): string {
   const separator = url.includes('?') ? '&' : '?';
   const keepAlive = /[?&]keep_?-?alive/i.test(url) ? '' : `&${KEEP_ALIVE}`;

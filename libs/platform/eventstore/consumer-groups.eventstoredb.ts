@@ -21,7 +21,6 @@ import type {
 } from './consumer-groups.ts';
 import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import { GroupMembership } from './group-membership.ts';
-import { readLastPosition } from './log-head.ts';
 import { comparePositions } from './position.ts';
 
 const CALL_DEADLINE_MS = 3000;
@@ -40,30 +39,30 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
 
   async *consume(group: ConsumerGroup, options: ConsumeOptions): AsyncGenerator<ConsumedItem, void, undefined> {
     const { signal } = options;
-    let inARow = 0;
+    let failures = 0;
     while (!signal.aborted) {
       let membership: GroupMembership | undefined;
       try {
         await this.#ensure(group);
         membership = new GroupMembership(this.#connection, group.name, options, this.#options.livenessMs);
         for await (const item of membership.items()) {
-          inARow = 0;
+          failures = 0;
           yield item;
         }
       } catch (error) {
-        this.#options.onInterruption?.(error, ++inARow);
+        this.#options.onInterruption?.(error, ++failures);
         yield { kind: 'left' };
       } finally {
         membership?.close();
       }
-      await pause(backoffMs(inARow + 1, this.#options.backoff), signal);
+      await pause(backoffMs(failures + 1, this.#options.backoff), signal);
     }
   }
 
   async list(prefix: string): Promise<readonly ConsumerGroupStatus[]> {
     try {
       const infos = await this.#all();
-      const head = await readLastPosition(this.#connection);
+      const head = await this.#connection.head();
       return infos
         .filter(({ groupName }) => groupName.startsWith(prefix))
         .map((info) => statusOf(info, head?.commit ?? 0n))
@@ -131,7 +130,7 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     const reached = former.map(({ stats, settings }) => stats.lastCheckpointedEventPosition ?? settings.startFrom);
     if (reached.includes(START)) return START;
     const [first] = reached.filter((from) => typeof from === 'object').toSorted(comparePositions);
-    return first ?? (await readLastPosition(this.#connection)) ?? START;
+    return first ?? (await this.#connection.head()) ?? START;
   }
 
   async #all(): Promise<readonly PersistentSubscriptionToAllInfo[]> {

@@ -5,28 +5,24 @@ import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 import type { EventStoreConnection } from './connection.ts';
+import { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
 import type { LogFeed, FeedItem, FeedOptions, LogStart } from './event-feed.ts';
-import { EventPull } from './event-pull.ts';
-import { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
-import { readLastPosition } from './log-head.ts';
+import { EventPull, toStoredEvent } from './event-pull.ts';
 import { comparePositions } from './position.ts';
-import { toStoredEvent } from './stored-event.ts';
 
 export interface EventStoreDbFeedOptions {
-  /** After so long without anything from the server it is asked whether it is still there. Default 5,000 ms. */
+  /** Silence of the server after which the feed checks that it is alive. Default 5,000. */
   readonly livenessMs?: number;
-  /** Pauses between subscriptions that failed. */
+  /** Pauses after failed subscriptions. */
   readonly backoff?: BackoffOptions;
-  /** Hears why a subscription ended, and how many have in a row, for the log of the process. */
-  readonly onInterruption?: (error: unknown, inARow: number) => void;
+  /** Called when a subscription fails, with the number of consecutive failures. */
+  readonly onInterruption?: (error: unknown, failures: number) => void;
 }
 
-/** Events that do not match the prefixes, after which the server says how far it has come. */
+/** Number of events without a match after which the server sends a checkpoint. */
 const CHECKPOINT_EVERY = 256;
-const LIVENESS_DEADLINE_MS = 3000;
-/** Names of the system's streams begin with `$`. */
-const NOT_OF_THE_SYSTEM = '^[^$]';
-/** How long a batch waits to be full while there is a log to catch up with; live events never wait. */
+const NO_SYSTEM_STREAM = '^[^$]';
+/** How long an incomplete batch waits while the feed catches up; live events never wait. */
 const GATHER_MS = 10;
 
 /** {@link LogFeed} on EventStoreDB: catch-up subscriptions to `$all`, filtered by the server. */
@@ -43,7 +39,7 @@ export class EventStoreDbFeed implements LogFeed {
     const { signal, maxBatch = DEFAULT_MAX_BATCH } = options;
     checkFeedOptions(options);
     let from = options.from;
-    let inARow = 0;
+    let failures = 0;
     while (!signal.aborted) {
       const subscription = new Subscription(this.#connection, { ...options, from }, maxBatch, this.#options);
       try {
@@ -51,20 +47,20 @@ export class EventStoreDbFeed implements LogFeed {
           const item = await subscription.next();
           if (!item) break;
           from = positionAfter(item) ?? from;
-          inARow = 0;
+          failures = 0;
           yield item;
         }
       } catch (error) {
-        this.#options.onInterruption?.(error, ++inARow);
+        this.#options.onInterruption?.(error, ++failures);
       } finally {
         subscription.close();
       }
-      await pause(backoffMs(inARow + 1, this.#options.backoff), signal);
+      await pause(backoffMs(failures + 1, this.#options.backoff), signal);
     }
   }
 
   head(): Promise<GlobalPosition | null> {
-    return readLastPosition(this.#connection);
+    return this.#connection.head();
   }
 }
 
@@ -98,16 +94,16 @@ class Subscription {
     const reporting = {
       maxSearchWindow: CHECKPOINT_EVERY,
       checkpointInterval: 1,
-      // Nothing here may throw: the client would stop the subscription without a word.
+      // Must not throw: the client would end the subscription without an error.
       checkpointReached: (_: unknown, position: GlobalPosition) => {
         this.#checkpoint = position;
-        // It has to wait for the events before it, which need no waking.
+        // Waits for the events before it.
         if (this.#pull.drained) this.#pull.notify();
       },
     };
     const filter =
       streamPrefixes === 'all'
-        ? streamNameFilter({ regex: NOT_OF_THE_SYSTEM, ...reporting })
+        ? streamNameFilter({ regex: NO_SYSTEM_STREAM, ...reporting })
         : streamNameFilter({ prefixes: [...streamPrefixes], ...reporting });
     const source = connection.client.subscribeToAll({ fromPosition: from, filter }, { highWaterMark: maxBatch });
     this.#pull = new EventPull(source, () => source.unsubscribe());
@@ -122,7 +118,7 @@ class Subscription {
   /** The next item, or null once the feed is aborted. Errors: whatever ended the subscription. */
   async next(): Promise<FeedItem | null> {
     while (!this.#signal.aborted) {
-      // Events that are applied together cost less, and whoever catches up is in no hurry for the first.
+      // Applying events together costs less.
       const gathers = !this.#live && !this.#caughtUp && !this.#pull.drained;
       if (gathers) await this.#pull.wait(GATHER_MS, this.#maxBatch);
       const item = this.#take();
@@ -140,7 +136,7 @@ class Subscription {
   }
 
   #take(): FeedItem | null {
-    // The marks below overtake events that are still buffered, so they have to wait for these.
+    // Checkpoints and `caught-up` overtake events that are still buffered, so they have to wait for these.
     const taken = this.#pull.take(this.#maxBatch);
     const [first, ...rest] = taken.map(toStoredEvent).filter((event) => event !== null);
     if (first) {
@@ -151,7 +147,7 @@ class Subscription {
     if (!this.#pull.drained) return null;
     const position = this.#checkpoint;
     this.#checkpoint = null;
-    if (position && this.#isNews(position)) {
+    if (position && this.#isAhead(position)) {
       this.#known = position;
       return { kind: 'checkpoint', position };
     }
@@ -161,23 +157,22 @@ class Subscription {
     return { kind: 'caught-up' };
   }
 
-  #isNews(position: GlobalPosition): boolean {
+  #isAhead(position: GlobalPosition): boolean {
     return this.#known === null || comparePositions(position, this.#known) > 0;
   }
 
   /**
-   * A quiet log and a dead server look the same from here, so the server is asked for the head of the
-   * log. A server that answers but has not moved this subscription although the log has grown since
-   * the last time is distrusted as well: a new subscription costs little.
+   * Reads the head of the log, to tell a log without new events from a dead server. Also fails when this subscription has
+   * made no progress although the log has grown since the last check.
    */
   async #proveLiveness(): Promise<void> {
     const known = this.#known;
-    const head = await readLastPosition(this.#connection, LIVENESS_DEADLINE_MS);
+    const head = await this.#connection.head();
     if (!this.#pull.drained || this.#known !== known) return;
     const before = this.#headWhenSilent;
     this.#headWhenSilent = head;
-    if (before && this.#isNews(before)) {
-      throw storeUnavailable('event store', new Error('the subscription stands still while the log grows'));
+    if (before && this.#isAhead(before)) {
+      throw storeUnavailable('event store', new Error('the subscription makes no progress while the log grows'));
     }
   }
 }

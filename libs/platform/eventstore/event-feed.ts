@@ -1,7 +1,7 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import type { StoredEvent } from './event-store.ts';
 
-/** How far one partition of a feed was processed. The two statements are true independently of each other. */
+/** How far one partition of a feed was processed, in two independent ways. */
 export interface PartitionCheckpoint {
   readonly partition: string;
   /**
@@ -16,22 +16,22 @@ export interface PartitionCheckpoint {
 /** The end of a partition when it was read. */
 export type PartitionEnd = Omit<PartitionCheckpoint, 'position'>;
 
-/** An item of a feed: events, or how far it has come. */
+/** An item of a feed: events, or progress. */
 export type FeedItem =
   /** In order per stream; there is no order between streams. */
   | { readonly kind: 'events'; readonly events: readonly [StoredEvent, ...StoredEvent[]] }
-  /** Of the whole log: everything up to `position` was delivered or did not match; safe to save. */
+  /** Every event of the log up to `position` was delivered or did not match; safe to save. */
   | { readonly kind: 'checkpoint'; readonly position: GlobalPosition }
-  /** The partitions that this subscriber has from now on, and where each resumes; it has no others any more. */
+  /** The partitions assigned to this subscriber from now on, and where each resumes; it has lost all others. */
   | { readonly kind: 'assigned'; readonly checkpoints: readonly PartitionCheckpoint[] }
-  /** The items before this one have brought these partitions so far. `behind`: the number of messages that follow. */
+  /** The items before this one have reached these checkpoints. `behind`: the number of messages after it. */
   | { readonly kind: 'reached'; readonly checkpoints: readonly (PartitionCheckpoint & { readonly behind: number })[] }
-  /** The end was reached: of the log, or of the partitions as they were when they were assigned. May repeat. */
+  /** The end was reached: of the log, or of the partitions at the time of their assignment. May repeat. */
   | { readonly kind: 'caught-up' }
-  /** The last item: what follows a checkpoint is not available in this feed, and has to be read from the log. */
+  /** The last item: this feed lacks the events after a checkpoint. Read them from the log. */
   | { readonly kind: 'lost'; readonly reason: string };
 
-/** Where a subscription to the log starts; exclusive. */
+/** Where a subscription to the log starts: after a position, or with the first event. */
 export type LogStart = GlobalPosition | 'start';
 
 /** Reads the checkpoints of all partitions. */
@@ -51,39 +51,52 @@ export interface FeedOptions<From> {
  *
  * Guarantees: an event of a stream is delivered for the first time only after all events before it; after a lost
  * connection the feed resumes by itself, with backoff, until `signal` aborts; the next item is fetched only when the
- * consumer asks for it, beyond a bounded buffer (back-pressure), and asking for it acknowledges the one before.
+ * consumer requests it, beyond a bounded buffer (back-pressure), and the request acknowledges the one before.
  *
  * Omissions: the feed keeps no checkpoints (the consumer saves them); no order between streams; no exactly-once:
  * consumers are guarded by revision.
  *
- * Errors: none while the store is away. `Fault` `stopping` once the connection was closed under the feed.
+ * Errors: none while the store is unavailable. `Fault` `stopping` once the connection was closed.
  */
 export interface EventFeed<From> {
   subscribe(options: FeedOptions<From>): AsyncIterable<FeedItem>;
 }
 
 /**
- * The whole log, for each subscriber. `from` is exclusive: the first event delivered lies after it; `start` = from the
- * first event. Delivers the events of a stream without holes and without repetitions. Yields `events`, `checkpoint` and
+ * The whole log, for each subscriber, without gaps or duplicates in a stream. Yields `events`, `checkpoint` and
  * `caught-up`.
  */
 export interface LogFeed extends EventFeed<LogStart> {
-  /** Position of the last event of the log, or null while it is empty: for the lag in readiness. */
+  /** Position of the last event of the log, or null while it is empty. */
   head(): Promise<GlobalPosition | null>;
 }
 
 /**
  * The log divided among all subscribers: a stream lies in one partition, and a partition belongs to one subscriber at a
- * time. When a subscriber joins, leaves or fails, partitions are assigned again; then `from` is called for the
- * checkpoints of all partitions. If it throws, that is repeated. Yields everything except `checkpoint`.
+ * time. When a subscriber joins, leaves or fails, the partitions are assigned again, and the feed calls `from`, repeatedly
+ * if it throws. Yields all items except `checkpoint`.
  *
- * Omissions: events may be repeated, also after later ones of their stream, and a subscriber that lost a partition may
- * for a moment continue beside its successor.
+ * Omissions: events may be repeated, also after later ones of their stream; a subscriber that lost a partition may process
+ * it for a moment beside its successor.
  */
 export interface PartitionedFeed extends EventFeed<ReadCheckpoints> {
   /**
-   * The present end of every partition. A consumer that then applies the log up to its end, as it is after this call,
-   * may resume from there. Null while the feed is away or has not been filled yet.
+   * The current end of every partition. A consumer may resume there once it has applied the log up to the head that it
+   * read after this call. Null while the feed is unavailable or not filled yet.
    */
   ends(): Promise<readonly PartitionEnd[] | null>;
+}
+
+export const DEFAULT_MAX_BATCH = 500;
+
+/** @throws TypeError for no prefix, an empty one, or one of system streams; RangeError for an invalid batch size */
+export function checkFeedOptions(options: Pick<FeedOptions<unknown>, 'streamPrefixes' | 'maxBatch'>): void {
+  const { streamPrefixes, maxBatch = DEFAULT_MAX_BATCH } = options;
+  if (streamPrefixes.length === 0) throw new TypeError('a feed needs a stream prefix');
+  for (const prefix of streamPrefixes === 'all' ? [] : streamPrefixes) {
+    if (prefix === '' || prefix.startsWith('$')) {
+      throw new TypeError(`invalid prefix of a feed: ${JSON.stringify(prefix)}`);
+    }
+  }
+  if (!Number.isSafeInteger(maxBatch) || maxBatch < 1) throw new RangeError(`invalid batch size: ${maxBatch}`);
 }

@@ -1,4 +1,8 @@
-/** What is used here of `node:stream`'s Readable; the client brings types of an older one. */
+import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { StoredEvent } from './event-store.ts';
+
+/** The used part of `node:stream`'s Readable, for which the client has older types. */
 interface Source {
   readonly readableLength: number;
   read(): unknown;
@@ -6,29 +10,26 @@ interface Source {
   destroy(): unknown;
 }
 
-/**
- * Pulls from a read or a subscription whatever has arrived, many events at a time. What is not pulled
- * stays in the stream's bounded buffer, and once that is full the server is asked for no more.
- */
+/** Takes the received events from a read or a subscription, many at a time, with the back-pressure of the stream. */
 export class EventPull<T> {
   readonly #source: Source;
   readonly #cancel: () => Promise<unknown>;
   #ended = false;
   #failure: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
-  /** What was read off the stream while somebody waited for more of it; taken first. */
-  readonly #waiting: T[] = [];
-  /** How much of it that somebody wants. */
+  /** Events that `wait` has read from the stream; taken first. */
+  readonly #buffer: T[] = [];
+  /** The number of events that `wait` waits for. */
   #wanted = 0;
 
-  /** `cancel` tells the server to stop; destroying the stream alone would leave the call open. */
+  /** @param cancel ends the call at the server, which destroying the stream would leave open */
   constructor(source: Source, cancel: () => Promise<unknown>) {
     this.#source = source;
     this.#cancel = cancel;
     source.on('readable', () => {
       if (this.#wake !== undefined && this.#fill()) this.#wake();
     });
-    // The client may emit further errors after the first; without a listener each would be uncaught.
+    // The client may emit further errors, which would be uncaught without a listener.
     source.on('error', (error) => {
       this.#failure ??= { error };
       this.notify();
@@ -41,19 +42,19 @@ export class EventPull<T> {
     }
   }
 
-  /** Nothing that arrived is left to take. */
+  /** There are no received events to take. */
   get drained(): boolean {
-    return this.#waiting.length === 0 && this.#source.readableLength === 0;
+    return this.#buffer.length === 0 && this.#source.readableLength === 0;
   }
 
-  /** All that there was has been taken. A stream that failed has not ended: `take` throws its error. */
+  /** The stream has ended, and all events were taken. False if the stream failed: `take` throws its error. */
   get ended(): boolean {
     return this.#ended && this.#failure === undefined && this.drained;
   }
 
-  /** Up to `max` events, none if none is there. Errors: those of the stream, once it is drained. */
+  /** Up to `max` received events. Errors: the error of the stream, once all events were taken. */
   take(max: number): T[] {
-    const taken = this.#waiting.splice(0, max);
+    const taken = this.#buffer.splice(0, max);
     while (taken.length < max) {
       const next = this.#source.read();
       if (next === null) break;
@@ -63,10 +64,7 @@ export class EventPull<T> {
     return taken;
   }
 
-  /**
-   * Resolves true when `atLeast` events are there, or something else than an event has happened; false
-   * after `ms` milliseconds without it.
-   */
+  /** Resolves true when `atLeast` events were received, or the stream ended, or on `notify`; false after `ms`. */
   async wait(ms: number, atLeast = 1): Promise<boolean> {
     this.#wanted = atLeast;
     if (this.#fill() || this.#ended || this.#failure) return true;
@@ -83,17 +81,17 @@ export class EventPull<T> {
     });
   }
 
-  /** Reads as much as is wanted, which also asks the stream for more. @returns whether so much is there */
+  /** Reads the wanted number of events, which also makes the stream fetch more. @returns whether it has read them all */
   #fill(): boolean {
-    while (this.#waiting.length < this.#wanted) {
+    while (this.#buffer.length < this.#wanted) {
       const next = this.#source.read();
       if (next === null) return false;
-      this.#waiting.push(next as T);
+      this.#buffer.push(next as T);
     }
     return true;
   }
 
-  /** Ends a `wait` from outside: something else than an event has happened. */
+  /** Ends a `wait`. */
   notify(): void {
     this.#wake?.();
   }
@@ -102,4 +100,23 @@ export class EventPull<T> {
     void this.#cancel().catch(() => undefined);
     this.#source.destroy();
   }
+}
+
+/**
+ * Converts an event of the client to one of the port; null for links to deleted events, and for events of the server
+ * itself (`$…`, such as the tombstone of a deleted stream).
+ */
+export function toStoredEvent(resolved: ResolvedEvent | AllStreamResolvedEvent): StoredEvent | null {
+  const { event } = resolved;
+  if (!event || event.type.startsWith('$')) return null;
+  return {
+    stream: event.streamId,
+    revision: streamRevision(Number(event.revision)),
+    position: event.position ?? null,
+    id: event.id,
+    type: event.type,
+    data: event.data,
+    metadata: event.metadata,
+    createdMs: event.created.getTime(),
+  };
 }

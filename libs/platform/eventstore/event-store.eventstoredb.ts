@@ -6,34 +6,27 @@ import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts'
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
-import { EventPull } from './event-pull.ts';
+import { EventPull, toStoredEvent } from './event-pull.ts';
 import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
-import { readLastPosition } from './log-head.ts';
-import { toStoredEvent } from './stored-event.ts';
 
 const APPEND_DEADLINE_MS = 2000;
-/**
- * The server drops an append that it comes to after its deadline, and compares that with its own clock:
- * where the clocks differ by more than this, every append would fail.
- */
+/** The server compares deadlines with its own clock: every append fails where the clocks differ by more than this. */
 const CLOCK_TOLERANCE_MS = 3000;
-/** For each next event of a read, not for all of it. */
+/** For each next event of a read. */
 const READ_DEADLINE_MS = 3000;
-/** Events that a read holds ahead of its consumer. */
+/** Events that a read buffers. */
 const READ_AHEAD = 256;
-/** Bytes of appends without an answer, beyond which further ones are turned away at once. */
+/** Total size of unanswered appends; further ones are refused. */
 const MAX_UNANSWERED_BYTES = 64 * 1024 * 1024;
 
-/** Without appends, nothing shows that the server takes them again. */
+/** How long a failed append makes `ping` fail: without further appends nothing shows that the server has recovered. */
 const REMEMBER_FAILURE_MS = 30_000;
 
 const utf8 = new TextEncoder();
 
 /**
- * {@link EventStore} on EventStoreDB, through its official client. Reads ask for the leader: a follower may not have yet
- * what was acknowledged a moment ago, and says so of nothing that it answers. The client stays with a follower that it
- * came to while there was no leader, or that the URL names; one that refuses a read also says who leads, and there the
- * client goes on.
+ * {@link EventStore} on EventStoreDB, through its official client. Reads require the leader, because a follower may lack
+ * the newest acknowledged events. A follower that refuses a read names the leader, to which the client then connects.
  */
 export class EventStoreDbStore implements EventStore {
   readonly #connection: EventStoreConnection;
@@ -52,7 +45,7 @@ export class EventStoreDbStore implements EventStore {
     { deadlineMs = APPEND_DEADLINE_MS }: { readonly deadlineMs?: number } = {},
   ): Promise<AppendResult> {
     if (events.length === 0) throw new TypeError(`nothing to append to ${stream}`);
-    // 1. Serialise here what the client would serialise where a failure has no handler.
+    // 1. Serialise here: the client would do it where a failure has no handler.
     const proposed = events.map(toProposed);
     const bytes = proposed.reduce((sum, { size }) => sum + size, 0);
     if (this.#unansweredBytes + bytes > MAX_UNANSWERED_BYTES) {
@@ -60,10 +53,10 @@ export class EventStoreDbStore implements EventStore {
     }
     this.#unansweredBytes += bytes;
     try {
-      // 2. Until the server has said what it supports, nothing is sent.
+      // 2. Nothing is sent until the server is known to support batch appends.
       const started = performance.now();
       await within(deadlineMs, this.#ready(), () => storeUnavailable('event store'));
-      // 3. From here on an error is no proof that nothing was written.
+      // 3. From here on, the server may have written the events despite an error.
       const remainingMs = Math.max(1, Math.ceil(deadlineMs - (performance.now() - started)));
       const appended = this.#connection.client.appendToStream(
         stream,
@@ -116,7 +109,7 @@ export class EventStoreDbStore implements EventStore {
   }
 
   async ping(): Promise<void> {
-    await readLastPosition(this.#connection);
+    await this.#connection.head();
     if (this.#appendFailedAtMs === null || performance.now() - this.#appendFailedAtMs > REMEMBER_FAILURE_MS) return;
     throw new Fault('store_unavailable', 'The event store answers, but appends fail', { retryAfterSeconds: 2 });
   }
@@ -135,7 +128,7 @@ export class EventStoreDbStore implements EventStore {
 }
 
 function toProposed({ id, type, data, metadata }: EventToAppend): { event: EventData; size: number } {
-  // The client takes the bytes of metadata as they are, but makes JSON of data by itself, always.
+  // The client accepts metadata as bytes, but always serialises data itself.
   const dataSize = Buffer.byteLength(JSON.stringify(data));
   const metadataBytes = utf8.encode(JSON.stringify(metadata));
   const event = jsonEvent({ id, type, data: { ...data }, metadata: metadataBytes });

@@ -3,11 +3,8 @@ import { PARK } from '@eventstore/db-client';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EventStoreConnection } from './connection.ts';
 import type { ConsumedItem, ConsumeOptions, Delivery } from './consumer-groups.ts';
-import { EventPull } from './event-pull.ts';
-import { readLastPosition } from './log-head.ts';
-import { toStoredEvent } from './stored-event.ts';
+import { EventPull, toStoredEvent } from './event-pull.ts';
 
-const LIVENESS_DEADLINE_MS = 3000;
 const MAX_REASON_LENGTH = 1000;
 
 /** One subscription of the client, from its start to its first failure. */
@@ -58,7 +55,7 @@ export class GroupMembership {
       if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
       if (await this.#pull.wait(this.#livenessMs)) continue;
       // A group without new events and a dead server look the same from here.
-      await readLastPosition(this.#connection, LIVENESS_DEADLINE_MS);
+      await this.#connection.head();
       if (!this.#isConfirmed) throw storeUnavailable('event store', new Error('the subscription was not confirmed'));
     }
   }
@@ -71,7 +68,7 @@ export class GroupMembership {
 
   readonly #onAbort = (): void => this.#pull.notify();
 
-  /** Null for a link whose target is gone, and for events of the server itself. */
+  /** Null for a link to a deleted event, and for events of the server itself. */
   #deliveryOf(resolved: PersistentSubscriptionToAllResolvedEvent): Delivery | null {
     const event = toStoredEvent(resolved);
     if (!event) return null;

@@ -23,8 +23,17 @@ export { composeCodecs } from './compose-codecs.ts';
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
 export { defineEvents, encodeMetadata, upcast } from './event-codec.ts';
 export type { EventCodec, EventOf } from './event-codec.ts';
-export type { FeedItem, FeedOptions, LogFeed, LogStart, ReadCheckpoints, PartitionCheckpoint, PartitionedFeed, PartitionEnd } from './event-feed.ts';
-export { checkFeedOptions, DEFAULT_MAX_BATCH } from './feed-options.ts';
+export type {
+  FeedItem,
+  FeedOptions,
+  LogFeed,
+  LogStart,
+  ReadCheckpoints,
+  PartitionCheckpoint,
+  PartitionedFeed,
+  PartitionEnd,
+} from './event-feed.ts';
+export { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';
 

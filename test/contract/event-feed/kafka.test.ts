@@ -74,7 +74,7 @@ describePartitionedFeed(
 
 const START = { commit: 0n, prepare: 0n };
 
-describe('partitioned feed: Kafka, in a topic that holds what somebody has put there', { timeout: 180_000 }, () => {
+describe('partitioned feed: Kafka, with foreign messages and changed topics', { timeout: 180_000 }, () => {
   const PARTITIONS = 3;
   let broker: TestKafkaProcess;
   let kafka: KafkaConnection;
@@ -89,7 +89,7 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
     await broker?.stop();
   });
 
-  it('has no ends where there is no topic, nor while a partition of it is empty', async () => {
+  it('has no ends without a topic, nor while a partition is empty', async () => {
     const { feed } = await begin({ count: 0 });
     expect(await feed.ends()).toBeNull();
     await makeTopic();
@@ -102,25 +102,25 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
     expect((await feed.ends())?.map(({ partition }) => partition).toSorted()).toEqual(['0', '1', '2']);
   });
 
-  it('says once what Kafka refuses to tell of the ends, and nothing of a topic that is not there yet', async () => {
-    const told: unknown[] = [];
+  it('reports once that Kafka refuses to list the ends, and does not report a missing topic', async () => {
+    const reported: unknown[] = [];
     const feedOf = (name: string) =>
       new KafkaEventFeed({
         kafka,
         messages,
         topic: name,
         groupId: name,
-        onInterruption: (error) => told.push(error),
+        onInterruption: (error) => reported.push(error),
       });
     const missing = feedOf(`test-${newId()}`);
     expect([await missing.ends(), await missing.ends()]).toEqual([null, null]);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     const refused = feedOf('no name for a topic');
     expect([await refused.ends(), await refused.ends()]).toEqual([null, null]);
-    expect(told).toEqual([expect.objectContaining({ message: expect.stringMatching(/invalid/i) })]);
+    expect(reported).toEqual([expect.objectContaining({ message: expect.stringMatching(/invalid/i) })]);
   });
 
-  it('drops what is foreign or forged, and what was copied to where it does not belong, and counts it', async () => {
+  it('drops and counts messages that are foreign, forged or misplaced', async () => {
     const { checkpoints, refused, subscribe } = await begin();
     const [event] = events(1);
     const far = { commit: 2n ** 62n, prepare: 2n ** 62n };
@@ -134,14 +134,14 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
     const subscriber = await subscribe().until((one) => one.has('caught-up'));
     await subscriber.stop();
     expect(new Set(subscriber.events.map(({ stream }) => stream))).toEqual(new Set(['test-a']));
-    // Counted again where they are read again, as by a member that had to begin again.
+    // A member that joins again counts them again.
     expect(new Set(refused)).toEqual(new Set(['foreign', 'forged', 'misplaced']));
     expect(refused.filter((refusal) => refusal === 'misplaced').length).toBeGreaterThanOrEqual(3);
     const moved = checkpoints.all.filter(({ position }) => comparePositions(position, START) > 0);
     expect(moved.map(({ position }) => position)).toEqual([positionAt(1)]);
   });
 
-  it('goes on beside transactions of others, and behind those that were ended', async () => {
+  it('continues beside open transactions of other programs, and after ended ones', async () => {
     const { checkpoints, subscribe } = await begin();
     const others = new Kafka({ brokers: [...broker.brokers], logLevel: logLevel.NOTHING });
     const producer = others.producer({ transactionalId: newId(), idempotent: true, maxInFlightRequests: 1 });
@@ -162,7 +162,7 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
     expect([...new Set(subscriber.events.map(({ revision }) => revision))]).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
-  it('is lost where the topic was deleted, made and filled again between two fetches', async () => {
+  it('is lost where the topic was deleted, created and filled again between two fetches', async () => {
     const { subscribe } = await begin();
     await kafka.send(topic, events(3));
     const subscriber = subscribe();
@@ -177,7 +177,7 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
     expect(subscriber.events.every(({ revision }) => revision < 3)).toBe(true);
   });
 
-  it('is lost where the topic has not as many partitions as the checkpoints know of', async () => {
+  it('is lost where the number of partitions differs from the number of checkpoints', async () => {
     const { checkpoints, subscribe } = await begin();
     const fewer = await subscribe({
       from: async () => [...checkpoints.all, { partition: `${PARTITIONS}`, checkpoint: '0:', position: START }],
@@ -189,7 +189,7 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
     for (const { items } of [fewer, more]) expect(items.map(({ kind }) => kind)).toEqual(['lost']);
   });
 
-  it('leaves no member behind when it is ended while it begins', async () => {
+  it('leaves no member behind when it is stopped while it joins', async () => {
     const { groupId, subscribe } = await begin();
     for (let round = 0; round < 12; round++) {
       const subscriber = subscribe();
@@ -228,7 +228,7 @@ describe('partitioned feed: Kafka, in a topic that holds what somebody has put t
 
 const positionAt = (n: number) => ({ commit: BigInt(n), prepare: BigInt(n) });
 
-/** Of one stream, as a relay would send them. */
+/** Events of one stream, as a relay sends them. */
 function events(count: number, first = 0) {
   return Array.from({ length: count }, (_, index) => messages.encode(event(first + index)));
 }

@@ -19,13 +19,13 @@ import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 import { SavedCheckpoints, numberOf, Subscriber } from './subscriber.ts';
 
 export interface PartitionedFeedUnderTest {
-  /** Whoever subscribes to the same one partitions; those of different ones have nothing to do with each other. */
+  /** Subscribers of one feed share its partitions; feeds are independent of each other. */
   newFeed(): PartitionedFeed;
-  /** Writes to the log; resolves when that has come to the feed. */
+  /** Writes to the log; resolves when the events have reached the feed. */
   append(stream: string, from: StreamRevision, events: readonly EventToAppend[]): Promise<void>;
   /** Position of the last event of the log. */
   head(): Promise<GlobalPosition | null>;
-  /** Resolves when nothing of what was appended may come to the feed once more. */
+  /** Resolves when the feed will not repeat any appended event. */
   settled(): Promise<void>;
   /** Cuts the feed off from where it reads, and lets it back. */
   interrupt(): Promise<void>;
@@ -33,9 +33,9 @@ export interface PartitionedFeedUnderTest {
 }
 
 export interface SuiteOptions {
-  /** How long setting it up may take. Default: the runner's. */
+  /** Time limit of the set-up. Default: the runner's. */
   readonly setUpMs?: number;
-  /** How long anything may take to be delivered. Default 15,000. */
+  /** Time limit of a delivery. Default 15,000. */
   readonly deliveryMs?: number;
 }
 
@@ -48,12 +48,12 @@ export function describePartitionedFeed(
     let under: PartitionedFeedUnderTest;
     beforeAll(async () => {
       under = await setUp();
-      // Shares begin once there is something in all of them.
+      // Partitions need a message each.
       await under.append(`${newPrefix()}a`, NO_EVENTS, numberedEvents(1));
     }, setUpMs);
     afterAll(() => under.stop());
 
-    /** From here on. */
+    /** A feed that starts at the current ends. */
     const begin = async () => {
       const feed = under.newFeed();
       const ends = await eventually(
@@ -102,7 +102,7 @@ export function describePartitionedFeed(
       expect(firstSights(subscriber.events).map(({ stream }) => stream)).toEqual([`${one}a`, `${two}b`].toSorted());
     });
 
-    test('goes on live after what was there, in the order of each stream and without holes', async () => {
+    test('continues live after the history, in the order of each stream and without gaps', async () => {
       const prefix = newPrefix();
       const { subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
@@ -115,7 +115,7 @@ export function describePartitionedFeed(
       expect(revisionsOf(subscriber.events, `${prefix}b`)).toEqual(numbers(3));
     });
 
-    test('goes on from the checkpoints that it has told, with nothing of what lies before them', async () => {
+    test('resumes from its checkpoints, without the events before them', async () => {
       const prefix = newPrefix();
       const { checkpoints, subscribe } = await begin();
       for (const part of ['a', 'b', 'c']) {
@@ -131,7 +131,7 @@ export function describePartitionedFeed(
       }
     });
 
-    test('never says that it has brought a partition further than it has, and says it where no event matches', async () => {
+    test('never reports a checkpoint before its events, and reports checkpoints where no event matches', async () => {
       const [prefix, other] = [newPrefix(), newPrefix()];
       const { checkpoints, subscribe } = await begin();
       for (let round = 0; round < 10; round++) {
@@ -146,13 +146,13 @@ export function describePartitionedFeed(
       await subscriber.stop();
       const all = firstSights(subscriber.events);
       expect(all).toHaveLength(200);
-      const told = new SavedCheckpoints(from);
+      const saved = new SavedCheckpoints(from);
       const delivered = new Set<string>();
       for (const item of subscriber.items) {
         if (item.kind === 'events') for (const { id } of item.events) delivered.add(id);
         if (item.kind !== 'reached') continue;
-        told.note(item.checkpoints);
-        const due = all.filter(({ position }) => comparePositions(position!, told.least) <= 0);
+        saved.note(item.checkpoints);
+        const due = all.filter(({ position }) => comparePositions(position!, saved.least) <= 0);
         expect(due.filter(({ id }) => !delivered.has(id))).toEqual([]);
       }
       const reached = subscriber.items.flatMap((item) => (item.kind === 'reached' ? item.checkpoints : []));
@@ -179,7 +179,7 @@ export function describePartitionedFeed(
       }
     });
 
-    test('says that it has caught up once what was there is delivered, and not before', async () => {
+    test('reports that it has caught up once the history is delivered, and not before', async () => {
       const prefix = newPrefix();
       const { subscribe } = await begin();
       for (const part of ['a', 'b', 'c']) await under.append(`${prefix}${part}`, NO_EVENTS, numberedEvents(200));
@@ -192,7 +192,7 @@ export function describePartitionedFeed(
       expect(firstSights(history)).toHaveLength(600);
     });
 
-    test('a subscriber that is slow gets everything all the same, and no hurry', async () => {
+    test('a slow subscriber gets all events, with back-pressure', async () => {
       const prefix = newPrefix();
       const { checkpoints, subscribe } = await begin();
       for (let n = 0; n < 2_000; n += 500) {
@@ -209,7 +209,7 @@ export function describePartitionedFeed(
       expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(2_000));
     });
 
-    test('delivers again what was taken and not acknowledged by asking for more', async () => {
+    test('delivers again the events that were not acknowledged by requesting the next item', async () => {
       const prefix = newPrefix();
       const { checkpoints, subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
@@ -252,19 +252,19 @@ export function describePartitionedFeed(
       expect(revisionsOf([...seen, ...last.events], `${prefix}a`)).toEqual(numbers(30));
     });
 
-    test('gives each partition to one of its subscribers, and to another once that has gone', async () => {
+    test('assigns each partition to one subscriber, and to another once that one has left', async () => {
       const prefix = newPrefix();
       const { checkpoints, subscribe } = await begin();
       const subscribers = [subscribe({ streamPrefixes: [prefix] }), subscribe({ streamPrefixes: [prefix] })];
       const [leaving, staying] = [subscribers[0]!, subscribers[1]!];
-      const sharesOfBoth = () => subscribers.flatMap(({ partitions }) => partitions).toSorted();
+      const assignedPartitions = () => subscribers.flatMap(({ partitions }) => partitions).toSorted();
       await leaving.until(
         ({ partitions }) => partitions.length > 0 && partitions.length < checkpoints.partitions.length,
       );
       await staying.until(
-        ({ partitions }) => partitions.length > 0 && sharesOfBoth().length === checkpoints.partitions.length,
+        ({ partitions }) => partitions.length > 0 && assignedPartitions().length === checkpoints.partitions.length,
       );
-      expect(sharesOfBoth()).toEqual(checkpoints.partitions);
+      expect(assignedPartitions()).toEqual(checkpoints.partitions);
 
       const streams = Array.from({ length: 24 }, (_, n) => `${prefix}${n}`);
       for (const stream of streams) await under.append(stream, NO_EVENTS, numberedEvents(3));
@@ -276,13 +276,13 @@ export function describePartitionedFeed(
       await leaving.stop();
       await staying.until(({ partitions }) => partitions.length === checkpoints.partitions.length);
       for (const stream of streams) await under.append(stream, streamRevision(2), numberedEvents(1, 3));
-      const news = () => firstSights(staying.events).filter(({ revision }) => revision === 3);
-      await staying.until(() => news().length === 24);
+      const newEvents = () => firstSights(staying.events).filter(({ revision }) => revision === 3);
+      await staying.until(() => newEvents().length === 24);
       await staying.stop();
-      expect(news().map(({ stream }) => stream)).toEqual(streams.toSorted());
+      expect(newEvents().map(({ stream }) => stream)).toEqual(streams.toSorted());
     });
 
-    test('those who do not partition do not take events from each other', async () => {
+    test('subscribers of different feeds do not take events from each other', async () => {
       const prefix = newPrefix();
       const alone = [await begin(), await begin()];
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(50));
@@ -294,7 +294,7 @@ export function describePartitionedFeed(
       }
     });
 
-    test('goes on after an interruption from what was dealt with', async () => {
+    test('resumes after an interruption from the acknowledged items', async () => {
       const prefix = newPrefix();
       const { subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
@@ -307,7 +307,7 @@ export function describePartitionedFeed(
       expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(20));
     });
 
-    test('asks for the checkpoints again where they could not be had', async () => {
+    test('reads the checkpoints again after a failure', async () => {
       const prefix = newPrefix();
       const { checkpoints, subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(5));
@@ -315,7 +315,7 @@ export function describePartitionedFeed(
       const subscriber = subscribe({
         streamPrefixes: [prefix],
         from: async () => {
-          if (++asked <= 2) throw new Error('the store of the checkpoints is away');
+          if (++asked <= 2) throw new Error('the store of the checkpoints is unavailable');
           return checkpoints.all;
         },
       });
@@ -325,7 +325,7 @@ export function describePartitionedFeed(
       expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(5));
     });
 
-    test('says that it is lost, and ends, where it has not got what follows a checkpoint', async () => {
+    test('yields lost, and ends, where the events after a checkpoint are missing', async () => {
       const { feed, checkpoints } = await begin();
       const ahead = checkpoints.all.map((one) => ({ ...one, checkpoint: `${numberOf(one.checkpoint) + 1_000_000n}:` }));
       const subscriber = new Subscriber(feed, new SavedCheckpoints(ahead), { streamPrefixes: ['a-'] }, deliveryMs);
@@ -354,7 +354,7 @@ export function describePartitionedFeed(
       await waiting.stop();
     });
 
-    test('a feed of everything, of system streams or of empty batches cannot be asked for', async () => {
+    test('refuses empty prefixes, system streams and empty batches', async () => {
       const { subscribe } = await begin();
       for (const wrong of [
         { streamPrefixes: [] },
@@ -363,7 +363,7 @@ export function describePartitionedFeed(
         { maxBatch: 0 },
       ]) {
         const subscriber = subscribe({ streamPrefixes: ['a-'], ...wrong });
-        await expect(subscriber.until(() => false)).rejects.toThrow(/no prefix|a feed needs|no batch size/);
+        await expect(subscriber.until(() => false)).rejects.toThrow(/invalid prefix|a feed needs|invalid batch size/);
       }
     });
   });

@@ -101,7 +101,7 @@ test('failures in a row are counted, for whoever decides when to raise an alarm'
   await eventually(() => expect(interruptions.slice(0, 3)).toEqual([1, 2, 3]));
 });
 
-test('a subscription that stands still while the log grows is replaced', async () => {
+test('a subscription without progress while the log grows is replaced', async () => {
   let head = 5;
   const { feed, requests } = await against((call, asksForHead) => {
     if (asksForHead) {
@@ -175,7 +175,7 @@ async function against(read: (call: ReadCall, asksForHead: boolean) => unknown) 
     url: server.url,
     livenessMs: 30,
     backoff: { firstMs: 5, maxMs: 20 },
-    onInterruption: (_, inARow) => interruptions.push(inARow),
+    onInterruption: (_, failures) => interruptions.push(failures),
   });
   cleanUps.push(close);
   return { feed, requests, interruptions };

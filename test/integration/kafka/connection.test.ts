@@ -1,4 +1,4 @@
-/** What the connection makes of kafkajs, on any broker. */
+/** `KafkaConnection` on a real broker. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { KafkaConnection } from '#libs/platform/kafka/index.ts';
@@ -24,14 +24,14 @@ beforeEach(() => {
 afterEach(() => kafka.close());
 
 describe('connection to Kafka', () => {
-  it('makes a topic that is missing, and leaves one that is there as it is', async () => {
+  it('creates a missing topic, and leaves an existing one unchanged', async () => {
     await kafka.ensureTopics([{ topic, partitions: 3 }]);
     await kafka.ensureTopics([{ topic, partitions: 5 }]);
     const { topics } = await kafka.withAdmin((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
     expect(topics[0]?.partitions).toHaveLength(3);
   });
 
-  it('has made topics once it says so, also while others make the same and others', async () => {
+  it('resolves when the topics exist, also while other clients create the same and other topics', async () => {
     const specs = Array.from({ length: 8 }, (_, n) => ({ topic: `${topic}-${n % 4}`, partitions: 12 }));
     await Promise.all(
       specs.map(async (spec) => {
@@ -42,7 +42,7 @@ describe('connection to Kafka', () => {
     );
   });
 
-  it('sends messages of a key in their order, call after call', async () => {
+  it('keeps the order of messages with one key across calls', async () => {
     await kafka.ensureTopics([{ topic, partitions: 3 }]);
     for (let n = 0; n < 20; n += 2) {
       await kafka.send(topic, [
@@ -54,14 +54,14 @@ describe('connection to Kafka', () => {
     expect(values).toEqual(Array.from({ length: 20 }, (_, n) => n));
   });
 
-  it('says which message a broker does not take, and sends the next one', async () => {
+  it('rejects with the reason of the broker, and sends the next message', async () => {
     await kafka.ensureTopics([{ topic, partitions: 1, settings: { 'max.message.bytes': '1000' } }]);
     await expect(kafka.send(topic, [{ key: 'a', value: 'x'.repeat(2_000) }])).rejects.toThrow(/larger|too large/i);
     await kafka.send(topic, [{ key: 'a', value: 'short' }]);
     expect(await readTopic(broker.brokers, topic)).toHaveLength(1);
   });
 
-  it('is a fault of the store where no broker answers', async () => {
+  it('rejects with store_unavailable where no broker answers', async () => {
     const away = new KafkaConnection({ brokers: [`127.0.0.1:${await freePort()}`], log: silentLog });
     await expect(away.send(topic, [{ key: 'a', value: 'a' }])).rejects.toMatchObject({ code: 'store_unavailable' });
     await expect(away.ensureTopics([{ topic, partitions: 1 }])).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -69,20 +69,20 @@ describe('connection to Kafka', () => {
     await away.close();
   });
 
-  it('sends nothing any more once it is closed', async () => {
+  it('sends nothing once it is closed', async () => {
     await kafka.close();
     await expect(kafka.send(topic, [{ key: 'a', value: 'a' }])).rejects.toMatchObject({ code: 'stopping' });
   });
 
-  it('asks for no timer of a negative length, which Node warns of', async () => {
+  it('sets no timer with a negative delay, about which Node warns', async () => {
     const warnings: string[] = [];
-    const hear = ({ name }: Error): void => void warnings.push(name);
-    process.on('warning', hear);
+    const onWarning = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', onWarning);
     await kafka.ensureTopics([{ topic, partitions: 1 }]);
     await kafka.send(topic, [{ key: 'a', value: 'a' }]);
-    // Warnings are told in the next turn of the loop.
+    // Node emits warnings in the next turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
-    process.off('warning', hear);
+    process.off('warning', onWarning);
     expect(warnings).not.toContain('TimeoutNegativeWarning');
   });
 });

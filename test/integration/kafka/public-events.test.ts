@@ -1,4 +1,4 @@
-/** What other teams read from Kafka: every event of a channel, and nothing that is nobody else's business. */
+/** The public events in Kafka: every event of a channel, and no internal data. */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ const metadata = {
   traceparent: TRACE,
 };
 
-/** One event of every type that a channel's stream can hold, as logs out there hold them. */
+/** One stored event of every type in a channel's stream. */
 async function samples(): Promise<readonly { readonly type: string; readonly data: object }[]> {
   const files = ['channels/channel', 'interactions/interaction', 'reactions/reaction'];
   const found: { type: string; data: object }[] = [];
@@ -58,8 +58,8 @@ describe('a public event', () => {
   const corrupt: Error[] = [];
   const messages = composePublicMessages((error) => corrupt.push(error));
 
-  it('is there for every event of a channel, and is what its schema says and no more', async () => {
-    const told = new Set<string>();
+  it('exists for every event of a channel, and has exactly the members of its schema', async () => {
+    const published = new Set<string>();
     for (const sample of await samples()) {
       const message = messages.encode(storedEvent(sample))!;
       expect(message.key).toBe(`channel-${CHANNEL_ID}`);
@@ -67,15 +67,15 @@ describe('a public event', () => {
       const type = message.headers['ce_type']?.slice('parley.'.length);
       const data: unknown = JSON.parse(message.value);
       const schema = publicEventTypes.find((one) => one.type === type)?.data;
-      // What the schema does not name would be lost in what it gives back.
+      // Parsing drops members that the schema does not declare.
       expect(schema?.parse(data)).toEqual(data);
-      told.add(String(type));
+      published.add(String(type));
       expect(JSON.stringify(message)).not.toMatch(/hunter2|command-1/);
     }
-    expect([...told].toSorted()).toEqual(publicEventTypes.map(({ type }) => type).toSorted());
+    expect([...published].toSorted()).toEqual(publicEventTypes.map(({ type }) => type).toSorted());
   });
 
-  it('says where and when it happened, and which request led to it', () => {
+  it('has the channel, the time, the sequence and the trace of the request', () => {
     const event = storedEvent({});
     expect(messages.encode(event)?.headers).toEqual({
       ce_specversion: '1.0',
@@ -91,13 +91,13 @@ describe('a public event', () => {
     });
   });
 
-  it('is none for a stream that is no channel', () => {
+  it('does not exist for streams of other categories', () => {
     for (const stream of ['key-1', 'user-1', 'organization-1', 'channels']) {
       expect(messages.encode(storedEvent({ stream, type: 'KeyCreated.v1' }))).toBeNull();
     }
   });
 
-  it('takes its place in the sequence where it is not known, or cannot be read', () => {
+  it('keeps the sequence contiguous where the event is unknown or invalid', () => {
     for (const over of [{ type: 'FromTheFuture.v1' }, { data: { name: 7 } }, { metadata: null }]) {
       const message = messages.encode(storedEvent(over));
       expect(message?.value).toBe('null');
@@ -107,7 +107,7 @@ describe('a public event', () => {
   });
 });
 
-describe('the topic for other teams', { timeout: 180_000 }, () => {
+describe('the topic of public events', { timeout: 180_000 }, () => {
   const WAIT = { timeoutMs: 120_000, everyMs: 200 };
   const topics = logTopics('parley');
   let broker: TestKafkaProcess;
@@ -126,7 +126,7 @@ describe('the topic for other teams', { timeout: 180_000 }, () => {
     await Promise.all([broker?.stop(), eventStore?.stop()]);
   });
 
-  it('is read as the documentation says: each event of each channel once, and in order', async () => {
+  it('is read by the documented program: each event of each channel once, and in order', async () => {
     const channels = Array.from({ length: 3 }, () => newId());
     const renamed = (n: number) => ({ id: newId(), type: 'ChannelRenamed.v1', data: { name: `${n}` }, metadata });
     for (const channel of channels) {
@@ -135,7 +135,7 @@ describe('the topic for other teams', { timeout: 180_000 }, () => {
     }
     await log.store.append('key-1', NO_EVENTS, [{ id: newId(), type: 'KeyCreated.v1', data: {}, metadata }]);
     await relayed();
-    // Again from the beginning, as by a relay whose position was lost: now everything is there twice.
+    // Again from the beginning, as a relay whose position was lost: now every event is stored twice.
     await kafka.withAdmin((admin) => admin.deleteGroups([topics.relayGroup]));
     await relayed();
     const inTopic = await readTopic(broker.brokers, topics.events);
@@ -150,7 +150,7 @@ describe('the topic for other teams', { timeout: 180_000 }, () => {
     }
   });
 
-  /** Until Kafka has everything, and that is saved. */
+  /** Resolves when Kafka has all events and the position is saved. */
   async function relayed(): Promise<void> {
     const publicMessages = composePublicMessages(() => undefined);
     const messages = new LogMessages('a secret of this test only');
@@ -162,7 +162,7 @@ describe('the topic for other teams', { timeout: 180_000 }, () => {
     await ended;
   }
 
-  /** Runs the program of docs/kafka.md until it has printed so many lines and come to the end of the topic. */
+  /** Runs the program of docs/kafka.md until it has printed `count` lines and reached the end of the topic. */
   async function printedByExample(count: number): Promise<readonly string[]> {
     const root = join(import.meta.dirname, '../../..');
     const page = await readFile(join(root, 'docs/kafka.md'), 'utf8');

@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 
 describe('relay', { timeout: 120_000 }, () => {
-  it('carries every event of every stream, in the order of each, and saves how far it has come', async () => {
+  it('sends every event of every stream, in the order of each, and saves its position', async () => {
     const relay = startRelay();
     const [a, b] = [newStream(), newStream()];
     await append(a, 0, numberedEvents(30));
@@ -82,7 +82,7 @@ describe('relay', { timeout: 120_000 }, () => {
     await relay.stop();
   });
 
-  it('tells every partition how far it has come, after the events', async () => {
+  it('writes watermarks to every partition, after the events', async () => {
     const relay = startRelay();
     const streams = Array.from({ length: 5 }, newStream);
     for (const stream of streams) await append(stream, 0, numberedEvents(3));
@@ -97,7 +97,7 @@ describe('relay', { timeout: 120_000 }, () => {
     await expectTrueWatermarks();
   });
 
-  it('one of several is active; when it stops the next goes on where it was', async () => {
+  it('one of several is active; when it stops, another resumes at its position', async () => {
     const stream = newStream();
     const [first, second] = [startRelay(), startRelay()];
     const active = await eventually(() => onlyActive([first, second]), WAIT);
@@ -111,7 +111,7 @@ describe('relay', { timeout: 120_000 }, () => {
     await next.stop();
   });
 
-  it('another goes on also where the log is still empty', async () => {
+  it('another takes over also where the log is empty', async () => {
     const empty = await startTestEventStore();
     const logOfNothing = connectEventStore({ url: empty.url });
     const first = startRelay(logOfNothing);
@@ -125,7 +125,7 @@ describe('relay', { timeout: 120_000 }, () => {
     await empty.stop();
   });
 
-  it('leaves nothing out and nothing out of order while the broker is killed and comes back', async () => {
+  it('leaves no gap and keeps the order while the broker is killed and restarted', async () => {
     const [first, second] = [startRelay(), startRelay()];
     await eventually(() => onlyActive([first, second]), WAIT);
     const streams = [newStream(), newStream(), newStream()];
@@ -135,7 +135,7 @@ describe('relay', { timeout: 120_000 }, () => {
       while (!writing.signal.aborted) {
         for (const stream of streams) await append(stream, written, numberedEvents(5, written));
         written += 5;
-        // Not more than a broker on a busy machine takes along with its restarts.
+        // No more than a restarting broker on a busy machine can store.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();
@@ -156,15 +156,15 @@ describe('relay', { timeout: 120_000 }, () => {
     await Promise.all([first.stop(), second.stop()]);
   });
 
-  it('does not go on past an event that Kafka refuses, and sends it once Kafka takes it', async () => {
+  it('does not skip an event that Kafka refuses, and sends it once Kafka accepts it', async () => {
     const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
-    // Large enough for a few events of the other tests, too small for one of this.
+    // Large enough for events of the other tests, too small for the one of this test.
     await kafka.ensureTopics([{ topic: topics.log, partitions: 1, settings: { 'max.message.bytes': '200000' } }]);
     const relay = startRelay();
     await eventually(async () => relay.hasReached(await log.feed.head()), WAIT);
     const stream = newStream();
     await append(stream, 0, [logEvent({ text: 'x'.repeat(300_000) }), ...numberedEvents(3, 1)]);
-    // Twice: after the first refusal a relay that had saved too much would go on behind the event.
+    // Twice: after the first refusal, a relay that had saved too much would continue after the event.
     for (let refusal = 0; refusal < 2; refusal++) {
       await eventually(() => /larger|too large/i.test(relay.progress.problem ?? ''), WAIT);
       await eventually(() => relay.progress.problem === null, WAIT);
@@ -187,7 +187,7 @@ describe('relay', { timeout: 120_000 }, () => {
     await kafka.close();
   });
 
-  it('makes topics that can be read, and that keep every event, whatever the broker does with others', async () => {
+  it('creates topics that can be read and that keep every event, whatever the defaults of the broker', async () => {
     const kafka = new KafkaConnection({ brokers: broker.brokers, log: silentLog });
     const byDefault = (configEntries: { name: string; value: string }[]) =>
       kafka.withAdmin((admin) =>
@@ -212,7 +212,7 @@ describe('relay', { timeout: 120_000 }, () => {
     await expectTrueWatermarks();
   });
 
-  it('goes on after a broker that was silent', async () => {
+  it('resumes after a broker was silent', async () => {
     const relay = startRelay();
     const stream = newStream();
     await append(stream, 0, numberedEvents(5));
@@ -229,7 +229,7 @@ describe('relay', { timeout: 120_000 }, () => {
 
 const WAIT = { timeoutMs: 60_000, everyMs: 100 };
 
-/** Where each event lies for the first time: nothing is missing if that is in order, repetitions only go back. */
+/** The first occurrence of each event: nothing is missing if these are in order. */
 const firstSights = (revisions: readonly number[]): number[] => [...new Set(revisions)];
 
 function startRelay({ feed } = log) {
@@ -242,7 +242,7 @@ function startRelay({ feed } = log) {
       return relay.progress;
     },
     saved: () => kafka.committedMetadata(topics.relayGroup, topics.relayLock),
-    /** Kafka has acknowledged it, and that is saved. */
+    /** Kafka has acknowledged all events up to `head`, and the position is saved. */
     async hasReached(head: Awaited<ReturnType<typeof log.feed.head>>) {
       const saved = await started.saved();
       return head !== null && saved !== null && comparePositions(decodePosition(saved), head) >= 0;
@@ -264,7 +264,7 @@ function onlyActive<R extends { readonly progress: Relay['progress'] }>(relays: 
   return active;
 }
 
-/** As they lie in Kafka: in the order of each stream. */
+/** As stored in Kafka, in the order of each stream. */
 function carriedEvents(): Promise<readonly StoredEvent[]> {
   return readEvents(broker.brokers, topics.log, messages);
 }
@@ -274,7 +274,7 @@ async function append(stream: string, from: number, events: readonly EventToAppe
   if (result.kind !== 'appended') throw new Error(`not appended to ${stream}`);
 }
 
-/** The greatest of each partition; null where there is none. */
+/** The greatest watermark of each partition; null where there is none. */
 async function newestWatermarks(): Promise<readonly (GlobalPosition | null)[]> {
   const { partitions } = await decodedPartitions();
   return partitions.map((all) =>
@@ -284,7 +284,7 @@ async function newestWatermarks(): Promise<readonly (GlobalPosition | null)[]> {
   );
 }
 
-/** Of no watermark is there an event up to it that lies in its partition for the first time only after it. */
+/** No event up to a watermark occurs for the first time after that watermark. */
 async function expectTrueWatermarks(): Promise<void> {
   const { partitions } = await decodedPartitions();
   const untrue = partitions.flatMap((all) => {

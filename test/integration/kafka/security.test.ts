@@ -1,4 +1,4 @@
-/** Brokers behind TLS that ask who it is, as the configuration names them. */
+/** Brokers with TLS and authentication, configured by the variables. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
@@ -29,12 +29,15 @@ afterAll(async () => {
   await Promise.all([broker?.stop(), eventStore?.stop()]);
 });
 
-describe('Kafka behind TLS', { timeout: 120_000 }, () => {
-  it.each(['plain', 'scram-sha-256', 'scram-sha-512'])('takes a user and a password: %s', async (mechanism) => {
-    expect(await sentThrough(configOf(mechanism))).toEqual(['sent']);
-  });
+describe('Kafka with TLS', { timeout: 120_000 }, () => {
+  it.each(['plain', 'scram-sha-256', 'scram-sha-512'])(
+    'authenticates with a user and a password: %s',
+    async (mechanism) => {
+      expect(await sentThrough(configOf(mechanism))).toEqual(['sent']);
+    },
+  );
 
-  it('takes a certificate', async () => {
+  it('authenticates with a certificate', async () => {
     const { withCertificate, files } = broker;
     const variables = { KAFKA_TLS_CERT_FILE: files.cert, KAFKA_TLS_KEY_FILE: files.key };
     expect(await sentThrough({ KAFKA_BROKERS: withCertificate, ...trusted(), ...variables })).toEqual(['sent']);
@@ -47,13 +50,9 @@ describe('Kafka behind TLS', { timeout: 120_000 }, () => {
       () => ({ ...configOf('scram-sha-512'), KAFKA_SASL_PASSWORD: 'hunter2' }),
       /authentic/i,
     ],
-    [
-      'a broker that nobody vouches for',
-      () => ({ ...configOf('plain'), KAFKA_TLS_CA_FILE: '' }),
-      /verify|self-signed|certificate/,
-    ],
+    ['an untrusted broker', () => ({ ...configOf('plain'), KAFKA_TLS_CA_FILE: '' }), /verify|self-signed|certificate/],
     ['no password', () => ({ KAFKA_BROKERS: broker.withPassword, ...trusted() }), /unavailable|sasl|authentic/i],
-  ])('says what it is that it waits for: %s', async (_, variables, problem) => {
+  ])('reports the reason why it is away: %s', async (_, variables, problem) => {
     const kafka = connect(variables());
     const problems: unknown[] = [];
     const relay = new Relay({
@@ -68,7 +67,7 @@ describe('Kafka behind TLS', { timeout: 120_000 }, () => {
     await eventually(() => relay.progress.problem !== null, WAIT);
     expect(relay.progress).toMatchObject({ phase: 'away', problem: expect.stringMatching(problem) });
     expect(relay.progress.problem).not.toContain('hunter2');
-    // It goes on trying, and a stop does not wait for it.
+    // It retries, and a stop does not wait for it.
     await eventually(() => problems.length >= 2, WAIT);
     abort.abort();
     await ended;

@@ -1,4 +1,4 @@
-/** What projectors that partition the log save, in any interleaving: planted ones, on a real Redis. */
+/** Checkpoints that projectors save while they divide the log, in any interleaving, on a real Redis. */
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -17,7 +17,6 @@ import type { EmptyRedis } from '#test/support/redis.ts';
 let server: EmptyRedis;
 let redis: Redis;
 let client: RedisClient;
-/** One that is partitioned, and one that only newer projectors have in its second version. */
 const NAMES = [
   { category: 'one', version: 1 },
   { category: 'two', version: 1 },
@@ -43,11 +42,11 @@ afterAll(async () => {
 });
 beforeEach(() => redis.flushall());
 
-const SHARES = 3;
+const PARTITION_COUNT = 3;
 const MEMBERS = 2;
 const at = (position: number) => ({ commit: BigInt(position), prepare: BigInt(position) });
-/** Event `n` of the log, from 1, lies in this partition; the one at `offset` of it is event `partition + 1 + offset * SHARES`. */
-const eventAt = (partition: number, offset: number): number => partition + 1 + offset * SHARES;
+/** Event `n` of the log, from 1, lies in this partition; the one at `offset` of it is event `partition + 1 + offset * PARTITION_COUNT`. */
+const eventAt = (partition: number, offset: number): number => partition + 1 + offset * PARTITION_COUNT;
 
 type Step =
   | { readonly kind: 'assign' | 'apply'; readonly member: number; readonly partition: number; readonly count: number }
@@ -63,7 +62,7 @@ const steps = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('apply' as const),
         member: members,
-        partition: fc.nat(SHARES - 1),
+        partition: fc.nat(PARTITION_COUNT - 1),
         count: fc.integer({ min: 1, max: 4 }),
       }),
     },
@@ -72,7 +71,7 @@ const steps = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('assign' as const),
         member: members,
-        partition: fc.nat(SHARES - 1),
+        partition: fc.nat(PARTITION_COUNT - 1),
         count: fc.constant(0),
       }),
     },
@@ -82,8 +81,8 @@ const steps = fc.array(
   { minLength: 20, maxLength: 60 },
 );
 
-describe('the checkpoint of projectors that partition the log', { timeout: 120_000 }, () => {
-  it('is never ahead of what was applied, nor is a checkpoint, whoever saves what and however late', async () => {
+describe('the checkpoint of projectors that divide the log', { timeout: 120_000 }, () => {
+  it('is never ahead of the applied events, nor is that of a partition, whichever member saves and however late', async () => {
     const { failed, counterexample, errorInstance } = await fc.check(fc.asyncProperty(steps, play), { numRuns: 60 });
     expect({ failed, counterexample, errorInstance }).toEqual({
       failed: false,
@@ -92,14 +91,14 @@ describe('the checkpoint of projectors that partition the log', { timeout: 120_0
     });
   });
 
-  it('does not go back, and is the least of all partitions', async () => {
+  it('never moves back, and is the least of all partitions', async () => {
     const { start, handover } = await handedOver(10);
     const known = new Map([['0', '0']]);
     const save = (checkpoints: PartitionCheckpoint[]) => partitions.save(start, handover, { checkpoints, known });
     expect(await save([{ partition: '0', checkpoint: '9:', position: at(90) }])).toEqual(at(10));
     await save([{ partition: '1', checkpoint: '9:', position: at(100) }]);
     expect(await save([{ partition: '2', checkpoint: '100:', position: at(1_000) }])).toEqual(at(90));
-    // What was said before is said again by somebody who was paused.
+    // A member that was paused saves an older checkpoint.
     expect(await save([{ partition: '0', checkpoint: '8:', position: at(80) }])).toEqual(at(90));
     const saved = await partitions.read(start);
     expect(saved?.checkpoints.find(({ partition }) => partition === '0')).toEqual({
@@ -123,7 +122,7 @@ describe('the checkpoint of projectors that partition the log', { timeout: 120_0
     expect(await partitions.save(start, handover, { checkpoints, known: new Map([['0', '4:']]) })).toEqual(at(10));
   });
 
-  it('is handed over by one of several only, and by nobody once the read models were emptied', async () => {
+  it('is handed over by only one of several projectors, and by none after the read models were deleted', async () => {
     const { start, handover } = await handedOver(10);
     expect(await handOver(start, null)).toBe(false);
     expect(await handOver(start, handover)).toBe(true);
@@ -145,14 +144,20 @@ describe('the checkpoint of projectors that partition the log', { timeout: 120_0
 });
 
 function handOver(start: ProjectionStart, seen: string | null): Promise<boolean> {
-  const ends = Array.from({ length: SHARES }, (_, partition) => ({ partition: `${partition}`, checkpoint: '4:' }));
+  const ends = Array.from({ length: PARTITION_COUNT }, (_, partition) => ({
+    partition: `${partition}`,
+    checkpoint: '4:',
+  }));
   return partitions.handOver(start, seen, { position: at(10), ends });
 }
 
 /** With partitions that begin at offset 4, everything up to `position` being applied. */
 async function handedOver(position: number): Promise<{ readonly start: ProjectionStart; readonly handover: string }> {
   const start = await state.begin();
-  const ends = Array.from({ length: SHARES }, (_, partition) => ({ partition: `${partition}`, checkpoint: '4:' }));
+  const ends = Array.from({ length: PARTITION_COUNT }, (_, partition) => ({
+    partition: `${partition}`,
+    checkpoint: '4:',
+  }));
   expect(await partitions.handOver(start, null, { position: at(position), ends })).toBe(true);
   const saved = await partitions.read(start);
   return { start, handover: saved!.handover };
@@ -164,12 +169,12 @@ interface Member {
   readonly next: Map<number, number>;
 }
 
-/** Members apply what they hold, also what they held and do not know to have lost; all of that may be lost by Redis. */
+/** Members apply events of the partitions that they hold or do not yet know to have lost; Redis may lose any of it. */
 async function play(script: readonly Step[]): Promise<void> {
   await redis.flushall();
-  const { start, handover } = await handedOver(4 * SHARES);
-  // What is applied is in the same Redis: here it is only remembered, and set back with it.
-  let applied = new Set<number>(Array.from({ length: 4 * SHARES }, (_, n) => n + 1));
+  const { start, handover } = await handedOver(4 * PARTITION_COUNT);
+  // Applied events are in the same Redis: the test tracks them, and sets them back with it.
+  let applied = new Set<number>(Array.from({ length: 4 * PARTITION_COUNT }, (_, n) => n + 1));
   let copy: {
     readonly applied: Set<number>;
     readonly hash: Record<string, string>;
@@ -198,12 +203,12 @@ async function play(script: readonly Step[]): Promise<void> {
       applied = new Set(copy.applied);
       await redis.hset(PARTITIONS, copy.hash);
       await redis.set(KEYS.checkpoint, copy.checkpoint);
-      // Every connection breaks: whoever hears of it begins again.
+      // Every connection breaks, so all members begin again.
       for (const [n, member] of all.entries()) all[n] = await join([...member.next.keys()][0] ?? null);
     } else {
       const member = all[step.member]!;
       if (step.kind === 'assign') {
-        // Of a member that does not know that it has lost the partition, what it holds stays as it is.
+        // A member that does not know that it has lost the partition keeps it.
         if (await member.writer.save()) all[step.member] = await join(step.partition);
       } else if (step.kind === 'apply') {
         const [partition, next] = [...member.next][0] ?? [];

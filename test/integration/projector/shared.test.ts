@@ -1,4 +1,4 @@
-/** Projectors that partition the log over Kafka, as processes that are killed and paused, with stores that fail. */
+/** Projectors that divide the log over Kafka, as processes that are killed and paused, with stores that fail. */
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,11 +36,11 @@ const TOPICS = logTopics(PREFIX);
 let broker: TestKafkaProcess;
 let test: TestPlatform<TestRedis>;
 let kafka: KafkaConnection;
-/** Where the log is folded by itself, to compare. */
+/** Where the log is folded again, to compare. */
 let other: { readonly server: TestRedis; readonly redis: RedisClient };
 const relaying = new AbortController();
 let relayed: Promise<void>;
-/** The same from test to test: each takes a while to start. */
+/** Shared by the tests, because starting one takes a while. */
 const projectors: ProjectorProcess[] = [];
 
 beforeAll(async () => {
@@ -67,25 +67,61 @@ afterAll(async () => {
   await Promise.all([test?.stop(), broker?.stop(), other?.server.stop()]);
 }, 60_000);
 
-describe('projectors that partition the log', { timeout: 240_000 }, () => {
-  it('divide all partitions among them once the log is folded, and bring what no gateway has applied', async () => {
-    await append(100);
-    startProjectors(3);
-    await eventually(async () => {
-      const partitions = (await details()).map(partitionsOf);
-      if (partitions.some((held) => held.length === 0)) throw new Error(`partitions: ${JSON.stringify(partitions)}`);
-      expect(partitions.flat().toSorted()).toEqual(await allPartitions());
-    }, WAIT);
-    await append(100);
-    await expectFoldOfLog();
-    // Each hears of what the others have saved when it looks next.
-    await eventually(async () => {
-      expect((await details()).map(({ caught_up: caughtUp }) => caughtUp)).toEqual([true, true, true]);
-    }, WAIT);
+describe('projectors that divide the log', { timeout: 240_000 }, () => {
+  // Runs beside the next test, because it mostly waits.
+  it.concurrent('stay members of the group after a long silence, even if an interruption follows', async () => {
+    const topic = 'partitioned.quiet';
+    await kafka.ensureTopics([{ topic, partitions: 1 }]);
+    const lostAfterMs = 8_000;
+    const feed = new KafkaEventFeed({ kafka, messages, topic, groupId: topic, lostAfterMs });
+    const checkpoints = [{ partition: '0', checkpoint: '0:', position: { commit: 0n, prepare: 0n } }];
+    let isAway = false;
+    const abort = new AbortController();
+    const { signal } = abort;
+    const member = feed.subscribe({
+      streamPrefixes: ['channel-'],
+      signal,
+      from: async () => {
+        if (!isAway) return checkpoints;
+        isAway = false;
+        throw new Error('the store of the checkpoints is away');
+      },
+    });
+    expect(await kindOf(member)).toBe('assigned');
+    expect(await kindOf(member)).toBe('caught-up');
+    const next = kindOf(member);
+    await pause(lostAfterMs + 1_000, signal);
+    isAway = true;
+    const other = feed.subscribe({ streamPrefixes: ['channel-'], signal, from: async () => checkpoints });
+    const others = kindOf(other);
+    expect(await next).toBe('assigned');
+    expect(isAway).toBe(false);
+    abort.abort();
+    await others;
+    await Promise.all([member.return(), other.return()]);
   });
 
-  it('lose and garble nothing while they are killed and paused, and broker and Redis lose connections and writes', async () => {
-    await eventually(allShare, WAIT);
+  it.concurrent(
+    'divide all partitions among them once the log is folded, and apply what no gateway has applied',
+    async () => {
+      await append(100);
+      startProjectors(3);
+      await eventually(async () => {
+        const partitions = (await details()).map(partitionsOf);
+        if (partitions.some((held) => held.length === 0)) throw new Error(`partitions: ${JSON.stringify(partitions)}`);
+        expect(partitions.flat().toSorted()).toEqual(await allPartitions());
+      }, WAIT);
+      await append(100);
+      await expectFoldOfLog();
+      // Each sees what the others have saved at its next save.
+      await eventually(async () => {
+        expect((await details()).map(({ caught_up: caughtUp }) => caughtUp)).toEqual([true, true, true]);
+      }, WAIT);
+    },
+  );
+
+  it('lose and corrupt nothing while they are killed and paused, and broker and Redis lose connections and writes', async () => {
+    await eventually(allHoldPartitions, WAIT);
     const writing = new AbortController();
     const written = appendUntil(writing.signal);
     try {
@@ -106,23 +142,23 @@ describe('projectors that partition the log', { timeout: 240_000 }, () => {
       writing.abort();
       await written;
     }
-    await eventually(allShare, WAIT);
+    await eventually(allHoldPartitions, WAIT);
     await expectFoldOfLog();
   });
 
-  it('go on from the log where the topic is another one by now, and partition that one then', async () => {
-    await eventually(allShare, WAIT);
+  it('resume from the log when the topic was replaced, and divide the new one afterwards', async () => {
+    await eventually(allHoldPartitions, WAIT);
     const before = await handover();
     await kafka.withAdmin((admin) => admin.deleteTopics({ topics: [TOPICS.log] }));
     await append(100);
     await eventually(async () => expect(await handover()).not.toBe(before), WAIT);
     await append(100);
-    await eventually(allShare, WAIT);
+    await eventually(allHoldPartitions, WAIT);
     await expectFoldOfLog();
   });
 
-  it('drop what is foreign, forged or copied from another partition, and count it', async () => {
-    // Whoever counts here must be the one who has all partitions.
+  it('drop and count messages that are foreign, forged or copied from another partition', async () => {
+    // The feed that counts must hold all partitions.
     await Promise.all(projectors.splice(0).map((projector) => projector.kill9()));
     const refused: string[] = [];
     const feed = new KafkaEventFeed({
@@ -132,7 +168,7 @@ describe('projectors that partition the log', { timeout: 240_000 }, () => {
       groupId: TOPICS.projectorGroup,
       onRefused: (refusal) => refused.push(refusal),
     });
-    // Shares begin once there is something in the topic.
+    // Partitions can be followed once the topic has messages.
     await append(100);
     const { platform } = test;
     const loop = new ProjectionLoop({
@@ -164,38 +200,6 @@ describe('projectors that partition the log', { timeout: 240_000 }, () => {
     abort.abort();
     await ended;
   });
-
-  it('are members of the group still when long nothing came, however they are interrupted then', async () => {
-    const topic = 'partitioned.quiet';
-    await kafka.ensureTopics([{ topic, partitions: 1 }]);
-    const lostAfterMs = 8_000;
-    const feed = new KafkaEventFeed({ kafka, messages, topic, groupId: topic, lostAfterMs });
-    const checkpoints = [{ partition: '0', checkpoint: '0:', position: { commit: 0n, prepare: 0n } }];
-    let isAway = false;
-    const abort = new AbortController();
-    const { signal } = abort;
-    const member = feed.subscribe({
-      streamPrefixes: ['channel-'],
-      signal,
-      from: async () => {
-        if (!isAway) return checkpoints;
-        isAway = false;
-        throw new Error('the store of the checkpoints is away');
-      },
-    });
-    expect(await kindOf(member)).toBe('assigned');
-    expect(await kindOf(member)).toBe('caught-up');
-    const next = kindOf(member);
-    await pause(lostAfterMs + 1_000, signal);
-    isAway = true;
-    const other = feed.subscribe({ streamPrefixes: ['channel-'], signal, from: async () => checkpoints });
-    const others = kindOf(other);
-    expect(await next).toBe('assigned');
-    expect(isAway).toBe(false);
-    abort.abort();
-    await others;
-    await Promise.all([member.return(), other.return()]);
-  });
 });
 
 async function kindOf(items: AsyncGenerator<FeedItem, void>): Promise<string | undefined> {
@@ -225,7 +229,7 @@ function partitionsOf({ partitions }: Record<string, unknown>): string[] {
   return Object.keys(typeof partitions === 'object' && partitions !== null ? partitions : {});
 }
 
-async function allShare(): Promise<void> {
+async function allHoldPartitions(): Promise<void> {
   const all = await details();
   expect(all.map(({ feed, phase }) => `${String(feed)} ${String(phase)}`)).toEqual(all.map(() => 'kafka live'));
   expect(all.flatMap(partitionsOf).toSorted()).toEqual(await allPartitions());
@@ -239,14 +243,14 @@ async function allPartitions(): Promise<string[]> {
 let seed = 0;
 
 /** Straight to the log: no gateway applies it. */
-async function append(events: number, goesOn?: () => Promise<boolean>): Promise<void> {
-  // Channels of its own, as of another log of that shape.
+async function append(events: number, shouldContinue?: () => Promise<boolean>): Promise<void> {
+  // New channels at each call.
   const run = `${++seed}`.padStart(4, '0');
   for (const turn of channelTurns({ events, eventsPerChannel: 20, active: 16 })) {
-    if ((await goesOn?.()) === false) return;
+    if ((await shouldContinue?.()) === false) return;
     const stream = `${turn.stream.slice(0, -4)}${run}`;
     const toAppend = turn.events.map((event, index) => ({ ...event, id: idOf(event.id, run, index) }));
-    // With ids of their own they are taken once, however often a busy machine makes it ask.
+    // Ids of their own make a repeated append idempotent.
     const { kind } = await eventually(() => test.platform.store.append(stream, turn.after, toAppend), WAIT);
     if (kind !== 'appended') throw new Error(`${stream}: ${kind}`);
   }
@@ -256,12 +260,12 @@ function idOf(id: string, run: string, index: number): string {
   return `${id.slice(0, -6)}${run}${`${index}`.padStart(2, '0')}`;
 }
 
-/** At an even pace: however long the rest takes, what is folded and compared in the end is not much. */
+/** At a steady rate, so that the log stays small however long the test takes. */
 async function appendUntil(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) await append(400, () => pause(25, signal).then(() => !signal.aborted));
 }
 
-/** Until everything that was in the log when it was asked is applied. */
+/** Waits until everything that the log contains now is applied. */
 async function progress(): Promise<void> {
   const head = await test.platform.feed.head();
   await eventually(async () => comparePositions(await checkpoint(), head!) >= 0, WAIT);
@@ -288,14 +292,14 @@ async function expectFoldOfLog(): Promise<void> {
 
 type Copy = readonly { readonly key: string; readonly dump: Buffer }[];
 
-/** Without anything in between; a node of a cluster does that for keys of one slot only. */
+/** Atomic on one server; a cluster allows that for keys of one slot only. */
 const atOnce = (node: Redis): ChainableCommander => (test.platform.redis.isOneServer ? node.multi() : node.pipeline());
 
 async function copyOfRedis(): Promise<Copy> {
   const copies = test.platform.redis.nodes().map(async (node) => {
     const keys = await node.keys('*');
     const steps = atOnce(node);
-    // By text, a dump would lose what is no text.
+    // Dumps are not valid UTF-8.
     for (const key of keys) steps.dumpBuffer(key);
     const dumps = (await steps.exec()) ?? [];
     return keys.flatMap((key, index) => {
@@ -306,7 +310,7 @@ async function copyOfRedis(): Promise<Copy> {
   return (await Promise.all(copies)).flat();
 }
 
-/** As a failover to a copy that lacked the newest writes: connections break, and what comes back is older. */
+/** Simulates a failover to a replica that lacks the newest writes: connections break, and the data is older. */
 async function setBack(copy: Copy): Promise<void> {
   const { redis } = test.platform;
   for (const node of redis.nodes()) {

@@ -81,7 +81,7 @@ describe('a projection of several features', () => {
     expect(foldEvents(composed.fold, composed.fold.initialState, events)).toEqual({ names: 'b', counts: 5 });
   });
 
-  it('gives the very same state back for an event that changes nothing, and for one that is not theirs', () => {
+  it('returns the same state object for an event that changes nothing, and for a foreign one', () => {
     const state = { names: 'a', counts: 5 };
     const [, , , nothing] = events;
     if (nothing === undefined) throw new TypeError('there is such an event');
@@ -100,7 +100,7 @@ describe('a projection of several features', () => {
     expect(lists).toEqual([]);
   });
 
-  it('tells of the events in the order of the stream', () => {
+  it('yields frames in the order of the stream', () => {
     const frames = [...(composed.frames?.(runOf(1)) ?? [])];
     expect(frames.map(({ sequence, json }) => [sequence, json])).toEqual([
       [2, 'Renamed.v1'],
@@ -110,7 +110,7 @@ describe('a projection of several features', () => {
     ]);
   });
 
-  it('tells of none where one of the features does not, and fails where one leaves one out', () => {
+  it('has no frames if one of the features has none, and fails if a frame is missing', () => {
     const { frames: _frames, ...silent } = counts;
     expect(composeProjections(THING, { names, silent }).frames).toBeUndefined();
     const forgetful = { ...counts, frames: () => [] };
@@ -120,7 +120,7 @@ describe('a projection of several features', () => {
     ]).toThrow('Counted.v1 at 2 has no frame');
   });
 
-  it('is refused where two features declare the same event', () => {
+  it('is rejected if two features declare the same event', () => {
     expect(() => composeProjections(THING, { names, others: names })).toThrow('declare Renamed.v1');
   });
 });

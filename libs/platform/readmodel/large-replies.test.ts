@@ -4,7 +4,7 @@ import { LargeReplies } from './large-replies.ts';
 
 const MIB = 1024 * 1024;
 
-/** Answers when it is told to, and notes how much was asked for at a time. */
+/** Answers on demand, and records the number of fields of each request. */
 function slowHash(bytes: number) {
   const pending: (() => void)[] = [];
   const hash = {

@@ -1,5 +1,5 @@
 /**
- * What every adapter of `LogFeed` must do. An adapter's test file calls `describeEventFeed` with the
+ * Contract of every adapter of `LogFeed`. An adapter's test file calls `describeEventFeed` with the
  * way to set up its feed; the log behind it may hold events of other tests.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -72,7 +72,7 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       expect(byStream(events).map(({ stream }) => stream)).toEqual([`${one}a`, `${two}b`].toSorted());
     });
 
-    test('delivers every stream but those of the system, to who asks for all', async () => {
+    test('delivers all streams except those of the system when all are requested', async () => {
       const position = await append(`${newPrefix()}a`, NO_EVENTS, numberedEvents(1));
       const streams = [`${newPrefix()}a`, `${newPrefix()}b`];
       for (const stream of streams) await append(stream, NO_EVENTS, numberedEvents(2));
@@ -82,11 +82,11 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       );
     });
 
-    test('goes on live after the history, in the order of each stream and without holes', async () => {
+    test('delivers new events after the history, in the order of each stream and without gaps', async () => {
       const prefix = newPrefix();
       await append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
       const following = reader({ streamPrefixes: [prefix] });
-      await following.untilCaughtUp({ goOn: true });
+      await following.untilCaughtUp({ keepRunning: true });
       for (let n = 10; n < 60; n += 5) await append(`${prefix}a`, streamRevision(n - 1), numberedEvents(5, n));
       await append(`${prefix}b`, NO_EVENTS, numberedEvents(3));
       await following.until((seen) => seen.length >= 63);
@@ -120,7 +120,7 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       }
     });
 
-    test('says that it has caught up once the history is delivered, and not before', async () => {
+    test('reports that it has caught up when the history is delivered, and not before', async () => {
       const prefix = newPrefix();
       await append(`${prefix}a`, NO_EVENTS, numberedEvents(900));
       const { items } = await reader({ streamPrefixes: [prefix], maxBatch: 10 }).untilCaughtUp();
@@ -131,7 +131,7 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       expect(history.flatMap((item) => (item.kind === 'events' ? item.events : []))).toHaveLength(900);
     });
 
-    test('says how far it has come where no event matches', async () => {
+    test('reports checkpoints where no event matches', async () => {
       const [prefix, other] = [newPrefix(), newPrefix()];
       await append(`${prefix}a`, NO_EVENTS, numberedEvents(1));
       const last = await append(`${other}x`, NO_EVENTS, numberedEvents(2000));
@@ -151,15 +151,15 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
         await append(`${prefix}${round}`, NO_EVENTS, numberedEvents(50));
       }
       const { items } = await reader({ streamPrefixes: [prefix], maxBatch: 20 }).untilCaughtUp();
-      const places = items.flatMap((item) => {
+      const positions = items.flatMap((item) => {
         if (item.kind === 'checkpoint') return [item.position];
         return item.kind === 'events' ? item.events.map(positionOf) : [];
       });
       expect(items.some((item) => item.kind === 'checkpoint')).toBe(true);
-      expect(places.toSorted(comparePositions)).toEqual(places);
+      expect(positions.toSorted(comparePositions)).toEqual(positions);
     });
 
-    test('a consumer that is slow gets everything all the same, and no hurry', async () => {
+    test('a slow consumer gets everything, and no more than it asks for', async () => {
       const prefix = newPrefix();
       let revision = -1;
       for (let batch = 0; batch < 10; batch++) {
@@ -176,11 +176,11 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       await following.stop();
     });
 
-    test('goes on after an interruption from the last item that it yielded', async () => {
+    test('resumes after an interruption from the last item that it yielded', async () => {
       const prefix = newPrefix();
       await append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
       const following = reader({ streamPrefixes: [prefix] });
-      await following.untilCaughtUp({ goOn: true });
+      await following.untilCaughtUp({ keepRunning: true });
       for (let round = 1; round <= INTERRUPTIONS; round++) {
         await under.interrupt();
         await eventually(() => append(`${prefix}a`, streamRevision(round * 10 - 1), numberedEvents(10, round * 10)));
@@ -199,7 +199,7 @@ export function describeEventFeed(adapter: string, setUp: () => Promise<FeedUnde
       for await (const item of never) expect.unreachable(`yielded ${item.kind}`);
 
       const waiting = reader({ streamPrefixes: [prefix] });
-      await waiting.untilCaughtUp({ goOn: true });
+      await waiting.untilCaughtUp({ keepRunning: true });
       await waiting.stop();
 
       const between = reader({ streamPrefixes: [prefix], maxBatch: 1 });
@@ -293,9 +293,9 @@ class Reader {
     if (this.#failure) throw this.#failure.error;
   }
 
-  async untilCaughtUp({ goOn = false } = {}): Promise<this> {
+  async untilCaughtUp({ keepRunning = false } = {}): Promise<this> {
     await this.until((_, items) => items.some(({ kind }) => kind === 'caught-up'));
-    if (!goOn) await this.stop();
+    if (!keepRunning) await this.stop();
     return this;
   }
 

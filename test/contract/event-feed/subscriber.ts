@@ -1,4 +1,4 @@
-/** Who subscribes to a partitioned feed, and what it keeps. */
+/** A subscriber of a partitioned feed, and the checkpoints that it saves. */
 import { comparePositions } from '#libs/platform/eventstore/index.ts';
 import type {
   PartitionedFeed,
@@ -11,7 +11,7 @@ import type {
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { eventually } from '#test/support/eventually.ts';
 
-/** How far partitions were brought by all subscribers of a feed: what has been said further on stays. */
+/** Checkpoints of the partitions, over all subscribers of a feed; they never move back. */
 export class SavedCheckpoints {
   readonly #checkpoints: Map<string, PartitionCheckpoint>;
 
@@ -37,7 +37,7 @@ export class SavedCheckpoints {
   note(checkpoints: readonly PartitionCheckpoint[]): void {
     for (const { partition, checkpoint, position } of checkpoints) {
       const known = this.#checkpoints.get(partition);
-      if (known === undefined) throw new Error(`partition ${partition} was not there in the beginning`);
+      if (known === undefined) throw new Error(`partition ${partition} did not exist at the start`);
       this.#checkpoints.set(partition, {
         partition,
         checkpoint: numberOf(checkpoint) >= numberOf(known.checkpoint) ? checkpoint : known.checkpoint,

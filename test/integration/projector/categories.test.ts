@@ -127,7 +127,7 @@ function watchChannels(reader: EntityReader): () => Promise<void> {
 }
 
 describe('a new version of the read models of one category', () => {
-  it('is built while all others answer, and the version before it is kept up beside it', async () => {
+  it('is built while all others answer, and the version before it stays up to date', async () => {
     const old = project(models);
     await eventually(() => isLive(old));
     const usersBefore = await listOf(models.reader, 'user');

@@ -49,7 +49,7 @@ const reaction = {
   target: { role: 'user', senderId: null },
 };
 
-/** Past every codec, as damage or somebody else's program would. */
+/** Bypasses the codecs, as damage or a foreign program would. */
 async function plant(
   stream: string,
   expected: StreamRevision,
@@ -101,7 +101,7 @@ const DAMAGED: readonly (readonly [string, object])[] = [
 ];
 
 describe('an event of a known type with a bad body', () => {
-  it.each(DAMAGED)('halts the projector at that very event: %s', async (type, data) => {
+  it.each(DAMAGED)('halts the projector at exactly that event: %s', async (type, data) => {
     await emptyLog();
     const organizationId = newId();
     const [before, damaged, after] = [newId(), newId(), newId()];
@@ -137,8 +137,8 @@ describe('an event of a known type with a bad body', () => {
   });
 });
 
-describe('a projection that throws what is no fault of a store', () => {
-  /** It fails at each renaming, as often as it is told to. */
+describe('a projection that throws an error that no store caused', () => {
+  /** Fails at each renaming, a given number of times. */
   function failing(times: number): Projector {
     let failures = 0;
     const planted: typeof channelEntity.projection = {
@@ -162,7 +162,7 @@ describe('a projection that throws what is no fault of a store', () => {
     await plant(`channel-${channelId}`, NO_EVENTS, events, organizationId);
   };
 
-  it('is tried again, and halts the projector at the event where it goes on failing, which health names', async () => {
+  it('is retried, and halts the projector at the event where it keeps failing, which health names', async () => {
     await emptyLog();
     const [organizationId, channelId] = [newId(), newId()];
     await renamed(organizationId, channelId);
@@ -185,7 +185,7 @@ describe('a projection that throws what is no fault of a store', () => {
     await expect(rebuild(parts, { signal: AbortSignal.timeout(60_000) })).rejects.toThrow(where);
   });
 
-  it('goes on where it fails no longer', async () => {
+  it('continues when it no longer fails', async () => {
     await emptyLog();
     const [organizationId, channelId] = [newId(), newId()];
     await renamed(organizationId, channelId);
@@ -199,7 +199,7 @@ describe('a projection that throws what is no fault of a store', () => {
 });
 
 describe('an event of an unknown type', () => {
-  it('is passed over and counted, and what comes after it is applied', async () => {
+  it('is skipped and counted, and later events are applied', async () => {
     await emptyLog();
     const [organizationId, channelId] = [newId(), newId()];
     const skippedBefore = skippedEvents();
@@ -221,7 +221,7 @@ describe('an event of an unknown type', () => {
 });
 
 describe('a running Parley whose log is damaged', () => {
-  it('says so in health and log, and goes on serving what it can', async () => {
+  it('reports that in health and log, and continues to serve what it can', async () => {
     await emptyLog();
     const stores = { eventstoreUrl: test.eventStore.url, redisUrl: test.redis.url };
     const parley = await startParleyProcess(stores);

@@ -43,7 +43,7 @@ async function createChannel(id: string): Promise<void> {
 const foldAgain = (): Promise<number> =>
   rebuild({ feed: test.platform.feed, ...models }, { signal: AbortSignal.timeout(60_000) });
 
-it('what is written between two steps of the removal is whole afterwards', async () => {
+it('entities that are written between two steps of the removal are complete afterwards', async () => {
   const redis = connectRedis(test.redis.url);
   await waitForRedis(redis, 5_000);
   const scan = redis.scan.bind(redis);
@@ -67,7 +67,7 @@ it('what is written between two steps of the removal is whole afterwards', async
   expect(afterwards).toEqual(await dumpReadModels(test.platform.redis));
 }, 60_000);
 
-it('whatever an entity keeps besides its state and its document is thrown away as well', async () => {
+it('all other keys of an entity are deleted with its state and document', async () => {
   const { redis } = test.platform;
   await foldAgain();
   const revision = (await keysIn(redis, 'parley:rm:*')).find((key) => key.endsWith('}:revision'));

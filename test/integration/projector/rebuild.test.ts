@@ -65,7 +65,7 @@ describe('a rebuild of the read models', () => {
     });
   }
 
-  it('that was cut short is finished by the next projector', async () => {
+  it('that was interrupted is finished by the next projector', async () => {
     const abort = new AbortController();
     const cutShort = rebuild(
       { feed: test.platform.feed, ...models },
@@ -101,7 +101,7 @@ describe('a rebuild of the read models', () => {
 });
 
 describe('a projector', () => {
-  it('brings a Redis that was emptied back without a restart', async () => {
+  it('restores an emptied Redis without a restart', async () => {
     const { loop, stop } = runLoop(7);
     await eventually(() => loop.progress.phase === 'live');
     await flush(test.platform.redis);
@@ -110,7 +110,7 @@ describe('a projector', () => {
     await stop();
   });
 
-  it('does not save how far it had come once Redis is back with less than that', async () => {
+  it('does not save its progress when Redis is back with less', async () => {
     const { feed, redis } = test.platform;
     await flush(redis);
     const start = await models.state.begin();
@@ -157,7 +157,7 @@ async function applyHalf(): Promise<GlobalPosition> {
   return position;
 }
 
-describe('a rebuild while the log is away', () => {
+describe('a rebuild while the log is unavailable', () => {
   it('leaves the read models as they are', async () => {
     const feed: LogFeed = {
       subscribe: (options) => test.platform.feed.subscribe(options),

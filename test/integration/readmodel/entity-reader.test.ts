@@ -1,4 +1,4 @@
-/* What is missing from read models is told from what is missing from the log, whatever happens between two reads. */
+/* Reads tell entities that the read models lack from entities that do not exist, whatever happens between two reads. */
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
@@ -71,7 +71,7 @@ const built = async (): Promise<void> => {
 };
 const lookAtCompleteness = (words: readonly unknown[]): boolean => words.includes(CHANNEL_PROJECTION_KEYS.complete);
 
-it('a channel that is built right after it was not found is found all the same', async () => {
+it('finds a channel that is built right after a read missed it', async () => {
   await emptied();
   meanwhile = { before: lookAtCompleteness, work: built };
   expect(await queries.channel(organizationId, id)).not.toBeNull();

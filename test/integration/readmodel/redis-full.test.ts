@@ -75,7 +75,7 @@ describe('while Redis is full', () => {
     }
   });
 
-  it('its readiness alone brings the read models up to date where nothing reads them', async () => {
+  it('its readiness check alone brings the read models up to date', async () => {
     const id = await newChannel();
     const startProjector = await api.stopProjector();
     try {

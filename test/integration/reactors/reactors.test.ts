@@ -209,11 +209,14 @@ describe('a reactor', () => {
     const category = newCategory();
     let [active, most, conflicts] = [0, 0, 0];
     const processes = new Set<string>();
+    const full = Promise.withResolvers<void>();
     const handle = async (_event: unknown, process: JobProcess) => {
       if (processes.has(process.id)) conflicts += 1;
       processes.add(process.id);
       most = Math.max(most, ++active);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (active === 3) full.resolve();
+      await full.promise;
+      await new Promise(setImmediate);
       active -= 1;
       processes.delete(process.id);
       return [nextOf(process, 'worker')];

@@ -127,6 +127,6 @@ describe('the role worker', () => {
     const other = await start({ ...context, features: { ...context.features, reactors: [] } }, parseConfig({}));
     await other.stop();
     expect(context.features.reactors).toEqual([]);
-    await expect(startReactors(context, [jobs, jobs])).rejects.toThrow('two reactors have one name: job, job');
+    await expect(startReactors(context, [jobs, jobs])).rejects.toThrow('two reactors have the same name: job, job');
   });
 });

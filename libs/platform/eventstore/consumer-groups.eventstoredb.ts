@@ -6,7 +6,10 @@ import {
   PINNED,
   START,
 } from '@eventstore/db-client';
-import type { PersistentSubscriptionToAllInfo, PersistentSubscriptionToAllSettings } from '@eventstore/db-client';
+import type {
+  PersistentSubscriptionToAllInfo,
+  PersistentSubscriptionToAllSettings as Settings,
+} from '@eventstore/db-client';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
 import { isMissingStream, readFault } from './client-errors.ts';
@@ -24,6 +27,8 @@ import { GroupMembership } from './group-membership.ts';
 import { comparePositions } from './position.ts';
 
 const CALL_DEADLINE_MS = 3000;
+/** A membership that lasted this long does not count among the failed ones. */
+const SETTLED_MS = 10_000;
 /** The event store never parks an event by itself: a member decides that, which knows the reason. */
 const NEVER_PARK = 2 ** 31 - 1;
 
@@ -42,14 +47,13 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     let failures = 0;
     while (!signal.aborted) {
       let membership: GroupMembership | undefined;
+      const startedMs = performance.now();
       try {
         await this.#ensure(group);
         membership = new GroupMembership(this.#connection, group.name, options, this.#options.livenessMs);
-        for await (const item of membership.items()) {
-          failures = 0;
-          yield item;
-        }
+        yield* membership.items();
       } catch (error) {
+        if (performance.now() - startedMs > SETTLED_MS) failures = 0;
         this.#options.onInterruption?.(error, ++failures);
         yield { kind: 'left' };
       } finally {
@@ -104,33 +108,49 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     });
   }
 
-  /** An update drops all members of the group, so there is none without a difference. */
+  /**
+   * Creates the group, or raises its message time-out. An update drops all members: members of two versions that set
+   * what each of them wants would drop each other for ever.
+   */
   async #ensure(group: ConsumerGroup): Promise<void> {
     const { client } = this.#connection;
     const options = { deadline: CALL_DEADLINE_MS };
     const found = await this.#infoOf(group.name);
-    if (found === null) {
-      const startFrom = group.from === 'start' ? START : await this.#endFor(group);
-      const settings = settingsOf(group, startFrom);
-      const filter = eventTypeFilter({ regex: regexOf(group.types) });
-      const created = client.createPersistentSubscriptionToAll(group.name, settings, { ...options, filter });
-      await this.#call(created).catch((error: unknown) => {
-        // Another member was faster.
-        if (!(error instanceof PersistentSubscriptionExistsError)) throw error;
-      });
+    if (found !== null) {
+      if (found.settings.messageTimeout >= group.messageTimeoutMs) return;
+      const raised = settingsOf(group, found.settings.startFrom);
+      await this.#call(client.updatePersistentSubscriptionToAll(group.name, raised, options));
       return;
     }
-    const wanted = settingsOf(group, found.settings.startFrom);
-    if (isSame(wanted, found.settings)) return;
-    await this.#call(client.updatePersistentSubscriptionToAll(group.name, wanted, options));
+    const { isFormer = () => false } = group;
+    const former = (await this.#all()).filter(({ groupName }) => isFormer(groupName));
+    const startFrom = group.from === 'start' ? START : await this.#endFor(former);
+    const settings = settingsOf(group, startFrom);
+    const filter = eventTypeFilter({ regex: regexOf(group.types) });
+    try {
+      await this.#call(client.createPersistentSubscriptionToAll(group.name, settings, { ...options, filter }));
+    } catch (error) {
+      // Another member was faster.
+      if (error instanceof PersistentSubscriptionExistsError) return;
+      throw error;
+    }
+    // The new group begins at the start or where the latest of them is, so it delivers what they have not handled.
+    for (const { groupName, connections, stats } of former) {
+      if (connections.length > 0 || Number(stats.parkedMessageCount) > 0) continue;
+      await this.#call(client.deletePersistentSubscriptionToAll(groupName, options));
+    }
   }
 
-  async #endFor({ isFormer = () => false }: ConsumerGroup): Promise<PersistentSubscriptionToAllSettings['startFrom']> {
-    const former = (await this.#all()).filter(({ groupName }) => isFormer(groupName));
+  /** The latest checkpoint of the former groups; without any, the end of the log. */
+  async #endFor(former: readonly PersistentSubscriptionToAllInfo[]): Promise<Settings['startFrom']> {
+    if (former.length === 0) return (await this.#connection.head()) ?? START;
     const reached = former.map(({ stats, settings }) => stats.lastCheckpointedEventPosition ?? settings.startFrom);
-    if (reached.includes(START)) return START;
-    const [first] = reached.filter((from) => typeof from === 'object').toSorted(comparePositions);
-    return first ?? (await this.#connection.head()) ?? START;
+    return (
+      reached
+        .filter((from) => typeof from === 'object')
+        .toSorted(comparePositions)
+        .at(-1) ?? START
+    );
   }
 
   async #all(): Promise<readonly PersistentSubscriptionToAllInfo[]> {
@@ -160,10 +180,7 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
   }
 }
 
-function settingsOf(
-  { messageTimeoutMs }: ConsumerGroup,
-  startFrom: PersistentSubscriptionToAllSettings['startFrom'],
-): PersistentSubscriptionToAllSettings {
+function settingsOf({ messageTimeoutMs }: ConsumerGroup, startFrom: Settings['startFrom']): Settings {
   return persistentSubscriptionToAllSettingsFromDefaults({
     startFrom,
     messageTimeout: messageTimeoutMs,
@@ -173,11 +190,6 @@ function settingsOf(
     checkPointAfter: 1000,
     readBatchSize: 100,
   });
-}
-
-function isSame(wanted: PersistentSubscriptionToAllSettings, found: PersistentSubscriptionToAllSettings): boolean {
-  const { startFrom: _, ...compared } = wanted;
-  return Object.entries(compared).every(([name, value]) => Reflect.get(found, name) === value);
 }
 
 /** Prefixes would let through types that only begin like these. */

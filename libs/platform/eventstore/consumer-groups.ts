@@ -2,7 +2,7 @@ import type { StoredEvent } from './event-store.ts';
 
 /** What a consumer group reads, and how the event store delivers it. */
 export interface ConsumerGroup {
-  /** The group of this name is created if it does not exist, and updated if its settings differ. */
+  /** The group of this name is created if it does not exist. */
   readonly name: string;
   /** Types of the events that the group consumes, of all streams. Fixed once the group exists. */
   readonly types: readonly string[];
@@ -11,9 +11,15 @@ export interface ConsumerGroup {
    * event that was there. Not used once the group exists.
    */
   readonly from: 'start' | 'end';
-  /** Recognizes the names of former groups: a new group that would begin at the end begins where they have come to. */
+  /**
+   * Recognizes the names of former groups. A new group that would begin at the end begins at the latest of their
+   * checkpoints. Its creation deletes the former groups that have neither members nor parked events.
+   */
   isFormer?(name: string): boolean;
-  /** The event store delivers an event again that has not been answered within this time. */
+  /**
+   * The event store delivers an event again that has not been answered within this time. The longest one that a member
+   * has ever asked for applies.
+   */
   readonly messageTimeoutMs: number;
 }
 

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
@@ -37,9 +39,12 @@ interface Held {
   failures: number;
   pauses: number;
   lastError: string | null;
+  /** When its pause is over, on the clock of `performance`. */
+  readyAtMs: number;
   timer: NodeJS.Timeout | undefined;
 }
 
+const MAX_HELD = 200;
 /** How long a worker that stops waits for steps under way. */
 const STOP_GRACE_MS = 5_000;
 
@@ -48,6 +53,8 @@ export class ReactorRunner {
   readonly #reactor: AnyReactor;
   readonly #options: ReactorRunnerOptions;
   readonly #held = new Map<string, Held>();
+  /** Events that a lost membership took away. They come back with their failures and pauses. */
+  readonly #lost: LRUCache<string, Held>;
   readonly #leave = new AbortController();
   readonly #giveUp = new AbortController();
   #isJoined = false;
@@ -57,6 +64,7 @@ export class ReactorRunner {
   constructor(reactor: AnyReactor, options: ReactorRunnerOptions) {
     this.#reactor = reactor;
     this.#options = options;
+    this.#lost = new LRUCache({ max: reactor.limits?.maxHeld ?? MAX_HELD });
   }
 
   get progress(): ReactorProgress {
@@ -72,7 +80,7 @@ export class ReactorRunner {
     const stop = (): void => void this.#stop();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    const { limits: { stepTimeoutMs = 60_000, maxHeld = 200 } = {}, on: types, from = 'start' } = this.#reactor;
+    const { limits: { stepTimeoutMs = 60_000, maxHeld = MAX_HELD } = {}, on: types, from = 'start' } = this.#reactor;
     // A step that ends at the last moment is still to be answered.
     const { name } = this.#reactor;
     const group = {
@@ -95,19 +103,29 @@ export class ReactorRunner {
 
   /** What is not under way may be with another worker by now; what is under way is still worth its outcome. */
   #forget(): void {
-    for (const [id, held] of this.#held) {
+    for (const [key, held] of this.#held) {
       if (held.state === 'running') continue;
       clearTimeout(held.timer);
-      this.#held.delete(id);
+      this.#held.delete(key);
+      this.#lost.set(key, held);
     }
   }
 
   #take(delivery: Delivery): void {
     const { event } = delivery;
-    const known = this.#held.get(event.id);
+    const key = keyOf(event);
+    const known = this.#held.get(key);
     // Delivered again because it was held for long: it keeps its place and its attempts.
     if (known !== undefined) {
       known.delivery = delivery;
+      return;
+    }
+    const lost = this.#lost.get(key);
+    if (lost !== undefined) {
+      this.#lost.delete(key);
+      lost.delivery = delivery;
+      this.#held.set(key, lost);
+      this.#schedule(lost);
       return;
     }
     if (!concerns(this.#reactor, event)) {
@@ -124,9 +142,10 @@ export class ReactorRunner {
         failures: 0,
         pauses: 0,
         lastError: null,
+        readyAtMs: 0,
         timer: undefined,
       };
-      this.#held.set(event.id, held);
+      this.#held.set(key, held);
       this.#startReady();
     }
   }
@@ -170,7 +189,7 @@ export class ReactorRunner {
       this.#wait(held, result);
       return;
     }
-    this.#held.delete(delivery.event.id);
+    this.#held.delete(keyOf(delivery.event));
     if (result.kind === 'park') {
       this.#park(delivery, result.reason);
       return;
@@ -179,7 +198,7 @@ export class ReactorRunner {
     onAttempt?.(result.isGivenUp ? 'given_up' : 'handled');
   }
 
-  #wait(held: Held, { error, isFailure, beforeMs }: Extract<StepResult, { kind: 'again' }>): void {
+  #wait(held: Held, { error, isFailure, withinMs }: Extract<StepResult, { kind: 'again' }>): void {
     const { name, limits: { pauseMs } = {} } = this.#reactor;
     const { stream, revision } = held.delivery.event;
     if (isFailure) {
@@ -191,13 +210,21 @@ export class ReactorRunner {
       this.#options.log.warn(fields, 'a reactor handles an event again');
     }
     held.pauses += 1;
-    held.state = 'waiting';
     const backoff = backoffMs(held.pauses, { firstMs: pauseMs?.first ?? 500, maxMs: pauseMs?.longest ?? 30_000 });
-    const ms = Math.max(0, Math.min(backoff, beforeMs - Date.now()));
-    held.timer = setTimeout(() => {
-      held.state = 'ready';
-      this.#startReady();
-    }, ms);
+    held.readyAtMs = performance.now() + Math.min(backoff, withinMs);
+    this.#schedule(held);
+  }
+
+  /** Makes the event ready once its pause is over. */
+  #schedule(held: Held): void {
+    held.state = 'waiting';
+    held.timer = setTimeout(
+      () => {
+        held.state = 'ready';
+        this.#startReady();
+      },
+      Math.max(0, held.readyAtMs - performance.now()),
+    );
   }
 
   #park(delivery: Delivery, reason: string): void {
@@ -220,4 +247,9 @@ export class ReactorRunner {
     this.#giveUp.abort(new Error('the worker stops'));
     this.#leave.abort();
   }
+}
+
+/** The ids of events are unique within a stream only. */
+function keyOf({ stream, revision }: StoredEvent): string {
+  return `${stream}@${revision}`;
 }

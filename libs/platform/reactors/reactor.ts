@@ -53,7 +53,10 @@ export interface ReactorLimits {
   readonly stepTimeoutMs?: number;
   /** Attempts at one event in one worker that `handle` may fail before the process is given up. Default 8. */
   readonly maxAttempts?: number;
-  /** Time from the first event of a process until it is given up. Default 900,000 (15 minutes). */
+  /**
+   * Time from the first event of a process until it is given up; for a process that does not exist, from the first
+   * attempt at the event in this worker. Default 900,000 (15 minutes).
+   */
   readonly deadlineMs?: number;
   /** First and longest pause between two attempts; it doubles. Default 500 and 30,000. */
   readonly pauseMs?: { readonly first: number; readonly longest: number };
@@ -77,7 +80,7 @@ export interface ReactorLimits {
  * Omissions:
  * - An effect may run more than once, also at the same time in two workers, when one of them was silent: pass
  *   `idempotencyKey` to the system that it reaches, or record an intent first.
- * - Attempts are counted in a worker and start anew in the next one; the deadline is absolute.
+ * - Attempts are counted in a worker and start anew in the next one; the deadline of a process is absolute.
  * - Events of different processes are handled in no particular order.
  * - Events that cannot be decoded, and processes that `giveUp` does not end, are parked until an operator retries them.
  */
@@ -89,7 +92,7 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
   /**
    * Where the log is handled from when the reactor is new or `on` has changed. `start` (default) is right for events
    * that belong to processes: those that have ended are passed over. `end` is for a new reactor on events that the log
-   * already holds; it may see the last one of them, and continues where its former group was when `on` changes.
+   * already holds; it may see the last one of them, and continues where its latest former group was when `on` changes.
    */
   readonly from?: 'start' | 'end';
   readonly process: ProcessStreams<State, E>;
@@ -105,7 +108,7 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
    * Errors: any; the event is handled again. A `Fault` (a store is away) is not counted as a failed attempt.
    */
   handle(event: StreamEvent<Trigger>, process: Process<State, E>): Promise<readonly E[]> | readonly E[];
-  /** The events that end a process that has reached a cap; `isEnded` must hold after them. */
+  /** The events that end a process that has reached a cap; `isEnded` must hold after them. May be none without a process. */
   giveUp(state: State, why: GivenUp): readonly E[];
   readonly limits?: ReactorLimits;
 }

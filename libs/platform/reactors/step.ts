@@ -16,8 +16,8 @@ import type { AnyReactor, GivenUp, Process, Reactor } from './reactor.ts';
 export type StepResult =
   /** The event can be acknowledged. */
   | { readonly kind: 'done'; readonly isGivenUp: boolean }
-  /** The event is to be handled again, at the latest at `beforeMs` (Unix): then a cap is reached. */
-  | { readonly kind: 'again'; readonly beforeMs: number; readonly error: unknown; readonly isFailure: boolean }
+  /** The event is to be handled again, at the latest after `withinMs`: then a cap is reached. */
+  | { readonly kind: 'again'; readonly withinMs: number; readonly error: unknown; readonly isFailure: boolean }
   | { readonly kind: 'park'; readonly reason: string };
 
 export interface StepAttempt {
@@ -54,6 +54,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   readonly #event: StreamEvent<Trigger>;
   readonly #stream: ProcessStream<State, E>;
   readonly #id: EntityId;
+  #firstTriedMs: number | undefined;
 
   /**
    * @param stored an event that concerns the reactor
@@ -75,9 +76,9 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   /** Never rejects. */
   async attempt(attempt: StepAttempt): Promise<StepResult> {
     const { limits: { stepTimeoutMs = 60_000, maxAttempts = 8, deadlineMs = 900_000 } = {} } = this.#reactor;
-    const again = (beforeMs: number, error: unknown): StepResult => {
+    const again = (withinMs: number, error: unknown): StepResult => {
       const isFailure = error !== null && !(error instanceof Fault) && !(error instanceof Superseded);
-      return { kind: 'again', beforeMs, error, isFailure: isFailure && !attempt.signal.aborted };
+      return { kind: 'again', withinMs, error, isFailure: isFailure && !attempt.signal.aborted };
     };
     // 1. Fold the process from its own stream.
     let tip: ProcessTip<State>;
@@ -96,19 +97,25 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     if (this.#reactor.isEnded(tip.state) || (isRecorded && this.#hasMovedOn(tip))) return DONE;
 
     // 3. A cap ends the process.
-    const giveUpAtMs = (tip.startedAtMs ?? this.#stored.createdMs) + deadlineMs;
-    const cap = Date.now() >= giveUpAtMs ? 'deadline' : attempt.failures >= maxAttempts ? 'attempts' : null;
+    const remainingMs = deadlineMs - this.#ageMs(tip);
+    const cap = remainingMs <= 0 ? 'deadline' : attempt.failures >= maxAttempts ? 'attempts' : null;
     if (cap !== null) return this.#giveUp(tip, { reason: cap, lastError: attempt.lastError }, again);
-    if (isRecorded) return again(giveUpAtMs, null);
+    if (isRecorded) return again(remainingMs, null);
 
     // 4. Do what follows from the event, and append what came of it at the revision that was seen.
     try {
       const ended = await this.#handle(tip, attempt, stepTimeoutMs);
-      if (ended === null) return tip.revision === NO_EVENTS || this.#hasMovedOn(tip) ? DONE : again(giveUpAtMs, null);
-      return this.#reactor.isEnded(ended.state) || this.#hasMovedOn(ended) ? DONE : again(giveUpAtMs, null);
+      if (ended === null) return tip.revision === NO_EVENTS || this.#hasMovedOn(tip) ? DONE : again(remainingMs, null);
+      return this.#reactor.isEnded(ended.state) || this.#hasMovedOn(ended) ? DONE : again(remainingMs, null);
     } catch (error) {
-      return again(giveUpAtMs, error);
+      return again(remainingMs, error);
     }
+  }
+
+  /** The age of the process; of one that does not exist, the time since the first attempt at the event. */
+  #ageMs({ startedAtMs }: ProcessTip<State>): number {
+    this.#firstTriedMs ??= performance.now();
+    return startedAtMs === null ? performance.now() - this.#firstTriedMs : Date.now() - startedAtMs;
   }
 
   /** @returns the process after the outcome, or null without one */
@@ -151,11 +158,13 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   async #giveUp(
     tip: ProcessTip<State>,
     why: GivenUp,
-    again: (beforeMs: number, error: unknown) => StepResult,
+    again: (withinMs: number, error: unknown) => StepResult,
   ): Promise<StepResult> {
     try {
-      const ended = await this.#record(tip, this.#reactor.giveUp(tip.state, why), this.#derivedId('given up'));
-      if (this.#reactor.isEnded(ended.state)) return { kind: 'done', isGivenUp: true };
+      const events = this.#reactor.giveUp(tip.state, why);
+      const ended = await this.#record(tip, events, this.#derivedId('given up'));
+      // Nothing needs an end where there is no process.
+      if (this.#reactor.isEnded(ended.state) || ended.revision === NO_EVENTS) return { kind: 'done', isGivenUp: true };
       return { kind: 'park', reason: `${this.#stream.name} was given up (${why.reason}) and has not ended` };
     } catch (error) {
       if (error instanceof Fault || error instanceof Superseded) return again(Infinity, error);

@@ -2,9 +2,10 @@
  * The guarantees of reactors, in one process on one event store; for failing workers see `test/e2e/reactors.test.ts`.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
+import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { silentLog } from '#libs/platform/lifecycle/index.ts';
@@ -37,11 +38,11 @@ afterAll(async () => {
 /** Each test has a category, and thereby a group, of its own. */
 const newCategory = (): string => `job${newId().replaceAll('-', '')}`;
 
-function start(declared: AnyReactor) {
+function start(declared: AnyReactor, stores = client) {
   const outcomes: AttemptOutcome[] = [];
   const abort = new AbortController();
   const onAttempt = (outcome: AttemptOutcome): void => void outcomes.push(outcome);
-  const runner = new ReactorRunner(declared, { ...client, log: silentLog, onAttempt });
+  const runner = new ReactorRunner(declared, { ...stores, log: silentLog, onAttempt });
   const ended = runner.run(abort.signal);
   const stop = async (): Promise<void> => {
     abort.abort();
@@ -203,6 +204,49 @@ describe('a reactor', () => {
       expect(outcomes.length).toBeGreaterThanOrEqual(2);
     });
     expect(await typesOf(category, await processOf(ignored))).toEqual([]);
+  });
+
+  it('starts processes for old events of other streams, and gives up none that does not exist', async () => {
+    const [category, requests] = [newCategory(), newCategory()];
+    const ids = [await requestJob(client.store, requests, 1), await requestJob(client.store, requests, 0)];
+    const ignored = await requestJob(client.store, requests, 0);
+    const [{ createdMs } = { createdMs: 0 }] = await eventsOf(requests, ignored);
+    await eventually(() => expect(Date.now()).toBeGreaterThan(createdMs + 100));
+    const [attempts, reasons]: [string[], string[]] = [[], []];
+    start({
+      ...jobReactor({ category, on: ['JobRequested.v1'], limits: { deadlineMs: 100, maxAttempts: 2 } }),
+      processOf: (_event: unknown, stream: string) => stream.slice(-newId().length),
+      handle: (_event: unknown, { id }: JobProcess) => {
+        attempts.push(id);
+        if (id === ids[1]) throw new Error('never');
+        return id === ids[0] ? [{ type: 'JobDone.v1', data: { worker: 'late' } }] : [];
+      },
+      giveUp: (_state: unknown, { reason }: { readonly reason: string }) => {
+        reasons.push(reason);
+        return [];
+      },
+    });
+    await eventually(() => expect(attempts).toContain(ignored));
+    await eventually(() => expect(reasons).toEqual(['attempts']));
+    expect(attempts.filter((id) => id === ids[1])).toHaveLength(2);
+    await eventually(async () => expect(await typesOf(category, ids[0] ?? '')).toEqual(['JobDone.v1']));
+    for (const id of [ids[1] ?? '', ignored]) expect(await typesOf(category, id)).toEqual([]);
+  });
+
+  it('handles events of two streams that have the same id', async () => {
+    const category = newCategory();
+    const go = Promise.withResolvers<void>();
+    const handle = async (_event: unknown, process: JobProcess) => {
+      await go.promise;
+      return [nextOf(process, 'worker')];
+    };
+    const event = { ...logEvent({ steps: 0 }, 'JobRequested.v1'), id: newId() };
+    const ids = [newId(), newId()];
+    for (const id of ids) await client.store.append(`${category}-${id}`, NO_EVENTS, [event]);
+    const { runner } = start(jobReactor({ category, handle }));
+    await eventually(() => expect(runner.progress.running).toBe(2));
+    go.resolve();
+    for (const id of ids) await ends(category, id, 'JobDone.v1');
   });
 
   it('handles a bounded number of events at once, and one of a process', async () => {
@@ -373,6 +417,75 @@ describe('events that cannot be handled', () => {
 });
 
 describe('a consumer group of a reactor', () => {
+  it('keeps the longest time-out of workers of two versions, which do not remove each other', async () => {
+    const category = newCategory();
+    const [short, long] = [1_000, 2_000].map((stepTimeoutMs) => jobReactor({ category, limits: { stepTimeoutMs } }));
+    let interruptions = 0;
+    const other = connectEventStore({
+      url: eventStore.url,
+      backoff: { firstMs: 10, maxMs: 50 },
+      onInterruption: () => (interruptions += 1),
+    });
+    try {
+      const workers = [long, short].map((declared) => start(declared as AnyReactor, other));
+      for (const { runner } of workers) await eventually(() => expect(runner.progress.isJoined).toBe(true));
+      // Each joins again, and finds the settings of the other one.
+      const admin = connectClient(eventStore.url);
+      for (let round = 0; round < 2; round++) {
+        const before = interruptions;
+        const { settings } = await admin.getPersistentSubscriptionToAllInfo(groupNameOf(short as AnyReactor));
+        expect(settings.messageTimeout).toBe(4_000);
+        await admin.updatePersistentSubscriptionToAll(groupNameOf(short as AnyReactor), settings);
+        await eventually(() => expect(interruptions).toBeGreaterThan(before + 1));
+        await eventually(async () => {
+          expect((await other.groups.list(groupNameOf(short as AnyReactor)))[0]?.members).toBe(2);
+        });
+      }
+      expect(interruptions).toBe(4);
+      await admin.dispose();
+    } finally {
+      await Promise.all(running.splice(0).map((runner) => runner.stop()));
+      await other.close();
+    }
+  });
+
+  it('keeps count of failed attempts while its membership is lost again and again, with growing pauses', async () => {
+    const category = newCategory();
+    const interruptions: number[] = [];
+    const other = connectEventStore({
+      url: eventStore.url,
+      backoff: { firstMs: 10, maxMs: 50 },
+      onInterruption: (_error, inARow) => interruptions.push(inARow),
+    });
+    const admin = connectClient(eventStore.url);
+    try {
+      const attempts: number[] = [];
+      const handle = (_event: unknown, { attempt }: JobProcess) => {
+        attempts.push(attempt);
+        throw new Error('always');
+      };
+      const limits = { maxAttempts: 3, pauseMs: { first: 300, longest: 300 } };
+      const declared = jobReactor({ category, handle, limits });
+      const { runner } = start(declared, other);
+      const id = await requestJob(client.store, category, 0);
+      for (let round = 1; round <= 3; round++) {
+        await eventually(() => expect(attempts).toHaveLength(round));
+        if (round === 3) break;
+        const { settings } = await admin.getPersistentSubscriptionToAllInfo(groupNameOf(declared));
+        await admin.updatePersistentSubscriptionToAll(groupNameOf(declared), settings);
+        await eventually(() => expect(interruptions).toHaveLength(round));
+        await eventually(() => expect(runner.progress.isJoined).toBe(true));
+      }
+      await ends(category, id, 'JobFailed.v1');
+      expect(attempts).toEqual([1, 2, 3]);
+      expect(interruptions).toEqual([1, 2]);
+    } finally {
+      await admin.dispose();
+      await Promise.all(running.splice(0).map((runner) => runner.stop()));
+      await other.close();
+    }
+  });
+
   it('is updated when the limits change, and replaced when the types do', async () => {
     const category = newCategory();
     const [short, long] = [100, 200].map((stepTimeoutMs) => jobReactor({ category, limits: { stepTimeoutMs } }));
@@ -384,7 +497,7 @@ describe('a consumer group of a reactor', () => {
       await stop();
     }
     const names = (await client.groups.list(`${GROUP_PREFIX}${category}-`)).map(({ name }) => name);
-    expect(names).toEqual([groupNameOf(other), groupNameOf(jobReactor({ category }))].toSorted());
+    expect(names).toEqual([groupNameOf(other)]);
   });
 
   it('that begins at the end of the log handles only later events', async () => {
@@ -408,5 +521,48 @@ describe('a consumer group of a reactor', () => {
     await requestJob(client.store, newCategory(), 0);
     start({ ...jobReactor({ category }), from: 'end' });
     await ends(category, meanwhile, 'JobStepped.v1', 'JobDone.v1');
+  });
+
+  it('that begins at the end continues after the latest of its former ones, and keeps those with parked events', async () => {
+    const category = newCategory();
+    const withTypes = (...on: JobEvent['type'][]): AnyReactor => ({ ...jobReactor({ category, on }), from: 'end' });
+    const reactors = [
+      // Parks what it gets.
+      { ...withTypes('JobRequested.v1'), giveUp: () => [], limits: { maxAttempts: 0 } },
+      withTypes('JobRequested.v1', 'JobDone.v1'),
+    ];
+    const [oldest = '', latest = ''] = reactors.map(groupNameOf);
+    const ids: string[] = [];
+    const admin = connectClient(eventStore.url);
+    for (const declared of reactors) {
+      const { runner, stop } = start(declared);
+      await eventually(() => expect(runner.progress.isJoined).toBe(true));
+      const id = await requestJob(client.store, category, 0);
+      ids.push(id);
+      const [job] = await eventsOf(category, id);
+      await eventually(async () => {
+        const { stats } = await admin.getPersistentSubscriptionToAllInfo(groupNameOf(declared));
+        expect(stats.lastCheckpointedEventPosition?.commit).toBeGreaterThanOrEqual(job?.position?.commit ?? 0n);
+      });
+      await stop();
+    }
+    await admin.dispose();
+    const seen: string[] = [];
+    const newest = withTypes('JobRequested.v1', 'JobDone.v1', 'JobStepped.v1');
+    const { runner } = start({
+      ...newest,
+      isEnded: () => false,
+      handle: (_event: unknown, { id, state }: JobProcess) => {
+        seen.push(id);
+        return state.outcome === null ? [{ type: 'JobDone.v1', data: { worker: 'newest' } }] : [];
+      },
+    });
+    await eventually(() => expect(runner.progress.isJoined).toBe(true));
+    const id = await requestJob(client.store, category, 0);
+    await eventually(() => expect(seen).toContain(id));
+    expect(seen).not.toContain(ids[0]);
+    const names = (await client.groups.list(`${GROUP_PREFIX}${category}-`)).map(({ name }) => name);
+    expect(names).toEqual([groupNameOf(newest), oldest].toSorted());
+    expect(names).not.toContain(latest);
   });
 });

@@ -70,11 +70,10 @@ export class Follower {
     { checkpoints, isAhead }: Followed,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { progress, witness, onLive } = this.#parts;
+    const { progress, onLive } = this.#parts;
     switch (item.kind) {
       case 'events':
         await this.#apply(item.events, isAhead);
-        witness.note(item.events);
         break;
       case 'checkpoint':
         progress.report({ position: item.position });
@@ -148,10 +147,11 @@ export class Follower {
   }
 
   async #applyBatch(events: readonly StoredEvent[], isAhead: Followed['isAhead']): Promise<void> {
-    const { projector, progress } = this.#parts;
+    const { projector, progress, witness } = this.#parts;
     const { phase, source, eventsSeen } = progress.now;
     const wanted = isAhead === undefined ? events : events.filter((event) => !isAhead(event));
     await projector.applyStored(wanted, { repairLists: phase === 'catching-up' });
+    witness.note(wanted);
     const position = events.at(-1)?.position ?? null;
     // The position of a partition is known from its checkpoints only.
     const hasPosition = source === 'log' && position !== null;

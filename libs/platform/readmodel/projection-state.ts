@@ -27,6 +27,9 @@ export interface ProjectionStart {
 export const PROJECTION_FUNCTIONS = new URL('./lua/projection.lua', import.meta.url);
 
 const CLEAR_STEP = 1_000;
+/** The build of read models that are being deleted. It expires in case the process that deletes them dies. */
+const DELETING = 'deleting';
+const DELETING_EXPIRES_S = 60;
 
 /**
  * How far the read models of several categories have come. Each category has its own build, checkpoint and completeness
@@ -70,7 +73,7 @@ export class ProjectionState {
     const checkpoints = new Map<string, GlobalPosition | 'start'>();
     for (const [index, { category }] of this.#names.entries()) {
       const [build = null, checkpoint = null] = found.slice(2 * index, 2 * index + 2);
-      if (build === null) throw new Fault('not_caught_up', 'The read models were deleted just now');
+      if (build === null || build === DELETING) throw new Fault('not_caught_up', 'The read models are being deleted');
       builds.set(category, build);
       checkpoints.set(category, checkpoint === null ? 'start' : decodePosition(checkpoint));
     }
@@ -106,24 +109,33 @@ export class ProjectionState {
 
   /**
    * Deletes the read models. Their completeness marks go first, so that from then on a missing entity no longer means
-   * that it does not exist. Other processes write meanwhile, and must not leave a mixture with what was there before:
-   * so a list is removed as a whole, and no key of an entity without the entity's revision, which makes the next writer
-   * fold it from its first event.
+   * that it does not exist; until the end no projector can begin a build, and mark it as complete. Other processes write
+   * meanwhile, and must not leave a mixture with what was there before: so a list is removed as a whole, and no key of
+   * an entity without the entity's revision, which makes the next writer fold it from its first event.
    *
    * @returns how many keys were removed
    */
   async clear(): Promise<number> {
-    const own = [partitionsKey(this.#names), ...this.#keys.flatMap((keys) => Object.values(keys))];
+    const others = this.#keys.flatMap(({ build: _, ...keys }) => Object.values(keys));
     const prefixes = this.#names.map(readModelPrefix);
-    await this.#redis.remove(own);
+    await this.#markAsDeleting();
+    await this.#redis.remove([partitionsKey(this.#names), ...others]);
     let removed = 0;
     const match = prefixes.length === 1 ? `${prefixes[0]}*` : `${READ_MODELS_PREFIX}*`;
     for await (const keys of this.#redis.scan(match, CLEAR_STEP)) {
       removed += await this.#remove(keys.filter((key) => prefixes.some((prefix) => key.startsWith(prefix))));
+      await this.#markAsDeleting();
     }
-    // Again: a projector may have begun a build of its own while keys were still being removed.
-    await this.#redis.remove(own);
+    await this.#redis.remove(this.#keys.map(({ build }) => build));
     return removed;
+  }
+
+  async #markAsDeleting(): Promise<void> {
+    await Promise.all(
+      this.#keys.map(({ build }) =>
+        this.#redis.send(build, (node) => node.set(build, DELETING, 'EX', DELETING_EXPIRES_S)),
+      ),
+    );
   }
 
   async #remove(keys: readonly string[]): Promise<number> {

@@ -134,6 +134,25 @@ describe('the checkpoint of projectors that divide the log', { timeout: 120_000 
     expect(await handOver(next, null)).toBe(true);
   });
 
+  it('cannot be begun while the read models are being deleted, so they are not marked as complete', async () => {
+    await state.begin();
+    await redis.set(`${KEYS.build.slice(0, KEYS.build.indexOf('{'))}{o:e}:revision`, '1');
+    const found: unknown[] = [];
+    async function* scan(...args: Parameters<RedisClient['scan']>) {
+      found.push(await new ProjectionState(client, NAMES).begin().catch((error: Error) => error.message));
+      yield* client.scan(...args);
+    }
+    const slow = new Proxy(client, {
+      get(target, name) {
+        const member: unknown = name === 'scan' ? scan : Reflect.get(target, name, target);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+    expect(await new ProjectionState(slow, NAMES).clear()).toBe(1);
+    expect(found).toEqual(['The read models are being deleted']);
+    expect((await state.begin()).from).toBe('start');
+  });
+
   it('survives read models that a projector with other categories has deleted', async () => {
     await handedOver(10);
     await redis.del(KEYS.build, KEYS.checkpoint, KEYS.complete);

@@ -86,7 +86,9 @@ export class InteractionQueries {
     const [isCurrent, [stored]] = await Promise.all([current, read()]);
     let found = stored;
     if (!found || !isCurrent) {
-      if (await entities.isBehind(CHANNEL, organizationId, channelId)) [found] = await read();
+      // The read models may have become complete between the two.
+      const wasBehind = await entities.isBehind(CHANNEL, organizationId, channelId);
+      if (wasBehind || !isCurrent) [found] = await read();
     }
     return found && (includeIncomplete || isComplete(found)) ? found : null;
   }

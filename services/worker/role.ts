@@ -8,8 +8,8 @@ import type { Labels } from '#libs/platform/telemetry/index.ts';
 import type { RoleContext } from '#services/role.ts';
 
 /** Runs the reactors of all features. The event store distributes the events over all workers. */
-export async function start(context: RoleContext, _config: Config): Promise<RunningRole> {
-  return startReactors(context, context.features.reactors);
+export async function start(context: RoleContext, config: Config): Promise<RunningRole> {
+  return startReactors(context, context.features.reactors, config);
 }
 
 /** Runs `reactors` in this process, once the log was checked. */
@@ -22,8 +22,9 @@ export async function startReactors(
     readonly features: Pick<RoleContext['features'], 'projector'>;
   },
   reactors: readonly AnyReactor[],
+  { stopTimeoutMs }: Partial<Pick<Config, 'stopTimeoutMs'>> = {},
 ): Promise<RunningRole> {
-  const { store, groups, log, metrics } = platform;
+  const { store, clock, groups, log, metrics } = platform;
   const names = reactors.map(({ name }) => name);
   if (new Set(names).size < names.length) throw new TypeError(`two reactors have the same name: ${names.join(', ')}`);
   if (names.length === 0) log.debug('no feature has a reactor');
@@ -37,8 +38,10 @@ export async function startReactors(
     const { name } = reactor;
     const runner = new ReactorRunner(reactor, {
       store,
+      clock,
       groups,
       log,
+      stopTimeoutMs,
       onAttempt: (outcome) => attempts.add({ reactor: name, outcome }),
       // So that readers see the outcome at once; otherwise the projector applies it a moment later.
       onRecorded: (category, organizationId, id) =>

@@ -1,12 +1,14 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { Actor, EventMetadata, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 import type { Projector, ReadModel } from '#libs/platform/readmodel/index.ts';
 
 /** The stores that commands run on. */
 export interface CommandStores {
   readonly store: EventStore;
+  /** One for the whole process. */
+  readonly clock: StoreClock;
   readonly readModel: ReadModel;
   readonly projector: Projector;
 }
@@ -14,8 +16,6 @@ export interface CommandStores {
 export interface CommandHandlerOptions {
   /** Called when the read model could not be read or written. Commands succeed without it: their events are in the log. */
   readonly onApplyFailure?: (error: unknown) => void;
-  /** Called about once a minute while this process's clock is too far ahead of the event store's; see `StoreClock`. */
-  readonly onClockAhead?: (aheadMs: number) => void;
 }
 
 /** The data that every command has besides its own. */

@@ -208,7 +208,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   }
 
   #decide(current: Tip<State>, batch: readonly Waiting<State, E>[], lookups: Lookups): Decided<State, E> {
-    return decideBatch(this.#projection, current, batch, lookups, ({ at }) => this.#stream.clock.corrected(at));
+    return decideBatch(this.#projection, current, batch, lookups, ({ at }) => this.#stores.clock.corrected(at));
   }
 
   /**

@@ -12,8 +12,8 @@ import { entityKeys } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandContext } from './command-context.ts';
 import { metadataOf } from './command-context.ts';
+import { latestTime } from './entity-stream.ts';
 import type { Tip } from './entity-stream.ts';
-import { latestTime } from './event-times.ts';
 import type { Counted, Found, Lookups } from './lookups.ts';
 
 /** The result of a command: the state after it, and the revision of the stream. */

@@ -3,12 +3,11 @@ import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/even
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { textOf } from '#libs/platform/eventstore/index.ts';
 import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
 import type { Projection } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandHandlerOptions, CommandStores } from './command-context.ts';
-import { latestTime, StoreClock } from './event-times.ts';
-import { textOf } from './repeated-command.ts';
 import type { RecentCommands } from './repeated-command.ts';
 
 /** An entity's state, and the revision and time of the last event that was folded into it. */
@@ -26,13 +25,11 @@ export interface Tip<State> {
  * Errors: reads throw `Fault` `store_unavailable` when the event store is unavailable.
  */
 export class EntityStream<State, E extends DomainEvent> {
-  readonly clock: StoreClock;
   readonly #projection: Projection<State, E>;
   readonly #stores: CommandStores;
   readonly #options: CommandHandlerOptions;
 
   constructor(projection: Projection<State, E>, stores: CommandStores, options: CommandHandlerOptions) {
-    this.clock = new StoreClock(stores.store, options.onClockAhead);
     this.#projection = projection;
     this.#stores = stores;
     this.#options = options;
@@ -82,12 +79,12 @@ export class EntityStream<State, E extends DomainEvent> {
     const [first] = events;
     if (first === undefined) return true;
     const stream = streamName(this.#projection.category, id);
-    const { store } = this.#stores;
+    const { store, clock } = this.#stores;
     const sentAtMs = Date.now();
     const append = async () => (await store.append(stream, expected, events)).kind === 'appended';
     try {
       const isAppended = await append();
-      if (isAppended) void this.clock.measure(stream, first, sentAtMs);
+      if (isAppended) void clock.measure(stream, first, sentAtMs);
       return isAppended;
     } catch (unknown) {
       if (!(unknown instanceof Fault) || unknown.code !== 'outcome_unknown') throw unknown;
@@ -127,4 +124,9 @@ export class EntityStream<State, E extends DomainEvent> {
       this.#options.onApplyFailure?.(error);
     }
   }
+}
+
+/** The later one; null for an event without a time. Both are in UTC with milliseconds, so they sort as text. */
+export function latestTime<T extends Timestamp | null>(one: Timestamp | null, other: T): Timestamp | T {
+  return one !== null && (other === null || one > other) ? one : other;
 }

@@ -3,6 +3,7 @@
  * so the log is searched for the commands as well.
  */
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { textOf } from '#libs/platform/eventstore/index.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 /** How far the clocks of this process, Redis and the event store may differ. */
@@ -72,11 +73,4 @@ export async function eventsOfCommand(
     else if (events.length > 0 || event.createdMs < command.repeatedSinceMs - CLOCK_SLACK_MS) break;
   }
   return events;
-}
-
-/** A string in the metadata of a stored event, whose shape is unknown. */
-export function textOf(metadata: unknown, name: string): string | undefined {
-  if (typeof metadata !== 'object' || metadata === null) return undefined;
-  const value: unknown = Reflect.get(metadata, name);
-  return typeof value === 'string' ? value : undefined;
 }

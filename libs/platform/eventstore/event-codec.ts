@@ -189,3 +189,10 @@ function checkWithZod<T>(schema: z.ZodType<T>): Check<T> {
     return { ok: false, problem };
   };
 }
+
+/** A string in the metadata of a stored event, whose shape is unknown. */
+export function textOf(metadata: unknown, name: string): string | undefined {
+  if (typeof metadata !== 'object' || metadata === null) return undefined;
+  const value: unknown = Reflect.get(metadata, name);
+  return typeof value === 'string' ? value : undefined;
+}

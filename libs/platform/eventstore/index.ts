@@ -18,10 +18,11 @@ import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore } from './event-store.ts';
+import { StoreClock } from './store-clock.ts';
 
 export { composeCodecs } from './compose-codecs.ts';
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
-export { defineEvents, encodeMetadata, upcast } from './event-codec.ts';
+export { defineEvents, encodeMetadata, textOf, upcast } from './event-codec.ts';
 export type { EventCodec, EventOf } from './event-codec.ts';
 export type {
   FeedItem,
@@ -37,7 +38,12 @@ export { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';
 
-export type EventStoreOptions = ConnectionOptions & EventStoreDbFeedOptions;
+export { StoreClock } from './store-clock.ts';
+
+export interface EventStoreOptions extends ConnectionOptions, EventStoreDbFeedOptions {
+  /** Called about once a minute while this process's clock is too far ahead of the event store's; see `StoreClock`. */
+  readonly onClockAhead?: (aheadMs: number) => void;
+}
 
 /**
  * Opens the connection of a Parley; the server need not be up, and may go and come back.
@@ -48,14 +54,17 @@ export function connectEventStore(options: EventStoreOptions): {
   readonly store: EventStore;
   readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
+  readonly clock: StoreClock;
   /** Ends what is running, within about a second. Same as `store.close()`. */
   close(): Promise<void>;
 } {
   const connection = EventStoreConnection.open(options);
+  const store = new EventStoreDbStore(connection);
   return {
-    store: new EventStoreDbStore(connection),
+    store,
     feed: new EventStoreDbFeed(connection, options),
     groups: new EventStoreDbConsumerGroups(connection, options),
+    clock: new StoreClock(store, options.onClockAhead),
     close: () => connection.close(),
   };
 }

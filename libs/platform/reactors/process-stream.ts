@@ -5,7 +5,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { eventIdOf } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
-import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 
 import type { ProcessStreams } from './reactor.ts';
 
@@ -23,16 +23,21 @@ export interface ProcessTip<State> {
   readonly commandIds: ReadonlySet<EntityId>;
 }
 
+interface Stores {
+  readonly store: EventStore;
+  readonly clock: StoreClock;
+}
+
 /** Reads and appends the stream of one process. Nothing is cached, and nothing comes from a read model. */
 export class ProcessStream<State, E extends DomainEvent> {
   readonly name: string;
   readonly #streams: ProcessStreams<State, E>;
-  readonly #store: EventStore;
+  readonly #stores: Stores;
 
-  constructor(streams: ProcessStreams<State, E>, store: EventStore, id: EntityId) {
+  constructor(streams: ProcessStreams<State, E>, stores: Stores, id: EntityId) {
     this.name = `${streams.category}-${id}`;
     this.#streams = streams;
-    this.#store = store;
+    this.#stores = stores;
   }
 
   /** Folds the whole stream: it is short. @throws Fault; CorruptEventError */
@@ -45,7 +50,7 @@ export class ProcessStream<State, E extends DomainEvent> {
     let startedAtMs: number | null = null;
     let organizationId: EntityId | null = null;
     let lastAt = '';
-    for await (const stored of this.#store.readStream(this.name)) {
+    for await (const stored of this.#stores.store.readStream(this.name)) {
       const event = codec.decode(stored);
       revision = stored.revision;
       startedAtMs ??= stored.createdMs;
@@ -80,12 +85,17 @@ export class ProcessStream<State, E extends DomainEvent> {
       revision: streamRevision(tip.revision + 1 + index),
       metadata,
     }));
-    const append = () => this.#store.append(this.name, tip.revision, appended);
+    const [first] = appended;
+    const { store, clock } = this.#stores;
+    const sentAtMs = Date.now();
+    const append = () => store.append(this.name, tip.revision, appended);
     const result = await append().catch((error: unknown) => {
       // The same ids at the same revision: if the first try was stored, the event store says so.
       if (error instanceof Fault && error.code === 'outcome_unknown') return append();
       throw error;
     });
-    return result.kind === 'appended' ? appended : null;
+    if (result.kind !== 'appended') return null;
+    if (first !== undefined) void clock.measure(this.name, first, sentAtMs);
+    return appended;
   }
 }

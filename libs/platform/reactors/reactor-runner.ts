@@ -12,6 +12,8 @@ import type { AnyStep, StepContext, StepResult } from './step.ts';
 export interface ReactorRunnerOptions extends StepContext {
   readonly groups: ConsumerGroups;
   readonly log: LifecycleLog;
+  /** Time after which the process that stops closes its clients. Default 10,000. */
+  readonly stopTimeoutMs?: number | undefined;
   /** Called for each attempt, with what became of it. */
   readonly onAttempt?: (outcome: AttemptOutcome) => void;
 }
@@ -45,7 +47,7 @@ interface Held {
 }
 
 const MAX_HELD = 200;
-/** How long a worker that stops waits for steps under way. */
+/** Longest time that a worker that stops waits for steps under way. */
 const STOP_GRACE_MS = 5_000;
 
 /** Runs one reactor in one worker: a member of its consumer group. See `Reactor` for the guarantees. */
@@ -243,7 +245,9 @@ export class ReactorRunner {
       if (isIdle()) over.abort();
     };
     this.#onIdle();
-    await pause(STOP_GRACE_MS, over.signal);
+    const { stopTimeoutMs = 2 * STOP_GRACE_MS } = this.#options;
+    // The rest is for leaving the group, before the clients are closed.
+    await pause(Math.min(STOP_GRACE_MS, stopTimeoutMs / 2), over.signal);
     this.#giveUp.abort(new Error('the worker stops'));
     this.#leave.abort();
   }

@@ -5,7 +5,7 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, StoreClock, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 
 import { ProcessStream } from './process-stream.ts';
@@ -30,6 +30,7 @@ export interface StepAttempt {
 
 export interface StepContext {
   readonly store: EventStore;
+  readonly clock: StoreClock;
   /** Called with the entity after events were appended to it, to bring its read model up to date. Must not throw. */
   readonly onRecorded?: ((category: string, organizationId: EntityId, id: EntityId) => void) | undefined;
 }
@@ -69,7 +70,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     this.#context = context;
     this.#stored = stored;
     this.#event = event;
-    this.#stream = new ProcessStream(process, context.store, this.processId);
+    this.#stream = new ProcessStream(process, context, this.processId);
     this.#id = this.#derivedId(`${stored.stream}@${stored.revision}`);
   }
 
@@ -112,10 +113,14 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     }
   }
 
-  /** The age of the process; of one that does not exist, the time since the first attempt at the event. */
+  /**
+   * The age of the process, by the clock of the event store. While that is not known, or the process does not exist, the
+   * time since the first attempt at the event: this process's clock may be wrong by more than the deadline.
+   */
   #ageMs({ startedAtMs }: ProcessTip<State>): number {
     this.#firstTriedMs ??= performance.now();
-    return startedAtMs === null ? performance.now() - this.#firstTriedMs : Date.now() - startedAtMs;
+    const { nowMs } = this.#context.clock;
+    return startedAtMs === null || nowMs === null ? performance.now() - this.#firstTriedMs : nowMs - startedAtMs;
   }
 
   /** @returns the process after the outcome, or null without one */
@@ -201,7 +206,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   #metadata(commandId: EntityId): EventMetadata {
     const { organizationId, $correlationId, traceparent } = this.#event.metadata;
     return {
-      at: systemClock.now(),
+      at: this.#context.clock.corrected(systemClock.now()),
       organizationId,
       actor: { type: 'system', id: `reactor:${this.#reactor.name}` },
       commandId,

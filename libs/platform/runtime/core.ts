@@ -58,6 +58,5 @@ function commandOptions({ metrics, log }: Pick<Platform, 'metrics' | 'log'>): Co
       failures.add();
       log.warn({ err: error }, 'Redis is away: the read model is behind until the projector has caught up');
     },
-    onClockAhead: (aheadMs) => log.warn({ aheadMs }, "The clock of this process is ahead of the event store's"),
   };
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { ConsumerGroups, LogFeed, EventStore } from '#libs/platform/eventstore/index.ts';
+import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, TopicSubscriptions } from '#libs/platform/redis/index.ts';
@@ -16,6 +16,7 @@ export interface Platform {
   readonly store: EventStore;
   readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
+  readonly clock: StoreClock;
   readonly redis: RedisClient;
   readonly readModel: ReadModel;
   /** What is published in Redis, on one connection (to each node) for the whole process. */
@@ -50,10 +51,11 @@ export interface PlatformOptions {
  */
 export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
-  const { store, feed, groups, close } = connectEventStore({
+  const { store, feed, groups, clock, close } = connectEventStore({
     url: eventstoreUrl,
     onDefect: (error) => log.error({ err: error }, 'event store: an answer was thrown away'),
     onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'event store: the feed broke off'),
+    onClockAhead: (aheadMs) => log.warn({ aheadMs }, "The clock of this process is ahead of the event store's"),
   });
   const redis = connectRedis(redisUrl, {
     onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
@@ -64,6 +66,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     store,
     feed,
     groups,
+    clock,
     redis,
     readModel: new ReadModel(redis),
     topics,

@@ -1,7 +1,8 @@
 /* Times of events never decrease within a stream, whatever the clocks of the appending processes show. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
+import { StoreClock } from '#libs/platform/eventstore/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { randomFrom } from '#test/support/channel-history.ts';
@@ -23,7 +24,7 @@ afterAll(() => test.stop());
 type Commands = ReturnType<typeof composeFeatures>['channels'];
 
 const gateway = (store: EventStore = test.platform.store): Commands =>
-  composeFeatures({ ...test.platform, store }).channels;
+  composeFeatures({ ...test.platform, store, clock: new StoreClock(store) }).channels;
 const commandAt = (timeMs: number) => serviceCommand(organizationId, { at: new Date(timeMs).toISOString() });
 
 async function createChannel(commands: Commands, timeMs: number): Promise<string> {
@@ -95,6 +96,61 @@ describe('a process whose clock is ahead of the event store', () => {
         return Math.abs(time - (nowMs - HOUR_MS));
       })
       .toBeLessThan(5_000);
+  });
+
+  describe('after its skew was measured', () => {
+    afterEach(() => {
+      vi.restoreAllMocks();
+      vi.useRealTimers();
+    });
+
+    async function measured(): Promise<{
+      readonly clock: StoreClock;
+      readonly features: ReturnType<typeof composeFeatures>;
+    }> {
+      const store = behindAnHour();
+      const clock = new StoreClock(store);
+      const features = composeFeatures({ ...test.platform, store, clock });
+      await createChannel(features.channels, Date.now());
+      await expect.poll(() => Math.abs((clock.nowMs ?? 0) - (Date.now() - HOUR_MS))).toBeLessThan(5_000);
+      return { clock, features };
+    }
+    const at = '2026-01-01T01:00:00.000Z';
+
+    it('corrects the times of all its command handlers', async () => {
+      const { features } = await measured();
+      const command = commandAt(Date.now());
+      const data = { id: command.commandId, displayName: 'Ada', email: null, imageUrl: null };
+      expect(await features.users.create(command, command.commandId, { type: 'UserCreated.v1', data })).toMatchObject({
+        ok: true,
+      });
+      const [created] = await readLog(test.eventStore.url, `user-${command.commandId}`);
+      expect(Date.parse(String(created?.metadata['at']))).toBeLessThan(Date.now() - HOUR_MS / 2);
+    });
+
+    it('stops to correct its times when the clock is set, until it has measured again', async () => {
+      const { clock, features } = await measured();
+      expect(clock.corrected(at)).not.toBe(at);
+      vi.useFakeTimers({ toFake: ['Date'] });
+      vi.setSystemTime(Date.now() + 3_000);
+      expect([clock.nowMs, clock.corrected(at)]).toEqual([null, at]);
+      await createChannel(features.channels, Date.now());
+      await expect.poll(() => clock.nowMs).not.toBeNull();
+    });
+
+    it('stops to correct its times two minutes later', async () => {
+      const { clock } = await measured();
+      const [dateMs, monotonicMs] = [Date.now(), performance.now()];
+      expect(clock.corrected(at)).not.toBe(at);
+      const later = (ms: number) => {
+        vi.spyOn(Date, 'now').mockReturnValue(dateMs + ms);
+        vi.spyOn(performance, 'now').mockReturnValue(monotonicMs + ms);
+      };
+      later(90_000);
+      expect(clock.corrected(at)).not.toBe(at);
+      later(130_000);
+      expect([clock.nowMs, clock.corrected(at)]).toEqual([null, at]);
+    });
   });
 
   it('keeps its times while its skew is within the usual', async () => {

@@ -6,9 +6,9 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
-import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { silentLog } from '#libs/platform/lifecycle/index.ts';
+import { connectEventStore, StoreClock, textOf } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { silentLog, within } from '#libs/platform/lifecycle/index.ts';
 import { GROUP_PREFIX, groupNameOf, reactor, ReactorRunner } from '#libs/platform/reactors/index.ts';
 import type { AnyReactor, AttemptOutcome, Process } from '#libs/platform/reactors/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
@@ -38,7 +38,7 @@ afterAll(async () => {
 /** Each test has a category, and thereby a group, of its own. */
 const newCategory = (): string => `job${newId().replaceAll('-', '')}`;
 
-function start(declared: AnyReactor, stores = client) {
+function start(declared: AnyReactor, stores: typeof client & { readonly stopTimeoutMs?: number } = client) {
   const outcomes: AttemptOutcome[] = [];
   const abort = new AbortController();
   const onAttempt = (outcome: AttemptOutcome): void => void outcomes.push(outcome);
@@ -64,6 +64,15 @@ async function typesOf(category: string, id: string): Promise<string[]> {
 
 async function ends(category: string, id: string, ...types: readonly string[]): Promise<void> {
   await eventually(async () => expect(await typesOf(category, id)).toEqual(['JobRequested.v1', ...types]));
+}
+
+/** A deadline applies by the event store's clock, which a worker knows once it has appended. */
+async function clockIsMeasured(): Promise<void> {
+  const category = newCategory();
+  const { stop } = start(jobReactor({ category }));
+  await ends(category, await requestJob(client.store, category, 0), 'JobDone.v1');
+  await eventually(() => expect(client.clock.nowMs).not.toBeNull());
+  await stop();
 }
 
 type JobProcess = Process<JobState, JobEvent>;
@@ -134,6 +143,7 @@ describe('a reactor', () => {
 
   it('ends a process whose deadline has passed while no worker ran, without handling it', async () => {
     const category = newCategory();
+    await clockIsMeasured();
     const id = await requestJob(client.store, category, 0);
     const [{ createdMs } = { createdMs: 0 }] = await eventsOf(category, id);
     await eventually(() => expect(Date.now()).toBeGreaterThan(createdMs + 50));
@@ -296,6 +306,20 @@ describe('a reactor', () => {
     expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'second' });
   });
 
+  it('waits for steps in progress for half of the time that it may take to stop', async () => {
+    const category = newCategory();
+    const begun = Promise.withResolvers<void>();
+    const handle = () => {
+      begun.resolve();
+      return never();
+    };
+    const { runner, stop } = start(jobReactor({ category, handle }), { ...client, stopTimeoutMs: 1_000 });
+    await requestJob(client.store, category, 0);
+    await begun.promise;
+    await within(4_000, stop(), () => new Error('the worker does not stop'));
+    expect(runner.progress).toMatchObject({ isJoined: false, running: 0 });
+  });
+
   it('continues after a restart of the event store, with the steps in progress', async () => {
     const category = newCategory();
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -315,6 +339,37 @@ describe('a reactor', () => {
     await ends(category, id, 'JobDone.v1');
     await eventually(() => expect(runner.progress).toMatchObject({ running: 0, held: 0, lagMs: 0 }));
     expect(calls).toBe(1);
+  });
+});
+
+describe('a worker whose clock is an hour ahead', () => {
+  const HOUR_MS = 3_600_000;
+  /** The store as such a worker sees it. */
+  const aheadAnHour = () => {
+    const store: EventStore = {
+      append: (...args) => client.store.append(...args),
+      async *readStream(...args) {
+        for await (const event of client.store.readStream(...args)) {
+          yield { ...event, createdMs: event.createdMs - HOUR_MS };
+        }
+      },
+      ping: () => client.store.ping(),
+      close: () => client.store.close(),
+    };
+    return { ...client, store, clock: new StoreClock(store) };
+  };
+
+  it('gives up no process before its deadline, and records the times of the event store', async () => {
+    const category = newCategory();
+    const stores = aheadAnHour();
+    const { outcomes } = start(jobReactor({ category }), stores);
+    await ends(category, await requestJob(client.store, category, 0), 'JobDone.v1');
+    await eventually(() => expect(Math.abs((stores.clock.nowMs ?? 0) - (Date.now() - HOUR_MS))).toBeLessThan(5_000));
+    const id = await requestJob(client.store, category, 1);
+    await ends(category, id, 'JobStepped.v1', 'JobDone.v1');
+    await eventually(() => expect(outcomes).toEqual(['handled', 'handled', 'handled']));
+    const times = (await eventsOf(category, id)).map(({ metadata }) => Date.parse(textOf(metadata, 'at') ?? ''));
+    expect(times.at(-1)).toBeLessThan(Date.now() - HOUR_MS / 2);
   });
 });
 

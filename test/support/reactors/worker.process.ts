@@ -12,7 +12,7 @@ const { EVENTSTORE_URL = '', JOB_CATEGORY = '', WORKER = '', STEP_TIMEOUT_MS = '
 /** Longest duration of a step. */
 const STEP_MS = 300;
 
-const { store, groups } = connectEventStore({ url: EVENTSTORE_URL });
+const { store, clock, groups } = connectEventStore({ url: EVENTSTORE_URL });
 const reactor = jobReactor({
   category: JOB_CATEGORY,
   async handle(_event, job) {
@@ -23,7 +23,7 @@ const reactor = jobReactor({
   },
   limits: { stepTimeoutMs: Number(STEP_TIMEOUT_MS), maxAttempts: 3, pauseMs: { first: 50, longest: 500 } },
 });
-const runner = new ReactorRunner(reactor, { store, groups, log: silentLog });
+const runner = new ReactorRunner(reactor, { store, clock, groups, log: silentLog });
 const stop = new AbortController();
 let ended: Promise<void> | undefined;
 process.on('message', () => {

@@ -54,8 +54,8 @@ export interface ReactorLimits {
   /** Attempts at one event in one worker that `handle` may fail before the process is given up. Default 8. */
   readonly maxAttempts?: number;
   /**
-   * Time from the first event of a process until it is given up; for a process that does not exist, from the first
-   * attempt at the event in this worker. Default 900,000 (15 minutes).
+   * Time from the first event of a process until it is given up; for a process that does not exist, or while the event
+   * store's clock is not known, from the first attempt at the event in this worker. Default 900,000 (15 minutes).
    */
   readonly deadlineMs?: number;
   /** First and longest pause between two attempts; it doubles. Default 500 and 30,000. */

@@ -116,7 +116,7 @@ export class ProjectionState {
    * @returns how many keys were removed
    */
   async clear(): Promise<number> {
-    const others = this.#keys.flatMap(({ build: _, ...keys }) => Object.values(keys));
+    const others = this.#keys.flatMap(({ checkpoint, complete, witness }) => [checkpoint, complete, witness]);
     const prefixes = this.#names.map(readModelPrefix);
     await this.#markAsDeleting();
     await this.#redis.remove([partitionsKey(this.#names), ...others]);

@@ -1,9 +1,8 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { textOf } from '#libs/platform/eventstore/index.ts';
+import { appendExactly, textOf } from '#libs/platform/eventstore/index.ts';
 import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
 import type { Projection } from '#libs/platform/readmodel/index.ts';
 
@@ -68,31 +67,9 @@ export class EntityStream<State, E extends DomainEvent> {
     return { state, revision, at };
   }
 
-  /**
-   * Appends at exactly the expected revision. An append without an answer is sent once more: the ids are the same at the
-   * same expected revision, so the store acknowledges it again if the first one was written.
-   *
-   * @returns false on a conflict
-   * @throws `Fault` of `EventStore.append`
-   */
-  async append(id: EntityId, expected: StreamRevision, events: readonly StreamEvent<E>[]): Promise<boolean> {
-    const [first] = events;
-    if (first === undefined) return true;
-    const stream = streamName(this.#projection.category, id);
-    const { store, clock } = this.#stores;
-    const sentAtMs = Date.now();
-    const append = async () => (await store.append(stream, expected, events)).kind === 'appended';
-    try {
-      const isAppended = await append();
-      if (isAppended) void clock.measure(stream, first, sentAtMs);
-      return isAppended;
-    } catch (unknown) {
-      if (!(unknown instanceof Fault) || unknown.code !== 'outcome_unknown') throw unknown;
-      return await append().catch((error: unknown) => {
-        // A fault of the second append does not tell whether the first one was written.
-        throw error instanceof Fault ? unknown : error;
-      });
-    }
+  /** See `appendExactly`. */
+  append(id: EntityId, expected: StreamRevision, events: readonly StreamEvent<E>[]): Promise<boolean> {
+    return appendExactly(this.#stores, streamName(this.#projection.category, id), expected, events);
   }
 
   /** Applies appended events, so that callers can read what they wrote. Failures are only reported. */

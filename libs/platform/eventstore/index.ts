@@ -20,6 +20,7 @@ import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore } from './event-store.ts';
 import { StoreClock } from './store-clock.ts';
 
+export { appendExactly } from './append-exactly.ts';
 export { composeCodecs } from './compose-codecs.ts';
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
 export { defineEvents, encodeMetadata, textOf, upcast } from './event-codec.ts';

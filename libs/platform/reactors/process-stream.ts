@@ -1,10 +1,9 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { DomainEvent, EventMetadata, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import { Fault } from '#libs/kernel/faults.ts';
 import { eventIdOf } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
+import { appendExactly, encodeMetadata } from '#libs/platform/eventstore/index.ts';
 import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 
 import type { ProcessStreams } from './reactor.ts';
@@ -65,7 +64,7 @@ export class ProcessStream<State, E extends DomainEvent> {
   }
 
   /**
-   * Appends at exactly the revision of `tip`.
+   * Appends at exactly the revision of `tip`: see `appendExactly`.
    *
    * @param source what the ids of the events are derived from
    * @returns the events, or null on a conflict
@@ -85,17 +84,6 @@ export class ProcessStream<State, E extends DomainEvent> {
       revision: streamRevision(tip.revision + 1 + index),
       metadata,
     }));
-    const [first] = appended;
-    const { store, clock } = this.#stores;
-    const sentAtMs = Date.now();
-    const append = () => store.append(this.name, tip.revision, appended);
-    const result = await append().catch((error: unknown) => {
-      // The same ids at the same revision: if the first try was stored, the event store says so.
-      if (error instanceof Fault && error.code === 'outcome_unknown') return append();
-      throw error;
-    });
-    if (result.kind !== 'appended') return null;
-    if (first !== undefined) void clock.measure(this.name, first, sentAtMs);
-    return appended;
+    return (await appendExactly(this.#stores, this.name, tip.revision, appended)) ? appended : null;
   }
 }

@@ -1,15 +1,16 @@
 // A lock between set-ups of one clone: of `npm start` and `npm test` at the same time, one installs and the other waits.
 //
-// The holders are numbered: `.set-up/<n>` is a symbolic link whose target is the process id of the holder, or `nobody`
-// once it has released the lock. Only the highest number counts. When its process has released the lock or has died,
-// the first process that creates the next number holds the lock. No link is removed to free the lock: of two processes
-// that both find it stale, the slower one would remove the link that the faster one has just created.
+// The holders are numbered: the target of the symbolic link `.set-up/<n>` is the process id of a holder. A holder
+// releases the lock by creating the next number, with the target `released`. Only the highest number counts. When the
+// lock is released, or its process has died, the first process that creates the next number holds the lock. No link is
+// removed to free the lock: of two processes that both find it stale, the slower one would remove the link that the
+// faster one has just created.
 import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { say } from './say.mjs';
 
-const NOBODY = 'nobody';
+const RELEASED = 'released';
 
 export async function withSetUpLock(root, work, { everyMs = 200 } = {}) {
   const folder = join(root, '.set-up');
@@ -23,7 +24,7 @@ export async function withSetUpLock(root, work, { everyMs = 200 } = {}) {
   try {
     await work();
   } finally {
-    create(folder, turn + 1, NOBODY);
+    create(folder, turn + 1, RELEASED);
     removeBefore(folder, turn + 1);
   }
 }

@@ -121,7 +121,7 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     return this.#reader.page({ category, organizationId: isTenant ? null : organizationId, facets }, page);
   }
 
-  /** The events of an organization belong to the organization itself, whoever causes them. */
+  /** The events of an organization belong to that organization, also if a principal of another one causes them. */
   #within(context: CommandContext, id: EntityId): CommandContext {
     return this.type.isTenant ? { ...context, organizationId: id } : context;
   }

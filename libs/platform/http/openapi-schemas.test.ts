@@ -27,7 +27,7 @@ describe('withDiscriminators', () => {
     ['alternatives that share a value', union('A', 'SameAsA')],
     ['an alternative that may lack it', union('A', 'Loose')],
     ['an alternative that is not named', { oneOf: [...union('A').oneOf, tagged('b')] }],
-    ['an alternative that is not declared', union('A', 'Nobody')],
+    ['an alternative that is not declared', union('A', 'Undeclared')],
   ])('leaves %s alone', (_what, document) => {
     expect(withDiscriminators(document, schemas)).toEqual(document);
   });

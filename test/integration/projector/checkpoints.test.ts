@@ -184,7 +184,7 @@ async function handedOver(position: number): Promise<{ readonly start: Projectio
 
 interface Member {
   writer: PartitionCheckpointWriter;
-  /** By partition, the offset that it goes on from. */
+  /** By partition, the offset that it resumes from. */
   readonly next: Map<number, number>;
 }
 

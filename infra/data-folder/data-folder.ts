@@ -4,23 +4,22 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { access, constants, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, constants, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { makeFolder } from '#libs/platform/files/index.ts';
+import { makeFolder, replaceFile, tryLock, type FolderLock } from '#libs/platform/files/index.ts';
 import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
-import { tryLock, type FolderLock } from './folder-lock.ts';
 import { readRunFile, removeRunFile, writeRunFile, type RunFile } from './run-file.ts';
 
 /** Raised by changes that older versions of Parley cannot work with. */
-export const DATA_FORMAT = 1;
+const DATA_FORMAT = 1;
 
 const MARKER = 'parley.json';
 const LOCK = 'parley.lock';
 /** The first start writes a tenth of it. */
 const ROOM_BYTES = 1024 * 1024;
 /** Files of file managers, volumes and git: a folder with only these counts as empty. */
-const NOBODYS = new Set(['.DS_Store', '.gitkeep', '.gitignore', 'lost+found']);
+const IGNORED = new Set(['.DS_Store', '.gitkeep', '.gitignore', 'lost+found', `${MARKER}.next`]);
 
 const marker = z.object({
   format: z.int().positive(),
@@ -132,7 +131,7 @@ async function refuseForeign(path: string): Promise<void> {
   if (entries.includes(MARKER)) return;
   // A lock without a marker: the first start was interrupted between the two.
   const foreign = entries.filter(
-    (entry) => !NOBODYS.has(entry) && !entry.startsWith(LOCK) && !isEventStore(join(path, entry)),
+    (entry) => !IGNORED.has(entry) && !entry.startsWith(LOCK) && !isEventStore(join(path, entry)),
   );
   if (foreign.length > 0) {
     throw new StartRefusal(
@@ -177,17 +176,9 @@ async function createMarker(path: string): Promise<Marker> {
   return created;
 }
 
-/** Atomic, and on disk before anything else is written into the folder. */
-async function writeMarker(path: string, content: Marker): Promise<void> {
-  const next = join(path, `${LOCK}.marker`);
-  const handle = await open(next, 'w', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(content, null, 2)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(next, join(path, MARKER));
+/** On disk before anything else is written into the folder. */
+function writeMarker(path: string, content: Marker): Promise<void> {
+  return replaceFile(join(path, MARKER), `${JSON.stringify(content, null, 2)}\n`);
 }
 
 function parseJson(content: string): unknown {

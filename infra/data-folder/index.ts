@@ -1,10 +1,3 @@
-export {
-  copyIdentity,
-  DATA_FORMAT,
-  findRunning,
-  openDataFolder,
-  requireDataFolder,
-  type DataFolder,
-} from './data-folder.ts';
+export { copyIdentity, findRunning, openDataFolder, requireDataFolder, type DataFolder } from './data-folder.ts';
 export { type RunFile } from './run-file.ts';
-export { makeTemporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
+export { makeTemporaryFolder } from './temporary-folder.ts';

@@ -2,9 +2,10 @@
  * `run.json` holds the addresses of the Parley that runs on a data folder, for the command `parley`. It contains the
  * passwords of the private Redis and of the embedded event store, so only its owner can read it.
  */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { replaceFile } from '#libs/platform/files/index.ts';
 
 const runFile = z.object({
   pid: z.int().positive(),
@@ -26,13 +27,8 @@ export async function readRunFile(dataDir: string): Promise<RunFile | undefined>
   }
 }
 
-/** Replaces the file atomically. */
 export async function writeRunFile(dataDir: string, content: RunFile): Promise<void> {
-  const next = `${pathOf(dataDir)}.next`;
-  // Removed first, because the mode only applies to a new file.
-  await rm(next, { force: true });
-  await writeFile(next, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  await rename(next, pathOf(dataDir));
+  await replaceFile(pathOf(dataDir), `${JSON.stringify(content, null, 2)}\n`);
 }
 
 export async function removeRunFile(dataDir: string): Promise<void> {

@@ -1,10 +1,7 @@
-// The folder of one event store, for one process at a time. The lock is a file
-// lock of the operating system (through SQLite, which Node includes), so it ends
-// with its process.
+// The folder of one event store, for one process at a time.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { makeFolder } from '#libs/platform/files/index.ts';
+import { makeFolder, tryLock, type FolderLock } from '#libs/platform/files/index.ts';
 
 const LOCK_FILE = 'lock.sqlite';
 export const DATA_FILE = 'events.mdb';
@@ -31,7 +28,7 @@ export function damagedLog(dataDir: string, problem: string): CannotStartError {
 export function lockDataFolder(path: string): () => void {
   prepare(path);
   const lock = acquire(path);
-  return () => lock.close();
+  return () => lock.release();
 }
 
 function prepare(path: string): void {
@@ -45,21 +42,15 @@ function prepare(path: string): void {
   throw new CannotStartError(`the folder ${path} contains something else than an event store`);
 }
 
-function acquire(path: string): DatabaseSync {
-  let lock: DatabaseSync | undefined;
+function acquire(path: string): FolderLock {
+  let lock: FolderLock | undefined;
   try {
-    lock = new DatabaseSync(join(path, LOCK_FILE));
-    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
-    return lock;
+    lock = tryLock(join(path, LOCK_FILE));
   } catch (error) {
-    lock?.close();
-    const busy = messageOf(error).includes('locked');
-    throw new CannotStartError(
-      busy
-        ? `the data folder ${path} is in use by another process`
-        : `the data folder ${path} cannot be locked: ${messageOf(error)}`,
-    );
+    throw new CannotStartError(`the data folder ${path} cannot be locked: ${messageOf(error)}`);
   }
+  if (lock === undefined) throw new CannotStartError(`the data folder ${path} is in use by another process`);
+  return lock;
 }
 
 export function messageOf(error: unknown): string {

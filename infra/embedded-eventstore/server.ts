@@ -5,8 +5,7 @@ import { chmodSync } from 'node:fs';
 import { createServer as createProbe } from 'node:net';
 import { join } from 'node:path';
 import { CannotStartError, DATA_FILE, damagedLog, lockDataFolder, messageOf } from './data-folder.ts';
-import { credentialsOf } from './credentials.ts';
-import type { Credentials } from './credentials.ts';
+import { credentialsOf, type Credentials } from './credentials.ts';
 import { authenticated } from './grpc/authentication.ts';
 import { gossipService, serverFeaturesService, unsupportedServices } from './grpc/cluster-services.ts';
 import type { GrpcService } from './grpc/service.ts';
@@ -19,7 +18,6 @@ import { persistentSubscriptionsService } from './persistent-subscriptions/index
 export type EventStoreOptions = {
   /** Folder for this event store only; created if it is missing. */
   dataDir: string;
-  /** Default 127.0.0.1. */
   host?: string;
   /** Default 0: any free port. */
   port?: number;

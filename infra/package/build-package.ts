@@ -2,11 +2,11 @@
  * Builds the npm package. Node does not run TypeScript below node_modules, so the package contains JavaScript and
  * declarations: the source is copied, its import specifiers are made relative, and it is compiled.
  */
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative } from 'node:path';
 import { portableSpecifiers, referencedFiles } from './specifiers.ts';
-import { run } from './run.ts';
 
 const FOLDERS = ['libs', 'services', 'infra'];
 /** Programs that the build runs. */
@@ -118,4 +118,14 @@ async function refuseMissing(folder: string): Promise<void> {
       throw new Error(`${relative(folder, file)} needs ${name}, which would not be in the package`);
     }
   }
+}
+
+/** Runs a program. @returns its standard output @throws Error with its output if it fails */
+export function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`${program} failed: ${error.message}\n${stdout}\n${stderr}`));
+    });
+  });
 }

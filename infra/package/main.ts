@@ -2,8 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { buildPackage } from './build-package.ts';
-import { run } from './run.ts';
+import { buildPackage, run } from './build-package.ts';
 
 const root = join(import.meta.dirname, '../..');
 const destination = resolve(process.argv[2] ?? '.');

@@ -9,7 +9,7 @@ describe('specifiers outside of the repository', () => {
     [`import type {\n  X,\n} from "#infra/a/index.ts";`, `import type {\n  X,\n} from "../../infra/a/index.ts";`],
     [`export * from '#services/cli/a/b.ts';`, `export * from './a/b.ts';`],
     [`import '#services/features.ts';`, `import '../features.ts';`],
-    [`await import('#services/cli/run.ts');`, `await import('./run.ts');`],
+    [`await import('#services/cli/main.ts');`, `await import('./main.ts');`],
     [`new URL('./main.ts', import.meta.url)`, `new URL('./main.js', import.meta.url)`],
   ])('%s', (inside, outside) => {
     expect(from('services/cli/main.ts')(inside)).toBe(outside);
@@ -21,11 +21,11 @@ describe('specifiers outside of the repository', () => {
     `const text = 'see #libs/kernel/ids.ts';`,
     `new URL('./lua/tickets.lua', import.meta.url)`,
     `new URL(url)`,
-  ])('stay as they are where they hold already: %s', (text) => {
+  ])('that are portable do not change: %s', (text) => {
     expect(from('services/cli/main.ts')(text)).toBe(text);
   });
 
-  it('names the files that are looked for at run time', () => {
+  it('names the files that the code reads at run time', () => {
     const code = `f(new URL('./lua/a.lua', import.meta.url)); new Worker(new URL("../b.js", import.meta.url)); new URL(url);`;
     expect(referencedFiles(code)).toEqual(['./lua/a.lua', '../b.js']);
   });

@@ -7,22 +7,19 @@ import type { RedisProcess, RedisStartError } from './redis-process.ts';
 const DATA = new Set(['appendonlydir', 'dump.rdb']);
 const ASIDE = '.aside';
 
-export interface StartWithoutData {
-  readonly dataDir: string;
-  readonly log: LifecycleLog;
-  /** The error of the start with the data. */
-  readonly error: RedisStartError;
-  start(): Promise<RedisProcess>;
-}
-
 /**
  * Starts Redis without its data, after it ended on them. If that succeeds, its files are damaged and are removed. The
  * read models in them are rebuilt from the log. Lost are the replies stored under Idempotency-Keys, drafts, and the event
  * that the start compares the log with. If it fails, the files are not the cause and are kept.
  *
- * @throws the error of the start with data
+ * @param error of the start with the data, thrown again if the start without them fails
  */
-export async function startWithoutData({ dataDir, log, error, start }: StartWithoutData): Promise<RedisProcess> {
+export async function startWithoutData(
+  dataDir: string,
+  log: LifecycleLog,
+  error: RedisStartError,
+  start: () => Promise<RedisProcess>,
+): Promise<RedisProcess> {
   const found = (await readdir(dataDir)).filter((name) => DATA.has(name));
   if (found.length === 0) throw error;
   for (const name of found) {

@@ -11,6 +11,7 @@ import {
   backoffMs,
   startBackgroundJob,
   StartRefusal,
+  unlessAborted,
   type LifecycleLog,
 } from '#libs/platform/lifecycle/index.ts';
 import { freePort } from './free-port.ts';
@@ -56,7 +57,7 @@ export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOp
       return await startHere();
     } catch (error) {
       if (!(error instanceof RedisStartError) || !error.ended) throw error;
-      return startWithoutData({ dataDir, log, error, start: startHere });
+      return startWithoutData(dataDir, log, error, startHere);
     }
   }
 
@@ -67,8 +68,7 @@ export async function startPrivateRedis({ dataDir, log, signal }: PrivateRedisOp
     async run(signal) {
       for (let deaths = 0; ;) {
         const startedAt = performance.now();
-        await Promise.race([redis.exited, aborted(signal)]);
-        if (signal.aborted) return;
+        await unlessAborted(redis.exited, signal);
         deaths = performance.now() - startedAt > 30_000 ? 1 : deaths + 1;
         log.error({ pid: redis.pid }, 'the private Redis has died; starting it again');
         await pause(deaths === 1 ? 0 : backoffMs(deaths), signal);
@@ -106,13 +106,6 @@ async function startOnFreePort(start: (port: number) => Promise<RedisProcess>, d
       throw new StartRefusal(`the private Redis does not start (${join(dataDir, LOG_FILE)}): ${why}`);
     }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Redis only appends to its log file: one previous file is kept. */

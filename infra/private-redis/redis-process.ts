@@ -146,7 +146,6 @@ function collectOutput(child: ChildProcess): () => string {
   return () => tail.trim().split('\n').slice(-3).join(' | ') || 'it printed nothing';
 }
 
-/** Ends the process `pid` when this process is killed. */
 function endWithUs(pid: number, exited: Promise<void>): void {
   const watcher = spawn(
     '/bin/sh',

@@ -12,11 +12,7 @@ import { say, tellErrors } from './say.mjs';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/**
- * Installs missing dependencies; quick if there are none.
- *
- * @returns the path of the Node that runs Parley
- */
+/** Installs missing dependencies; quick if there are none. @returns the path of the Node that runs Parley */
 export async function setUp({ redis }) {
   const node = await ensureDependencies(root);
   if (redis) ensureRedisServer();

@@ -11,6 +11,8 @@ export interface EntityState {
   readonly modified: Timestamp;
   /** Revision of that event: the `ETag` of the entity. */
   readonly changedRevision: StreamRevision;
+  /** A deleted entity has neither document nor list entry, and is answered as a missing one. */
+  readonly deletedAt?: Timestamp | null;
 }
 
 /** For the event that creates an entity. */

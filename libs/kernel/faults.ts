@@ -23,7 +23,6 @@ const FAULT_STATUS = {
   outcome_unknown: 503,
   /** The queues of this process are full. */
   overloaded: 503,
-  /** This process is stopping. */
   stopping: 503,
   /** The read model did not reach the requested position in time. */
   not_caught_up: 503,
@@ -33,11 +32,9 @@ const FAULT_STATUS = {
   precondition_failed: 412,
 } as const;
 
-export type FaultCode = keyof typeof FAULT_STATUS;
+type FaultCode = keyof typeof FAULT_STATUS;
 
-export type StoreName = 'event store' | 'redis' | 'kafka';
-
-export function storeUnavailable(store: StoreName, cause?: unknown): Fault {
+export function storeUnavailable(store: 'event store' | 'redis' | 'kafka', cause?: unknown): Fault {
   return new Fault('store_unavailable', `The ${store} is unavailable`, { cause, retryAfterSeconds: 2 });
 }
 

@@ -1,6 +1,5 @@
-// Basic credentials, required for every call of a service. As on a real server,
-// a call without credentials gets PERMISSION_DENIED and one with wrong
-// credentials UNAUTHENTICATED; the official client maps both to AccessDeniedError.
+// Basic credentials, required for every call of a service. As on a real server, a call without credentials gets
+// PERMISSION_DENIED and one with wrong credentials UNAUTHENTICATED; the official client maps both to AccessDeniedError.
 import { status } from '@grpc/grpc-js';
 import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall, UntypedHandleCall } from '@grpc/grpc-js';
 import { createHash, timingSafeEqual } from 'node:crypto';

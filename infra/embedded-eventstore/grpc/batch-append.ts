@@ -1,8 +1,6 @@
-// Streams.BatchAppend: one long-lived call per client carries many concurrent
-// appends. A correlation id identifies each; it may come in several chunks, and
-// gets exactly one response, in any order.
-import { status } from '@grpc/grpc-js';
-import type { ServerDuplexStream } from '@grpc/grpc-js';
+// Streams.BatchAppend: one long-lived call per client carries many concurrent appends. A correlation id identifies
+// each; it may come in several chunks, and gets exactly one response, in any order.
+import { status, type ServerDuplexStream } from '@grpc/grpc-js';
 import type { DeleteRequest, EventLog, ExpectedRevision } from '../log/event-log.ts';
 import { FieldReader } from '../wire/protobuf.ts';
 import { deadlinePassed, invalidArgument, MAX_APPEND_BYTES, requireWritten, toCallError } from './errors.ts';
@@ -39,7 +37,6 @@ type Chunk = { correlationId: Buffer; options: Buffer | undefined; messages: Buf
 /** An append whose last chunk has not arrived yet; `error` is the first problem with it. */
 type Arriving = { target: Target | undefined; collector: EventCollector; error: unknown };
 
-/** Serves one BatchAppend call. */
 export function batchAppend(log: EventLog, call: BatchCall, out: Outgoing): void {
   const arriving = new Map<string, Arriving>();
   let unanswered = 0;

@@ -1,7 +1,6 @@
 // Errors as the official client expects them: a gRPC status, and trailers, of
 // which `exception` selects the typed error of the client. Trailers are ASCII.
-import { Metadata, status } from '@grpc/grpc-js';
-import type { StatusObject } from '@grpc/grpc-js';
+import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
 import { LogWriteError } from '../log/event-log.ts';
 import type { DeleteRequest, ExpectedRevision, WriteOutcome, Written } from '../log/event-log.ts';
 

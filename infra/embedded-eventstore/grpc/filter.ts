@@ -1,5 +1,4 @@
-// Server-side filters of `$all`: by event type or stream name, with prefixes or
-// a regular expression.
+// Server-side filters of `$all`: by event type or stream name, with prefixes or a regular expression.
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { StoredEvent } from '../log/stored-event.ts';
 import { invalidArgument } from './errors.ts';

@@ -11,12 +11,10 @@ import {
 } from './errors.ts';
 import type { DeleteRequest, ExpectedRevision } from '../log/event-log.ts';
 import type { ProposedEvent } from '../log/stored-event.ts';
-import { FieldReader, nestedString } from '../wire/protobuf.ts';
+import { FieldReader, mapEntryOf, nestedString } from '../wire/protobuf.ts';
 
 const FIELD = { id: 1, map: 2, metadata: 3, data: 4 } as const;
 const UUID_STRING = 2;
-const MAP_KEY = 1;
-const MAP_VALUE = 2;
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const NO_BYTES = Buffer.alloc(0);
 
@@ -44,8 +42,11 @@ function parseProposedEvent(bytes: Buffer): ProposedEvent {
   const reader = new FieldReader(bytes);
   while (reader.next()) {
     if (reader.field === FIELD.id) event.id = parseUuid(reader.bytes());
-    else if (reader.field === FIELD.map) readMapEntry(reader.bytes(), event);
-    else if (reader.field === FIELD.metadata) event.metadata = reader.bytes();
+    else if (reader.field === FIELD.map) {
+      const { key, value } = mapEntryOf(reader.bytes());
+      if (key === 'type') event.type = value;
+      else if (key === 'content-type') event.contentType = value;
+    } else if (reader.field === FIELD.metadata) event.metadata = reader.bytes();
     else if (reader.field === FIELD.data) event.data = reader.bytes();
     else reader.skip();
   }
@@ -53,13 +54,6 @@ function parseProposedEvent(bytes: Buffer): ProposedEvent {
   if (event.contentType === '') throw requiredMetadataMissing('content-type');
   if (!UUID_PATTERN.test(event.id)) throw invalidArgument(`An event id must be a UUID, not '${event.id}'.`);
   return event;
-}
-
-function readMapEntry(bytes: Buffer, event: { type: string; contentType: string }): void {
-  const key = nestedString(bytes, MAP_KEY);
-  const value = nestedString(bytes, MAP_VALUE);
-  if (key === 'type') event.type = value;
-  else if (key === 'content-type') event.contentType = value;
 }
 
 /** A UUID message as a lower-case string; empty for an empty message. */

@@ -1,16 +1,13 @@
-// Streams.Read: pages of a stream or of `$all`, once or as a catch-up
-// subscription. A subscription confirms, sends the events after its start and
-// `caught_up`, then each commit. It reads live events from the log like old
-// ones, so a slow client costs no memory.
+// Streams.Read: pages of a stream or of `$all`, once or as a catch-up subscription. A subscription confirms, sends the
+// events after its start and `caught_up`, then each commit. It reads live events from the log like old ones, so a slow
+// client costs no memory.
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { logSource } from '../log/event-log.ts';
-import type { Direction, EventLog, LogSource } from '../log/event-log.ts';
+import { logSource, type Direction, type EventLog, type LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
 import { invalidArgument, streamDeleted } from './errors.ts';
-import { parseFilter } from './filter.ts';
-import type { FilterOptions } from './filter.ts';
+import { parseFilter, type FilterOptions } from './filter.ts';
 import type { Outgoing } from './outgoing.ts';
 import { parseStreamName } from './proposed-event.ts';
 import {

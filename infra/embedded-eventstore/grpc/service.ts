@@ -14,7 +14,6 @@ export type GrpcService = {
 /** Serializer for messages that are bytes already. */
 export const passThrough = (bytes: Buffer): Buffer => bytes;
 
-/** Handles a call with one request and one response. */
 export function unary<Request, Response>(handle: (request: Request) => Promise<Response>) {
   return (call: ServerUnaryCall<Request, Response>, callback: sendUnaryData<Response>): void =>
     void respond(handle(call.request), callback);

@@ -5,15 +5,12 @@ import type { DeleteReq, ReadReq, TombstoneReq } from '@eventstore/db-client/gen
 import type { sendUnaryData, ServerWritableStream } from '@grpc/grpc-js';
 import { setMaxListeners } from 'node:events';
 import type { EventLog } from '../log/event-log.ts';
-import { batchAppend } from './batch-append.ts';
-import type { BatchCall } from './batch-append.ts';
+import { batchAppend, type BatchCall } from './batch-append.ts';
 import type { AppendResp } from './messages.ts';
 import { OpenCalls } from './outgoing.ts';
 import { read } from './read.ts';
-import { passThrough, respond, unary } from './service.ts';
-import type { GrpcService } from './service.ts';
-import { append, deleteStream, tombstoneStream } from './write.ts';
-import type { AppendCall } from './write.ts';
+import { passThrough, respond, unary, type GrpcService } from './service.ts';
+import { append, deleteStream, tombstoneStream, type AppendCall } from './write.ts';
 
 const definition = {
   ...StreamsService,

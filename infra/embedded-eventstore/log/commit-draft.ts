@@ -1,14 +1,11 @@
-// A group commit in preparation: each write is decided against the stored state
-// and the earlier writes of the same commit. It takes effect when its rows are
-// on disk.
+// A group commit in preparation: each write is decided against the stored state and the earlier writes of the same
+// commit. It takes effect when its rows are on disk.
 import { LRUCache } from 'lru-cache';
 import { randomUUID } from 'node:crypto';
 import type { AppendRequest, DeleteRequest, WriteOutcome } from './event-log.ts';
-import { decideAppend } from './expected-revision.ts';
-import type { Decision, WrittenEvent, WrittenEvents } from './expected-revision.ts';
+import { decideAppend, type Decision, type WrittenEvent, type WrittenEvents } from './expected-revision.ts';
 import type { CommitRows, Storage } from './storage.ts';
-import { encodeStoredEvent, TOMBSTONE_REVISION } from './stored-event.ts';
-import type { ProposedEvent } from './stored-event.ts';
+import { encodeStoredEvent, TOMBSTONE_REVISION, type ProposedEvent } from './stored-event.ts';
 import {
   isMetastream,
   isSoftDeleted,

@@ -1,6 +1,5 @@
-// Finds a damaged events.mdb before LMDB maps it into memory: LMDB trusts the
-// file, so a truncated one ends the process with SIGBUS and damaged meta pages
-// end it with SIGSEGV, both without a message.
+// Finds a damaged events.mdb before LMDB maps it into memory: LMDB trusts the file, so a truncated one ends the process
+// with SIGBUS and damaged meta pages end it with SIGSEGV, both without a message.
 import { spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,5 @@
-// The only interface between the gRPC services and storage. Positions and
-// revisions are safe integers (64-bit strings on the wire), except that of a
-// tombstone: see TOMBSTONE_REVISION in stored-event.ts.
+// The only interface between the gRPC services and storage. Positions and revisions are safe integers (64-bit strings
+// on the wire), except that of a tombstone: see TOMBSTONE_REVISION in stored-event.ts.
 import type { ProposedEvent, StoredEvent } from './stored-event.ts';
 
 /** An exact revision, or one of the protocol's conditions. */
@@ -76,12 +75,10 @@ export class LogWriteError extends Error {
 }
 
 /**
- * The log. Guarantees: writes are decided one after another in the order of
- * the calls; a write is on disk before its promise resolves, before it can be
- * read, and before a listener is called; events of one append are contiguous
- * and all or nothing. Reads are synchronous, return one bounded page each, and
- * see all acknowledged writes. Omissions: no access control, no physical
- * removal of truncated events.
+ * The log. Guarantees: writes are decided one after another in the order of the calls; a write is on disk before its
+ * promise resolves, before it can be read, and before a listener is called; events of one append are contiguous and all
+ * or nothing. Reads are synchronous, return one bounded page each, and see all acknowledged writes. Omissions: no
+ * access control, no physical removal of truncated events.
  */
 export interface EventLog {
   /** Position of the newest committed event; 0 while there is none. Positions start at 1. */

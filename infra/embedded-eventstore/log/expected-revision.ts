@@ -1,8 +1,6 @@
-// Decides appends as the real server does: by the expected revision and, for
-// repeats, the ids of the events. Pure.
+// Decides appends as the real server does: by the expected revision and, for repeats, the ids of the events. Pure.
 import type { ExpectedRevision } from './event-log.ts';
-import { isSoftDeleted } from './stream-state.ts';
-import type { StreamState } from './stream-state.ts';
+import { isSoftDeleted, type StreamState } from './stream-state.ts';
 
 export type WrittenEvent = { revision: number; position: number };
 

@@ -1,9 +1,7 @@
-// Reads bounded pages from storage. Each page is a short LMDB read, so a slow
-// client holds no snapshot.
+// Reads bounded pages from storage. Each page is a short LMDB read, so a slow client holds no snapshot.
 import type { Page, ReadAllRequest, ReadStreamRequest, StreamInfo } from './event-log.ts';
 import type { Storage } from './storage.ts';
-import { parseLink } from './stored-event.ts';
-import type { StoredEvent } from './stored-event.ts';
+import { parseLink, type StoredEvent } from './stored-event.ts';
 import { firstReadable, isMetastream, isSoftDeleted, oldestReadable, originalOf } from './stream-state.ts';
 import type { StreamState } from './stream-state.ts';
 

@@ -1,9 +1,7 @@
 // The single writer. Writes that arrive during a flush share the next commit
 // (group commit), so a slower disk makes larger groups.
-import { LogWriteError } from './event-log.ts';
-import type { Commit, WriteOutcome } from './event-log.ts';
-import { CommitDraft, RecentIds } from './commit-draft.ts';
-import type { Change, LogEnd } from './commit-draft.ts';
+import { LogWriteError, type Commit, type WriteOutcome } from './event-log.ts';
+import { CommitDraft, RecentIds, type Change, type LogEnd } from './commit-draft.ts';
 import type { Storage } from './storage.ts';
 
 /** Limit of one commit, so that its flush is short. */

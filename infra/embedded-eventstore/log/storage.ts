@@ -7,10 +7,8 @@
 //   values   any key             -> any bytes (checkpoints, group settings)
 //   about    'format'            -> number of this layout
 import { createHash } from 'node:crypto';
-import { open } from 'lmdb';
-import type { Database, RootDatabase } from 'lmdb';
-import { LogWriteError } from './event-log.ts';
-import type { DurableKeyValue } from './event-log.ts';
+import { open, type Database, type RootDatabase } from 'lmdb';
+import { LogWriteError, type DurableKeyValue } from './event-log.ts';
 import { StoredEvent } from './stored-event.ts';
 import type { StreamState } from './stream-state.ts';
 
@@ -21,7 +19,6 @@ const MAX_NAME_BYTES = 500;
 
 type Bytes = Database<Buffer, Buffer>;
 
-/** The rows of one commit. */
 export type CommitRows = {
   log: { position: number; frame: Buffer }[];
   index: { streamNumber: number; revision: number; position: number }[];

@@ -2,7 +2,14 @@
 // `RecordedEvent`, encoded once and sent to readers unchanged.
 //
 // WARNING: these bytes are on disk. Field numbers are the protocol's and fixed.
-import { bytesFieldLength, FieldReader, FieldWriter, nestedString, varintLength } from '../wire/protobuf.ts';
+import {
+  bytesFieldLength,
+  FieldReader,
+  FieldWriter,
+  mapEntryOf,
+  nestedString,
+  varintLength,
+} from '../wire/protobuf.ts';
 
 /** The protocol's revision of a tombstone (2^63 - 1); rounded as a number, exact on the wire. */
 export const TOMBSTONE_REVISION = 2 ** 63;
@@ -115,8 +122,7 @@ export class StoredEvent {
   }
 
   #readMapEntry(bytes: Buffer): void {
-    const key = nestedString(bytes, MAP_KEY);
-    const value = nestedString(bytes, MAP_VALUE);
+    const { key, value } = mapEntryOf(bytes);
     if (key === 'type') this.type = value;
     else if (key === 'content-type') this.contentType = value;
     else if (key === 'created') this.createdMs = Number(value.slice(0, -TICKS_PER_MS.length));

@@ -1,5 +1,4 @@
-// The state of a stream that the log keeps beside its events, and which of its
-// events can be read.
+// The state of a stream that the log keeps beside its events, and which of its events can be read.
 
 /** Limits for reads, from a stream's metadata (`$$name`). */
 export type Truncation = {
@@ -56,7 +55,6 @@ export function metadataFrom(previous: Uint8Array, revision: number): Uint8Array
   return Buffer.from(JSON.stringify({ ...parseObject(previous), $tb: revision }));
 }
 
-/** Metadata of a soft-deleted stream. */
 export function softDeletedMetadata(): Uint8Array {
   return Buffer.from(`{"$tb":${SOFT_DELETED}}`);
 }

@@ -1,5 +1,4 @@
-// Describes a group for GetInfo and List. Rates are averages since the previous
-// response.
+// Describes a group for GetInfo and List. Rates are averages since the previous response.
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import type { Consumer } from './consumer.ts';
 import type { Group } from './group.ts';

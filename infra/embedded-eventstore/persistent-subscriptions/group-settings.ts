@@ -1,5 +1,4 @@
-// A consumer group as stored: name, settings, filter and checkpoint, and the
-// errors about groups.
+// A consumer group as stored: name, settings, filter and checkpoint, and the errors about groups.
 //
 // WARNING: the shape of `groupRecord` is stored. Add fields as optional only.
 import { status } from '@grpc/grpc-js';
@@ -57,7 +56,6 @@ export type StartFrom = z.infer<typeof startFrom>;
 export type GroupSettings = z.infer<typeof groupSettings>;
 export type GroupRecord = z.infer<typeof groupRecord>;
 
-/** The stream name of a source; undefined for `$all`. */
 export function streamOfSource(source: string): string | undefined {
   return source === ALL ? undefined : source;
 }
@@ -99,7 +97,6 @@ export class GroupStore {
     return this.#keyValue.put(GROUPS + hashOf(record), Buffer.from(JSON.stringify(record)));
   }
 
-  /** Deletes the group and its checkpoint. */
   async delete(name: GroupName): Promise<void> {
     await this.#keyValue.delete(GROUPS + hashOf(name));
     await this.#keyValue.delete(CHECKPOINTS + hashOf(name));

@@ -1,21 +1,16 @@
 // A consumer group: reads its source while its consumers have room, delivers,
 // retries, parks, and stores a checkpoint of the handled events.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createFilter } from '../grpc/filter.ts';
-import type { EventFilter } from '../grpc/filter.ts';
-import { logSource } from '../log/event-log.ts';
-import type { EventLog, LogSource } from '../log/event-log.ts';
+import { createFilter, type EventFilter } from '../grpc/filter.ts';
+import { logSource, type EventLog, type LogSource } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
 import { Checkpointer } from './checkpointer.ts';
-import { Consumer } from './consumer.ts';
-import type { ConsumerOptions } from './consumer.ts';
+import { Consumer, type ConsumerOptions } from './consumer.ts';
 import { isParkedStream, maximumSubscribersReached, streamOfSource, subscriptionDropped } from './group-settings.ts';
 import type { GroupRecord, GroupStore } from './group-settings.ts';
-import { insertInOrder, offerInOrder } from './message.ts';
-import type { Message } from './message.ts';
+import { insertInOrder, offerInOrder, type Message } from './message.ts';
 import { ParkedMessages } from './parked-messages.ts';
-import { createStrategy } from './strategies.ts';
-import type { Strategy } from './strategies.ts';
+import { createStrategy, type Strategy } from './strategies.ts';
 
 /** Events read at once from a source with a filter, which may match few of them. */
 const FILTERED_PAGE = 128;
@@ -23,10 +18,9 @@ const FILTERED_PAGE = 128;
 export type NackAction = 'park' | 'retry' | 'skip' | 'stop';
 
 /**
- * Guarantees: every event of the source from the checkpoint on is delivered at
- * least once, until it is acknowledged, skipped or durably parked; a consumer
- * has at most its buffer size in flight; a checkpoint on disk is never beyond
- * an unhandled event. Omissions: order is kept only among first deliveries.
+ * Guarantees: every event of the source from the checkpoint on is delivered at least once, until it is acknowledged,
+ * skipped or durably parked; a consumer has at most its buffer size in flight; a checkpoint on disk is never beyond an
+ * unhandled event. Omissions: order is kept only among first deliveries.
  */
 export class Group {
   readonly record: GroupRecord;

@@ -1,8 +1,6 @@
-// The groups of the server. Changes run one after another; each is on disk before
-// it is acknowledged.
+// The groups of the server. Changes run one after another; each is on disk before it is acknowledged.
 import type { FilterExpression } from '../grpc/filter.ts';
-import { logSource } from '../log/event-log.ts';
-import type { EventLog } from '../log/event-log.ts';
+import { logSource, type EventLog } from '../log/event-log.ts';
 import { Group } from './group.ts';
 import { groupDoesNotExist, groupExists, GroupStore, keyOf, streamOfSource } from './group-settings.ts';
 import type { GroupName, GroupRecord, GroupSettings } from './group-settings.ts';
@@ -26,7 +24,6 @@ export class Groups {
     return group;
   }
 
-  /** The groups of one source, or all. */
   list(source?: string): Group[] {
     const all = [...this.#groups.values()];
     return source === undefined ? all : all.filter(({ record }) => record.source === source);

@@ -1,5 +1,4 @@
-// event_store.client.persistent_subscriptions.PersistentSubscriptions: consumer
-// groups on streams and on `$all`.
+// event_store.client.persistent_subscriptions.PersistentSubscriptions: consumer groups on streams and on `$all`.
 import { PersistentSubscriptionsService } from '@eventstore/db-client/generated/persistent_grpc_pb.js';
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import type {
@@ -15,11 +14,9 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
 import { invalidArgument } from '../grpc/errors.ts';
 import { bytesOf, Empty } from '../grpc/messages.ts';
-import { OpenCalls } from '../grpc/outgoing.ts';
-import type { Outgoing } from '../grpc/outgoing.ts';
+import { OpenCalls, type Outgoing } from '../grpc/outgoing.ts';
 import { parseStreamName } from '../grpc/proposed-event.ts';
-import { passThrough, unary } from '../grpc/service.ts';
-import type { GrpcService } from '../grpc/service.ts';
+import { passThrough, unary, type GrpcService } from '../grpc/service.ts';
 import type { EventLog } from '../log/event-log.ts';
 import type { Consumer } from './consumer.ts';
 import type { Group } from './group.ts';

@@ -1,6 +1,5 @@
 // An event in delivery by a group.
-import { parseLink } from '../log/stored-event.ts';
-import type { StoredEvent } from '../log/stored-event.ts';
+import { parseLink, type StoredEvent } from '../log/stored-event.ts';
 
 export type Message = {
   /** The id for acknowledgements: that of the link, else of the event. */

@@ -1,11 +1,9 @@
-// The parked messages of a group: links in a separate stream. A replay delivers
-// them again. The stream is truncated when they are handled, so a crash during a
-// replay loses none.
+// The parked messages of a group: links in a separate stream. A replay delivers them again. The stream is truncated
+// when they are handled, so a crash during a replay loses none.
 import { randomUUID } from 'node:crypto';
 import type { EventLog } from '../log/event-log.ts';
 import type { StoredEvent } from '../log/stored-event.ts';
-import { parkedStreamOf } from './group-settings.ts';
-import type { GroupName } from './group-settings.ts';
+import { parkedStreamOf, type GroupName } from './group-settings.ts';
 import type { Message } from './message.ts';
 
 const PAGE = 128;

@@ -2,12 +2,10 @@
 // versions use different fields for the same value.
 import type { CreateReq, ReadReq, UpdateReq } from '@eventstore/db-client/generated/persistent_pb.js';
 import type { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
-import { createFilter, parseExpression } from '../grpc/filter.ts';
-import type { FilterExpression } from '../grpc/filter.ts';
+import { createFilter, parseExpression, type FilterExpression } from '../grpc/filter.ts';
 import { invalidArgument } from '../grpc/errors.ts';
 import { parseStreamName, parseUuid } from '../grpc/proposed-event.ts';
-import { ALL, strategyNames } from './group-settings.ts';
-import type { GroupName, GroupSettings, StartFrom } from './group-settings.ts';
+import { ALL, strategyNames, type GroupName, type GroupSettings, type StartFrom } from './group-settings.ts';
 import type { NackAction } from './group.ts';
 
 /** The revision that older clients send for the end. */

@@ -1,6 +1,5 @@
 // Strategies that choose the consumer of the next message.
-import { streamOf } from './message.ts';
-import type { Message } from './message.ts';
+import { streamOf, type Message } from './message.ts';
 import type { GroupSettings } from './group-settings.ts';
 
 /** A consumer as a strategy sees it. */
@@ -33,15 +32,13 @@ function roundRobin<C extends Candidate>(): Strategy<C> {
   };
 }
 
-/** The first consumer with room. */
 function dispatchToSingle<C extends Candidate>(): Strategy<C> {
   return { waitsInLine: true, choose: (_, consumers) => consumers.find(({ hasRoom }) => hasRoom) };
 }
 
 /**
- * Delivers all events of a stream to one consumer. While it is full they wait,
- * and events of other streams overtake them. Chooses by highest random weight, so
- * that a consumer that joins or leaves moves few streams.
+ * Delivers all events of a stream to one consumer. While it is full they wait, and events of other streams overtake
+ * them. Chooses by highest random weight, so that a consumer that joins or leaves moves few streams.
  */
 function pinned<C extends Candidate>(): Strategy<C> {
   return {

@@ -1,6 +1,5 @@
-// A minimal protobuf reader and writer for the frequent messages (proposed and
-// recorded events). The generated classes decode every field into objects; this
-// reader returns slices of the input.
+// A minimal protobuf reader and writer for the frequent messages (proposed and recorded events). The generated classes
+// decode every field into objects; this reader returns slices of the input.
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -79,6 +78,11 @@ export function nestedString(bytes: Buffer, field: number): string {
     else reader.skip();
   }
   return value;
+}
+
+/** The entry of a map of strings: its key is field 1, its value field 2. */
+export function mapEntryOf(bytes: Buffer): { readonly key: string; readonly value: string } {
+  return { key: nestedString(bytes, 1), value: nestedString(bytes, 2) };
 }
 
 /** Length of `value` as a varint, for integers up to 2^53. */

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   conflict,
@@ -16,10 +15,8 @@ import {
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { channelToCreate, participantToAdd } from './channel.inputs.ts';
-import type { UserDirectory } from './channel.inputs.ts';
-import { participantResource } from './channel.read.ts';
-import type { ChannelResult, Channels } from './channel.read.ts';
+import { channelToCreate, participantToAdd, type Directories } from './channel.inputs.ts';
+import { participantResource, type ChannelResult, type Channels } from './channel.read.ts';
 import {
   channelPageSchema,
   channelParams,
@@ -32,12 +29,11 @@ import {
   readChannelQuery,
   updateChannelBody,
 } from './channel.schemas.ts';
-import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES } from './channel.ts';
-import type { ChannelRejection } from './channel.ts';
+import { MAX_PARTICIPANTS, MAX_PARTICIPANTS_BYTES, type ChannelRejection } from './channel.ts';
 
 export interface ChannelRouteParts {
   readonly channels: Channels;
-  readonly users: UserDirectory;
+  readonly directories: Directories;
 }
 
 const { reads, writes } = routesTagged('channels');
@@ -121,7 +117,7 @@ function readRoutes(app: HttpApp, { channels }: ChannelRouteParts): void {
   );
 }
 
-function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): void {
+function commandRoutes(app: HttpApp, { channels, directories }: ChannelRouteParts): void {
   app.post(
     '/api/v1/channels',
     writes({
@@ -132,7 +128,7 @@ function commandRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): vo
     }),
     async (request, reply) => {
       const context = commandContext(request);
-      const channel = await channelToCreate(context, request.body, users);
+      const channel = await channelToCreate(context, request.body, directories);
       return sendChannel(request, reply, channels, await channels.create(context, channel));
     },
   );
@@ -192,12 +188,13 @@ function participantListRoute(app: HttpApp, { channels }: ChannelRouteParts): vo
   );
 }
 
-function participantRoutes(app: HttpApp, { channels, users }: ChannelRouteParts): void {
+function participantRoutes(app: HttpApp, { channels, directories }: ChannelRouteParts): void {
   app.post(
     '/api/v1/channels/:id/participants',
     writes({
       operationId: 'addChannelParticipant',
-      summary: 'Add a participant; has no effect if the user or agent already participates',
+      summary:
+        'Add a participant, with the details it has now; has no effect if the user or agent already participates',
       params: channelParams,
       body: participantInput,
       response,
@@ -205,7 +202,7 @@ function participantRoutes(app: HttpApp, { channels, users }: ChannelRouteParts)
     async (request, reply) => {
       const context = commandContext(request);
       const { id } = request.params;
-      const participant = await participantToAdd(context, request.body, users);
+      const participant = await participantToAdd(context, request.body, directories);
       const result = await channels.addParticipant(context, id, participant);
       return sendChannel(request, reply, channels, result);
     },

@@ -1,5 +1,4 @@
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
 
@@ -18,24 +17,50 @@ export interface UserDirectory {
   user(organizationId: EntityId, userId: EntityId): Promise<KnownUser | null>;
 }
 
+/** The details of an agent that channels store. */
+export interface KnownAgent {
+  readonly id: EntityId;
+  readonly isActive: boolean;
+  readonly name: string;
+  readonly description: string;
+  readonly imageUrl: string | null;
+  readonly personality: string;
+  readonly website: string | null;
+  readonly agentCapabilities: string | null;
+  readonly agentAddress: string | null;
+  readonly agentHandle: string | null;
+  readonly allowHtmlResponses: boolean;
+}
+
+/** Port: the agents of an organization. Returns null for missing agents and those of other organizations. */
+export interface AgentDirectory {
+  agent(organizationId: EntityId, agentId: EntityId): Promise<KnownAgent | null>;
+}
+
+/** What participants are looked up in when they join. */
+export interface Directories {
+  readonly users: UserDirectory;
+  readonly agents: AgentDirectory;
+}
+
 type Location = readonly (string | number)[];
 
 /**
- * Validates the references of a new channel, and adds the details of its users.
+ * Validates the references of a new channel, and adds the details of its users and agents.
  *
- * @throws ValidationFailure 422 for a user that the organization does not have, and for a thread without a parent
+ * @throws ValidationFailure 422 as {@link participantToAdd}, and for a thread without a parent
  */
 export async function channelToCreate(
   context: CommandContext,
   body: CreateChannelBody,
-  users: UserDirectory,
+  directories: Directories,
 ): Promise<ChannelCreated> {
   const parentChannelId = body.parent_channel_id ?? null;
   const channelType = body.channel_type ?? (parentChannelId === null ? 'chat' : 'thread');
   requireThread(body, channelType);
   const inputs = body.participants ?? callerAsParticipant(context);
   const participants = await Promise.all(
-    inputs.map((input, index) => participantToAdd(context, input, users, ['body', 'participants', index])),
+    inputs.map((input, index) => participantToAdd(context, input, directories, ['body', 'participants', index])),
   );
   return {
     id: context.commandId,
@@ -55,12 +80,13 @@ export async function channelToCreate(
  * The participant that an input describes. The id of its record is derived from the command and the location in the
  * input, so that a repeated command adds no participant twice.
  *
- * @throws ValidationFailure 422 for a user that the organization does not have
+ * @throws ValidationFailure 422 for a user or an agent that the organization does not have, and for an agent that is
+ *   deactivated
  */
 export async function participantToAdd(
   context: CommandContext,
   input: ParticipantInput,
-  users: UserDirectory,
+  { users, agents }: Directories,
   at: Location = ['body'],
 ): Promise<Participant> {
   const participantId = derivedId(context.commandId, `participant ${at.join('.')}`);
@@ -75,32 +101,40 @@ export async function participantToAdd(
       return { type: input.type, participantId, userMetadata: input.user_metadata ?? null };
     case 'external_agent':
       return { type: input.type, participantId, agentMetadata: input.agent_metadata ?? null };
-    case 'agent':
-      return {
-        type: input.type,
-        participantId,
-        agentId: input.id,
-        name: input.name,
-        description: input.description,
-        isActive: input.is_active,
-        imageUrl: input.image_url ?? null,
-        personality: input.personality,
-        website: input.website ?? null,
-        agentCapabilities: input.agent_capabilities ?? null,
-        agentUrl: input.agent_url ?? null,
-        agentAddress: input.agent_address ?? null,
-        agentHandle: input.agent_handle ?? null,
-        isVerified: false,
-        allowHtmlResponses: input.allow_html_responses,
-      };
+    case 'agent': {
+      const agent = await agents.agent(context.organizationId, input.id);
+      if (agent === null) throw invalid([...at, 'id'], 'the organization has no such agent', input.id);
+      if (!agent.isActive) throw invalid([...at, 'id'], 'the agent is deactivated', input.id);
+      return agentJoining(agent, participantId);
+    }
   }
+}
+
+/** Agents have no `agent_url`, and Parley verifies none. */
+function agentJoining(agent: KnownAgent, participantId: EntityId): Participant {
+  return {
+    type: 'agent',
+    participantId,
+    agentId: agent.id,
+    name: agent.name,
+    description: agent.description,
+    isActive: agent.isActive,
+    imageUrl: agent.imageUrl,
+    personality: agent.personality,
+    website: agent.website,
+    agentCapabilities: agent.agentCapabilities,
+    agentUrl: null,
+    agentAddress: agent.agentAddress,
+    agentHandle: agent.agentHandle,
+    isVerified: false,
+    allowHtmlResponses: agent.allowHtmlResponses,
+  };
 }
 
 function callerAsParticipant(context: CommandContext): ParticipantInput[] {
   return context.actor.type === 'user' ? [{ type: 'authenticated_user', user_id: context.actor.id }] : [];
 }
 
-/** Requires a parent for threads, and only for threads. */
 function requireThread(body: CreateChannelBody, channelType: ChannelCreated['channelType']): void {
   const { parent_channel_id: parent, origin_message_id: origin } = body;
   if (channelType === 'thread' && !parent) {

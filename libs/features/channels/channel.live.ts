@@ -4,14 +4,12 @@ import { z } from 'zod';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FRAME_FLAG, publicEvents } from '#libs/platform/live/index.ts';
-import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG, publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
 import { channelResource, participantResource } from './channel.read.ts';
 import { channelSchema, participantSchema } from './channel.schemas.ts';
-import { channelCodec, channelFold } from './channel.ts';
-import type { ChannelEvent, ChannelState, Participant } from './channel.ts';
+import { channelCodec, channelFold, type ChannelEvent, type ChannelState, type Participant } from './channel.ts';
 
 const TYPES = {
   'ChannelCreated.v1': 'channel.created',

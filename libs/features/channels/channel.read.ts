@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
-import { accept, refuse, unreachable } from '#libs/kernel/decider.ts';
-import type { Decision } from '#libs/kernel/decider.ts';
+import { accept, refuse, unreachable, type Decision } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext, CommandResult, CommandRunner } from '#libs/platform/commands/index.ts';
@@ -10,7 +9,7 @@ import type { EntityCore, EntityResult, Facets, NotFound } from '#libs/platform/
 import type {
   Document,
   DocumentPage,
-  HistoricEntity,
+  EntityRef,
   HistoryPoint,
   HistoryReader,
   ListPage,
@@ -27,15 +26,13 @@ import {
   decideRemoveParticipant,
   decideThread,
   decideUpdate,
-} from './channel.ts';
-import type {
-  Channel,
-  ChannelChanges,
-  ChannelCreated,
-  ChannelEvent,
-  ChannelRejection,
-  ChannelState,
-  Participant,
+  type Channel,
+  type ChannelChanges,
+  type ChannelCreated,
+  type ChannelEvent,
+  type ChannelRejection,
+  type ChannelState,
+  type Participant,
 } from './channel.ts';
 
 export const channelEntity = entity<ChannelState, ChannelEvent, Facets>({
@@ -268,7 +265,7 @@ export class Channels {
 /** The channel before the block of events that contains `revision`. */
 export async function channelBefore(
   history: HistoryReader,
-  stream: HistoricEntity,
+  stream: EntityRef,
   revision: StreamRevision,
 ): Promise<ChannelState> {
   // Written by the fold of this feature; see `channelStream` in services/features.ts.

@@ -4,7 +4,6 @@
 import { z } from 'zod';
 
 import {
-  httpUrl,
   idParam,
   idReference,
   jsonMap,
@@ -101,29 +100,12 @@ export const participantListSchema = z
   .object({ items: z.array(z.object({ participant_id: z.string(), participant: participantSchema })) })
   .meta({ id: 'ChannelParticipantList' });
 
-const shortText = text({ max: 256 });
-const longText = text({ max: 4_096 });
-
-/** A participant to add. Users are looked up; for agents, the caller provides the details. */
+/** A participant to add. Users and agents are looked up: details that the caller gives are ignored. */
 export const participantInput = z
   .discriminatedUnion('type', [
     z.object({ type: z.literal('authenticated_user'), user_id: idReference() }),
     z.object({ type: z.literal('non_authenticated_user'), user_metadata: stringMap().nullish() }),
-    z.object({
-      type: z.literal('agent'),
-      id: idReference(),
-      name: shortText.default(''),
-      description: longText.default(''),
-      is_active: z.boolean().default(true),
-      image_url: httpUrl().nullish(),
-      personality: longText.default(''),
-      website: httpUrl().nullish(),
-      agent_capabilities: longText.nullish(),
-      agent_url: httpUrl().nullish(),
-      agent_address: shortText.nullish(),
-      agent_handle: shortText.nullish(),
-      allow_html_responses: z.boolean().default(false),
-    }),
+    z.object({ type: z.literal('agent'), id: idReference({ description: 'An active agent of the organization' }) }),
     z.object({ type: z.literal('external_agent'), agent_metadata: stringMap().nullish() }),
   ])
   .meta({ id: 'NewChannelParticipant' });

@@ -1,5 +1,5 @@
 /*
- * WARNING: the names and shapes of events are the storage format: the log keeps them for ever. Never change one in place.
+ * WARNING: the names and shapes of events are the storage format: the log keeps them forever. Never change one in place.
  * A new version is a new type, and the old one gets an upcaster.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -7,19 +7,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
+import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams: `channel-<id>` contains all events of a channel. */
 export const CHANNEL = 'channel';
 
 /** Raise the version when any feature changes the shape of its stored data of channels: this rebuilds all of them. */
-export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 1 } as const;
+export const CHANNEL_READ_MODEL = { category: CHANNEL, version: 2 } as const;
 
 export const communicationType = z.enum(['websocket', 'messenger_a', 'messenger_b', 'messenger_c', 'sms']);
 export const channelType = z.enum(['chat', 'collaboration', 'multi_org_chat', 'thread']);

@@ -5,26 +5,23 @@ import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { channelRoutes } from './channel.http.ts';
-import type { UserDirectory } from './channel.inputs.ts';
+import type { AgentDirectory, UserDirectory } from './channel.inputs.ts';
 import { channelEventTypes, channelFrame, publicChannelEvents } from './channel.live.ts';
-import { channelEntity, Channels } from './channel.read.ts';
-import type { ChannelInteractions } from './channel.read.ts';
+import { channelEntity, Channels, type ChannelInteractions } from './channel.read.ts';
 import type { ChannelEvent, ChannelState } from './channel.ts';
 
 export { channelToCreate } from './channel.inputs.ts';
-export type { UserDirectory } from './channel.inputs.ts';
-export { channelBefore, channelEntity, Channels } from './channel.read.ts';
-export type { ChannelInteractions } from './channel.read.ts';
-export { createChannelBody } from './channel.schemas.ts';
-export type { CreateChannelBody } from './channel.schemas.ts';
-export { CHANNEL, CHANNEL_READ_MODEL } from './channel.ts';
-export type { ChannelEvent, ChannelState } from './channel.ts';
+export type { AgentDirectory, KnownAgent, UserDirectory } from './channel.inputs.ts';
+export { channelBefore, channelEntity, Channels, type ChannelInteractions } from './channel.read.ts';
+export { createChannelBody, organizationSummary, type CreateChannelBody } from './channel.schemas.ts';
+export { CHANNEL, CHANNEL_READ_MODEL, type ChannelEvent, type ChannelState } from './channel.ts';
 
 interface ChannelsDeps {
   /** Runs all commands of channels in this process. */
   readonly runner: CommandRunner<ChannelState, ChannelEvent>;
   readonly interactions: ChannelInteractions;
   readonly users: UserDirectory;
+  readonly agents: AgentDirectory;
 }
 
 export const channelsModule = {
@@ -32,8 +29,8 @@ export const channelsModule = {
   partOfChannel: withFrames(channelEntity.projection, channelFrame),
   publicEvents: publicChannelEvents,
   liveEvents: channelEventTypes,
-  create(core: Core, { runner, interactions, users }: ChannelsDeps) {
+  create(core: Core, { runner, interactions, ...directories }: ChannelsDeps) {
     const channels = new Channels(core, runner, interactions);
-    return { channels, routes: (app: HttpApp) => channelRoutes(app, { channels, users }) };
+    return { channels, routes: (app: HttpApp) => channelRoutes(app, { channels, directories }) };
   },
 } satisfies Module;

@@ -5,18 +5,15 @@ import { CHANNEL } from '#libs/features/channels/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { conflict, mayNotActAs, notFound, refuseIfMatch, sendJson } from '#libs/platform/http/index.ts';
+import { conflict, mayNotActAs, notFound, refuseIfMatch, routesTagged, sendJson } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
-import { deltaJson, draftKey, FRAME_FLAG, liveTopic, snapshotJson } from '#libs/platform/live/index.ts';
-import type { LiveValue } from '#libs/platform/live/index.ts';
+import { deltaJson, draftKey, FRAME_FLAG, liveTopic, snapshotJson, type LiveValue } from '#libs/platform/live/index.ts';
 import type { EntityReader } from '#libs/platform/readmodel/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import { interactionId } from './interaction.id.ts';
-import type { InteractionRef } from './interaction.id.ts';
-import { mayWriteAs, requireInteractionRef } from './interaction.requests.ts';
-import type { Sender, Writer } from './interaction.requests.ts';
+import { interactionId, type InteractionRef } from './interaction.id.ts';
+import { mayWriteAs, requireInteractionRef, type Sender, type Writer } from './interaction.requests.ts';
 import { draftSchema, interactionParams, writeDeltaBody } from './interaction.schemas.ts';
 import { draftKeys, interactionKeys } from './reads/interaction.keys.ts';
 
@@ -149,24 +146,24 @@ export class Drafts {
   }
 }
 
+const { writes } = routesTagged('interactions');
+
 /** Declares the route that appends to drafts. */
 export function draftRoutes(app: HttpApp, drafts: Drafts): void {
   app.post(
     '/api/v1/interactions/:interaction_id/deltas',
     {
-      config: { scope: 'write' },
       preHandler: refuseIfMatch,
-      schema: {
+      ...writes({
         operationId: 'writeInteractionDelta',
         summary: 'Append to the draft of an incomplete interaction, or replace it',
         description:
           'Publishes the text to subscribers of the channel. Drafts are ephemeral: reads do not return them, and they are ' +
           'deleted five minutes after the last delta, or when the interaction completes or fails.',
-        tags: ['interactions'],
         params: interactionParams,
         body: writeDeltaBody,
         response: { 200: draftSchema },
-      },
+      }),
     },
     async (request, reply) => {
       const { offset, text } = request.body;

@@ -3,8 +3,7 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
-import { InteractionCommands, interactionsOfChannel } from './interaction.commands.ts';
-import type { ChannelRunner } from './interaction.commands.ts';
+import { InteractionCommands, interactionsOfChannel, type ChannelRunner } from './interaction.commands.ts';
 import { interactionRoutes } from './interaction.http.ts';
 import {
   interactionEventTypes,
@@ -12,8 +11,7 @@ import {
   interactionLiveCommands,
   publicInteractionEvents,
 } from './interaction.live.ts';
-import { withCachedApplications } from './interaction.requests.ts';
-import type { InteractionDirectory } from './interaction.requests.ts';
+import { withCachedApplications, type InteractionDirectory } from './interaction.requests.ts';
 import { draftRoutes, Drafts } from './drafts.ts';
 import type { Annotations } from './reads/present.ts';
 import { interactionsProjection } from './reads/projection.ts';
@@ -21,20 +19,17 @@ import { InteractionQueries } from './reads/queries.ts';
 import { InteractionTreeIndex } from './reads/tree.ts';
 import { ToolCallUpdates } from './tool-call-updates.ts';
 
-export { InteractionCommands } from './interaction.commands.ts';
-export type { InteractionResult } from './interaction.commands.ts';
+export { InteractionCommands, type InteractionResult } from './interaction.commands.ts';
 export { sendChanged } from './interaction.http.ts';
-export { interactionId, parseInteractionId } from './interaction.id.ts';
-export type { InteractionRef } from './interaction.id.ts';
-export { interactionToPost, requireInteractionRef } from './interaction.requests.ts';
-export type { InteractionDirectory } from './interaction.requests.ts';
+export { interactionCodec, type InteractionEvent, type InteractionPosted } from './interaction.ts';
+export { interactionId, parseInteractionId, type InteractionRef } from './interaction.id.ts';
+export { interactionToPost, requireInteractionRef, type InteractionDirectory } from './interaction.requests.ts';
 export { interactionParams, interactionSchema, postInteractionBody, readReceiptSchema } from './interaction.schemas.ts';
 export type { PostInteractionBody } from './interaction.schemas.ts';
 export { Drafts } from './drafts.ts';
 export { interactionKeys } from './reads/interaction.keys.ts';
 export { openBefore, openSequences } from './reads/past.ts';
-export { readerOf } from './reads/present.ts';
-export type { Annotations, Reader } from './reads/present.ts';
+export { readerOf, type Annotations, type Reader } from './reads/present.ts';
 export { InteractionQueries } from './reads/queries.ts';
 export type { Annotation } from './reads/resource.ts';
 
@@ -62,6 +57,7 @@ export const interactionsModule = {
       commands,
       queries,
       drafts,
+      directory,
       ofChannel: interactionsOfChannel(runner, core.store),
       routes(app: HttpApp) {
         interactionRoutes(app, { commands, queries, directory });

@@ -1,13 +1,9 @@
-import { CHANNEL } from '#libs/features/channels/index.ts';
-import type { ChannelEvent, ChannelInteractions } from '#libs/features/channels/index.ts';
+import { CHANNEL, type ChannelEvent, type ChannelInteractions } from '#libs/features/channels/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import { streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { runnerOfEvents } from '#libs/platform/commands/index.ts';
-import type { CommandContext, CommandRunner } from '#libs/platform/commands/index.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
+import { runnerOfEvents, type CommandContext, type CommandRunner } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
@@ -21,10 +17,8 @@ import type {
   Post,
   StoredContent,
 } from './interaction.ts';
-import { parseInteractionId } from './interaction.id.ts';
-import type { InteractionRef } from './interaction.id.ts';
-import { mayWriteAs } from './interaction.requests.ts';
-import type { NewInteraction, RequestedPost, Writer } from './interaction.requests.ts';
+import { parseInteractionId, type InteractionRef } from './interaction.id.ts';
+import { mayWriteAs, type NewInteraction, type RequestedPost, type Writer } from './interaction.requests.ts';
 import { interactionKeys } from './reads/interaction.keys.ts';
 import { decodeSpan } from './reads/projection.ts';
 import type { InteractionQueries } from './reads/queries.ts';

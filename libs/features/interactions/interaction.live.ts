@@ -4,10 +4,8 @@ import { z } from 'zod';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { liveCommand } from '#libs/platform/http/index.ts';
-import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import { FRAME_FLAG, publicEvents } from '#libs/platform/live/index.ts';
-import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
+import { liveCommand, type LiveCommandType } from '#libs/platform/http/index.ts';
+import { FRAME_FLAG, publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
 import { changed, interactionCodec, posted } from './interaction.ts';
@@ -15,8 +13,7 @@ import type { ChangeEvent, Interaction, InteractionEvent, InteractionsState } fr
 import type { InteractionCommands } from './interaction.commands.ts';
 import { contentItem } from './interaction.content.ts';
 import { interactionId } from './interaction.id.ts';
-import { interactionError, interactionToPost } from './interaction.requests.ts';
-import type { InteractionDirectory } from './interaction.requests.ts';
+import { interactionError, interactionToPost, type InteractionDirectory } from './interaction.requests.ts';
 import { interactionSchema, postInteractionBody } from './interaction.schemas.ts';
 import { interactionJson, postedJson } from './reads/resource.ts';
 

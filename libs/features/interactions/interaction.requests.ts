@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
   conflict,
@@ -18,11 +17,9 @@ import {
 } from '#libs/platform/http/index.ts';
 import type { ActingAs, Caller } from '#libs/platform/http/index.ts';
 
-import { MAX_DEPTH, MAX_OPEN } from './interaction.ts';
-import type { InteractionRejection, Post } from './interaction.ts';
+import { MAX_DEPTH, MAX_OPEN, type InteractionRejection, type Post } from './interaction.ts';
 import type { ContentItem, ContentRole, InteractionParticipant } from './interaction.content.ts';
-import { interactionId, parseInteractionId } from './interaction.id.ts';
-import type { InteractionRef } from './interaction.id.ts';
+import { interactionId, parseInteractionId, type InteractionRef } from './interaction.id.ts';
 import type { PostInteractionBody } from './interaction.schemas.ts';
 
 /** Port: the organization and its users, for posts. */
@@ -87,7 +84,6 @@ export function requireInteractionRef(id: EntityId): InteractionRef {
 /** An interaction to post, before the look-ups of its spans. */
 export type NewInteraction = Omit<Post, 'organizationId' | 'parent' | 'spanTaken'>;
 
-/** The interaction that a request posts. */
 export interface RequestedPost {
   readonly interaction: NewInteraction;
   /** Whether the span's id was generated for this command. */

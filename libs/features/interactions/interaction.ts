@@ -1,5 +1,5 @@
 /*
- * WARNING: the names and shapes of events are the storage format: the log keeps them for ever. Never change one in place.
+ * WARNING: the names and shapes of events are the storage format: the log keeps them forever. Never change one in place.
  * A new version is a new type, and the old one gets an upcaster.
  *
  * Interactions are events of their channel's stream, `channel-<id>`, so that one sequence orders all events of a channel.
@@ -8,13 +8,10 @@ import { z } from 'zod';
 
 import type { ChannelState } from '#libs/features/channels/index.ts';
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import { sequenceOf } from '#libs/kernel/event.ts';
-import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 import { contentRole } from './interaction.content.ts';
 
@@ -120,12 +117,10 @@ export function opened(interaction: Interaction): OpenInteraction {
   return { ...interaction, bytes: bytesOfPost(interaction) };
 }
 
-/** The interaction that an event posts. */
 export function posted(event: StreamEvent<PostedEvent>): Interaction {
   return { ...event.data, sequence: sequenceOf(event.revision), createdAt: event.metadata.at, failure: null };
 }
 
-/** The interaction after an event that changes it. */
 export function changed(interaction: Interaction, event: ChangeEvent): Interaction {
   switch (event.type) {
     case 'InteractionContentAppended.v1':

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EphemeralValues } from '#libs/platform/live/index.ts';
-import type { LiveValue } from '#libs/platform/live/index.ts';
+import { EphemeralValues, type LiveValue } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-/** TTL of an update. */
 export const UPDATE_TTL_MS = 5 * 60 * 1000;
 /** Limit of the stored updates of one channel. */
 export const MAX_TOOL_CALLS = 64;
@@ -60,7 +58,6 @@ export class ToolCallUpdates {
     });
   }
 
-  /** The updates of a channel as frames. */
   current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
     return this.#values.current(organizationId, channelId);
   }

@@ -10,12 +10,10 @@ import { keyRoutes } from './key.http.ts';
 import { keyEntity, Keys } from './key.read.ts';
 
 export { KeyAuthenticator } from './key-authenticator.ts';
-export { KeyChanges } from './key-changes.ts';
-export type { KeyChange } from './key-changes.ts';
+export { KeyChanges, type KeyChange } from './key-changes.ts';
 export { KeyDirectory } from './key-directory.ts';
 export { canBeKey, newKey, OWN_KEY_FORM } from './key-form.ts';
-export { keyEntity, Keys } from './key.read.ts';
-export type { KeyDescription } from './key.read.ts';
+export { keyEntity, Keys, type KeyDescription } from './key.read.ts';
 export { keyScope } from './key.ts';
 
 export const keysModule = {

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { digestOf } from '#libs/platform/http/index.ts';
-import type { Authenticator, Principal } from '#libs/platform/http/index.ts';
+import { digestOf, type Authenticator, type Principal } from '#libs/platform/http/index.ts';
 
 import type { KeyChange, KeyChanges, KeyChangeSubscriber } from './key-changes.ts';
 import type { KeyDirectory, KnownKey } from './key-directory.ts';

@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { z } from 'zod';
 
-import { publishToRedis, subscribeToRedis } from '#libs/platform/redis/index.ts';
-import type { Subscription } from '#libs/platform/redis/index.ts';
+import { publishToRedis, subscribeToRedis, type Subscription } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { KEY_CHANGES_CHANNEL } from './key-changes.keys.ts';
@@ -17,7 +16,6 @@ const keyChange = z.discriminatedUnion('kind', [
 /** How long a command waits for the publication of its change. */
 const PUBLISH_WAIT_MS = 500;
 
-/** A change of a key, or of all keys of a user. */
 export type KeyChange = z.infer<typeof keyChange>;
 
 export interface KeyChangeSubscriber {

@@ -1,15 +1,13 @@
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { isActiveUser, userEntity } from '#libs/features/users/index.ts';
-import type { User } from '#libs/features/users/index.ts';
+import { isActiveUser, userEntity, type User } from '#libs/features/users/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { keyEntity } from './key.read.ts';
-import { endOf } from './key.ts';
-import type { KeyState } from './key.ts';
+import { endOf, type KeyState } from './key.ts';
 
 const READS_AT_ONCE = 32;
 /** Waiting for the semaphore, reading a key and reading its user together fit in the 5 s that a request may take. */

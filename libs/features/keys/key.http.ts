@@ -1,13 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import { organizationReference } from '#libs/features/organizations/index.ts';
-import type { Organizations } from '#libs/features/organizations/index.ts';
-import { systemClock } from '#libs/kernel/clock.ts';
-import type { Timestamp } from '#libs/kernel/clock.ts';
+import { organizationReference, type Organizations } from '#libs/features/organizations/index.ts';
+import { systemClock, type Timestamp } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   conflict,
   forbidden,
@@ -18,16 +15,15 @@ import {
   pageQuery,
   queryBoolean,
   refuseIfMatch,
+  routesTagged,
   sendJson,
   text,
   timestamp,
 } from '#libs/platform/http/index.ts';
 import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
 
-import { keyEntity } from './key.read.ts';
-import type { KeyFacets, Keys, NewKeyResult } from './key.read.ts';
-import { keyScope } from './key.ts';
-import type { KeyEvent, KeyIssued, KeyRejection, KeyState } from './key.ts';
+import { keyEntity, type KeyFacets, type Keys, type NewKeyResult } from './key.read.ts';
+import { keyScope, type KeyEvent, type KeyIssued, type KeyRejection, type KeyState } from './key.ts';
 
 const principal = z.object({ type: z.enum(['user', 'service']), id: idReference() });
 
@@ -130,9 +126,8 @@ export interface KeyRouteParts {
 type Replies = EntityReplies<KeyState, KeyEvent, KeyFacets, KeyRejection>;
 type Route = KeyRouteParts & { readonly replies: Replies };
 
-const tags = ['keys'];
-const ofOne = { tags, params, querystring: ofOrganization };
-const config = { scope: 'admin' };
+const admins = routesTagged('keys').requiring('admin');
+const ofOne = { params, querystring: ofOrganization };
 const response = { 200: keySchema };
 
 export function keyRoutes(app: HttpApp, parts: KeyRouteParts): void {
@@ -146,16 +141,12 @@ export function keyRoutes(app: HttpApp, parts: KeyRouteParts): void {
 function readRoutes(app: HttpApp, { organizations, replies }: Route): void {
   app.get(
     '/api/v1/keys',
-    {
-      config,
-      schema: {
-        operationId: 'listKeys',
-        summary: 'List API keys, newest first',
-        tags,
-        querystring: listKeysQuery,
-        response: { 200: keyPageSchema },
-      },
-    },
+    admins({
+      operationId: 'listKeys',
+      summary: 'List API keys, newest first',
+      querystring: listKeysQuery,
+      response: { 200: keyPageSchema },
+    }),
     async (request, reply) => {
       const { principal_id, is_revoked, organization_id } = request.query;
       const organizationId = await organizations.target(request.principal, organization_id);
@@ -165,10 +156,7 @@ function readRoutes(app: HttpApp, { organizations, replies }: Route): void {
 
   app.get(
     '/api/v1/keys/:id',
-    {
-      config,
-      schema: { ...ofOne, operationId: 'getKey', summary: 'Read an API key, without its secret', response },
-    },
+    admins({ ...ofOne, operationId: 'getKey', summary: 'Read an API key, without its secret', response }),
     async (request, reply) => {
       const organizationId = await organizations.target(request.principal, request.query.organization_id);
       return replies.sendOne(request, reply, organizationId, request.params.id);
@@ -180,17 +168,15 @@ function createRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
   app.post(
     '/api/v1/keys',
     {
-      config,
       preHandler: refuseIfMatch,
-      schema: {
+      ...admins({
         operationId: 'createKey',
         summary: 'Create an API key',
         description:
           'Only this response contains the secret. Repeating the request with its `Idempotency-Key` returns the same key with `"key": null`.',
-        tags,
         body: createKeyBody,
         response: { 200: newKeySchema },
-      },
+      }),
     },
     async (request, reply) => {
       const { name, scopes, expires_at: expiresAt = expiryOf(request.principal) } = request.body;
@@ -210,18 +196,15 @@ function createRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
 function rotateRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
   app.post(
     '/api/v1/keys/:id/rotate',
-    {
-      config,
-      schema: {
-        ...ofOne,
-        operationId: 'rotateKey',
-        summary: 'Rotate an API key: create a key with the same name, principal and scopes',
-        description:
-          'The calling key must have all scopes of the old key, and must not expire before the new one. The old key works until it is revoked, or for `grace_seconds`; at most two keys of a chain are valid at a time. The response is that of `createKey`.',
-        body: rotateKeyBody,
-        response: { 200: newKeySchema },
-      },
-    },
+    admins({
+      ...ofOne,
+      operationId: 'rotateKey',
+      summary: 'Rotate an API key: create a key with the same name, principal and scopes',
+      description:
+        'The calling key must have all scopes of the old key, and must not expire before the new one. The old key works until it is revoked, or for `grace_seconds`; at most two keys of a chain are valid at a time. The response is that of `createKey`.',
+      body: rotateKeyBody,
+      response: { 200: newKeySchema },
+    }),
     async (request, reply) => {
       const { grace_seconds: graceSeconds, expires_at: expiresAt } = request.body ?? {};
       const context = await organizations.contextFor(request, request.query.organization_id);
@@ -239,16 +222,13 @@ function rotateRoute(app: HttpApp, { keys, organizations, replies }: Route): voi
 function revokeRoute(app: HttpApp, { keys, organizations, replies }: Route): void {
   app.post(
     '/api/v1/keys/:id/revoke',
-    {
-      config,
-      schema: {
-        ...ofOne,
-        operationId: 'revokeKey',
-        summary: 'Revoke an API key permanently; it stops working immediately',
-        description: 'The calling key must have all scopes of the revoked key.',
-        response,
-      },
-    },
+    admins({
+      ...ofOne,
+      operationId: 'revokeKey',
+      summary: 'Revoke an API key permanently; it stops working immediately',
+      description: 'The calling key must have all scopes of the revoked key.',
+      response,
+    }),
     async (request, reply) => {
       const context = await organizations.contextFor(request, request.query.organization_id);
       return replies.sendResult(request, reply, await keys.revoke(context, request.params.id, request.principal));

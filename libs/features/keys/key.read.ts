@@ -1,16 +1,13 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore, EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 import { isActiveUser, userEntity } from '#libs/features/users/index.ts';
 
 import type { KeyChanges } from './key-changes.ts';
-import { newKey } from './key-form.ts';
-import type { NewKey } from './key-form.ts';
+import { newKey, type NewKey } from './key-form.ts';
 import {
   decideIssue,
   decideRevoke,

@@ -5,13 +5,10 @@
 import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
+import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents, upcast } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, upcast, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `key-<id>`. The id is derived from the secret: see `key-form.ts`. */
 export const KEY = 'key';

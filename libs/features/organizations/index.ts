@@ -1,13 +1,13 @@
 /** Organizations, the tenants. One stream, `organization-<id>`, for each. */
+import type { EntityId } from '#libs/kernel/ids.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { organizationRoutes } from './organization.http.ts';
-import type { SummarizeUser } from './organization.http.ts';
-import { organizationEntity, Organizations } from './organization.read.ts';
+import { organizationEntity, Organizations, type SummarizeUser } from './organization.read.ts';
 
 export { organizationEntity, organizationReference, Organizations } from './organization.read.ts';
-export type { UserSummary } from './organization.read.ts';
+export type { OrganizationSummary, SummarizeUser, UserSummary } from './organization.read.ts';
 export { ORGANIZATION } from './organization.ts';
 
 export const organizationsModule = {
@@ -17,6 +17,7 @@ export const organizationsModule = {
     const organizations = new Organizations(core);
     return {
       organizations,
+      summarize: (id: EntityId) => organizations.summary(id, summarizeUser),
       routes: (app: HttpApp) => organizationRoutes(app, { organizations, summarizeUser }),
     };
   },

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
@@ -13,14 +12,14 @@ import {
   openPage,
   pageMetaSchema,
   pageQuery,
+  routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import { organizationResource, PLATFORM_SCOPE } from './organization.read.ts';
-import type { OrganizationResource, Organizations, UserSummary } from './organization.read.ts';
-import { decideUpdate, organizationApplication } from './organization.ts';
-import type { Organization } from './organization.ts';
+import type { OrganizationResource, Organizations, SummarizeUser } from './organization.read.ts';
+import { decideUpdate, organizationApplication, type Organization } from './organization.ts';
 
 const name = text({ min: 1, max: 256, description: 'Name of the organization' });
 
@@ -55,16 +54,14 @@ const updateOrganizationBody = z
 
 const params = z.object({ id: idParam('Id of the organization') });
 
-/** Port: the summary of a user, or null where the organization has no such user. */
-export type SummarizeUser = (organizationId: EntityId, userId: EntityId) => Promise<UserSummary | null>;
-
 export interface OrganizationRouteParts {
   readonly organizations: Organizations;
   readonly summarizeUser: SummarizeUser;
 }
 
-const tags = ['organizations'];
-const platform = { scope: PLATFORM_SCOPE };
+const { reads, requiring } = routesTagged('organizations');
+const admins = requiring('admin');
+const operators = requiring(PLATFORM_SCOPE);
 const response = { 200: organizationSchema };
 
 export function organizationRoutes(app: HttpApp, parts: OrganizationRouteParts): void {
@@ -75,16 +72,12 @@ export function organizationRoutes(app: HttpApp, parts: OrganizationRouteParts):
 function readRoutes(app: HttpApp, { organizations, summarizeUser }: OrganizationRouteParts): void {
   app.get(
     '/api/v1/organizations',
-    {
-      config: platform,
-      schema: {
-        operationId: 'listOrganizations',
-        summary: 'List all organizations, newest first',
-        tags,
-        querystring: z.object(pageQuery),
-        response: { 200: organizationPageSchema },
-      },
-    },
+    operators({
+      operationId: 'listOrganizations',
+      summary: 'List all organizations, newest first',
+      querystring: z.object(pageQuery),
+      response: { 200: organizationPageSchema },
+    }),
     async (request) => {
       const page = openPage(request, request.query, {});
       const found = await organizations.page(request.principal.organizationId, {}, page);
@@ -96,16 +89,12 @@ function readRoutes(app: HttpApp, { organizations, summarizeUser }: Organization
 
   app.get(
     '/api/v1/organizations/:id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        operationId: 'getOrganization',
-        summary: 'Read your organization, or with the scope `platform` any organization',
-        tags,
-        params,
-        response,
-      },
-    },
+    reads({
+      operationId: 'getOrganization',
+      summary: 'Read your organization, or with the scope `platform` any organization',
+      params,
+      response,
+    }),
     async (request, reply) => {
       const id = await organizations.target(request.principal, request.params.id);
       const organization = await organizations.find(id, id);
@@ -122,16 +111,12 @@ function commandRoutes(app: HttpApp, { organizations, summarizeUser }: Organizat
 
   app.post(
     '/api/v1/organizations',
-    {
-      config: platform,
-      schema: {
-        operationId: 'createOrganization',
-        summary: 'Create an organization',
-        tags,
-        body: createOrganizationBody,
-        response,
-      },
-    },
+    operators({
+      operationId: 'createOrganization',
+      summary: 'Create an organization',
+      body: createOrganizationBody,
+      response,
+    }),
     async (request, reply) => {
       const context = commandContext(request);
       const { name, application = null } = request.body;
@@ -143,17 +128,13 @@ function commandRoutes(app: HttpApp, { organizations, summarizeUser }: Organizat
 
   app.patch(
     '/api/v1/organizations/:id',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        operationId: 'updateOrganization',
-        summary: 'Update your organization, or with the scope `platform` any organization',
-        tags,
-        params,
-        body: updateOrganizationBody,
-        response,
-      },
-    },
+    admins({
+      operationId: 'updateOrganization',
+      summary: 'Update your organization, or with the scope `platform` any organization',
+      params,
+      body: updateOrganizationBody,
+      response,
+    }),
     async (request, reply) => {
       const id = await organizations.target(request.principal, request.params.id);
       const { name, application, owner_id: ownerUserId } = request.body;

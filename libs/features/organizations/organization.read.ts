@@ -2,10 +2,8 @@ import type { FastifyRequest } from 'fastify';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore } from '#libs/platform/entity/index.ts';
-import { commandContext, idReference, notFound } from '#libs/platform/http/index.ts';
-import type { Principal } from '#libs/platform/http/index.ts';
+import { Entities, entity, type EntityCore } from '#libs/platform/entity/index.ts';
+import { commandContext, idReference, notFound, type Principal } from '#libs/platform/http/index.ts';
 
 import { ORGANIZATION, organizationCodec, organizationFold } from './organization.ts';
 import type { Organization, OrganizationEvent, OrganizationState } from './organization.ts';
@@ -16,13 +14,21 @@ export interface UserSummary {
   readonly image_url: string;
 }
 
-/** An organization as the API answers it: the contract's summary (section 2.3) and what administration needs. */
-export interface OrganizationResource {
+/** The contract's summary of an organization (section 2.3). */
+export interface OrganizationSummary {
   readonly id: EntityId;
   readonly name: string;
+  readonly owner: UserSummary | null;
+  readonly application: Organization['application'];
+}
+
+/** Port: the summary of a user, or null where the organization has no such user. */
+export type SummarizeUser = (organizationId: EntityId, userId: EntityId) => Promise<UserSummary | null>;
+
+/** An organization as the API answers it: the contract's summary (section 2.3) and what administration needs. */
+export interface OrganizationResource extends OrganizationSummary {
   /** Stored as null: the owner's name changes in another stream, so each reply looks it up. */
   readonly owner: UserSummary | null;
-  readonly application: string | null;
   readonly owner_id: EntityId | null;
   readonly created_at: string;
   readonly modified: string;
@@ -61,6 +67,14 @@ export const organizationReference = idReference({
 export class Organizations extends Entities<OrganizationState, OrganizationEvent, {}> {
   constructor(core: EntityCore) {
     super(organizationEntity, core);
+  }
+
+  /** Null for an organization that does not exist. */
+  async summary(id: EntityId, summarizeUser: SummarizeUser): Promise<OrganizationSummary | null> {
+    const organization = await this.find(id, id);
+    if (organization === null) return null;
+    const { name, application, ownerUserId } = organization;
+    return { id, name, owner: ownerUserId === null ? null : await summarizeUser(id, ownerUserId), application };
   }
 
   /**

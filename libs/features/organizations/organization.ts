@@ -1,15 +1,12 @@
 /*
- * Event names and shapes are the storage format: what was written with them stays in the log for ever.
+ * Event names and shapes are the storage format: written events stay in the log forever.
  * Never change one in place. A new version is a new type, and the old one gets an upcaster.
  */
 import { z } from 'zod';
 
-import { accept } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { accept, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `organization-<id>`. Their events belong to the organization itself. */
 export const ORGANIZATION = 'organization';

@@ -4,8 +4,7 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { withFrames } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
-import { ReactionCommands } from './reaction.commands.ts';
-import type { ReactionRunner, ReactorNames } from './reaction.commands.ts';
+import { ReactionCommands, type ReactionRunner, type ReactorNames } from './reaction.commands.ts';
 import { reactionRoutes } from './reaction.http.ts';
 import { publicReactionEvents, reactionEventTypes, reactionFrame, reactionLiveCommands } from './reaction.live.ts';
 import { reactionsProjection } from './reaction.read.ts';

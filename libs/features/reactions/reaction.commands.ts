@@ -1,7 +1,6 @@
 import { z } from 'zod';
 
-import { interactionKeys } from '#libs/features/interactions/index.ts';
-import type { InteractionRef } from '#libs/features/interactions/index.ts';
+import { interactionKeys, type InteractionRef } from '#libs/features/interactions/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -134,7 +133,6 @@ function knownInteraction(json: string): KnownInteraction {
   }
 }
 
-/** The error of a rejected command, for HTTP and sockets. */
 export function reactionError({ reason }: ReactionRejection): Error {
   switch (reason) {
     case 'not_found':
@@ -155,7 +153,6 @@ export function reactionError({ reason }: ReactionRejection): Error {
   }
 }
 
-/** Port: the names of users. */
 export interface ReactorNames {
   /** The display name of a user; null if the organization has no such user. */
   nameOf(organizationId: EntityId, userId: EntityId): Promise<string | null>;

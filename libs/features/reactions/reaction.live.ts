@@ -6,20 +6,16 @@ import type { InteractionRef } from '#libs/features/interactions/index.ts';
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { idReference, liveCommand, notFound, singleEmoji } from '#libs/platform/http/index.ts';
-import type { LiveCommandType } from '#libs/platform/http/index.ts';
-import { publicEvents } from '#libs/platform/live/index.ts';
-import type { EventContent, EventDescription } from '#libs/platform/live/index.ts';
+import { idReference, liveCommand, notFound, singleEmoji, type LiveCommandType } from '#libs/platform/http/index.ts';
+import { publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
-import { reactionCodec } from './reaction.ts';
-import type { Reaction, ReactionEvent } from './reaction.ts';
+import { reactionCodec, type Reaction, type ReactionEvent } from './reaction.ts';
 import { namedReactor, reactionError, reactorOf } from './reaction.commands.ts';
 import type { ReactionCommands, ReactionResult, ReactorNames } from './reaction.commands.ts';
 import { agentName } from './reaction.http.ts';
 import { receiptResource } from './reaction.read.ts';
 
-/** The frame of an event. */
 export function reactionFrame({ id: channelId, event }: ProjectedEvent<null, ReactionEvent>): EventContent {
   return publish(event, channelId);
 }

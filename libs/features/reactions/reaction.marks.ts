@@ -5,11 +5,9 @@
 import { z } from 'zod';
 
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
-import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
-import { sequenceOf } from '#libs/kernel/event.ts';
+import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { entityKeys } from '#libs/platform/readmodel/index.ts';
-import type { EntityKeys } from '#libs/platform/readmodel/index.ts';
+import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';
 
 import type { CurrentReaction, Reaction, ReactionEvent, Reactor } from './reaction.ts';
 
@@ -20,7 +18,6 @@ export function reactionKeys(organizationId: EntityId, channelId: EntityId): Rea
   return reactionKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
 }
 
-/** @param channel the keys of the channel that the interactions are in */
 export function reactionKeysOf(channel: EntityKeys) {
   const prefix = channel.revision.slice(0, -'revision'.length);
   return {
@@ -81,7 +78,6 @@ export interface MarkedReceipt {
   readonly turnId: string;
 }
 
-/** All marks of one interaction. */
 export interface Marks {
   readonly reactions: readonly MarkedReaction[];
   readonly receipts: readonly MarkedReceipt[];

@@ -1,13 +1,10 @@
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
-import { interactionId } from '#libs/features/interactions/index.ts';
-import type { Annotation, Annotations, Reader } from '#libs/features/interactions/index.ts';
-import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
-import { sequenceOf } from '#libs/kernel/event.ts';
+import { interactionId, type Annotation, type Annotations, type Reader } from '#libs/features/interactions/index.ts';
+import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CollectionReader, Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
 
-import { reactionCodec } from './reaction.ts';
-import type { ReactionEvent } from './reaction.ts';
+import { reactionCodec, type ReactionEvent } from './reaction.ts';
 import {
   dismissalField,
   encodeCurrent,

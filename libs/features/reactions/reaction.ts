@@ -1,5 +1,5 @@
 /*
- * WARNING: the names and shapes of events are the storage format: the log keeps them for ever. Never change one in place.
+ * WARNING: the names and shapes of events are the storage format: the log keeps them forever. Never change one in place.
  * A new version is a new type, and the old one gets an upcaster.
  *
  * Reactions, read receipts and dismissals are events of the stream of their interaction's channel. `sequence` is that of
@@ -8,12 +8,10 @@
 import { z } from 'zod';
 
 import type { ChannelState } from '#libs/features/channels/index.ts';
-import type { Decision } from '#libs/kernel/decider.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
+import { accept, refuse, type Decision } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 const sequence = z.int().positive();
 
@@ -73,9 +71,7 @@ export interface ReactionSubject {
   readonly organizationId: EntityId;
   readonly sequence: ChannelSequence;
   readonly interaction: KnownInteraction | null;
-  /** Number of its reactions and receipts. */
   readonly marks: number;
-  /** Number of its removed reactions. */
   readonly withdrawn: number;
 }
 

@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { SubscriberAccess } from './access.ts';
 import { CLOSE } from './protocol.ts';
-import { TICK_MS } from './subscriber.ts';
-import type { Subscriber } from './subscriber.ts';
+import { TICK_MS, type Subscriber } from './subscriber.ts';
 
 const CHUNK = 500;
 /** Requests within this time are checked together: many subscribers have the same key, which is read once for all. */

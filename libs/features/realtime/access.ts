@@ -4,8 +4,7 @@ import type { Channels } from '#libs/features/channels/index.ts';
 import type { KeyAuthenticator, KeyChange, KeyChanges } from '#libs/features/keys/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { notFound } from '#libs/platform/http/index.ts';
-import type { Principal } from '#libs/platform/http/index.ts';
+import { notFound, type Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 export const grantSchema = z.object({

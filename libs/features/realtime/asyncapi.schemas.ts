@@ -3,7 +3,6 @@ import { z } from 'zod';
 
 type JsonSchema = Record<string, unknown>;
 
-/** A reference into the components of the document. */
 export interface Reference {
   readonly $ref: string;
 }
@@ -14,7 +13,6 @@ export type Direction = 'sent' | 'received';
 const DEFINITION = '#/definitions/';
 const COMPONENT = '#/components/schemas/';
 
-/** Collects the schemas of a document. */
 export class ComponentSchemas {
   readonly #schemas = new Map<string, JsonSchema>();
 

@@ -4,8 +4,7 @@ import type { LiveCommandType } from '#libs/platform/http/index.ts';
 import { PUBLIC_TYPE_PREFIX, publicMessageHeaders, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
 import type { EventDescription } from '#libs/platform/live/index.ts';
 
-import { ComponentSchemas } from './asyncapi.schemas.ts';
-import type { Direction, Reference } from './asyncapi.schemas.ts';
+import { ComponentSchemas, type Direction, type Reference } from './asyncapi.schemas.ts';
 import * as frames from './frames.ts';
 import { CLOSE, MAX_CLIENT_FRAME_BYTES, MAX_CLIENT_FRAMES_PER_MINUTE, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
 

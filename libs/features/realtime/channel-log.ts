@@ -2,11 +2,10 @@ import type { ChannelSequence, DomainEvent, StreamRevision } from '#libs/kernel/
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { eventFrame, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import { organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
-import type { HistoricEntity, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
+import { frameOfStored, organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
+import type { EntityRef, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
 
 const MAX_PAGE_FRAMES = 500;
 const MAX_PAGE_BYTES = 1024 * 1024;
@@ -25,7 +24,7 @@ export interface ChannelEvents<State, E extends DomainEvent> {
   /** The projection that publishes the live frames. */
   readonly projection: Projection<State, E>;
   /** The state before the block of events that contains `revision`. */
-  stateBefore(channel: HistoricEntity, revision: StreamRevision): Promise<State>;
+  stateBefore(channel: EntityRef, revision: StreamRevision): Promise<State>;
 }
 
 /**
@@ -81,7 +80,12 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
       for await (const stored of this.#store.readStream(stream, { from, limit, ...(signal && { signal }) })) {
         if (organizationOf(stored) !== organizationId) break;
         // Only now: at the end of the log, a page costs no state.
-        const [frame, next] = this.#step(channel, state ?? (await this.#stateBefore(channel, from)), stored);
+        const [frame, next] = frameOfStored(
+          this.#events.projection,
+          channel,
+          state ?? (await this.#stateBefore(channel, from)),
+          stored,
+        );
         frames.push(frame);
         state = next;
         // Characters: an approximation.
@@ -95,16 +99,7 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
     }
   }
 
-  #step({ organizationId, id }: HistoricEntity, before: State, stored: StoredEvent): [EventFrame, State] {
-    const { codec, fold, frames } = this.#events.projection;
-    const event = codec.types.has(stored.type) ? codec.decode(stored) : null;
-    if (event === null) return [unknownFrame(stored), before];
-    const after = fold.evolve(before, event);
-    for (const frame of frames?.({ organizationId, id, before, after, events: [event] }) ?? []) return [frame, after];
-    throw new TypeError(`${stored.type} has no frame`);
-  }
-
-  async #stateBefore(channel: HistoricEntity, next: StreamRevision): Promise<State> {
+  async #stateBefore(channel: EntityRef, next: StreamRevision): Promise<State> {
     const { projection, stateBefore } = this.#events;
     const { fold, codec } = projection;
     if (next === 0) return fold.initialState;
@@ -121,11 +116,4 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
     if (state === null) throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
     return state.folded;
   }
-}
-
-/** The frame of an event of a newer version of Parley, whose type this one does not know. */
-function unknownFrame({ revision, metadata, createdMs }: StoredEvent): EventFrame {
-  const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
-  const time = typeof at === 'string' ? at : new Date(createdMs).toISOString();
-  return eventFrame(sequenceOf(revision), time, { type: UNKNOWN_EVENT, json: 'null' });
 }

@@ -30,7 +30,6 @@ export class EventBuffer {
     this.#onNext = onNext;
   }
 
-  /** Sequence of the newest event. */
   get head(): ChannelSequence {
     return this.#head;
   }
@@ -46,7 +45,6 @@ export class EventBuffer {
     this.#takeAhead();
   }
 
-  /** The channel has reached this sequence. */
   announce(sequence: number): void {
     if (sequence > this.#announced) this.#announced = sequence;
   }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import { bytesTaken, drained } from '#libs/platform/websocket/index.ts';
+import { drained, StalledWrites } from '#libs/platform/websocket/index.ts';
 
 import type { Grant } from './access.ts';
 import type { LiveChannel } from './live-channel.ts';
@@ -9,9 +9,6 @@ import type { RealtimeNode } from './realtime-node.ts';
 import { Subscriber } from './subscriber.ts';
 
 const COMMENT = Buffer.from(':\n\n');
-/** A client with unsent bytes that reads none for this many ticks is disconnected. */
-const STALLED_TICKS = 20;
-const NOTHING_UNSENT = -1;
 
 /** One response of server-sent events. Its client sends nothing: only writes show whether it is connected. */
 export class EventStream extends Subscriber {
@@ -21,10 +18,8 @@ export class EventStream extends Subscriber {
   readonly #channel: LiveChannel;
   readonly #response: ServerResponse;
   readonly #gone = Promise.withResolvers<void>();
+  readonly #stalled: StalledWrites;
   #isOpen = true;
-  /** Bytes that the kernel had accepted at the last tick. */
-  #taken = NOTHING_UNSENT;
-  #stalledTicks = 0;
 
   /** @param response its headers must be written */
   constructor(
@@ -38,6 +33,7 @@ export class EventStream extends Subscriber {
     this.include = of.include;
     this.#channel = of.channel;
     this.#response = response;
+    this.#stalled = new StalledWrites(response);
     response.on('error', () => response.destroy());
     response.on('close', () => this.#onClosed());
   }
@@ -67,17 +63,9 @@ export class EventStream extends Subscriber {
     if (this.#isOpen) this.#response.write(frames);
   }
 
-  /**
-   * Disconnects a client that reads nothing. The socket's own timeout would take twice as long: it ignores the first
-   * time if the queue has changed since the last write.
-   */
   override onTick(now: number): void {
     super.onTick(now);
-    const { socket } = this.#response;
-    const taken = socket === null || this.unsentBytes === 0 ? NOTHING_UNSENT : bytesTaken(socket);
-    this.#stalledTicks = taken === this.#taken && taken !== NOTHING_UNSENT ? this.#stalledTicks + 1 : 0;
-    this.#taken = taken;
-    if (this.#stalledTicks >= STALLED_TICKS) this.destroy();
+    if (this.#stalled.check()) this.destroy();
   }
 
   drained(): Promise<void> {

@@ -1,11 +1,8 @@
-import { joinedFor } from './channel-frame.ts';
-import type { ChannelFrame, FrameFormat } from './channel-frame.ts';
+import { joinedFor, type ChannelFrame, type FrameFormat } from './channel-frame.ts';
 import { CLOSE } from './protocol.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
-import { LOSSY_BYTES, SLOW_BYTES } from './subscriber.ts';
-import type { Subscriber } from './subscriber.ts';
-import { wantsValues } from './value-catch-up.ts';
-import type { ValueCatchUp } from './value-catch-up.ts';
+import { LOSSY_BYTES, SLOW_BYTES, type Subscriber } from './subscriber.ts';
+import { wantsValues, type ValueCatchUp } from './value-catch-up.ts';
 
 /** Subscribers that receive the same bytes. */
 interface Group {
@@ -33,7 +30,6 @@ export class FanOut {
     this.#onWritten = onWritten;
   }
 
-  /** Number of live subscribers. */
   get size(): number {
     return this.#size;
   }

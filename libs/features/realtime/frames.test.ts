@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { clientFrame, decodeClientFrame, encodeFrame, serverFrame } from './frames.ts';
-import type { ServerFrame } from './frames.ts';
+import { clientFrame, decodeClientFrame, encodeFrame, serverFrame, type ServerFrame } from './frames.ts';
 
 const decode = (text: string) => decodeClientFrame(Buffer.from(text));
 
@@ -40,7 +39,7 @@ describe('frames of a client', () => {
     });
   });
 
-  it('refuses a member that nobody knows, and says which', () => {
+  it('refuses an unknown member, and names it', () => {
     expect(decode('{"frame":"resume","afer":3}')).toEqual({
       ok: false,
       code: 'invalid_resume',
@@ -50,7 +49,7 @@ describe('frames of a client', () => {
     });
   });
 
-  it('refuses what nobody can ask for', () => {
+  it('refuses an invalid resume', () => {
     expect(decode('{"frame":"resume","include":["everything"]}')).toMatchObject({
       code: 'invalid_resume',
       detail: [{ type: 'enum', ctx: { expected: "'ephemeral', 'nested' or 'incomplete'" } }],
@@ -76,7 +75,7 @@ describe('frames of a client', () => {
     expect(tooLong).not.toHaveProperty('id');
   });
 
-  it('refuses frames of the server, of nobody, and of no kind', () => {
+  it('refuses frames of the server, and frames of an unknown or missing kind', () => {
     const expected_tags = "'resume', 'command', 'ping', 'pong'";
     for (const tag of ['hello', 'Resume', '']) {
       expect(decode(JSON.stringify({ frame: tag }))).toMatchObject({
@@ -122,7 +121,7 @@ describe('frames of a client', () => {
     expect(decodeClientFrame(Buffer.from([0x7b, 0xff, 0x7d]))).toMatchObject({ ok: false, code: 'invalid_json' });
   });
 
-  it('never throws, and what it tells of a refused frame stays small', () => {
+  it('never throws, and limits the size of its refusals', () => {
     const texts = fc.oneof(
       fc.string(),
       fc.json(),
@@ -131,8 +130,8 @@ describe('frames of a client', () => {
     fc.assert(
       fc.property(texts, (sent) => {
         const decoded = decode(sent);
-        const told = decoded.ok ? '' : JSON.stringify(decoded);
-        expect(told.length).toBeLessThan(16_384 + sent.length);
+        const refusal = decoded.ok ? '' : JSON.stringify(decoded);
+        expect(refusal.length).toBeLessThan(16_384 + sent.length);
         expect(decoded.ok).toBe(clientFrame.safeParse(valueOf(sent)).success);
       }),
     );

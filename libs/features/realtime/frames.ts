@@ -157,7 +157,6 @@ export const errorFrame = z
     retry_after: z.number().optional().describe('Seconds after which the same command may succeed'),
   })
   .meta({ id: 'ErrorFrame', description: 'A command was refused, or a frame is invalid' });
-/** A message, or the faults of the input. */
 export type ErrorDetail = z.infer<typeof errorFrame>['detail'];
 
 export const serverFrame = z.discriminatedUnion('frame', [

@@ -1,17 +1,13 @@
 /** Realtime: the frames of a channel over websockets and event streams, and the commands that sockets send. */
-import { sequenceOf } from '#libs/kernel/event.ts';
-import type { DomainEvent } from '#libs/kernel/event.ts';
-import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
-import type { HttpApp } from '#libs/platform/http/index.ts';
+import { sequenceOf, type DomainEvent } from '#libs/kernel/event.ts';
+import { RedisIdempotencyStore, type HttpApp } from '#libs/platform/http/index.ts';
 import type { EventDescription } from '#libs/platform/live/index.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import type { Core, Module, ModuleInstance } from '#libs/platform/runtime/index.ts';
 
-import { SubscriberAccess } from './access.ts';
-import type { AccessParts, ChannelUsers } from './access.ts';
-import { ChannelLog } from './channel-log.ts';
-import type { ChannelEvents } from './channel-log.ts';
-import { CANCEL_RUN, LiveCommands } from './live-commands.ts';
+import { SubscriberAccess, type AccessParts, type ChannelUsers } from './access.ts';
+import { ChannelLog, type ChannelEvents } from './channel-log.ts';
+import { LiveCommands } from './live-commands.ts';
 import type { PublishedHeads } from './live-channels.ts';
 import { asyncApiRoute, eventStreamRoutes, ticketRoutes } from './realtime.http.ts';
 import { RealtimeNode } from './realtime-node.ts';
@@ -51,7 +47,7 @@ export const realtimeModule = {
       return (await readModel.revisions(revisions)).map(sequenceOf);
     };
     const commands = new LiveCommands({
-      types: [...modules.flatMap(({ liveCommands }) => liveCommands ?? []), typing.command, CANCEL_RUN],
+      types: [...modules.flatMap(({ liveCommands }) => liveCommands ?? []), typing.command],
       access,
       idempotency: new RedisIdempotencyStore(redis),
       log,
@@ -60,7 +56,7 @@ export const realtimeModule = {
       log: new ChannelLog(store, history, channelEvents),
       heads,
       access,
-      values: [...modules.flatMap(({ liveValues }) => liveValues ?? []), typing],
+      values: [...modules.flatMap(({ liveValues }) => liveValues ?? []), typing.values],
       commands,
     };
     const tickets = new Tickets(core);

@@ -2,22 +2,19 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage, FRAME_FLAG, liveTopic } from '#libs/platform/live/index.ts';
-import type { LiveValues } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, FRAME_FLAG, liveTopic, type LiveValues } from '#libs/platform/live/index.ts';
 import type { TopicSubscription, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
 import { ChannelFrame, channelFrames } from './channel-frame.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { FanOut } from './fan-out.ts';
 import { CLOSE } from './protocol.ts';
-import { replay } from './replay.ts';
-import type { ReplayedChannel, ReplaySource } from './replay.ts';
+import { replay, type ReplayedChannel, type ReplaySource } from './replay.ts';
 import type { Subscriber } from './subscriber.ts';
 import { ValueCatchUp } from './value-catch-up.ts';
 
 export interface LiveChannelParts extends ReplaySource {
   readonly topics: TopicSubscriptions;
-  /** Sources of current values. */
   readonly values: readonly LiveValues[];
   /** The topic is received again after an interruption: messages may have been missed. */
   onResubscribed(): void;
@@ -103,7 +100,6 @@ export class LiveChannel implements ReplayedChannel {
     return true;
   }
 
-  /** Reads the events after the head from the log. */
   async #readLog(): Promise<void> {
     for await (const page of this.#parts.log.framesAfter(this.organizationId, this.channelId, this.head)) {
       this.offer(channelFrames(page));
@@ -124,7 +120,6 @@ export class LiveChannel implements ReplayedChannel {
     return this.#hasEnded;
   }
 
-  /** Number of subscribers, live or joining. */
   get size(): number {
     return this.#joining.size + this.#fanOut.size;
   }
@@ -198,7 +193,6 @@ export class LiveChannel implements ReplayedChannel {
     for (const subscriber of this.#fanOut.all()) if (subscriber.lacksValues) this.#values.request(subscriber);
   }
 
-  /** Writes due frames now. */
   flush(): void {
     this.#fanOut.flush();
   }

@@ -5,8 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import { LiveChannel } from './live-channel.ts';
-import type { LiveChannelParts } from './live-channel.ts';
+import { LiveChannel, type LiveChannelParts } from './live-channel.ts';
 import { ReplayMemory } from './replay.ts';
 
 /**
@@ -24,7 +23,6 @@ export interface LiveChannelsOptions extends Pick<LiveChannelParts, 'log' | 'val
 interface Known {
   readonly channel: LiveChannel;
   readonly opening: Promise<boolean>;
-  /** Ticks without a subscriber. */
   idleTicks: number;
 }
 
@@ -93,7 +91,6 @@ export class LiveChannels {
     return (await known.opening) ? known.channel : null;
   }
 
-  /** Must be called every second. */
   tick(): void {
     this.#ticks += 1;
     for (const [name, known] of this.#known) {
@@ -103,7 +100,6 @@ export class LiveChannels {
     if (this.#ticks % SWEEP_TICKS === 0) this.#sweepSoon();
   }
 
-  /** Writes due frames now. */
   flush(): void {
     for (const { channel } of this.#known.values()) channel.flush();
   }

@@ -4,17 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 
 import { systemClock } from '#libs/kernel/clock.ts';
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { sequenceOf, streamRevision, type ChannelSequence, type StreamRevision } from '#libs/kernel/event.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import {
   answerOf,
   canonicalJson,
   conflict,
   HttpError,
   idempotencyInFlight,
-  liveCommand,
   unauthorized,
   ValidationFailure,
 } from '#libs/platform/http/index.ts';
@@ -28,23 +25,13 @@ import type {
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { Grant, SubscriberAccess } from './access.ts';
-import { faultsOf } from './frames.ts';
-import type { CommandFrame, ErrorDetail } from './frames.ts';
+import { faultsOf, type CommandFrame, type ErrorDetail } from './frames.ts';
 
 const NAMESPACE: EntityId = '0f3a6f0c-3a51-5d0e-8d53-7d1e6f0a9b21';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** A command is refused if the same command still runs in another process after this time. */
 const WAIT_MS = 10_000;
 const POLL_MS = 250;
-
-/** There are no runs of agents yet; the protocol reserves the command. */
-export const CANCEL_RUN = liveCommand({
-  type: 'run.cancel',
-  summary: 'Stop a run of an agent. Not implemented: fails with the error `not_implemented`',
-  data: z.unknown(),
-  isDurable: false,
-  run: () => Promise.reject(new HttpError(501, 'not_implemented', 'There are no runs that could be cancelled')),
-});
 
 /** A command as a client sent it; `data` is not parsed yet. */
 export type LiveCommand = Pick<CommandFrame, 'id' | 'type'> & { readonly data: unknown };
@@ -144,7 +131,7 @@ export class LiveCommands {
       const start = await this.#parts.idempotency.begin(scope, request.fingerprint);
       switch (start.state) {
         case 'completed':
-          return revisionIn(start.response.body);
+          return storedOutcome.parse(JSON.parse(start.response.body)).revision;
         case 'mismatch':
           throw new HttpError(409, 'command_id_used', 'The id was used with another command');
         case 'in_flight':
@@ -223,9 +210,4 @@ function requestOf(
   return { type, call: { context, principal, channelId, data }, commandId, fingerprint };
 }
 
-const storedOutcome = z.object({ revision: z.int().nullable() });
-
-function revisionIn(body: string): StreamRevision | null {
-  const { revision } = storedOutcome.parse(JSON.parse(body));
-  return revision === null ? null : streamRevision(revision);
-}
+const storedOutcome = z.object({ revision: z.int().transform(streamRevision).nullable() });

@@ -9,7 +9,6 @@ export const TICKET_PREFIX = 'ticket.';
 export const HEARTBEAT_MS = 25_000;
 /** Milliseconds in which a client must answer a ping. */
 export const PONG_WAIT_MS = 10_000;
-/** Size of the largest frame that a client may send. */
 export const MAX_CLIENT_FRAME_BYTES = 64 * 1024;
 export const MAX_CLIENT_FRAMES_PER_MINUTE = 120;
 /** Milliseconds in which a client must send its `resume`. */
@@ -17,17 +16,13 @@ export const RESUME_WAIT_MS = 10_000;
 
 /** Close codes. 4000 to 4499: connect again and resume. From 4500: do not, it would end the same way. */
 export const CLOSE = {
-  /** Closed by the client. */
   normal: 1000,
-  /** The frame was not text. */
   notText: 1003,
-  /** The text was not UTF-8. */
   notUtf8: 1007,
   /** The ticket is unknown, used or expired, its key has ended, or the origin is not allowed. Before any frame. */
   refused: 1008,
   /** The frame was larger than {@link MAX_CLIENT_FRAME_BYTES}. */
   tooLarge: 1009,
-  /** A fault of the server. */
   fault: 1011,
   /** This node stops; other nodes continue. */
   restart: 1012,
@@ -37,7 +32,6 @@ export const CLOSE = {
   slow: 4009,
   /** The user was removed from the channel. The key's access is unchanged: a new ticket decides. */
   removed: 4010,
-  /** No `pong` came. */
   noPong: 4013,
   /** The log could not be read for 55 seconds, so the key may have been revoked since. */
   unverified: 4014,

@@ -7,13 +7,10 @@ import { AccessChecks } from './access-checks.ts';
 import type { AccessChange, SubscriberAccess } from './access.ts';
 import type { FrameFormat } from './channel-frame.ts';
 import type { LiveCommands } from './live-commands.ts';
-import { LiveChannels } from './live-channels.ts';
-import type { LiveChannelsOptions } from './live-channels.ts';
+import { LiveChannels, type LiveChannelsOptions } from './live-channels.ts';
 import { CLOSE } from './protocol.ts';
-import { realtimeMetrics } from './realtime.metrics.ts';
-import type { RealtimeMetrics } from './realtime.metrics.ts';
-import { TICK_MS } from './subscriber.ts';
-import type { Subscriber } from './subscriber.ts';
+import { realtimeMetrics, type RealtimeMetrics } from './realtime.metrics.ts';
+import { TICK_MS, type Subscriber } from './subscriber.ts';
 
 export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads' | 'values'> {
   readonly access: Pick<SubscriberAccess, 'admit' | 'checkKey' | 'usersOf' | 'onChange'>;

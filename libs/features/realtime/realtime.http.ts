@@ -3,22 +3,25 @@ import { z } from 'zod';
 
 import { Fault } from '#libs/kernel/faults.ts';
 import {
+  beginEventStream,
+  eventStreamQuery,
+  eventStreamResponse,
   HttpError,
   idParam,
-  invalid,
   JSON_TYPE,
+  lastSeenSequence,
   notFound,
-  queryInteger,
   refuseIfMatch,
+  requireEventStreams,
+  sendEventStreamHead,
   sendJson,
+  sequenceNotReached,
   text,
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { grantOf } from './access.ts';
-import type { ChannelUsers } from './access.ts';
-import { asyncApiDocument } from './asyncapi.ts';
-import type { DescribedProtocol } from './asyncapi.ts';
+import { grantOf, type ChannelUsers } from './access.ts';
+import { asyncApiDocument, type DescribedProtocol } from './asyncapi.ts';
 import { EventStream } from './event-stream.ts';
 import { include, maskOf } from './frames.ts';
 import type { RealtimeNode } from './realtime-node.ts';
@@ -83,27 +86,12 @@ export function ticketRoutes(
 
 const WORDS = include.options.join('|');
 const querystring = z.object({
-  after: queryInteger({
-    min: 0,
-    description: 'Sequence of the last event received (0: from the beginning). Default: only new events',
-  }).optional(),
+  ...eventStreamQuery,
   include: text({
     pattern: new RegExp(`^(${WORDS})(,(${WORDS}))*$`),
     description: `Optional frames to receive, separated by commas: ${include.options.join(', ')}`,
   }).optional(),
 });
-
-/** One event of the stream: tools for event streams apply the schema to each event. */
-const serverSentEvent = z
-  .object({
-    id: z.string().optional().describe('Sequence of the event in the channel; absent for frames that are not events'),
-    event: z
-      .enum(['message', 'close'])
-      .optional()
-      .describe('`close`: the last event, whose `data` contains the close code and the reason'),
-    data: z.string().describe('JSON, as in `/asyncapi.json`'),
-  })
-  .meta({ id: 'ServerSentEvent' });
 
 type StreamRequest = FastifyRequest<WithId & { Querystring: z.output<typeof querystring> }>;
 
@@ -125,10 +113,7 @@ export function eventStreamRoutes(
         tags: ['channels'],
         params,
         querystring,
-        response: {
-          200: { description: 'Server-sent events', content: { 'text/event-stream': { schema: serverSentEvent } } },
-          204: z.null().describe('The channel is archived, and the client has received all of its events'),
-        },
+        response: eventStreamResponse,
       },
     },
     (request, reply) => openEventStream(request, reply, node, channels),
@@ -145,16 +130,14 @@ async function openEventStream(
   node: RealtimeNode,
   channels: ChannelUsers,
 ): Promise<FastifyReply> {
-  if (!acceptsStreams(request.headers.accept)) {
-    throw new HttpError(406, 'not_acceptable', 'This is a stream of type text/event-stream');
-  }
-  const after = lastSeen(request);
+  requireEventStreams(request);
+  const after = lastSeenSequence(request, request.query.after);
   const grant = await grantOf(request.principal, request.params.id, channels);
   if (node.isStopping) throw stopping();
   const channel = await node.channels.open(grant.organizationId, grant.channelId);
   if (channel === null) throw notFound();
   if (after !== undefined && !(await channel.reaches(after))) {
-    throw invalid(['query', 'after'], 'the channel has not reached this sequence yet', after);
+    throw sequenceNotReached(after);
   }
   // Meanwhile the node may have stopped, the channel been closed, or the client have left.
   if (node.isStopping || !channel.isOpen) throw stopping();
@@ -162,9 +145,8 @@ async function openEventStream(
   const position = after ?? channel.head;
   // The only response after which a browser does not reconnect.
   if (channel.hasEnded && position >= channel.head) return reply.code(204).send();
-  // Fastify calls the handler of GET for HEAD, too, whose response would never end.
-  if (request.method === 'HEAD') return reply.headers(HEADERS).send();
-  sendHead(reply);
+  if (request.method === 'HEAD') return sendEventStreamHead(reply);
+  beginEventStream(reply);
   const included = request.query.include?.split(',').map((word) => include.parse(word)) ?? [];
   new EventStream(node, { grant, channel, include: maskOf(included) }, reply.raw).open(position);
   return reply;
@@ -172,35 +154,4 @@ async function openEventStream(
 
 function stopping(): Fault {
   return new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
-}
-
-function acceptsStreams(accept: string | undefined): boolean {
-  return accept === undefined || /(text\/(event-stream|\*)|\*\/\*)/i.test(accept);
-}
-
-/** `Last-Event-ID` takes precedence: a browser repeats the first URL, with `after`, when it reconnects. */
-function lastSeen({ headers, query }: StreamRequest): number | undefined {
-  const header = headers['last-event-id'];
-  if (header === undefined || header === '') return query.after;
-  const sequence = typeof header === 'string' && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
-  if (sequence === undefined) throw invalid(['header', 'last-event-id'], 'this is no sequence', header);
-  return sequence;
-}
-
-const HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  // A proxy that compresses would delay the events.
-  'cache-control': 'no-store, no-transform',
-  // Turns off the buffering of nginx.
-  'x-accel-buffering': 'no',
-};
-
-/** Takes over the response from Fastify, with the headers set so far. */
-function sendHead(reply: FastifyReply): void {
-  void reply.headers(HEADERS).hijack();
-  reply.raw.writeHead(
-    200,
-    Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, value])),
-  );
-  reply.raw.flushHeaders();
 }

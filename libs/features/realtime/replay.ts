@@ -1,9 +1,7 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
-import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+import { backoffMs, pause, type FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 
-import { channelFrames, joinedFor } from './channel-frame.ts';
-import type { ChannelFrame } from './channel-frame.ts';
+import { channelFrames, joinedFor, type ChannelFrame } from './channel-frame.ts';
 import type { ChannelLog } from './channel-log.ts';
 import type { RealtimeMetrics } from './realtime.metrics.ts';
 import type { Subscriber } from './subscriber.ts';
@@ -17,7 +15,6 @@ export interface ReplaySource {
   warn(error: unknown, message: string): void;
 }
 
-/** The channel whose events are replayed. */
 export interface ReplayedChannel {
   readonly organizationId: EntityId;
   readonly channelId: EntityId;

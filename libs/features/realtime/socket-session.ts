@@ -1,6 +1,5 @@
 import { Fault } from '#libs/kernel/faults.ts';
-import { textFrame } from '#libs/platform/websocket/index.ts';
-import type { Connection, ConnectionOwner } from '#libs/platform/websocket/index.ts';
+import { textFrame, type Connection, type ConnectionOwner } from '#libs/platform/websocket/index.ts';
 
 import type { Grant } from './access.ts';
 import { decodeClientFrame, encodeFrame, maskOf, PING, PONG } from './frames.ts';

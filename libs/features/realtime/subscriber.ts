@@ -1,7 +1,6 @@
 import type { Grant } from './access.ts';
 import type { FrameFormat } from './channel-frame.ts';
-import { HEARTBEAT_MS, PONG_WAIT_MS } from './protocol.ts';
-import type { CloseCode } from './protocol.ts';
+import { HEARTBEAT_MS, PONG_WAIT_MS, type CloseCode } from './protocol.ts';
 
 /** Milliseconds between the ticks of a node. */
 export const TICK_MS = 1_000;
@@ -45,13 +44,11 @@ export abstract class Subscriber {
   abstract close(code: CloseCode, reason: string): void;
   /** Destroys the connection together with its unsent bytes. */
   abstract destroy(): void;
-  /** Resolves when the connection is closed. */
   abstract closed(): Promise<void>;
   abstract ping(): void;
   /** Called some time after `ping`. */
   abstract checkPong(): void;
 
-  /** Called in every tick of the node. */
   onTick(now: number): void {
     const sincePing = (now + HEARTBEAT_TICKS - this.heartbeatTick) % HEARTBEAT_TICKS;
     if (sincePing === 0) this.ping();

@@ -6,8 +6,7 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
-import { grantSchema } from './access.ts';
-import type { Grant } from './access.ts';
+import { grantSchema, type Grant } from './access.ts';
 import { ticketKey } from './tickets.keys.ts';
 
 /** How long a ticket can be used (contract, section 4.2). */

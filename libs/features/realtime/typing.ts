@@ -1,10 +1,8 @@
 import { z } from 'zod';
 
-import type { EntityId } from '#libs/kernel/ids.ts';
 import { idReference, liveCommand, requireMayActAs, UNAUTHENTICATED } from '#libs/platform/http/index.ts';
 import type { LiveCommandType } from '#libs/platform/http/index.ts';
 import { EphemeralValues } from '#libs/platform/live/index.ts';
-import type { LiveValue } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 /** How long a principal counts as typing after its command. */
@@ -21,11 +19,11 @@ const typingData = z
 
 /** The users and agents that are typing in a channel: ephemeral frames with the `key` `typing:<id>`. */
 export class Typing {
-  readonly #values: EphemeralValues;
+  readonly values: EphemeralValues;
 
   constructor({ redis }: Pick<Platform, 'redis'>) {
     const kind = { name: 'typing', keyPrefix: 'typing', ttlMs: TYPING_TTL_MS, max: MAX_TYPING };
-    this.#values = new EphemeralValues(redis, kind);
+    this.values = new EphemeralValues(redis, kind);
   }
 
   readonly command: LiveCommandType = liveCommand({
@@ -39,13 +37,9 @@ export class Typing {
       const writer = data?.agent_id ? { type: 'agent', id: data.agent_id } : { type: principalType, id: principalId };
       const typing = data?.typing ?? true;
       const value = { name: writer.id, json: JSON.stringify({ ...writer, typing }) };
-      if (typing) await this.#values.put(organizationId, channelId, value);
-      else await this.#values.remove(organizationId, channelId, value);
+      if (typing) await this.values.put(organizationId, channelId, value);
+      else await this.values.remove(organizationId, channelId, value);
       return null;
     },
   });
-
-  current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
-    return this.#values.current(organizationId, channelId);
-  }
 }

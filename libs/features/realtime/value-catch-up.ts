@@ -1,9 +1,7 @@
-import { FRAME_FLAG } from '#libs/platform/live/index.ts';
-import type { LiveValue } from '#libs/platform/live/index.ts';
+import { FRAME_FLAG, type LiveValue } from '#libs/platform/live/index.ts';
 
 import { ChannelFrame, joinedFor } from './channel-frame.ts';
-import { LOSSY_BYTES } from './subscriber.ts';
-import type { Subscriber } from './subscriber.ts';
+import { LOSSY_BYTES, type Subscriber } from './subscriber.ts';
 
 export interface ValueCatchUpParts {
   current(): Promise<readonly LiveValue[]>;

@@ -6,8 +6,7 @@ import { Handshakes, offeredProtocols, pathOf, queryOf, refuseUpgrade } from '#l
 import type { ConnectionOwner, UpgradeHandler } from '#libs/platform/websocket/index.ts';
 
 import type { Grant } from './access.ts';
-import { CLOSE, MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX } from './protocol.ts';
-import type { CloseCode } from './protocol.ts';
+import { CLOSE, MAX_CLIENT_FRAME_BYTES, PROTOCOL, TICKET_PREFIX, type CloseCode } from './protocol.ts';
 import type { RealtimeNode } from './realtime-node.ts';
 import { SocketSession } from './socket-session.ts';
 import type { Tickets } from './tickets.ts';
@@ -86,10 +85,7 @@ export class WebsocketAdmission implements UpgradeHandler {
     if (grant === null || grant.channelId !== arrival.channelId) {
       return this.#refuse(arrival, CLOSE.refused, NO_TICKET);
     }
-    this.#welcome(grant, arrival);
-  }
-
-  #welcome(grant: Grant, { request, socket, head, protocol }: Arrival): void {
+    const { request, socket, head, protocol } = arrival;
     this.#handshakes.accept(request, socket, head, protocol, (connection) => {
       const session = new SocketSession(this.#node, grant, connection);
       // Once the connection has its owner.

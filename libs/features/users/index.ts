@@ -4,12 +4,10 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { userRoutes } from './user.http.ts';
-import { userEntity, Users } from './user.read.ts';
-import type { OnDeactivated } from './user.read.ts';
+import { userEntity, Users, type OnDeactivated } from './user.read.ts';
 
 export { userEntity, Users } from './user.read.ts';
-export { isActiveUser } from './user.ts';
-export type { User } from './user.ts';
+export { isActiveUser, type User } from './user.ts';
 
 interface UsersDeps {
   readonly organizations: Organizations;

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 
-import { organizationReference } from '#libs/features/organizations/index.ts';
-import type { Organizations } from '#libs/features/organizations/index.ts';
-import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { organizationReference, type Organizations } from '#libs/features/organizations/index.ts';
+import { EntityReplies, type RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   conflict,
   httpUrl,
@@ -11,13 +9,13 @@ import {
   pageMetaSchema,
   pageQuery,
   queryBoolean,
+  routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { Users } from './user.read.ts';
-import { decideUpdate } from './user.ts';
-import type { UserRejection } from './user.ts';
+import { decideUpdate, type UserRejection } from './user.ts';
 
 const displayName = text({ max: 256, description: 'Display name, which other users see' });
 /** Loose on purpose: only mail can tell whether an address receives mail. */
@@ -71,10 +69,9 @@ export interface UserRouteParts {
   readonly organizations: Organizations;
 }
 
-const tags = ['users'];
-const ofOne = { tags, params, querystring: ofOrganization };
-const read = { scope: 'read' };
-const admin = { scope: 'admin' };
+const { reads, requiring } = routesTagged('users');
+const admins = requiring('admin');
+const ofOne = { params, querystring: ofOrganization };
 const response = { 200: userSchema };
 
 export function userRoutes(app: HttpApp, parts: UserRouteParts): void {
@@ -87,16 +84,12 @@ function readRoutes(app: HttpApp, { users, organizations }: UserRouteParts): voi
 
   app.get(
     '/api/v1/users',
-    {
-      config: read,
-      schema: {
-        operationId: 'listUsers',
-        summary: 'List users, newest first',
-        tags,
-        querystring: listUsersQuery,
-        response: { 200: userPageSchema },
-      },
-    },
+    reads({
+      operationId: 'listUsers',
+      summary: 'List users, newest first',
+      querystring: listUsersQuery,
+      response: { 200: userPageSchema },
+    }),
     async (request, reply) => {
       const { is_active, organization_id } = request.query;
       const organizationId = await organizations.target(request.principal, organization_id);
@@ -106,7 +99,7 @@ function readRoutes(app: HttpApp, { users, organizations }: UserRouteParts): voi
 
   app.get(
     '/api/v1/users/:id',
-    { config: read, schema: { ...ofOne, operationId: 'getUser', summary: 'Read a user', response } },
+    reads({ ...ofOne, operationId: 'getUser', summary: 'Read a user', response }),
     async (request, reply) => {
       const organizationId = await organizations.target(request.principal, request.query.organization_id);
       return replies.sendOne(request, reply, organizationId, request.params.id);
@@ -119,10 +112,7 @@ function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): 
 
   app.post(
     '/api/v1/users',
-    {
-      config: admin,
-      schema: { operationId: 'createUser', summary: 'Create a user', tags, body: createUserBody, response },
-    },
+    admins({ operationId: 'createUser', summary: 'Create a user', body: createUserBody, response }),
     async (request, reply) => {
       const { display_name: displayName, email = null, image_url: imageUrl = null } = request.body;
       const context = await organizations.contextFor(request, request.body.organization_id);
@@ -134,10 +124,7 @@ function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): 
 
   app.patch(
     '/api/v1/users/:id',
-    {
-      config: admin,
-      schema: { ...ofOne, operationId: 'updateUser', summary: 'Update a user', body: updateUserBody, response },
-    },
+    admins({ ...ofOne, operationId: 'updateUser', summary: 'Update a user', body: updateUserBody, response }),
     async (request, reply) => {
       const { display_name: displayName, email, image_url: imageUrl } = request.body;
       const context = await organizations.contextFor(request, request.query.organization_id);
@@ -149,15 +136,12 @@ function commandRoutes(app: HttpApp, { users, organizations }: UserRouteParts): 
 
   app.delete(
     '/api/v1/users/:id',
-    {
-      config: admin,
-      schema: {
-        ...ofOne,
-        operationId: 'deactivateUser',
-        summary: 'Deactivate a user permanently; its API keys stop working immediately',
-        response,
-      },
-    },
+    admins({
+      ...ofOne,
+      operationId: 'deactivateUser',
+      summary: 'Deactivate a user permanently; its API keys stop working immediately',
+      response,
+    }),
     async (request, reply) => {
       const context = await organizations.contextFor(request, request.query.organization_id);
       return replies.sendResult(request, reply, await users.deactivate(context, request.params.id));

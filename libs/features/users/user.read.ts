@@ -1,11 +1,9 @@
 import type { UserSummary } from '#libs/features/organizations/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import { Entities, entity } from '#libs/platform/entity/index.ts';
-import type { EntityCore, EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+import { Entities, entity, type EntityCore, type EntityResult, type NotFound } from '#libs/platform/entity/index.ts';
 
-import { decideDeactivate, USER, userCodec, userFold } from './user.ts';
-import type { User, UserEvent, UserState } from './user.ts';
+import { decideDeactivate, USER, userCodec, userFold, type User, type UserEvent, type UserState } from './user.ts';
 
 type UserFacets = { readonly is_active: boolean };
 

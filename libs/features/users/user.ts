@@ -1,17 +1,14 @@
 /*
- * Event names and shapes are the storage format: what was written with them stays in the log for ever.
+ * Event names and shapes are the storage format: written events stay in the log forever.
  * Never change one in place. A new version is a new type, and the old one gets an upcaster.
  */
 import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision, Fold } from '#libs/kernel/decider.ts';
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
+import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `user-<id>`. A user belongs to one organization, for good. */
 export const USER = 'user';

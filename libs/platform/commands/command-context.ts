@@ -4,7 +4,6 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 import type { Projector, ReadModel } from '#libs/platform/readmodel/index.ts';
 
-/** The stores that commands run on. */
 export interface CommandStores {
   readonly store: EventStore;
   /** One for the whole process. */
@@ -34,6 +33,11 @@ export interface CommandContext {
   readonly idempotencyKey?: string | undefined;
   /** Set if an earlier request may have run this command: the earliest time of its events, in Unix milliseconds. */
   readonly repeatedSinceMs?: number | undefined;
+  /**
+   * The entity is expected not to exist: it is not read before it is created, only if the append shows that it does. With
+   * a `commandId` that no earlier attempt has used: the event store acknowledges events whose ids it has.
+   */
+  readonly isNew?: boolean | undefined;
   /** Called when the command was accepted or rejected on the state at the end of its stream, before the result returns. */
   readonly onDecided?: (() => void) | undefined;
   /** Revisions of the entity that the caller allows the command to be decided on; any by default. */

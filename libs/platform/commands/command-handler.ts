@@ -1,27 +1,20 @@
 import { LRUCache } from 'lru-cache';
 
 import type { Rejection } from '#libs/kernel/decider.ts';
-import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { NO_EVENTS, type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
-import type { Lookup, Projection } from '#libs/platform/readmodel/index.ts';
+import { entityKeys, streamName, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandContext, CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
-import { EntityStream } from './entity-stream.ts';
-import type { Tip } from './entity-stream.ts';
+import { EntityStream, type Tip } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
-import { decideBatch } from './decide-batch.ts';
-import type { CommandResult, Decide, Decided, Waiting } from './decide-batch.ts';
+import { decideBatch, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
 import { readRecentCommands, RecentCommands, eventsOfCommand } from './repeated-command.ts';
 
 /** Entities whose state is kept in memory. */
 const MAX_CACHED_ENTITIES = 5_000;
-const MAX_BATCH = 200;
-/** Commands that may wait for one entity before the next is refused as `overloaded`. */
-const MAX_WAITING = 1_000;
 const MAX_ATTEMPTS = 8;
 /** Bound of the idempotency keys of all cached entities: about 25 MB. */
 const MAX_CACHED_COMMANDS = 250_000;
@@ -74,8 +67,7 @@ export class CommandHandler<State, E extends DomainEvent> {
       maxSize: MAX_CACHED_COMMANDS,
       sizeCalculation: ({ recent }) => 1 + (recent?.size ?? 0),
     });
-    const limits = { maxWaiting: MAX_WAITING, maxBatch: MAX_BATCH };
-    this.#queue = new CommandQueue((waiting) => this.#runBatch(waiting), limits);
+    this.#queue = new CommandQueue((waiting) => this.#runBatch(waiting));
   }
 
   /**
@@ -127,12 +119,14 @@ export class CommandHandler<State, E extends DomainEvent> {
     const [head] = batch;
     if (head === undefined) return [];
     const { id } = head;
-    // 1. Load: from memory, else the read model's snapshot and the tail of the stream.
+    // 1. Load: from memory, else the read model's snapshot and the tail of the stream, unless there is none.
     const cached = this.#cache.get(id);
-    let current = cached?.tip ?? (await this.#stream.load(id, head.context.organizationId));
+    const isRead = cached === undefined && head.context.isNew !== true;
+    let current = cached?.tip ?? this.#stream.none;
+    if (isRead) current = await this.#stream.load(id, head.context.organizationId);
     // After the state, so that it includes every command that the state includes.
     const recent = cached?.recent ?? (batch.some(canBeRepeated) ? await this.#recentCommands(id, current) : undefined);
-    let atEnd = cached === undefined;
+    let atEnd = isRead;
     // Other batches must not decide on this state before the outcome is known.
     this.#cache.delete(id);
 

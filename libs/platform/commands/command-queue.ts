@@ -1,10 +1,8 @@
 import { Fault } from '#libs/kernel/faults.ts';
 
-/**
- * Runs as many of the waiting commands as fit into one batch, settles them, and returns the others. If it throws, it has
- * settled none.
- */
-export type RunBatch<Waiting> = (waiting: readonly Waiting[]) => Promise<readonly Waiting[]>;
+const MAX_BATCH = 200;
+/** Commands that may wait for one entity before the next is refused as `overloaded`. */
+const MAX_WAITING = 1_000;
 
 /**
  * Queues the commands of each entity and runs them in batches, so that many concurrent commands on one entity cost one
@@ -14,12 +12,14 @@ export type RunBatch<Waiting> = (waiting: readonly Waiting[]) => Promise<readonl
  */
 export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
   readonly #waiting = new Map<string, Waiting[]>();
-  readonly #runBatch: RunBatch<Waiting>;
-  readonly #limits: { readonly maxWaiting: number; readonly maxBatch: number };
+  readonly #runBatch: (waiting: readonly Waiting[]) => Promise<readonly Waiting[]>;
 
-  constructor(runBatch: RunBatch<Waiting>, limits: { readonly maxWaiting: number; readonly maxBatch: number }) {
+  /**
+   * @param runBatch runs as many of the waiting commands as fit into one batch, settles them, and returns the others. If
+   *   it throws, it has settled none
+   */
+  constructor(runBatch: (waiting: readonly Waiting[]) => Promise<readonly Waiting[]>) {
     this.#runBatch = runBatch;
-    this.#limits = limits;
   }
 
   add(id: string, command: Waiting): void {
@@ -27,7 +27,7 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
     if (queue === undefined) {
       this.#waiting.set(id, [command]);
       void this.#drain(id);
-    } else if (queue.length >= this.#limits.maxWaiting) {
+    } else if (queue.length >= MAX_WAITING) {
       command.reject(new Fault('overloaded', 'Too many commands wait for this entity', { retryAfterSeconds: 1 }));
     } else {
       queue.push(command);
@@ -39,7 +39,7 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
     await new Promise((resolve) => setImmediate(resolve));
     const queue = this.#waiting.get(id) ?? [];
     while (queue.length > 0) {
-      const batch = queue.splice(0, this.#limits.maxBatch);
+      const batch = queue.splice(0, MAX_BATCH);
       try {
         queue.unshift(...(await this.#runBatch(batch)));
       } catch (error) {

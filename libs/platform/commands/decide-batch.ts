@@ -1,19 +1,12 @@
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import type { Decision, Rejection } from '#libs/kernel/decider.ts';
-import { foldEvents } from '#libs/kernel/decider.ts';
-import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { derivedId, eventIdOf } from '#libs/kernel/ids.ts';
-import { encodeMetadata } from '#libs/platform/eventstore/index.ts';
-import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-import type { Lookup, Projection } from '#libs/platform/readmodel/index.ts';
-import { entityKeys } from '#libs/platform/readmodel/index.ts';
+import { foldEvents, type Decision, type Rejection } from '#libs/kernel/decider.ts';
+import { streamRevision, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
+import { derivedId, eventIdOf, type EntityId } from '#libs/kernel/ids.ts';
+import { encodeMetadata, type EventCodec } from '#libs/platform/eventstore/index.ts';
+import { entityKeys, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
 
-import type { CommandContext } from './command-context.ts';
-import { metadataOf } from './command-context.ts';
-import { latestTime } from './entity-stream.ts';
-import type { Tip } from './entity-stream.ts';
+import { metadataOf, type CommandContext } from './command-context.ts';
+import { latestTime, type Tip } from './entity-stream.ts';
 import type { Counted, Found, Lookups } from './lookups.ts';
 
 /** The result of a command: the state after it, and the revision of the stream. */

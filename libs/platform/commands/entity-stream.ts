@@ -3,8 +3,7 @@ import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/even
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { appendExactly, textOf } from '#libs/platform/eventstore/index.ts';
-import { entityKeys, streamName } from '#libs/platform/readmodel/index.ts';
-import type { Projection } from '#libs/platform/readmodel/index.ts';
+import { entityKeys, streamName, type Projection } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandHandlerOptions, CommandStores } from './command-context.ts';
 import type { RecentCommands } from './repeated-command.ts';
@@ -34,12 +33,18 @@ export class EntityStream<State, E extends DomainEvent> {
     this.#options = options;
   }
 
+  /** The entity before its first event. */
+  get none(): Tip<State> {
+    return { state: this.#projection.fold.initialState, revision: NO_EVENTS, at: null };
+  }
+
   /** The entity at the end of its stream. While Redis is unavailable, the whole stream is folded. */
   async load(id: EntityId, organizationId: EntityId): Promise<Tip<State>> {
-    const { fold } = this.#projection;
-    let start: Tip<State> = { state: fold.initialState, revision: NO_EVENTS, at: null };
+    let start = this.none;
     try {
-      const [snapshot] = await this.#stores.readModel.snapshots([entityKeys(this.#projection, organizationId, id)]);
+      const projection = this.#projection;
+      const keys = entityKeys(projection, organizationId, id);
+      const [snapshot] = await this.#stores.readModel.snapshots([{ projection, keys }]);
       // This fold made the snapshot, under a key with the version of its shape.
       if (snapshot) start = { state: snapshot.state as State, revision: snapshot.revision, at: null };
     } catch (error) {
@@ -67,7 +72,6 @@ export class EntityStream<State, E extends DomainEvent> {
     return { state, revision, at };
   }
 
-  /** See `appendExactly`. */
   append(id: EntityId, expected: StreamRevision, events: readonly StreamEvent<E>[]): Promise<boolean> {
     return appendExactly(this.#stores, streamName(this.#projection.category, id), expected, events);
   }

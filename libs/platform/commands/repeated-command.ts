@@ -3,8 +3,7 @@
  * so the log is searched for the commands as well.
  */
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { textOf } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { textOf, type EventStore, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 /** How far the clocks of this process, Redis and the event store may differ. */
 const CLOCK_SLACK_MS = 60_000;
@@ -34,21 +33,19 @@ export class RecentCommands {
     const commandId = textOf(metadata, 'commandId');
     if (commandId === undefined) return;
     this.#ids.add(commandId);
-    if (this.#ids.size <= MAX_RECENT) return;
-    for (const oldest of this.#ids) {
-      this.#ids.delete(oldest);
-      return;
-    }
+    const [oldest = commandId] = this.#ids;
+    if (this.#ids.size > MAX_RECENT) this.#ids.delete(oldest);
   }
 }
 
 /** Reads the newest part of a stream. @throws `Fault` `store_unavailable` */
 export async function readRecentCommands(store: EventStore, stream: string): Promise<RecentCommands> {
-  const newestFirst: StoredEvent[] = [];
-  for await (const event of store.readStream(stream, { direction: 'backwards', limit: MAX_RECENT })) {
-    const newest = newestFirst[0] ?? event;
-    if (event.createdMs < newest.createdMs - RECENT_MS) break;
-    newestFirst.push(event);
+  /** Without the data, which may be large. */
+  const newestFirst: Pick<StoredEvent, 'metadata' | 'createdMs'>[] = [];
+  for await (const { metadata, createdMs } of store.readStream(stream, { direction: 'backwards', limit: MAX_RECENT })) {
+    const newestMs = newestFirst[0]?.createdMs ?? createdMs;
+    if (createdMs < newestMs - RECENT_MS) break;
+    newestFirst.push({ metadata, createdMs });
   }
   const recent = new RecentCommands();
   for (const { metadata } of newestFirst.toReversed()) recent.note(metadata);

@@ -16,12 +16,17 @@ describe('configuration', () => {
       kafkaPublicEvents: true,
       kafkaTls: null,
       kafkaSasl: null,
+      mediaS3: null,
       projectorFeed: 'kafka',
       roles: [],
       logLevel: 'info',
       corsOrigins: [],
       realtimeOrigins: [],
       trustedProxies: [],
+      fetchAllowHosts: [],
+      embedding: null,
+      model: null,
+      modelContextTokens: 24_000,
       rateLimitPerKey: 60_000,
       rateLimitPerAddress: 120_000,
       requestTimeoutMs: 15_000,
@@ -51,6 +56,21 @@ describe('configuration', () => {
       corsOrigins: ['https://app.example.com', 'http://localhost:3000'],
       trustedProxies: ['10.0.0.0/8', '::1'],
     });
+  });
+
+  it('takes the model endpoint, which needs a model', () => {
+    const given = { MODEL_BASE_URL: 'https://models.example.com/v1', MODEL_NAME: 'small', MODEL_API_KEY: 'key' };
+    expect(parseConfig({ ...given, MODEL_IDLE_TIMEOUT_MS: '500' }).model).toEqual({
+      baseUrl: 'https://models.example.com/v1',
+      name: 'small',
+      apiKey: 'key',
+      limits: { totalMs: 120_000, firstPartMs: 60_000, idleMs: 500 },
+    });
+    expect(() => parseConfig({ ...given, MODEL_NAME: '' })).toThrow('MODEL_BASE_URL needs MODEL_NAME as well');
+    expect(() => parseConfig({ MODEL_API_KEY: 'key' })).toThrow('MODEL_API_KEY needs MODEL_BASE_URL as well');
+    for (const url of ['ftp://a/v1', 'https://u:p@a/v1', 'https://a/v1?x=1', 'models']) {
+      expect(() => parseConfig({ ...given, MODEL_BASE_URL: url })).toThrow(/^MODEL_BASE_URL must be a URL/);
+    }
   });
 
   it('takes an empty variable for an unset one', () => {
@@ -121,13 +141,55 @@ describe('configuration', () => {
     },
   );
 
+  it('takes hosts that may be fetched', () => {
+    const FETCH_ALLOW_HOSTS = 'Wiki.internal, wiki.internal:8080,127.1:9000,[::1], [fd00::0:1]:443';
+    expect(parseConfig({ FETCH_ALLOW_HOSTS }).fetchAllowHosts).toEqual([
+      { host: 'wiki.internal', port: null },
+      { host: 'wiki.internal', port: 8080 },
+      { host: '127.0.0.1', port: 9000 },
+      { host: '::1', port: null },
+      { host: 'fd00::1', port: 443 },
+    ]);
+  });
+
+  it.each(['http://a', 'a/b', '*.internal', '10.0.0.0/8', '::1', 'a:0', 'a:65536', 'a b', '1.2.3.4.5'])(
+    'refuses %s as a host that may be fetched',
+    (host) => {
+      expect(problemsOf({ FETCH_ALLOW_HOSTS: `a,${host}` })).toEqual([
+        `FETCH_ALLOW_HOSTS must hold hosts like wiki.internal or wiki.internal:8080; ${JSON.stringify(host)} is none`,
+      ]);
+    },
+  );
+
+  it('takes an endpoint for embeddings', () => {
+    const given = { EMBEDDING_BASE_URL: 'http://127.0.0.1:11434/v1/', EMBEDDING_MODEL: 'small' };
+    expect(parseConfig(given).embedding).toEqual({
+      baseUrl: 'http://127.0.0.1:11434/v1',
+      apiKey: null,
+      model: 'small',
+      dimensions: null,
+      minSimilarity: 0.35,
+    });
+  });
+
+  it.each<[Variables, RegExp]>([
+    [{ EMBEDDING_BASE_URL: 'http://a' }, /^EMBEDDING_BASE_URL needs EMBEDDING_MODEL/],
+    [{ EMBEDDING_API_KEY: 'secret' }, /^EMBEDDING_API_KEY needs EMBEDDING_BASE_URL/],
+    [{ EMBEDDING_BASE_URL: 'http://u:secret@a', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL without/],
+    [{ EMBEDDING_BASE_URL: 'http://:80', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL without/],
+    [{ EMBEDDING_BASE_URL: 'file:///etc', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL like http/],
+  ])('refuses an endpoint for embeddings as in %j', (given, message) => {
+    expect(problemsOf(given)).toEqual([expect.stringMatching(message)]);
+    expect(problemsOf(given).join('')).not.toContain('secret');
+  });
+
   it('refuses Kafka without a secret that other processes may share', () => {
     expect(problemsOf({ KAFKA_BROKERS: 'localhost:9092' })[0]).toMatch(/^KAFKA_BROKERS needs PARLEY_TOKEN_SECRET/);
   });
 });
 
 describe('description of the configuration', () => {
-  it('tells the source of each value', () => {
+  it('shows the source of each value', () => {
     const described = describeConfig({ PORT: '9000' });
     expect(described.find(({ name }) => name === 'PORT')).toMatchObject({
       value: '9000',

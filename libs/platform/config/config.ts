@@ -3,22 +3,27 @@
  * `process.env`.
  */
 import { z } from 'zod';
+import { allowedHost } from './allowed-host.ts';
+import { embeddingConfigOf, embeddingProblems, embeddingVariables } from './embedding.ts';
 import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
-import type { KafkaConfig } from './kafka.ts';
+import { mediaS3Of, mediaS3Problems, mediaS3Variables } from './media-s3.ts';
+import { modelConfigOf, modelProblems, modelVariables } from './model.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
-import { integer, listOf, network, oneOf, origin, redisUrls, text, url } from './variables.ts';
+import { integer, listOf, network, oneOf, origin, redisUrls, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** In the order of the documentation. `prefault` is the default as an operator would write it. */
 export const environment = z.object({
   PORT: integer(0, 65_535).prefault('8080').describe('Port of the HTTP API; 0 selects a free one.'),
-  HOST: text().prefault('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all interfaces.'),
-  DATA_DIR: text().prefault('./data').describe('Folder of the embedded stores; one running Parley per folder.'),
-  PARLEY_BOOTSTRAP_KEY: text()
+  HOST: z.string().prefault('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all interfaces.'),
+  DATA_DIR: z.string().prefault('./data').describe('Folder of the embedded stores; one running Parley per folder.'),
+  PARLEY_BOOTSTRAP_KEY: z
+    .string()
     .optional()
     .meta({ description: 'Installs this API key for the first organization instead of a random one.', secret: true }),
-  PARLEY_TOKEN_SECRET: text()
+  PARLEY_TOKEN_SECRET: z
+    .string()
     .refine((value) => value.length >= 16, 'needs at least 16 characters')
     .optional()
     .meta({
@@ -35,6 +40,7 @@ export const environment = z.object({
       'Redis 7 or newer, `redis://…`; several addresses, separated by commas, are nodes of one cluster. Default: a private Redis in `DATA_DIR`.',
     ),
   ...kafkaVariables,
+  ...mediaS3Variables,
   PROJECTOR_FEED: oneOf(['kafka', 'log'])
     .prefault('kafka')
     .describe(
@@ -53,6 +59,13 @@ export const environment = z.object({
   TRUST_PROXY: listOf(network())
     .prefault('')
     .describe('Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.'),
+  FETCH_ALLOW_HOSTS: listOf(allowedHost())
+    .prefault('')
+    .describe(
+      'Hosts, `host` or `host:port`, that Parley may fetch although their addresses are private, separated by commas.',
+    ),
+  ...embeddingVariables,
+  ...modelVariables,
   RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
     .prefault('60000')
     .describe('Requests per minute for one API key; 0 for no limit.'),
@@ -61,7 +74,7 @@ export const environment = z.object({
     .describe('Requests per minute from one address, counted before authentication; 0 for no limit.'),
   REQUEST_TIMEOUT_MS: integer(100, 600_000)
     .prefault('15000')
-    .describe('Milliseconds within which a request must arrive completely.'),
+    .describe('Milliseconds within which a request must arrive completely; of uploads of media, the longest pause.'),
   STOP_TIMEOUT_MS: integer(100, 600_000)
     .prefault('10000')
     .describe('Milliseconds that each part has to finish its work when Parley stops; all together have 30 seconds.'),
@@ -76,35 +89,6 @@ export const environment = z.object({
 });
 
 export type VariableName = keyof typeof environment.shape;
-
-/** The parsed configuration. Times are in milliseconds. */
-export interface Config extends KafkaConfig {
-  readonly port: number;
-  readonly host: string;
-  readonly dataDir: string;
-  readonly bootstrapKey: string | undefined;
-  /** Absent: derived from the data folder. */
-  readonly tokenSecret: string | undefined;
-  /** Absent: the embedded event store. */
-  readonly eventstoreUrl: string | undefined;
-  /** Absent: the private Redis. */
-  readonly redisUrl: string | undefined;
-  /** `kafka` has no effect without brokers. */
-  readonly projectorFeed: 'kafka' | 'log';
-  /** Empty: all roles. */
-  readonly roles: readonly string[];
-  readonly logLevel: (typeof LOG_LEVELS)[number];
-  readonly corsOrigins: readonly string[];
-  readonly realtimeOrigins: readonly string[];
-  readonly trustedProxies: readonly string[];
-  /** Requests a minute; 0 is no limit. */
-  readonly rateLimitPerKey: number;
-  /** Requests a minute; 0 is no limit. */
-  readonly rateLimitPerAddress: number;
-  readonly requestTimeoutMs: number;
-  readonly stopTimeoutMs: number;
-  readonly stopDelayMs: number;
-}
 
 /** Variables that a role requires. */
 export interface Needs {
@@ -132,9 +116,22 @@ export function parseConfig(variables: Variables, needs?: Needs): Config {
   const given = setVariables(variables);
   const parsed = environment.safeParse(given);
   const apart = parsed.success ? [] : problemsOf(parsed.error);
-  const problems = [...apart, ...missingOf(given, needs), ...kafkaProblems(given)];
+  const problems = [
+    ...apart,
+    ...missingOf(given, needs),
+    ...kafkaProblems(given),
+    ...mediaS3Problems(given),
+    ...embeddingProblems(given),
+    ...modelProblems(given),
+  ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  const values = parsed.data;
+  return orConfigError(() => configOf(parsed.data));
+}
+
+/** The parsed configuration; see the descriptions of the variables. */
+export type Config = Readonly<ReturnType<typeof configOf>>;
+
+function configOf(values: z.output<typeof environment>) {
   return {
     port: values.PORT,
     host: values.HOST,
@@ -143,13 +140,17 @@ export function parseConfig(variables: Variables, needs?: Needs): Config {
     tokenSecret: values.PARLEY_TOKEN_SECRET,
     eventstoreUrl: values.EVENTSTORE_URL,
     redisUrl: values.REDIS_URL,
-    ...orConfigError(() => kafkaConfigOf(values)),
+    ...kafkaConfigOf(values),
+    mediaS3: mediaS3Of(values),
     projectorFeed: values.PROJECTOR_FEED,
     roles: values.ROLES,
     logLevel: values.LOG_LEVEL,
     corsOrigins: values.CORS_ORIGINS,
     realtimeOrigins: values.REALTIME_ORIGINS ?? values.CORS_ORIGINS,
     trustedProxies: values.TRUST_PROXY,
+    fetchAllowHosts: values.FETCH_ALLOW_HOSTS,
+    embedding: embeddingConfigOf(values),
+    ...modelConfigOf(values),
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,

@@ -1,7 +1,7 @@
 /** The variables for Kafka, their dependencies, and the configuration that results. */
 import { createSecureContext } from 'node:tls';
-import type { z } from 'zod';
-import { address, boolean, listOf, oneOf, pemFile, text } from './variables.ts';
+import { z } from 'zod';
+import { address, boolean, listOf, oneOf, pemFile } from './variables.ts';
 
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 
@@ -12,7 +12,8 @@ export const kafkaVariables = {
   KAFKA_BROKERS: listOf(address())
     .prefault('')
     .describe('Kafka brokers to publish the log to, `host:port`, separated by commas; empty for none.'),
-  KAFKA_TOPIC_PREFIX: text()
+  KAFKA_TOPIC_PREFIX: z
+    .string()
     .refine((value) => PREFIX.test(value), 'must be 1 to 200 letters, digits, dots, dashes and underscores')
     .prefault('parley')
     .describe('Prefix of the names of topics and consumer groups; unique for each Parley on a Kafka cluster.'),
@@ -30,8 +31,11 @@ export const kafkaVariables = {
   KAFKA_SASL_MECHANISM: oneOf(MECHANISMS)
     .optional()
     .describe(`SASL mechanism: ${MECHANISMS.join(', ')}. Default: no authentication.`),
-  KAFKA_SASL_USERNAME: text().optional().describe('User name; with `KAFKA_SASL_MECHANISM`.'),
-  KAFKA_SASL_PASSWORD: text().optional().meta({ description: 'Password; with `KAFKA_SASL_MECHANISM`.', secret: true }),
+  KAFKA_SASL_USERNAME: z.string().optional().describe('User name; with `KAFKA_SASL_MECHANISM`.'),
+  KAFKA_SASL_PASSWORD: z
+    .string()
+    .optional()
+    .meta({ description: 'Password; with `KAFKA_SASL_MECHANISM`.', secret: true }),
 };
 
 /** PEM texts: certificates to trust (null: those of Node), and the client's certificate and key (null: none). */
@@ -45,17 +49,6 @@ export interface KafkaSasl {
   readonly mechanism: (typeof MECHANISMS)[number];
   readonly username: string;
   readonly password: string;
-}
-
-export interface KafkaConfig {
-  /** `host:port`, each. Empty: no Kafka. */
-  readonly kafkaBrokers: readonly string[];
-  readonly kafkaTopicPrefix: string;
-  readonly kafkaPublicEvents: boolean;
-  /** Null: no TLS. */
-  readonly kafkaTls: KafkaTls | null;
-  /** Null: no authentication. */
-  readonly kafkaSasl: KafkaSasl | null;
 }
 
 const TLS_FILES = ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE', 'KAFKA_TLS_KEY_FILE'] as const;
@@ -88,8 +81,10 @@ export function kafkaProblems(given: Readonly<Record<string, string>>): string[]
 
 type KafkaValues = z.infer<z.ZodObject<typeof kafkaVariables>>;
 
-/** Converts valid variables. @throws Error for TLS files that do not match each other */
-export function kafkaConfigOf(values: KafkaValues): KafkaConfig {
+export type KafkaConfig = Readonly<ReturnType<typeof kafkaConfigOf>>;
+
+/** Converts valid variables. No brokers: no Kafka. @throws Error for TLS files that do not match each other */
+export function kafkaConfigOf(values: KafkaValues) {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = values;
   return {
     kafkaBrokers: values.KAFKA_BROKERS,

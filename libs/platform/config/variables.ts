@@ -7,10 +7,6 @@ import { isIP } from 'node:net';
 
 import { z } from 'zod';
 
-export function text() {
-  return z.string();
-}
-
 /** A whole number in plain digits (`8080`; not `8e3`, not `0x10`). */
 export function integer(min: number, max: number) {
   return z
@@ -52,6 +48,17 @@ export function url(...protocols: readonly string[]) {
   return z.string().refine((value) => hasProtocol(value, protocols), { error: () => `must be a URL like ${forms}` });
 }
 
+/** An http or https URL without a user, a query and a fragment, which paths can be appended to. */
+export function webUrl() {
+  return z.string().refine(
+    (value) => {
+      const parsed = URL.parse(value);
+      return parsed !== null && /^https?:$/.test(parsed.protocol) && !/[?#@]/.test(value);
+    },
+    { error: () => 'must be a URL like https://api.example.com/v1, without a user, a query or a fragment' },
+  );
+}
+
 /** A Redis, or nodes of a cluster, separated by commas. They may contain passwords, so the message omits them. */
 export function redisUrls() {
   return z.string().refine((value) => areRedisUrls(value), {
@@ -61,9 +68,11 @@ export function redisUrls() {
 
 /** A web origin: scheme, host and port only. */
 export function origin() {
-  return z.string().refine((value) => isOrigin(value), {
-    error: ({ input }) => `must hold origins like https://app.example.com; ${JSON.stringify(input)} is none`,
-  });
+  return z
+    .string()
+    .refine((value) => /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value, {
+      error: ({ input }) => `must hold origins like https://app.example.com; ${JSON.stringify(input)} is none`,
+    });
 }
 
 /** Items separated by commas, without surrounding blanks and empty items. */
@@ -102,10 +111,6 @@ function areRedisUrls(value: string): boolean {
   );
 }
 
-function isOrigin(value: string): boolean {
-  return /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value;
-}
-
 function isAddress(value: string): boolean {
   const [, host, port] = /^([\w.-]+|\[[\da-f:.]+\]):(\d{1,5})$/i.exec(value) ?? [];
   return host !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
@@ -122,4 +127,15 @@ export function network() {
     },
     { error: ({ input }) => `must hold addresses or networks like 10.0.0.0/8; ${JSON.stringify(input)} is none` },
   );
+}
+
+/** The URL of an endpoint needs a model; the others, the model among them, need the URL. @param given variables that are set */
+export function endpointProblems(
+  given: Readonly<Record<string, string>>,
+  { url, model, others }: { readonly url: string; readonly model: string; readonly others: readonly string[] },
+): string[] {
+  const isSet = (name: string): boolean => given[name] !== undefined;
+  if (isSet(url)) return isSet(model) ? [] : [`${url} needs ${model} as well`];
+  const alone = others.filter(isSet);
+  return alone.length === 0 ? [] : [`${alone.join(', ')} ${alone.length === 1 ? 'needs' : 'need'} ${url} as well`];
 }

@@ -1,5 +1,4 @@
-import { accept, refuse } from '#libs/kernel/decider.ts';
-import type { Decision, Rejection } from '#libs/kernel/decider.ts';
+import { accept, refuse, type Decision, type Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { CommandHandler } from '#libs/platform/commands/index.ts';
@@ -12,13 +11,16 @@ import type {
 } from '#libs/platform/commands/index.ts';
 import type { Document, DocumentPage, EntityReader, ListPage } from '#libs/platform/readmodel/index.ts';
 
-import { entityOf, facetsOfFilter } from './entity.ts';
+import type { EventStreams } from './event-streams.ts';
+import { entityOf, facetsOfFilter, isDeleted } from './entity.ts';
 import type { AnyState, EntityOf, EntityType, Facets, FilterOf } from './entity.ts';
 
 /** The stores that entities live in, and how their commands run. */
 export interface EntityCore extends CommandStores {
   readonly reader: EntityReader;
   readonly commandOptions?: CommandHandlerOptions;
+  /** For entities whose events clients follow. */
+  readonly eventStreams?: EventStreams;
 }
 
 /** The organization has no such entity: there is none, or it belongs to another organization. */
@@ -26,7 +28,13 @@ export type NotFound = { readonly reason: 'not_found' };
 
 /** An entity after a command, at the revision of its stream. */
 export type EntityResult<Entity, R extends Rejection = never> =
-  | { readonly ok: true; readonly entity: Entity; readonly revision: StreamRevision }
+  | {
+      readonly ok: true;
+      readonly entity: Entity;
+      readonly revision: StreamRevision;
+      /** False if the command had nothing to do. */
+      readonly isChanged: boolean;
+    }
   | { readonly ok: false; readonly rejection: R };
 
 /** A stream that has events of other features too: the runner that they share, and the name of the entity's state in it. */
@@ -43,6 +51,7 @@ export interface SharedStream<State, E extends DomainEvent> {
  */
 export class Entities<State extends AnyState, E extends DomainEvent, F extends Facets> {
   readonly type: EntityType<State, E, F>;
+  readonly eventStreams: EventStreams | undefined;
   readonly #runner: CommandRunner<State, E>;
   readonly #reader: EntityReader;
   readonly #part: string | undefined;
@@ -50,6 +59,7 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
   constructor(type: EntityType<State, E, F>, core: EntityCore, shared?: SharedStream<State, E>) {
     this.type = type;
     this.#reader = core.reader;
+    this.eventStreams = core.eventStreams;
     this.#part = shared?.part;
     const revisionOf = (state: State) => entityOf(state)?.changedRevision ?? null;
     this.#runner = shared?.runner ?? new CommandHandler(type.projection, core, revisionOf, core.commandOptions);
@@ -60,7 +70,7 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     return this.run(context, id, (state) => (state === null ? accept(event) : accept()));
   }
 
-  /** Runs a command on an entity of the organization. */
+  /** Runs a command on an entity of the organization that is not deleted. */
   update<R extends Rejection = never>(
     context: CommandContext,
     id: EntityId,
@@ -69,7 +79,8 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     const { organizationId } = this.#within(context, id);
     return this.run<R | NotFound>(context, id, (state) => {
       const entity = entityOf(state);
-      return entity?.organizationId === organizationId ? decide(entity) : refuse({ reason: 'not_found' });
+      if (entity?.organizationId !== organizationId || isDeleted(entity)) return refuse({ reason: 'not_found' });
+      return decide(entity);
     });
   }
 
@@ -87,7 +98,7 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     if (!result.ok) return result;
     const entity = entityOf(result.state);
     if (entity === null) throw new TypeError(`a command left no ${this.type.category} behind`);
-    return { ok: true, entity, revision: result.revision };
+    return { ok: true, entity, revision: result.revision, isChanged: result.events.length > 0 };
   }
 
   /** The state at the end of the stream; `decide` may change it first, and refuses nothing. */
@@ -103,10 +114,10 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
 
   /** The entity as it was last projected, or null if the organization has none; that is confirmed on the log. */
   async find(organizationId: EntityId, id: EntityId): Promise<EntityOf<State> | null> {
-    const state = await this.#reader.state(this.type.category, organizationId, id);
-    const own: unknown = this.#part === undefined || state === null ? state : Reflect.get(Object(state), this.#part);
+    const state = await this.#reader.state(this.type.category, organizationId, id, this.#part);
     // Written by the fold of this type, under keys that carry the version of its shape.
-    return entityOf(own as State);
+    const entity = entityOf(state as State);
+    return entity === null || isDeleted(entity) ? null : entity;
   }
 
   /** The entity as the API answers it, or null if the organization has none. */

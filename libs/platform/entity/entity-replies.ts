@@ -3,10 +3,25 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { etagOf, notFound, notModified, openPage, sendJson, sendPage, setPosition } from '#libs/platform/http/index.ts';
+import {
+  beginEventStream,
+  etagOf,
+  lastSeenSequence,
+  notFound,
+  notModified,
+  openPage,
+  requireEventStreams,
+  sendEventStreamHead,
+  sendJson,
+  sendPage,
+  sequenceNotReached,
+  setPosition,
+} from '#libs/platform/http/index.ts';
 import type { PageQuery } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
+import { headOf } from './entity-log.ts';
+import { EntityEventStream } from './entity-event-stream.ts';
 import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';
 import type { Entities, EntityResult, NotFound } from './entities.ts';
 
@@ -56,6 +71,47 @@ export class EntityReplies<
       found.documents.map(({ json }) => json),
       page.meta(found),
     );
+  }
+
+  /**
+   * Answers with the entity's events as server-sent events, which continue until the client leaves. For a route with
+   * `querystring: z.object(eventStreamQuery)` and `response: eventStreamResponse`.
+   *
+   * @throws HttpError 404, 406, 429; ValidationFailure; `Fault` `store_unavailable`
+   */
+  async sendEvents(
+    request: FastifyRequest & { readonly query: { readonly after?: number | undefined } },
+    reply: FastifyReply,
+    organizationId: EntityId,
+    id: EntityId,
+  ): Promise<FastifyReply> {
+    requireEventStreams(request);
+    const after = lastSeenSequence(request, request.query.after);
+    const { type, eventStreams } = this.#entities;
+    if (eventStreams === undefined) throw new TypeError(`no event streams are open for ${type.category}`);
+    const found = await this.#entities.find(organizationId, id);
+    if (found === null) throw notFound();
+    const { category, projection } = type;
+    const entity = { category, organizationId, id };
+    const stream = new EntityEventStream(eventStreams, { ...entity, projection }, request);
+    let hasBegun = false;
+    try {
+      await stream.listening();
+      // After the subscription, so that no event is between the two.
+      const head = await headOf(eventStreams.parts.store, entity);
+      if (head === null) throw notFound();
+      if (after !== undefined && after > head) throw sequenceNotReached(after);
+      const position = after ?? head;
+      // The only response after which a browser does not reconnect.
+      if (type.isEnded?.(found) === true && position >= head) return reply.code(204).send();
+      if (request.method === 'HEAD') return sendEventStreamHead(reply);
+      beginEventStream(reply);
+      stream.begin(reply.raw, position, head);
+      hasBegun = true;
+      return reply;
+    } finally {
+      if (!hasBegun) stream.stop();
+    }
   }
 
   /** Answers a command with the entity as it left it. @throws as {@link accepted} */

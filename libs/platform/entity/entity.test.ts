@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { changedBy, createdBy } from '#libs/kernel/entity.ts';
-import type { EntityState } from '#libs/kernel/entity.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { changedBy, createdBy, type EntityState } from '#libs/kernel/entity.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 import { conflict } from '#libs/platform/http/index.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 import { stateAfter } from '#test/support/log-events.ts';
@@ -16,6 +14,7 @@ const codec = defineEvents({
   'TaskCreated.v1': z.object({ id: z.string(), tags: z.array(z.string()) }),
   'TaskEnded.v1': z.object({}),
   'TaskForbidden.v1': z.object({}),
+  'TaskDeleted.v1': z.object({}),
 });
 type TaskEvent = EventOf<typeof codec>;
 type Task = EntityState & { readonly tags: readonly string[]; readonly isOpen: boolean };
@@ -31,7 +30,11 @@ const declaration: Parameters<typeof entity<TaskState, TaskEvent, TaskFacets>>[0
     evolve(state, event) {
       if (event.type === 'TaskForbidden.v1') return 'forbidden';
       if (event.type === 'TaskCreated.v1') return { ...event.data, ...createdBy(event), isOpen: true };
-      return typeof state === 'object' && state ? { ...state, ...changedBy(event), isOpen: false } : state;
+      if (typeof state !== 'object' || state === null) return state;
+      const changed = { ...state, ...changedBy(event) };
+      return event.type === 'TaskDeleted.v1'
+        ? { ...changed, deletedAt: changed.modified }
+        : { ...changed, isOpen: false };
     },
   },
   resource: ({ id, isOpen }) => ({ id, is_open: isOpen }),
@@ -40,6 +43,7 @@ const declaration: Parameters<typeof entity<TaskState, TaskEvent, TaskFacets>>[0
 
 const created: TaskEvent = { type: 'TaskCreated.v1', data: { id: 'task-1', tags: ['a', 'b'] } };
 const ended: TaskEvent = { type: 'TaskEnded.v1', data: {} };
+const deleted: TaskEvent = { type: 'TaskDeleted.v1', data: {} };
 const forbidden: TaskEvent = { type: 'TaskForbidden.v1', data: {} };
 const keys = entityKeys(declaration, 'organization-1', 'task-1');
 
@@ -54,7 +58,7 @@ describe('an entity', () => {
     const member = '2026-01-31T12:00:00.000Z_task-1';
     expect(writesAfter([created, ended])).toEqual({
       operations: [{ command: 'SET', key: keys.document, args: ['1\n{"id":"task-1","is_open":false}'] }],
-      lists: [{ owner: 'organization-1', member, facets: ['all', 'is_open=false', 'tag=a', 'tag=b'] }],
+      lists: [{ owner: 'organization-1', member, facets: ['all', 'is_open=false', 'tag=a', 'tag=b'], revision: 1 }],
     });
   });
 
@@ -62,6 +66,13 @@ describe('an entity', () => {
     for (const events of [[], [forbidden]]) {
       expect(writesAfter(events)).toEqual({ operations: [], lists: [] });
     }
+  });
+
+  it('has neither any more after it is deleted, also if its creation was never projected', () => {
+    expect(writesAfter([created, deleted])).toEqual({
+      operations: [{ command: 'DEL', key: keys.document, args: [] }],
+      lists: [{ owner: 'organization-1', member: '2026-01-31T12:00:00.000Z_task-1', facets: [], revision: 1 }],
+    });
   });
 
   it('that is an organization is in the one list of all of them', () => {

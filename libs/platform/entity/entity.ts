@@ -2,6 +2,7 @@ import type { Fold } from '#libs/kernel/decider.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
+import { FRAME_FLAG } from '#libs/platform/live/index.ts';
 import type { EventContent } from '#libs/platform/live/index.ts';
 import { ALL_ORGANIZATIONS, encodeDocument, listMember, withFrames } from '#libs/platform/readmodel/index.ts';
 import type { ProjectedEvent, Projection } from '#libs/platform/readmodel/index.ts';
@@ -30,6 +31,8 @@ export interface EntityDeclaration<State extends AnyState, E extends DomainEvent
   readonly facets: (entity: EntityOf<State>) => F;
   /** The frame that subscribers receive of an event. Default: none. */
   readonly frame?: (one: ProjectedEvent<State, E>) => EventContent;
+  /** Whether there are no more events for now: event streams of the entity end. They also end when it is deleted. */
+  readonly isEnded?: (entity: EntityOf<State>) => boolean;
   /** The entities are organizations: each belongs to itself, and one list holds all of them. Default: false. */
   readonly isTenant?: boolean;
 }
@@ -60,29 +63,65 @@ const ALL = 'all';
 export function entity<State extends AnyState, E extends DomainEvent, F extends Facets>(
   declaration: EntityDeclaration<State, E, F>,
 ): EntityType<State, E, F> {
-  const { category, version, codec, fold, resource, facets, frame, isTenant = false } = declaration;
+  const {
+    category,
+    version,
+    codec,
+    fold,
+    resource,
+    facets,
+    frame,
+    isEnded = () => false,
+    isTenant = false,
+  } = declaration;
   const projection: Projection<State, E> = {
     category,
     version,
     codec,
     fold,
-    project({ organizationId, id, after }, keys) {
+    project({ organizationId, id, after, events }, keys) {
       const entity = entityOf(after);
       if (entity === null) return { operations: [], lists: [] };
-      const document = encodeDocument(entity.changedRevision, resource(entity));
       const owner = isTenant ? ALL_ORGANIZATIONS : organizationId;
       const member = listMember(entity.createdAt, id);
+      const revision = events.at(-1)?.revision ?? entity.changedRevision;
+      if (isDeleted(entity)) {
+        return {
+          operations: [{ command: 'DEL', key: keys.document, args: [] }],
+          lists: [{ owner, member, facets: [], revision }],
+        };
+      }
+      const document = encodeDocument(entity.changedRevision, resource(entity));
       return {
         operations: [{ command: 'SET', key: keys.document, args: [document] }],
-        lists: [{ owner, member, facets: [ALL, ...facetNames(facets(entity))] }],
+        lists: [{ owner, member, facets: [ALL, ...facetNames(facets(entity))], revision }],
       };
     },
   };
-  return { ...declaration, isTenant, projection: frame ? withFrames(projection, frame) : projection };
+  return {
+    ...declaration,
+    isTenant,
+    projection: frame ? withFrames(projection, withLastFlag(frame, isEnded)) : projection,
+  };
+}
+
+function withLastFlag<State extends AnyState, E extends DomainEvent>(
+  frame: (one: ProjectedEvent<State, E>) => EventContent,
+  isEnded: (entity: EntityOf<State>) => boolean,
+): (one: ProjectedEvent<State, E>) => EventContent {
+  return (one) => {
+    const [content, after] = [frame(one), entityOf(one.after)];
+    if (after === null || !(isDeleted(after) || isEnded(after))) return content;
+    return { ...content, flags: (content.flags ?? 0) | FRAME_FLAG.last };
+  };
 }
 
 export function entityOf<State extends AnyState>(state: State): EntityOf<State> | null {
   return typeof state === 'object' ? (state as EntityOf<State> | null) : null;
+}
+
+export function isDeleted(entity: EntityState): boolean {
+  return typeof entity.deletedAt === 'string';
 }
 
 /** The facets that a list is filtered by; without any, the one that all entities have. */
@@ -96,4 +135,9 @@ function facetNames(facets: Facets): string[] {
     if (value === null || value === undefined) return [];
     return (Array.isArray(value) ? value : [value]).map((one) => `${name}=${one}`);
   });
+}
+
+/** The facet of a status such as `Failed: <why>`: its first word, so that `Failed` and a whole label find the same. */
+export function firstWordFacet(label: string): string {
+  return /^\s*([a-z]*)/i.exec(label)?.[1]?.toLowerCase() ?? '';
 }

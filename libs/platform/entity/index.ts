@@ -1,7 +1,8 @@
 /** The entity kit: one declaration gives a kind of entity its projection, commands, reads and HTTP replies. */
-export { entity } from './entity.ts';
+export { entity, firstWordFacet } from './entity.ts';
 export type { Facets } from './entity.ts';
 export { Entities } from './entities.ts';
 export type { EntityCore, EntityResult, NotFound } from './entities.ts';
+export { EventStreams } from './event-streams.ts';
 export { EntityReplies } from './entity-replies.ts';
 export type { RejectionErrors } from './entity-replies.ts';

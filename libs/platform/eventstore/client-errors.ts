@@ -34,7 +34,6 @@ export function reconnectsByItself(error: unknown): boolean {
   return code === UNAVAILABLE || code === CANCELLED || error instanceof NotLeaderError;
 }
 
-/** The fault of a failed read. */
 export function readFault(error: unknown): Fault {
   return error instanceof Fault ? error : storeUnavailable('event store', error);
 }

@@ -18,7 +18,7 @@ import type { EventStoreDBClient } from '@eventstore/db-client';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
-import { pause } from '#libs/platform/lifecycle/index.ts';
+import { settledWithin } from '#libs/platform/lifecycle/index.ts';
 import './native-base64.ts';
 
 const CLOSE_DEADLINE_MS = 1000;
@@ -55,22 +55,13 @@ export function guardClient(client: EventStoreDBClient, options: GuardOptions): 
   let channel: Promise<unknown> | undefined;
   const getChannel: () => Promise<unknown> = method(client, 'getChannel');
   Reflect.set(client, 'getChannel', () => (channel = getChannel()));
-  return { client, close: () => closeWithin(CLOSE_DEADLINE_MS, client, () => channel) };
-}
-
-/** Gives up after the deadline: a silent server must not delay the stop of this process. */
-async function closeWithin(ms: number, client: EventStoreDBClient, channelOf: () => Promise<unknown> | undefined) {
-  const signal = new AbortController();
-  const orderly = client
-    .dispose()
-    .then(channelOf)
-    .then((channel) => {
-      if (channel instanceof Channel) channel.close();
-    })
-    // Without a connection there is nothing to close.
-    .catch(() => undefined)
-    .finally(() => signal.abort());
-  await Promise.race([orderly, pause(ms, signal.signal)]);
+  const close = async (): Promise<void> => {
+    await client.dispose();
+    const opened = await channel;
+    if (opened instanceof Channel) opened.close();
+  };
+  // A silent server must not delay the stop of this process. `close` fails if there is no connection.
+  return { client, close: () => settledWithin(CLOSE_DEADLINE_MS, close()) };
 }
 
 /** Whether the server supports batch appends. The client requests this once per connection, without a deadline. */

@@ -6,7 +6,7 @@ afterEach(() => opened?.close());
 
 const open = (url: string) => (opened = EventStoreConnection.open({ url }));
 
-test('a connection that is closed stays closed, and leaves others of the process open', async () => {
+test('a closed connection stays closed, and does not affect others of the process', async () => {
   const first = open('esdb://127.0.0.1:1?tls=false');
   const second = open('esdb://127.0.0.1:1?tls=false');
   await first.close();

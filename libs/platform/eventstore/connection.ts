@@ -1,8 +1,7 @@
 import type { AllStreamResolvedEvent, EventStoreDBClient } from '@eventstore/db-client';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
-import { guardClient, supportsBatchAppend } from './client-guard.ts';
-import type { GuardedClient } from './client-guard.ts';
+import { guardClient, supportsBatchAppend, type GuardedClient } from './client-guard.ts';
 import { connectClient } from './connect-client.ts';
 import { readFault, reconnectsByItself } from './client-errors.ts';
 import { EventPull } from './event-pull.ts';
@@ -51,7 +50,7 @@ export class EventStoreConnection {
    * Resolves when the server is known to support batch appends. If it rejects, nothing was sent.
    *
    * Replaces the client after an error that does not make it reconnect (such as one 500 of a proxy): it would remember
-   * the failed request for the server's features for ever.
+   * the failed request for the server's features forever.
    */
   async ready(): Promise<void> {
     const { client } = this;

@@ -5,10 +5,8 @@ import {
   persistentSubscriptionToAllSettingsFromDefaults,
   PINNED,
   START,
-} from '@eventstore/db-client';
-import type {
-  PersistentSubscriptionToAllInfo,
-  PersistentSubscriptionToAllSettings as Settings,
+  type PersistentSubscriptionToAllInfo,
+  type PersistentSubscriptionToAllSettings as Settings,
 } from '@eventstore/db-client';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
@@ -29,7 +27,7 @@ import { comparePositions } from './position.ts';
 const CALL_DEADLINE_MS = 3000;
 /** A membership that lasted this long does not count among the failed ones. */
 const SETTLED_MS = 10_000;
-/** The event store never parks an event by itself: a member decides that, which knows the reason. */
+/** Only members park events, because they know the reason. */
 const NEVER_PARK = 2 ** 31 - 1;
 
 /** {@link ConsumerGroups} on EventStoreDB, with the timers and the backoff of the feed. */
@@ -109,13 +107,13 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
   }
 
   /**
-   * Creates the group, or raises its message time-out. An update drops all members: members of two versions that set
-   * what each of them wants would drop each other for ever.
+   * Creates the group, or raises its message timeout. It is never lowered: an update drops all members, so members of
+   * two versions with different timeouts would drop each other forever.
    */
   async #ensure(group: ConsumerGroup): Promise<void> {
     const { client } = this.#connection;
     const options = { deadline: CALL_DEADLINE_MS };
-    const found = await this.#infoOf(group.name);
+    const found = await this.#existing(client.getPersistentSubscriptionToAllInfo(group.name, options));
     if (found !== null) {
       if (found.settings.messageTimeout >= group.messageTimeoutMs) return;
       const raised = settingsOf(group, found.settings.startFrom);
@@ -130,11 +128,11 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
     try {
       await this.#call(client.createPersistentSubscriptionToAll(group.name, settings, { ...options, filter }));
     } catch (error) {
-      // Another member was faster.
+      // Another member has created it.
       if (error instanceof PersistentSubscriptionExistsError) return;
       throw error;
     }
-    // The new group begins at the start or where the latest of them is, so it delivers what they have not handled.
+    // The new group begins at the start or at their latest checkpoint, so it delivers the events that they did not handle.
     for (const { groupName, connections, stats } of former) {
       if (connections.length > 0 || Number(stats.parkedMessageCount) > 0) continue;
       await this.#call(client.deletePersistentSubscriptionToAll(groupName, options));
@@ -154,20 +152,15 @@ export class EventStoreDbConsumerGroups implements ConsumerGroups {
   }
 
   async #all(): Promise<readonly PersistentSubscriptionToAllInfo[]> {
-    const { client } = this.#connection;
-    try {
-      return await this.#call(client.listPersistentSubscriptionsToAll({ deadline: CALL_DEADLINE_MS }));
-    } catch (error) {
-      // A real server says so where there is no group at all.
-      if (error instanceof PersistentSubscriptionDoesNotExistError) return [];
-      throw error;
-    }
+    const call = this.#connection.client.listPersistentSubscriptionsToAll({ deadline: CALL_DEADLINE_MS });
+    // EventStoreDB answers "does not exist" where there is no group at all.
+    return (await this.#existing(call)) ?? [];
   }
 
-  async #infoOf(name: string): Promise<PersistentSubscriptionToAllInfo | null> {
-    const { client } = this.#connection;
+  /** Null if the server answers that the group does not exist. */
+  async #existing<T>(call: Promise<T>): Promise<T | null> {
     try {
-      return await this.#call(client.getPersistentSubscriptionToAllInfo(name, { deadline: CALL_DEADLINE_MS }));
+      return await this.#call(call);
     } catch (error) {
       if (error instanceof PersistentSubscriptionDoesNotExistError) return null;
       throw error;
@@ -192,7 +185,7 @@ function settingsOf({ messageTimeoutMs }: ConsumerGroup, startFrom: Settings['st
   });
 }
 
-/** Prefixes would let through types that only begin like these. */
+/** A filter by prefixes would also match longer types. */
 function regexOf(types: readonly string[]): string {
   return `^(${types.map((type) => type.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})$`;
 }

@@ -1,14 +1,14 @@
 import type { StoredEvent } from './event-store.ts';
 
-/** What a consumer group reads, and how the event store delivers it. */
+/** The events of a consumer group, and how the event store delivers them. */
 export interface ConsumerGroup {
   /** The group of this name is created if it does not exist. */
   readonly name: string;
-  /** Types of the events that the group consumes, of all streams. Fixed once the group exists. */
+  /** Types of the events that the group consumes, in all streams. Fixed when the group is created. */
   readonly types: readonly string[];
   /**
-   * Where a new group begins: at the start of the log, or at its end as of the creation, where it may deliver the last
-   * event that was there. Not used once the group exists.
+   * Where a new group begins: at the start of the log, or at its end at that time; then it may deliver the last event
+   * before the end. An existing group ignores it.
    */
   readonly from: 'start' | 'end';
   /**
@@ -17,45 +17,45 @@ export interface ConsumerGroup {
    */
   isFormer?(name: string): boolean;
   /**
-   * The event store delivers an event again that has not been answered within this time. The longest one that a member
-   * has ever asked for applies.
+   * The event store redelivers an event that has no answer after this time. The longest timeout of all members, past
+   * ones included, applies.
    */
   readonly messageTimeoutMs: number;
 }
 
 export interface ConsumeOptions {
-  /** Most events that this member holds without having answered them. */
+  /** Limit of the unanswered events of this member. */
   readonly bufferSize: number;
-  /** Ends the membership: the event store hands what was not answered to other members at once. */
+  /** Ends the membership: the event store redelivers the unanswered events to other members at once. */
   readonly signal: AbortSignal;
 }
 
-/** One delivery of an event. Answers after the membership has ended are ignored: the event is delivered again. */
+/** One delivery of an event. Answers after the end of the membership are ignored: the event is redelivered. */
 export interface Delivery {
   readonly event: StoredEvent;
-  /** The event is done with. */
+  /** The event is handled. */
   acknowledge(): void;
-  /** Puts the event aside, with the reason, until an operator retries it. */
+  /** Parks the event, with the reason, until an operator retries it. */
   park(reason: string): void;
 }
 
 export type ConsumedItem =
   | { readonly kind: 'joined' }
   | { readonly kind: 'delivery'; readonly delivery: Delivery }
-  /** The membership is lost: everything delivered and not answered is delivered again, to some member. */
+  /** The membership is lost: all unanswered events are redelivered, to any member. */
   | { readonly kind: 'left' };
 
 export interface ConsumerGroupStatus {
   readonly name: string;
   readonly members: number;
-  /** Events delivered and not answered, by all members. */
+  /** Unanswered events of all members. */
   readonly inFlight: number;
-  /** Events read and not delivered, or to be delivered again. */
+  /** Events that wait for their first delivery or a redelivery. */
   readonly waiting: number;
   readonly parked: number;
   /**
-   * Distance between the group's checkpoint and the head of the log, in units of the commit position; 0 while no event
-   * is unanswered, as a group writes no checkpoint of events that it filters out.
+   * Distance between the group's checkpoint and the head of the log, in units of the commit position. 0 while no event
+   * waits or is unanswered, because a group writes no checkpoint for events that it filters out.
    */
   readonly lag: number;
 }
@@ -72,11 +72,11 @@ export interface ParkedEvent {
  * Distributes the events of the log over the members of a group: persistent subscriptions to `$all`.
  *
  * Guarantees: every event of the group's types, from its beginning on, is delivered at least once, until a member
- * acknowledges or parks it, also across restarts of the event store; the events of a stream go to one member, in order
- * at their first delivery; what a member holds that leaves, dies or falls silent is delivered to others.
+ * acknowledges or parks it, also across restarts of the event store; all events of a stream are delivered to one member,
+ * in order at their first delivery; the unanswered events of a member that leaves, dies or does not respond are
+ * redelivered to others.
  *
- * Omissions: no order among repeated deliveries; an event may be with two members at once, when one of them was silent
- * for too long.
+ * Omissions: no order among redeliveries; two members may hold the same event when one of them did not respond in time.
  */
 export interface ConsumerGroups {
   /** Joins the group, and joins again with backoff whenever the membership is lost. Ends when the signal aborts. */

@@ -7,27 +7,21 @@ type EventType = DomainEvent['type'];
 type EventSchemas = Readonly<Record<EventType, z.ZodType<object>>>;
 
 /** The union of the events that `Schemas` declares: `{ type: 'ChannelCreated.v1', data: … } | …`. */
-export type EventsOf<Schemas extends EventSchemas> = {
+type EventsOf<Schemas extends EventSchemas> = {
   [Type in keyof Schemas & EventType]: { readonly type: Type; readonly data: z.infer<Schemas[Type]> };
 }[keyof Schemas & EventType];
 
-/** Turns the data of an old event type into the next version of it; write it with {@link upcast}. */
-export type Upcaster = (data: unknown) => { readonly type: string; readonly data: unknown };
-
-/** What a check answers; `problem` is one line for people. */
-export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
-export type Check<T> = (value: unknown) => Checked<T>;
-
-/** Makes the check of a schema. zod by default; a compiled validator that agrees with it can go here. */
-export type CompileCheck = <T>(schema: z.ZodType<T>) => Check<T>;
-
-export interface CodecOptions {
-  /** By old type. Each gives a newer version, which may be old itself; the last one is checked. */
-  readonly upcasters?: Readonly<Record<string, Upcaster>>;
-  readonly compile?: CompileCheck;
+interface AnyVersion {
+  readonly type: string;
+  readonly data: unknown;
 }
 
-/** Between the events of one kind of stream and what the log holds. Checks in both directions. */
+/** Converts the data of an old event type to the next version; see {@link upcast}. */
+type Upcaster = (data: unknown) => AnyVersion;
+/** By old type. The next version may be old as well; the schema of the last one applies. */
+type Upcasters = Readonly<Record<string, Upcaster>>;
+
+/** Converts the events of one stream category between their typed and their stored form. Validates in both directions. */
 export interface EventCodec<E extends DomainEvent> {
   /** Every type that `decode` accepts, old versions included. */
   readonly types: ReadonlySet<string>;
@@ -35,23 +29,23 @@ export interface EventCodec<E extends DomainEvent> {
   readonly skipped: ReadonlyMap<string, number>;
 
   /**
-   * The data to store: checked, and stripped of keys that the schema does not name. Fold this, not what
-   * was handed in, so that the writer and every later reader see the same.
+   * The data to store, without keys that the schema lacks. Folds use this instead of the input, so that the writer and
+   * every later reader get the same state.
    *
-   * Errors: `TypeError` when the event does not fit its own schema, which is a mistake in the program.
+   * @throws TypeError for an event that does not match its schema, which is a bug
    */
   encode<Event extends E>(event: Event): Extract<E, { type: Event['type'] }>['data'];
 
   /**
    * The event in its newest version, or null if its type is unknown (counted in `skipped`).
    *
-   * Errors: {@link CorruptEventError} when the type is known and the data or the metadata do not fit.
+   * @throws CorruptEventError for a known type with invalid data or metadata
    */
   decode(stored: StoredEvent): StreamEvent<E> | null;
 }
 
-/** The shape of metadata in the log. Keys that it does not name are allowed, and dropped. */
-export const eventMetadataSchema = z.object({
+/** The shape of metadata in the log. Other keys are allowed, and dropped. */
+const eventMetadataSchema = z.object({
   at: z.iso.datetime(),
   organizationId: z.string().min(1),
   actor: z.object({ type: z.enum(['user', 'service', 'system']), id: z.string().min(1) }),
@@ -62,11 +56,9 @@ export const eventMetadataSchema = z.object({
   idempotencyKey: z.string().optional(),
 }) satisfies z.ZodType<EventMetadata>;
 
-/** Metadata as it may be stored. Errors: `TypeError`, as for {@link EventCodec.encode}. */
+/** Metadata to store. @throws TypeError as for {@link EventCodec.encode} */
 export function encodeMetadata(metadata: EventMetadata): EventMetadata {
-  const checked = checkWithZod(eventMetadataSchema)(metadata);
-  if (!checked.ok) throw new TypeError(`event metadata does not fit: ${checked.problem}`);
-  return checked.value;
+  return parsed(eventMetadataSchema, metadata, (problem) => new TypeError(`event metadata is invalid: ${problem}`));
 }
 
 /**
@@ -75,59 +67,53 @@ export function encodeMetadata(metadata: EventMetadata): EventMetadata {
  *     const codec = defineEvents({ 'ChannelCreated.v1': z.object({ name: z.string() }) });
  *     type ChannelEvent = EventOf<typeof codec>;
  *
- * Schemas must not transform: what one of them gives, it must accept again, as events pass through it
- * on their way in and on their way out.
+ * Schemas must not transform: events are parsed when they are written and when they are read, so the output of a schema
+ * must be valid input.
  */
 export function defineEvents<const Schemas extends EventSchemas>(
   schemas: Schemas,
-  options: CodecOptions = {},
+  options: { readonly upcasters?: Upcasters } = {},
 ): EventCodec<EventsOf<Schemas>> {
-  return new SchemaCodec<EventsOf<Schemas>>(schemas, options);
+  return new SchemaCodec<EventsOf<Schemas>>(schemas, options.upcasters ?? {});
 }
 
-/** The union of events that a codec (or anything with its `decode`) gives. */
+/** The union of the events that a codec decodes. */
 export type EventOf<Codec> = Codec extends EventCodec<infer E> ? E : never;
 
-/** An upcaster that first checks the old data against the frozen schema of its version. */
+/** An upcaster that first validates the old data against the frozen schema of its version. */
 export function upcast<Old>(
   frozen: z.ZodType<Old>,
   next: (data: Old) => { readonly type: EventType; readonly data: object },
 ): Upcaster {
-  const check = checkWithZod(frozen);
-  return (data) => {
-    const checked = check(data);
-    if (!checked.ok) throw new CorruptEventError(checked.problem);
-    return next(checked.value);
-  };
+  return (data) => next(parsed(frozen, data, (problem) => new CorruptEventError(problem)));
 }
 
-/** Unknown types come from newer versions of Parley; more than this many names means garbage. */
+/** Unknown types come from newer versions of Parley. More names than this are not types but garbage. */
 const MAX_SKIPPED_TYPES = 1000;
 
 class SchemaCodec<E extends DomainEvent> implements EventCodec<E> {
   readonly types: ReadonlySet<string>;
   readonly skipped = new Map<string, number>();
-  readonly #checks: ReadonlyMap<string, Check<object>>;
+  readonly #schemas: ReadonlyMap<string, z.ZodType<object>>;
   readonly #upcasters: ReadonlyMap<string, Upcaster>;
-  readonly #checkMetadata: Check<EventMetadata>;
 
-  constructor(schemas: EventSchemas, options: CodecOptions) {
-    const compile = options.compile ?? checkWithZod;
-    this.#checks = new Map(Object.entries(schemas).map(([type, schema]) => [type, compile(schema)]));
-    this.#upcasters = new Map(Object.entries(options.upcasters ?? {}));
-    this.#checkMetadata = compile(eventMetadataSchema);
+  constructor(schemas: EventSchemas, upcasters: Upcasters) {
+    this.#schemas = new Map(Object.entries(schemas));
+    this.#upcasters = new Map(Object.entries(upcasters));
     for (const type of this.#upcasters.keys()) {
-      if (this.#checks.has(type)) throw new TypeError(`${type} has a schema and an upcaster: one must go`);
+      if (this.#schemas.has(type)) throw new TypeError(`${type} has a schema and an upcaster: remove one of them`);
     }
-    this.types = new Set([...this.#checks.keys(), ...this.#upcasters.keys()]);
+    this.types = new Set([...this.#schemas.keys(), ...this.#upcasters.keys()]);
   }
 
   encode<Event extends E>(event: Event): Extract<E, { type: Event['type'] }>['data'] {
-    const check = this.#checks.get(event.type);
-    if (!check) throw new TypeError(`no schema for events of type ${event.type}`);
-    const checked = check(event.data);
-    if (!checked.ok) throw new TypeError(`${event.type} does not fit its schema: ${checked.problem}`);
-    return checked.value;
+    const schema = this.#schemas.get(event.type);
+    if (!schema) throw new TypeError(`no schema for events of type ${event.type}`);
+    return parsed(
+      schema,
+      event.data,
+      (problem) => new TypeError(`${event.type} does not match its schema: ${problem}`),
+    );
   }
 
   decode(stored: StoredEvent): StreamEvent<E> | null {
@@ -136,25 +122,22 @@ class SchemaCodec<E extends DomainEvent> implements EventCodec<E> {
       return null;
     }
     const newest = this.#upcasters.has(stored.type) ? this.#newest(stored) : stored;
-    const data = this.#checks.get(newest.type)?.(newest.data);
-    if (!data) throw corrupt(stored, `upcast to ${newest.type}, which no schema declares`);
-    if (!data.ok) throw corrupt(stored, data.problem);
-    const metadata = this.#checkMetadata(stored.metadata);
-    if (!metadata.ok) throw corrupt(stored, `metadata: ${metadata.problem}`);
+    const schema = this.#schemas.get(newest.type);
+    if (!schema) throw corrupt(stored, `upcast to ${newest.type}, which no schema declares`);
     const event = {
       type: newest.type,
-      data: data.value,
+      data: parsed(schema, newest.data, (problem) => corrupt(stored, problem)),
       id: stored.id,
       revision: stored.revision,
-      metadata: metadata.value,
+      metadata: parsed(eventMetadataSchema, stored.metadata, (problem) => corrupt(stored, `metadata: ${problem}`)),
     };
-    // The one place where the checks above, made at run time, become a static type.
+    // The schema of the type has validated the data.
     return event as unknown as StreamEvent<E>;
   }
 
-  /** Follows the upcasters; there are no more steps than upcasters unless they run in a circle. */
-  #newest(stored: StoredEvent): { readonly type: string; readonly data: unknown } {
-    let current: { readonly type: string; readonly data: unknown } = stored;
+  /** Applies upcasters, at most as many as there are: more steps are a cycle. */
+  #newest(stored: StoredEvent): AnyVersion {
+    let current: AnyVersion = stored;
     for (let step = 0; step <= this.#upcasters.size; step++) {
       const next = this.#upcasters.get(current.type);
       if (!next) return current;
@@ -164,7 +147,7 @@ class SchemaCodec<E extends DomainEvent> implements EventCodec<E> {
         throw corrupt(stored, `upcasting ${current.type}: ${String(error)}`, error);
       }
     }
-    throw new TypeError(`the upcasters of ${stored.type} run in a circle`);
+    throw new TypeError(`the upcasters of ${stored.type} form a cycle`);
   }
 
   #countSkipped(type: string): void {
@@ -174,20 +157,42 @@ class SchemaCodec<E extends DomainEvent> implements EventCodec<E> {
   }
 }
 
+/**
+ * One codec for a stream that several features write to, each with its own event types.
+ *
+ * @throws TypeError when two of them declare the same type
+ */
+export function composeCodecs<E extends DomainEvent>(codecs: readonly EventCodec<E>[]): EventCodec<E> {
+  const owners = new Map<string, EventCodec<E>>();
+  for (const codec of codecs) {
+    for (const type of codec.types) {
+      if (owners.has(type)) throw new TypeError(`two features of one stream declare ${type}`);
+      owners.set(type, codec);
+    }
+  }
+  const [first] = codecs;
+  if (first === undefined) throw new TypeError('a stream needs at least one codec');
+  // The first codec counts the unknown types.
+  const ownerOf = (type: string): EventCodec<E> => owners.get(type) ?? first;
+  return {
+    types: new Set(owners.keys()),
+    skipped: first.skipped,
+    encode: (event) => ownerOf(event.type).encode(event),
+    decode: (stored) => ownerOf(stored.type).decode(stored),
+  };
+}
+
 function corrupt(stored: StoredEvent, problem: string, cause?: unknown): CorruptEventError {
   const where = `${stored.type} ${stored.stream}@${stored.revision} (${stored.id})`;
   return new CorruptEventError(`${where}: ${problem}`, { cause });
 }
 
-function checkWithZod<T>(schema: z.ZodType<T>): Check<T> {
-  return (value) => {
-    const parsed = schema.safeParse(value);
-    if (parsed.success) return { ok: true, value: parsed.data };
-    const problem = parsed.error.issues
-      .map((issue) => `${issue.path.join('.') || '(root)'}: ${issue.message}`)
-      .join('; ');
-    return { ok: false, problem };
-  };
+/** @throws the error that `failure` makes of the problems, as one line */
+function parsed<T>(schema: z.ZodType<T>, value: unknown, failure: (problem: string) => Error): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) => `${issue.path.join('.') || '(root)'}: ${issue.message}`);
+  throw failure(problems.join('; '));
 }
 
 /** A string in the metadata of a stored event, whose shape is unknown. */

@@ -1,9 +1,7 @@
-import { streamNameFilter } from '@eventstore/db-client';
-import type { AllStreamResolvedEvent } from '@eventstore/db-client';
+import { streamNameFilter, type AllStreamResolvedEvent } from '@eventstore/db-client';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
-import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
-import type { BackoffOptions } from '#libs/platform/lifecycle/index.ts';
+import { backoffMs, pause, type BackoffOptions } from '#libs/platform/lifecycle/index.ts';
 import type { EventStoreConnection } from './connection.ts';
 import { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
 import type { LogFeed, FeedItem, FeedOptions, LogStart } from './event-feed.ts';
@@ -71,7 +69,6 @@ class Subscription {
   readonly #maxBatch: number;
   readonly #livenessMs: number;
   readonly #pull: EventPull<AllStreamResolvedEvent>;
-  readonly #onAbort: () => void;
   /** Position up to which everything was yielded. */
   #known: GlobalPosition | null;
   #checkpoint: GlobalPosition | null = null;
@@ -106,16 +103,14 @@ class Subscription {
         ? streamNameFilter({ regex: NO_SYSTEM_STREAM, ...reporting })
         : streamNameFilter({ prefixes: [...streamPrefixes], ...reporting });
     const source = connection.client.subscribeToAll({ fromPosition: from, filter }, { highWaterMark: maxBatch });
-    this.#pull = new EventPull(source, () => source.unsubscribe());
+    this.#pull = new EventPull(source, () => source.unsubscribe(), signal);
     source.on('caughtUp', () => {
       this.#caughtUp = true;
       this.#pull.notify();
     });
-    this.#onAbort = () => this.#pull.notify();
-    signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** The next item, or null once the feed is aborted. Errors: whatever ended the subscription. */
+  /** The next item, or null once the feed is aborted. @throws the error that ended the subscription */
   async next(): Promise<FeedItem | null> {
     while (!this.#signal.aborted) {
       // Applying events together costs less.
@@ -131,7 +126,6 @@ class Subscription {
   }
 
   close(): void {
-    this.#signal.removeEventListener('abort', this.#onAbort);
     this.#pull.close();
   }
 

@@ -16,7 +16,6 @@ export interface PartitionCheckpoint {
 /** The end of a partition when it was read. */
 export type PartitionEnd = Omit<PartitionCheckpoint, 'position'>;
 
-/** An item of a feed: events, or progress. */
 export type FeedItem =
   /** In order per stream; there is no order between streams. */
   | { readonly kind: 'events'; readonly events: readonly [StoredEvent, ...StoredEvent[]] }
@@ -34,7 +33,6 @@ export type FeedItem =
 /** Where a subscription to the log starts: after a position, or with the first event. */
 export type LogStart = GlobalPosition | 'start';
 
-/** Reads the checkpoints of all partitions. */
 export type ReadCheckpoints = () => Promise<readonly PartitionCheckpoint[]>;
 
 export interface FeedOptions<From> {

@@ -7,7 +7,7 @@ import { EventPull } from './event-pull.ts';
 const source = (): Readable => new Readable({ objectMode: true, read: () => undefined });
 const pullOf = (stream: Readable): EventPull<number> => new EventPull(stream, async () => undefined);
 
-test('what has arrived is taken, and then the end is seen', async () => {
+test('received events are taken before the end is reported', async () => {
   const stream = source();
   const pull = pullOf(stream);
   stream.push(1);
@@ -19,7 +19,7 @@ test('what has arrived is taken, and then the end is seen', async () => {
   expect(pull.ended).toBe(true);
 });
 
-test('a stream that fails and closes in one step has not ended: its error is still to be taken', async () => {
+test('a stream that fails and closes in one step has not ended: `take` throws its error', async () => {
   const stream = source();
   const pull = pullOf(stream);
   stream.destroy(new Error('cut off'));
@@ -28,7 +28,7 @@ test('a stream that fails and closes in one step has not ended: its error is sti
   expect(() => pull.take(10)).toThrow('cut off');
 });
 
-test('a wait for several ends when so many are there, and they are taken in order', async () => {
+test('a wait for several events ends when they have arrived, and they are taken in order', async () => {
   const stream = source();
   const pull = pullOf(stream);
   const waited = pull.wait(10_000, 3);
@@ -41,7 +41,7 @@ test('a wait for several ends when so many are there, and they are taken in orde
   expect(pull.drained).toBe(true);
 });
 
-test('a wait for several ends early, and what has arrived can be taken', async () => {
+test('a wait for several events can end early, and the received ones can be taken', async () => {
   const stream = source();
   const pull = pullOf(stream);
   stream.push(1);
@@ -50,7 +50,7 @@ test('a wait for several ends early, and what has arrived can be taken', async (
   expect(pull.take(10)).toEqual([1]);
 });
 
-test('what arrived before a failure is taken before the failure is thrown', async () => {
+test('events that arrived before a failure are taken before it is thrown', async () => {
   const stream = source();
   const pull = pullOf(stream);
   const waited = pull.wait(10_000, 3);
@@ -62,14 +62,14 @@ test('what arrived before a failure is taken before the failure is thrown', asyn
   expect(() => pull.take(10)).toThrow('cut off');
 });
 
-test('an end that came while nobody waited is seen by the next who does', async () => {
+test('an end without a waiting call is reported by the next one', async () => {
   const stream = source();
   const pull = pullOf(stream);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   stream.push(1);
   await turn();
   expect(pull.take(10)).toEqual([1]);
-  // The consumer is busy with what it took, and the stream ends meanwhile.
+  // The stream ends while the consumer handles events.
   stream.push(null);
   await turn();
   expect(await pull.wait(1_000)).toBe(true);

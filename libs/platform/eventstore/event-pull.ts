@@ -14,6 +14,7 @@ interface Source {
 export class EventPull<T> {
   readonly #source: Source;
   readonly #cancel: () => Promise<unknown>;
+  readonly #signal: AbortSignal | undefined;
   #ended = false;
   #failure: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
@@ -22,10 +23,15 @@ export class EventPull<T> {
   /** The number of events that `wait` waits for. */
   #wanted = 0;
 
-  /** @param cancel ends the call at the server, which destroying the stream would leave open */
-  constructor(source: Source, cancel: () => Promise<unknown>) {
+  /**
+   * @param cancel ends the call at the server, which destroying the stream would leave open
+   * @param signal ends a `wait` when it aborts
+   */
+  constructor(source: Source, cancel: () => Promise<unknown>, signal?: AbortSignal) {
     this.#source = source;
     this.#cancel = cancel;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.notify);
     source.on('readable', () => {
       if (this.#wake !== undefined && this.#fill()) this.#wake();
     });
@@ -92,11 +98,10 @@ export class EventPull<T> {
   }
 
   /** Ends a `wait`. */
-  notify(): void {
-    this.#wake?.();
-  }
+  readonly notify = (): void => this.#wake?.();
 
   close(): void {
+    this.#signal?.removeEventListener('abort', this.notify);
     void this.#cancel().catch(() => undefined);
     this.#source.destroy();
   }

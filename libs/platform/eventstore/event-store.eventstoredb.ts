@@ -1,7 +1,6 @@
 import { jsonEvent } from '@eventstore/db-client';
 import type { AppendResult as ClientAppendResult, EventData, ResolvedEvent } from '@eventstore/db-client';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
-import type { StreamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
@@ -55,7 +54,11 @@ export class EventStoreDbStore implements EventStore {
     try {
       // 2. Nothing is sent until the server is known to support batch appends.
       const started = performance.now();
-      await within(deadlineMs, this.#ready(), () => storeUnavailable('event store'));
+      await within(deadlineMs, this.#connection.ready(), () => storeUnavailable('event store')).catch(
+        (error: unknown) => {
+          throw readFault(error);
+        },
+      );
       // 3. From here on, the server may have written the events despite an error.
       const remainingMs = Math.max(1, Math.ceil(deadlineMs - (performance.now() - started)));
       const appended = this.#connection.client.appendToStream(
@@ -86,9 +89,7 @@ export class EventStoreDbStore implements EventStore {
       { direction, maxCount: limit, fromRevision: from === undefined ? start : BigInt(from), requiresLeader: true },
       { highWaterMark: READ_AHEAD },
     );
-    const pull = new EventPull<ResolvedEvent>(read, () => read.cancel());
-    const onAbort = (): void => pull.notify();
-    signal?.addEventListener('abort', onAbort);
+    const pull = new EventPull<ResolvedEvent>(read, () => read.cancel(), signal);
     try {
       while (!pull.ended) {
         for (const resolved of pull.take(READ_AHEAD)) {
@@ -103,7 +104,6 @@ export class EventStoreDbStore implements EventStore {
       if (signal?.aborted === true) throw signal.reason;
       if (!isMissingStream(error)) throw readFault(error);
     } finally {
-      signal?.removeEventListener('abort', onAbort);
       pull.close();
     }
   }
@@ -116,14 +116,6 @@ export class EventStoreDbStore implements EventStore {
 
   async close(): Promise<void> {
     await this.#connection.close();
-  }
-
-  async #ready(): Promise<void> {
-    try {
-      await this.#connection.ready();
-    } catch (error) {
-      throw readFault(error);
-    }
   }
 }
 

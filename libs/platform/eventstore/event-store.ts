@@ -1,6 +1,6 @@
 import type { EventMetadata, GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
 
-/** An event on its way into the log; `data` and `metadata` become JSON. */
+/** An event to append; `data` and `metadata` are stored as JSON. */
 export interface EventToAppend {
   readonly id: string;
   readonly type: string;
@@ -8,14 +8,11 @@ export interface EventToAppend {
   readonly metadata: EventMetadata;
 }
 
-/**
- * An event as the log holds it, JSON parsed but not yet checked against any schema: a codec does that
- * (see `event-codec.ts`), because only the owner of a stream knows its events.
- */
+/** An event of the log. Its JSON is parsed, but not validated: the codec of its stream does that (`event-codec.ts`). */
 export interface StoredEvent {
   readonly stream: string;
   readonly revision: StreamRevision;
-  /** Absent only where the server did not send one (reads of single streams of old servers). */
+  /** Null only in reads of single streams of old servers, which do not send it. */
   readonly position: GlobalPosition | null;
   readonly id: string;
   readonly type: string;
@@ -36,26 +33,26 @@ export interface ReadStreamOptions {
   readonly direction?: 'forwards' | 'backwards';
   /** Default: to the end. */
   readonly limit?: number;
-  /** How long to wait for each next event. Default: 3,000 ms. */
+  /** Deadline for each next event. Default 3,000. */
   readonly deadlineMs?: number;
   /** Ends the read when it aborts: the call is cancelled, and the iteration throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * The log, as commands and reads use it.
+ * The log: appends to streams, and reads of streams.
  *
- * Guarantees: `append` resolves `appended` only after the server acknowledged a durable write, all
- * events or none, and exactly at `expectedRevision`; appending the same event ids at the same expected
- * revision again answers `appended` with the original revision. Every call settles within its deadline.
+ * Guarantees: `append` resolves `appended` only after the server has acknowledged a durable write of all events at
+ * exactly `expectedRevision`; it never writes some of them. Repeating it with the same event ids and the same expected
+ * revision resolves `appended` with the original revision. Every call settles within its deadline.
  *
- * Omissions: no retries (the caller knows whether one is safe), no schema checks, no caching.
+ * Omissions: no retries (the caller knows whether one is safe), no validation, no cache.
  *
- * Errors: `Fault` `store_unavailable` when the server cannot be reached or refuses, `outcome_unknown`
- * when an append was sent and no answer came in time.
+ * Errors: `Fault` `store_unavailable` when the server is unavailable or refuses; `outcome_unknown` when an append was
+ * sent and no answer arrived in time.
  */
 export interface EventStore {
-  /** `deadlineMs`: default 2,000. Errors besides those above: `RangeError` for more than the server takes at once. */
+  /** `deadlineMs`: default 2,000. @throws RangeError also for an append that is larger than the server accepts */
   append(
     stream: string,
     expectedRevision: StreamRevision,
@@ -63,12 +60,12 @@ export interface EventStore {
     options?: { readonly deadlineMs?: number },
   ): Promise<AppendResult>;
 
-  /** Missing and deleted streams read as empty. `deadlineMs` bounds the wait for each next event. */
+  /** Missing and deleted streams read as empty. */
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<StoredEvent>;
 
   /**
-   * One cheap round trip that proves the server answers. Rejects as well for 30 seconds after the server answered an
-   * append with a failure of its own, such as a full disk, unless another append has succeeded since.
+   * A cheap request that verifies that the server answers. Also rejects for 30 seconds after an append failed at the
+   * server, for example because of a full disk, unless a later append has succeeded.
    */
   ping(): Promise<void>;
 

@@ -31,20 +31,19 @@ export class GroupMembership {
       { bufferSize },
       { highWaterMark: bufferSize },
     );
-    this.#pull = new EventPull(this.#subscription, () => this.#subscription.unsubscribe());
+    this.#pull = new EventPull(this.#subscription, () => this.#subscription.unsubscribe(), signal);
     this.#subscription.on('confirmation', () => {
       this.#isConfirmed = true;
       this.#pull.notify();
     });
-    signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** Errors: whatever ended the subscription. */
+  /** @throws the error that ended the subscription */
   async *items(): AsyncGenerator<ConsumedItem, void, undefined> {
-    let isAnnounced = false;
+    let hasJoined = false;
     while (!this.#signal.aborted) {
-      if (this.#isConfirmed && !isAnnounced) {
-        isAnnounced = true;
+      if (this.#isConfirmed && !hasJoined) {
+        hasJoined = true;
         yield { kind: 'joined' };
       }
       for (const resolved of this.#pull.take(1)) {
@@ -62,11 +61,8 @@ export class GroupMembership {
 
   close(): void {
     this.#isOpen = false;
-    this.#signal.removeEventListener('abort', this.#onAbort);
     this.#pull.close();
   }
-
-  readonly #onAbort = (): void => this.#pull.notify();
 
   /** Null for a link to a deleted event, and for events of the server itself. */
   #deliveryOf(resolved: PersistentSubscriptionToAllResolvedEvent): Delivery | null {
@@ -80,7 +76,7 @@ export class GroupMembership {
     };
   }
 
-  /** An answer that does not arrive leads to another delivery. */
+  /** If an answer is lost, the event is delivered again. */
   #answer(answer: Promise<void>): void {
     answer.catch((error: unknown) => {
       if (this.#isOpen) this.#subscription.destroy(error instanceof Error ? error : undefined);

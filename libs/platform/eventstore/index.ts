@@ -1,29 +1,26 @@
 /**
- * The log: ports of the event store and of the feed of its events, their adapter for EventStoreDB, and
- * codecs between stored and typed events.
+ * The log: ports of the event store, of the feed of its events and of consumer groups, their adapters for EventStoreDB,
+ * and codecs between stored and typed events.
  *
  *     const { store, feed, close } = connectEventStore({ url: 'esdb://127.0.0.1:2113?tls=false' });
  *     await store.append('channel-1', NO_EVENTS, [{ id, type, data: codec.encode(event), metadata }]);
  *     for await (const stored of store.readStream('channel-1')) codec.decode(stored);
  *     for await (const item of feed.subscribe({ from: 'start', streamPrefixes: ['channel-'], signal })) …
  *
- * Needs EventStoreDB 21.10 or newer; 23.10 or newer for feeds, as older ones never say `caught-up`.
+ * Needs EventStoreDB 21.10 or newer; 23.10 or newer for feeds, as older ones never send `caughtUp`.
  */
-import { EventStoreConnection } from './connection.ts';
-import type { ConnectionOptions } from './connection.ts';
+import { EventStoreConnection, type ConnectionOptions } from './connection.ts';
 import { EventStoreDbConsumerGroups } from './consumer-groups.eventstoredb.ts';
 import type { ConsumerGroups } from './consumer-groups.ts';
-import { EventStoreDbFeed } from './event-feed.eventstoredb.ts';
-import type { EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
+import { EventStoreDbFeed, type EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
 import type { EventStore } from './event-store.ts';
 import { StoreClock } from './store-clock.ts';
 
 export { appendExactly } from './append-exactly.ts';
-export { composeCodecs } from './compose-codecs.ts';
 export type { ConsumerGroups, ConsumerGroupStatus, Delivery } from './consumer-groups.ts';
-export { defineEvents, encodeMetadata, textOf, upcast } from './event-codec.ts';
+export { composeCodecs, defineEvents, encodeMetadata, textOf, upcast } from './event-codec.ts';
 export type { EventCodec, EventOf } from './event-codec.ts';
 export type {
   FeedItem,
@@ -47,16 +44,16 @@ export interface EventStoreOptions extends ConnectionOptions, EventStoreDbFeedOp
 }
 
 /**
- * Opens the connection of a Parley; the server need not be up, and may go and come back.
+ * Opens a connection, which connects at its first call and reconnects.
  *
- * Errors: `Error` when the URL is not valid (its password is never quoted).
+ * @throws Error for an invalid URL, whose password is never quoted
  */
 export function connectEventStore(options: EventStoreOptions): {
   readonly store: EventStore;
   readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
   readonly clock: StoreClock;
-  /** Ends what is running, within about a second. Same as `store.close()`. */
+  /** Ends all calls within about a second. The same as `store.close()`. */
   close(): Promise<void>;
 } {
   const connection = EventStoreConnection.open(options);

@@ -7,7 +7,7 @@ import './native-base64.ts';
 const { ProposedMessage } = streams.BatchAppendReq;
 
 describe('the bytes of a message', () => {
-  it('are those that were given as base64, and are read back from what is sent', () => {
+  it('are decoded from base64, and survive serialisation', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 5_000 }), (bytes) => {
         const message = new ProposedMessage();
@@ -18,7 +18,7 @@ describe('the bytes of a message', () => {
     );
   });
 
-  it('are the very same where bytes were given', () => {
+  it('are not copied if they are bytes already', () => {
     const message = new ProposedMessage();
     const bytes = new Uint8Array([0, 255, 128]);
     message.setData(bytes);

@@ -5,7 +5,7 @@ import { comparePositions, decodePosition, encodePosition } from './position.ts'
 const offset = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const position = fc.record({ commit: offset, prepare: offset });
 
-test('a position survives the way through its text form', () => {
+test('a position equals its decoded text', () => {
   fc.assert(
     fc.property(position, (p) => {
       expect(decodePosition(encodePosition(p))).toEqual(p);
@@ -13,7 +13,7 @@ test('a position survives the way through its text form', () => {
   );
 });
 
-test('text that is no position is refused', () => {
+test('a text that is not a position is refused', () => {
   for (const text of [
     '',
     '1',

@@ -8,7 +8,7 @@ import { textOf } from './event-codec.ts';
 const MAX_AHEAD_MS = 5_000;
 const MEASURE_EVERY_MS = 60_000;
 const VALID_MS = 120_000;
-/** Differences of the system clock from a monotonic one by which it was set, not measured or adjusted slowly. */
+/** A larger change of the difference between the system clock and a monotonic one means that the system clock was set. */
 const MAX_STEP_MS = 1_000;
 
 interface Measurement {
@@ -40,13 +40,13 @@ export class StoreClock {
     this.#onAhead = onAhead;
   }
 
-  /** The time in the event store's clock, in Unix milliseconds; null while that is not known. */
+  /** The time of the event store's clock, in Unix milliseconds; null while it is unknown. */
   get nowMs(): number | null {
     const measured = this.#valid();
     return measured === undefined ? null : Date.now() - measured.aheadMs;
   }
 
-  /** The time in the event store's clock, where this process's clock is known to be too far ahead of that. */
+  /** Corrects a time by this process's clock, if that clock is known to be too far ahead of the event store's. */
   corrected(at: Timestamp): Timestamp {
     const aheadMs = this.#valid()?.aheadMs ?? 0;
     return aheadMs === 0 ? at : new Date(Date.parse(at) - aheadMs).toISOString();

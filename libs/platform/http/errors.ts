@@ -93,14 +93,14 @@ interface Answer {
 const INTERNAL: Answer = { status: 500, code: 'internal', detail: 'Internal Server Error' };
 
 /** Answers to errors of Fastify and its plugins. */
-const BY_STATUS: Readonly<Record<number, Answer>> = {
+export const ANSWERS = {
   400: { status: 400, code: 'bad_request', detail: 'The request cannot be read' },
   408: { status: 408, code: 'request_timeout', detail: 'The request did not arrive in time' },
   413: { status: 413, code: 'body_too_large', detail: 'The body is larger than allowed' },
   414: { status: 414, code: 'uri_too_long', detail: 'The URL is longer than allowed' },
   415: { status: 415, code: 'unsupported_media_type', detail: 'Content-Type must be application/json' },
   431: { status: 431, code: 'headers_too_large', detail: 'The headers are larger than allowed' },
-};
+} satisfies Record<number, Answer>;
 
 /** Unknown errors are bugs: answers 500 without details. */
 export function answerOf(error: FastifyError | Error): Answer {
@@ -116,7 +116,7 @@ export function answerOf(error: FastifyError | Error): Answer {
   if (code === 'FST_ERR_HANDLER_TIMEOUT') {
     return { status: 503, code: 'timeout', detail: 'The answer took too long', headers: { 'retry-after': '2' } };
   }
-  return (statusCode !== undefined && BY_STATUS[statusCode]) || INTERNAL;
+  return (ANSWERS as Partial<Record<number, Answer>>)[statusCode ?? 500] ?? INTERNAL;
 }
 
 /** Fastify's error handler: answers any error by the error table of the API. */
@@ -129,7 +129,8 @@ export function replyWithError(error: FastifyError | Error, request: FastifyRequ
   if (answer.status >= 500) {
     const level = answer.status === 500 ? 'error' : 'warn';
     request.log[level](
-      { err: error, request_id: request.id, method: request.method, route: routeOf(request) },
+      // The pattern of the route, never the URL: a URL may carry a ticket.
+      { err: error, request_id: request.id, method: request.method, route: request.routeOptions.url ?? 'none' },
       'request failed',
     );
   }
@@ -144,11 +145,6 @@ export function replyWithError(error: FastifyError | Error, request: FastifyRequ
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
-
-/** The pattern of the route, never the URL: a URL may carry a ticket. */
-function routeOf(request: FastifyRequest): string {
-  return request.routeOptions.url ?? 'none';
-}
 
 /** Maximum of errors in an answer. */
 export const MAX_ERRORS = 100;

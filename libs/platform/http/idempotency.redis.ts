@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import { z } from 'zod';
 
-import { FunctionLibrary } from '#libs/platform/redis/index.ts';
-import type { FunctionCall, RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, type FunctionCall, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { idempotencyKey } from './idempotency.keys.ts';
 import type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';

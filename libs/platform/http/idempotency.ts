@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { canonicalJson } from './signed-token.ts';
-import { conflict, invalid } from './errors.ts';
-import type { HttpError } from './errors.ts';
+import { conflict, invalid, type HttpError } from './errors.ts';
 
 /** Scope of a key: different principals may use the same key. */
 export interface IdempotencyScope {
@@ -87,9 +86,10 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
     throw invalid(['header', IDEMPOTENCY_HEADER], 'a key has 1 to 255 visible ASCII characters', key);
   }
   const { organizationId, principalId } = request.principal;
+  const { body } = request;
   const fingerprint = createHash('sha256')
     .update(`${request.method} ${request.url}\n`)
-    .update(canonicalJson(request.body))
+    .update(body instanceof Uint8Array ? body : canonicalJson(body))
     .digest('base64url');
   return {
     scope: { organizationId, principalId, key },

@@ -59,7 +59,7 @@ test.each([
   expect(JSON.stringify(errors[0]?.input)).toBe(input);
 });
 
-test('all such numbers of a body are named by their places, up to 100', () => {
+test('all such numbers of a body are listed with their locations, up to 100', () => {
   const { errors } = refusalOf(
     '{"a": [{}, -0, ["]", 1e999]], "x\\ny\\u0041": {"b": {"-0": 1, "c": 9007199254740993}}}',
   );

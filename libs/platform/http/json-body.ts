@@ -72,14 +72,19 @@ const FORBIDDEN = 'Extra inputs are not permitted';
 
 /** @throws HttpError 415 for a body in another encoding or charset than plain UTF-8 */
 export function requirePlainJson(headers: IncomingHttpHeaders): void {
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw unsupported('A body must not be compressed (Content-Encoding)', { 'accept-encoding': 'identity' });
-  }
+  refuseCompression(headers);
   const type = headers['content-type'] ?? '';
   const charset = type.includes(';') ? new MIMEType(type).params.get('charset') : null;
   if (charset !== null && charset.toLowerCase() !== 'utf-8') {
     throw unsupported('The charset of a body must be utf-8');
+  }
+}
+
+/** @throws HttpError 415 */
+export function refuseCompression(headers: IncomingHttpHeaders): void {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw unsupported('A body must not be compressed (Content-Encoding)', { 'accept-encoding': 'identity' });
   }
 }
 

@@ -1,6 +1,5 @@
 import { FairSemaphore } from '../lifecycle/index.ts';
-import { digestOf } from './auth.ts';
-import type { Authenticator, Principal } from './auth.ts';
+import { digestOf, type Authenticator, type Principal } from './auth.ts';
 import { tooManyRequests } from './errors.ts';
 import { inTurn, Windows } from './rate-limits.ts';
 import type { RateLimit } from './server-options.ts';
@@ -12,8 +11,6 @@ const MAX_WAITING_PER_ADDRESS = 512;
 const MAX_WAIT_MS = 1_000;
 /** Keys per address that were looked up and refused. */
 const UNKNOWN_PER_ADDRESS: RateLimit = { max: 600, windowMs: 60_000 };
-
-type Identity = Principal | null | Promise<Principal | null>;
 
 /**
  * Authentication that bounds the cost of unknown keys: each of them is a read of the event store, and an attacker can
@@ -41,7 +38,7 @@ export class KeyLookups {
   }
 
   /** @throws HttpError 429 for a key that needs a look-up, if the address has too many refused keys */
-  authenticate(key: string, address: string): Identity {
+  authenticate(key: string, address: string): Principal | null | Promise<Principal | null> {
     const seconds = this.#failures?.remaining(address) ?? 0;
     if (seconds === 0 && this.#turns.isFree) {
       const identity = this.#authenticator.authenticate(key);

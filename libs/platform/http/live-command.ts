@@ -34,19 +34,11 @@ export interface LiveCommandType {
 }
 
 /** Declares a command whose data are validated like the body of a request, with the same errors. */
-export function liveCommand<Data>(of: {
-  readonly type: string;
-  readonly summary: string;
-  readonly data: z.ZodType<Data>;
-  readonly isDurable: boolean;
-  run(call: LiveCommandCall<Data>): Promise<StreamRevision | null>;
-}): LiveCommandType {
-  const { type, summary, data, isDurable } = of;
-  return {
-    type,
-    summary,
-    data,
-    isDurable,
-    run: async (call) => of.run({ ...call, data: parseInput(data, call.data) }),
-  };
+export function liveCommand<Data>(
+  of: Omit<LiveCommandType, 'data' | 'run'> & {
+    readonly data: z.ZodType<Data>;
+    run(call: LiveCommandCall<Data>): Promise<StreamRevision | null>;
+  },
+): LiveCommandType {
+  return { ...of, run: async (call) => of.run({ ...call, data: parseInput(of.data, call.data) }) };
 }

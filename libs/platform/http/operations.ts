@@ -1,17 +1,10 @@
 import { within } from '../lifecycle/index.ts';
-import type { Metrics } from '../telemetry/index.ts';
 import { JSON_TYPE } from './errors.ts';
-import type { HttpApp, ReadinessProbe } from './server-options.ts';
+import type { HttpApp, HttpServerOptions, ReadinessProbe } from './server-options.ts';
 
 interface ProbeResult {
   readonly status: 'ok' | 'down';
   readonly detail?: Readonly<Record<string, unknown>>;
-}
-
-interface Operations {
-  readonly probes: readonly ReadinessProbe[];
-  readonly metrics: Metrics;
-  readonly isStopping: () => boolean;
 }
 
 const PROBE_MS = 2_000;
@@ -19,7 +12,11 @@ const PROBE_MS = 2_000;
 const REUSE_MS = 250;
 
 /** `/health/live`, `/health/ready` and `/metrics`: for orchestrators, without authentication. */
-export function operationRoutes(app: HttpApp, { probes, metrics, isStopping }: Operations): void {
+export function operationRoutes(
+  app: HttpApp,
+  { probes = [], metrics }: HttpServerOptions,
+  isStopping: () => boolean,
+): void {
   const config = { public: true };
   const schema = { hide: true };
   const alive = Buffer.from('{"status":"ok"}');
@@ -27,12 +24,13 @@ export function operationRoutes(app: HttpApp, { probes, metrics, isStopping }: O
     void reply.type(JSON_TYPE).header('cache-control', 'no-store').send(alive);
   });
 
-  let latest: { at: number; results: Promise<Record<string, ProbeResult>> } | undefined;
+  let latest: { at: number; results: Promise<(readonly [string, ProbeResult])[]> } | undefined;
   app.get('/health/ready', { config, schema }, async (_request, reply) => {
     if (latest === undefined || performance.now() - latest.at > REUSE_MS) {
-      latest = { at: performance.now(), results: runProbes(probes) };
+      const results = Promise.all(probes.map(async (probe) => [probe.name, await runProbe(probe)] as const));
+      latest = { at: performance.now(), results };
     }
-    const checks = await latest.results;
+    const checks = Object.fromEntries(await latest.results);
     const ready = !isStopping() && Object.values(checks).every(({ status }) => status === 'ok');
     void reply.header('cache-control', 'no-store').code(ready ? 200 : 503);
     if (!ready) void reply.header('retry-after', '2');
@@ -42,11 +40,6 @@ export function operationRoutes(app: HttpApp, { probes, metrics, isStopping }: O
   app.get('/metrics', { config, schema }, async (_request, reply) =>
     reply.header('content-type', metrics.contentType).send(await metrics.scrape()),
   );
-}
-
-async function runProbes(probes: readonly ReadinessProbe[]): Promise<Record<string, ProbeResult>> {
-  const results = await Promise.all(probes.map(async (probe) => [probe.name, await runProbe(probe)] as const));
-  return Object.fromEntries(results);
 }
 
 async function runProbe(probe: ReadinessProbe): Promise<ProbeResult> {

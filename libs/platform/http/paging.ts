@@ -31,11 +31,7 @@ export const pageMetaSchema = z
 export type PageMeta = z.infer<typeof pageMetaSchema>;
 
 /** The paging parameters of a request, parsed. */
-export interface PageQuery {
-  readonly size: number;
-  readonly page?: number | undefined;
-  readonly cursor?: string | undefined;
-}
+export type PageQuery = z.output<z.ZodObject<typeof pageQuery>>;
 
 /** A page to read: `size` items after the sort key `after` of a cursor, or from `offset`. */
 export interface PageRequest {

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { PastReads } from './past-reads.ts';
-import type { PastReader } from './past-reads.ts';
+import { PastReads, type PastReader } from './past-reads.ts';
 
 const reader = (organizationId: string, address: string, signal = new AbortController().signal): PastReader => ({
   organizationId,

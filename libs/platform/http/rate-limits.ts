@@ -4,8 +4,7 @@ import proxyAddr from '@fastify/proxy-addr';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { Fault } from '#libs/kernel/faults.ts';
-import { QueueFull } from '#libs/platform/lifecycle/index.ts';
-import type { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
+import { QueueFull, type FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import { tooManyRequests } from './errors.ts';
 import type { HttpServerOptions, RateLimit } from './server-options.ts';
 
@@ -36,7 +35,7 @@ export function createLimiters({
     perAddress: addresses && limiter(addresses, callerAddress),
     perKey: perKey ? limiter(new Windows(perKey), (request) => request.principal.keyId) : undefined,
     // Upgrades have no Fastify request; this finds the address as Fastify does.
-    upgradeAfter: (request) => addresses?.take(networkOf(addressOf({ ip: proxyAddr(request, isTrusted) }))) ?? 0,
+    upgradeAfter: (request) => addresses?.take(callerAddress({ ip: proxyAddr(request, isTrusted) })) ?? 0,
   };
 }
 
@@ -120,14 +119,9 @@ export async function inTurn<T>(semaphore: FairSemaphore, turn: QueueTurn, work:
   }
 }
 
-/** Identifies a caller before authentication. */
-export function callerAddress(request: FastifyRequest): string {
-  return networkOf(addressOf(request));
-}
-
-/** After a disconnection there is no address, although the types promise one. */
-function addressOf({ ip }: { readonly ip?: string }): string {
-  return ip ?? '';
+/** Identifies a caller before authentication. After a disconnection there is no address, although Fastify types one. */
+export function callerAddress({ ip = '' }: { readonly ip?: string }): string {
+  return networkOf(ip);
 }
 
 /** An IPv6 caller owns at least a /64, so its first four groups count as one address. */

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { HttpError, JSON_TYPE } from './errors.ts';
 import type { PageMeta } from './paging.ts';
 
@@ -23,22 +24,12 @@ export function etagOf(revision: number): string {
   return `"${revision}"`;
 }
 
-/**
- * The condition of `If-Match`. A command handler calls `allows` with the revision that it decides on, so no event
- * can come in between.
- */
-export interface IfMatch {
-  allows(revision: number): boolean;
-}
-
-const ANY: IfMatch = { allows: () => true };
-
-/** Reads `If-Match`: `*`, or a list of entity tags. Weak tags never match (RFC 9110, 13.1.1). */
-export function ifMatchOf(request: FastifyRequest): IfMatch | undefined {
+/** The condition of `If-Match`: `*`, or a list of entity tags. Weak tags never match (RFC 9110, 13.1.1). */
+export function ifMatchOf(request: FastifyRequest): CommandContext['ifMatch'] {
   const header = request.headers['if-match'];
   if (header === undefined) return undefined;
   const tags = entityTags(header);
-  return tags === '*' ? ANY : { allows: (revision) => tags.includes(etagOf(revision)) };
+  return { allows: (revision) => tags === '*' || tags.includes(etagOf(revision)) };
 }
 
 /**

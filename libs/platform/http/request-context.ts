@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { systemClock } from '#libs/kernel/clock.ts';
-import { derivedId, newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
 import type { IdempotentRun } from './idempotency.ts';
@@ -14,8 +13,11 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Signs cursors and positions. */
     tokens: TokenSigner;
-    /** See `readPast`. */
     pastReads: PastReads;
+    /** Aborts when the server begins to close: responses that do not end by themselves must end. */
+    closing: AbortSignal;
+    /** Whether the key of a request that was admitted still works: `null` if not. Throws `store_unavailable` faults. */
+    reauthenticate(request: FastifyRequest): Principal | null | Promise<Principal | null>;
   }
   interface FastifyRequest {
     /** The caller. Throws on a route with `config.public`. */
@@ -33,8 +35,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Scope that the key needs, such as `read`. Every route has either this or `public`. */
     scope?: string;
-    /** No authentication: health, documentation. */
-    public?: boolean;
+    /** No authentication: health, documentation. `counted`: what takes more than that, limited per address. */
+    public?: boolean | 'counted';
     /** A POST or PATCH with an ephemeral or secret answer: the answer is not stored, and every request runs. */
     ignoresIdempotencyKey?: boolean;
   }
@@ -52,7 +54,6 @@ export function requestIdOf(raw: { headers: Record<string, string | string[] | u
   return `${processPrefix}-${counter.toString(36)}`;
 }
 
-/** Sets the headers that every reply has. */
 export function beginReply(request: FastifyRequest, reply: FastifyReply): void {
   request.startedAt = performance.now();
   void reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
@@ -92,8 +93,7 @@ const COMMAND_NAMESPACE: EntityId = '6c1f5f0e-58a5-5c0b-9c39-0f6b1d7b8a52';
  * passes the time since when the command may have run (`repeatedSinceMs`), and the command handler looks for its
  * events first. Without a key, every request is a new command.
  */
-export function commandIdOf(request: FastifyRequest): EntityId {
-  const run = request.idempotentRun;
+function commandIdOf(run: IdempotentRun | null): EntityId {
   if (run === null) return newId();
   const { organizationId, principalId, key } = run.scope;
   return derivedId(COMMAND_NAMESPACE, JSON.stringify([organizationId, principalId, key, run.fingerprint]));
@@ -104,7 +104,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
   const { organizationId, principalType, principalId } = request.principal;
   const run = request.idempotentRun;
   return {
-    commandId: commandIdOf(request),
+    commandId: commandIdOf(run),
     organizationId,
     actor: { type: principalType, id: principalId },
     at: systemClock.now(),

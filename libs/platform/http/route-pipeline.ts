@@ -4,29 +4,20 @@
  * looked up or a position to be awaited.
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
-import type { Logger } from 'pino';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { Metrics } from '../telemetry/index.ts';
-import { presentedKey, requireScope } from './auth.ts';
-import type { Principal } from './auth.ts';
+import { presentedKey, requireScope, type Principal } from './auth.ts';
 import { unauthorized } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
-import type { IdempotencyStore } from './idempotency.ts';
 import type { KeyLookups } from './key-lookups.ts';
 import { awaitPosition, POSITION_HEADER } from './position.ts';
-import type { PositionWaiter } from './position.ts';
-import { callerAddress } from './rate-limits.ts';
-import type { Limiters } from './rate-limits.ts';
+import { callerAddress, type Limiters } from './rate-limits.ts';
 import { beginReply } from './request-context.ts';
+import type { HttpServerOptions } from './server-options.ts';
 
 export interface Pipeline {
+  readonly options: HttpServerOptions;
   readonly keys: KeyLookups;
   readonly limiters: Limiters;
-  readonly metrics: Metrics;
-  readonly logger: Logger | undefined;
-  readonly idempotency: IdempotencyStore | undefined;
-  readonly positions: PositionWaiter | undefined;
-  readonly handlerTimeoutMs: number;
   /** The process should get no new requests; those that arrive are served. */
   readonly isStopping: () => boolean;
   /** The server refuses new requests. */
@@ -42,37 +33,33 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void |
 
 type SendHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done) => void | Promise<void>;
 
-/** Called for every route when it is declared. */
 export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   const { config } = route;
   const method = String(route.method);
-  if (config?.public !== true && config?.scope === undefined) {
+  if (!config?.public && config?.scope === undefined) {
     throw new TypeError(`route ${method} ${route.url} needs config.scope or config.public`);
   }
-  const gate = config.public ? beginOnly : gateOf(method, config.scope ?? '', pipeline);
+  const gate = config?.public ? publicGate(config.public, pipeline) : gateOf(method, config?.scope ?? '', pipeline);
   route.onRequest = [gate, ...listed(route.onRequest)];
-  const { logger } = pipeline;
-  const timing = pipeline.metrics.http.route(method, route.url);
+  const { logger, metrics, idempotency, handlerTimeoutMs = 30_000 } = pipeline.options;
+  const timing = metrics.http.route(method, route.url);
   // An `onResponse` hook would add two listeners to every response.
   const measure: SendHook = (request, reply, _payload, done) => {
     const duration_ms = performance.now() - request.startedAt;
     timing.observe(reply.statusCode, duration_ms);
     if (logger?.isLevelEnabled('debug')) {
-      const {
-        statusCode: status,
-        request: { id: request_id },
-      } = reply;
-      logger.debug({ request_id, method, route: route.url, status, duration_ms }, 'answered');
+      const fields = { method, route: route.url, status: reply.statusCode, duration_ms };
+      logger.debug({ request_id: request.id, ...fields }, 'answered');
     }
     // An idle connection would delay the stop.
     if (pipeline.isStopping()) void reply.header('connection', 'close');
     done();
   };
   route.onSend = [...listed(route.onSend), measure];
-  if (config.public || isRead(method)) return;
-  route.handlerTimeout ??= pipeline.handlerTimeoutMs;
+  if (config?.public || isRead(method)) return;
+  route.handlerTimeout ??= handlerTimeoutMs;
   if (config?.ignoresIdempotencyKey === true) return;
-  if (method === 'POST' || method === 'PATCH') attachIdempotency(route, pipeline);
+  if (method === 'POST' || method === 'PATCH') attachIdempotency(route, idempotency);
 }
 
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
@@ -81,15 +68,28 @@ function listed<T>(hooks: T | T[] | undefined): T[] {
   return hooks === undefined ? [] : Array.isArray(hooks) ? hooks : [hooks];
 }
 
-const beginOnly: Hook = (request, reply, done) => {
-  beginReply(request, reply);
-  done();
-};
+function publicGate(kind: true | 'counted', pipeline: Pipeline): Hook {
+  const begin = kind === 'counted' ? countedStart(pipeline) : beginReply;
+  return (request, reply, done) => {
+    begin(request, reply);
+    done();
+  };
+}
+
+/** Refuses requests while the server closes, and from addresses that have used up their window. */
+function countedStart({ isClosing, limiters: { perAddress } }: Pipeline) {
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    beginReply(request, reply);
+    if (isClosing()) throw new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
+    perAddress?.(request, reply);
+  };
+}
 
 /** 1. limit by address 2. authenticate 3. scope 4. limit by key 5. on reads: wait for the position */
 function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
-  const { keys, isClosing, positions } = pipeline;
-  const { perAddress, perKey } = pipeline.limiters;
+  const { keys, options, limiters } = pipeline;
+  const { perKey } = limiters;
+  const begin = countedStart(pipeline);
   const mayWait = isRead(method);
 
   function identify(request: FastifyRequest): Principal | null | Promise<Principal | null> {
@@ -104,13 +104,11 @@ function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
     request.authenticated = principal;
     perKey?.(request, reply);
     if (!mayWait || request.headers[POSITION_HEADER] === undefined) return undefined;
-    return awaitPosition(request, positions);
+    return awaitPosition(request, options.positions);
   }
 
   return (request, reply, done) => {
-    beginReply(request, reply);
-    if (isClosing()) throw new Fault('stopping', 'This process is stopping', { retryAfterSeconds: 2 });
-    perAddress?.(request, reply);
+    begin(request, reply);
     const principal = identify(request);
     if (principal instanceof Promise) return principal.then((found) => admit(request, reply, found));
     const waiting = admit(request, reply, principal);
@@ -119,7 +117,7 @@ function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
   };
 }
 
-function attachIdempotency(route: RouteOptions, { idempotency: store }: Pipeline): void {
+function attachIdempotency(route: RouteOptions, store: HttpServerOptions['idempotency']): void {
   // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
   const read: Hook = (request, _reply, done) => {
     request.idempotentRun = idempotentRunOf(request);

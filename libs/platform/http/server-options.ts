@@ -2,11 +2,11 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyTypeProvider, RawServer
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
+import type { EntityReader } from '#libs/platform/readmodel/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import type { Upgrades } from '#libs/platform/websocket/index.ts';
 import type { Authenticator } from './auth.ts';
 import type { IdempotencyStore } from './idempotency.ts';
-import type { PositionWaiter } from './position.ts';
 
 /**
  * Derives the types of a route from its zod schemas. Replies are not checked against the response schema, because
@@ -17,7 +17,6 @@ export interface HttpTypeProvider extends FastifyTypeProvider {
   serializer: unknown;
 }
 
-/** The Fastify instance that routes are declared on. */
 export type HttpApp = FastifyInstance<
   RawServerDefault,
   IncomingMessage,
@@ -26,15 +25,14 @@ export type HttpApp = FastifyInstance<
   HttpTypeProvider
 >;
 
-/** Options of the routes of one tag: `reads` require the scope `read`, `writes` the scope `write`. */
+/** Options of the routes of one tag, by the scope that they require: `read`, `write`, or another. */
 export function routesTagged(tag: string) {
   const requiring =
     (scope: string) =>
     <Schema extends object>(schema: Schema) => ({ config: { scope }, schema: { tags: [tag], ...schema } });
-  return { reads: requiring('read'), writes: requiring('write') };
+  return { requiring, reads: requiring('read'), writes: requiring('write') };
 }
 
-/** At most `max` requests in `windowMs` milliseconds. */
 export interface RateLimit {
   readonly max: number;
   readonly windowMs: number;
@@ -58,8 +56,7 @@ export interface HttpServerOptions {
   /** Without a store, requests with an `Idempotency-Key` get 503. */
   readonly idempotency?: IdempotencyStore;
   /** Without a waiter, reads only check `Parley-Position`. */
-  readonly positions?: PositionWaiter;
-  /** Checked by `/health/ready`. */
+  readonly positions?: Pick<EntityReader, 'waitUntilVisible'>;
   readonly probes?: readonly ReadinessProbe[];
   readonly metrics: Metrics;
   /** When it aborts, `/health/ready` answers 503 and replies close their connections; requests are served until `close`. */
@@ -74,8 +71,6 @@ export interface HttpServerOptions {
   readonly trustedProxies?: readonly string[];
   /** `false` switches a limit off. */
   readonly rateLimits?: { readonly perKey?: RateLimit | false; readonly perAddress?: RateLimit | false };
-  /** Bytes; 256 KiB by default. */
-  readonly bodyLimit?: number;
   /** Deadline for the arrival of the whole request; 15 s by default. */
   readonly requestTimeoutMs?: number;
   /** Time after which a POST, PUT, PATCH or DELETE gets 503; 30 s by default. A route may set its own `handlerTimeout`. */

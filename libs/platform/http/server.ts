@@ -1,23 +1,22 @@
 import cors from '@fastify/cors';
 import Fastify, { LogController } from 'fastify';
 import type { FastifyRequest } from 'fastify';
-import { refuseUpgrade } from '#libs/platform/websocket/index.ts';
-import type { Upgrades } from '#libs/platform/websocket/index.ts';
+import { refuseUpgrade, type Upgrades } from '#libs/platform/websocket/index.ts';
 import { openApiRoute, registerDocumentation, registerOpenApi } from './openapi.ts';
+import { presentedKey } from './auth.ts';
 import { notFound, replyWithError } from './errors.ts';
 import { parseJsonBody, requirePlainJson } from './json-body.ts';
 import { KeyLookups } from './key-lookups.ts';
 import { operationRoutes } from './operations.ts';
 import { PastReads } from './past-reads.ts';
-import { createLimiters } from './rate-limits.ts';
-import type { Limiters } from './rate-limits.ts';
+import { createLimiters, type Limiters } from './rate-limits.ts';
 import { requestIdOf, traceparentOf } from './request-context.ts';
 import { attachPipeline } from './route-pipeline.ts';
 import type { HttpApp, HttpServer, HttpServerOptions, HttpTypeProvider } from './server-options.ts';
-import { createTokenSigner } from './signed-token.ts';
+import { TokenSigner } from './signed-token.ts';
 import {
+  AllowedMethods,
   answerBrokenRequest,
-  createAllowedMethods,
   headFault,
   noSuchRoute,
   refuseExpectation,
@@ -29,14 +28,15 @@ const GRACE_MS = 10_000;
 
 /** Builds the server; it does not listen yet. Registers every part here, in order. */
 export async function buildHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  let closing = false;
-  const isClosing = (): boolean => closing;
-  const isStopping = (): boolean => closing || options.stopping?.aborted === true;
+  const closing = new AbortController();
+  const isClosing = (): boolean => closing.signal.aborted;
+  const isStopping = (): boolean => isClosing() || options.stopping?.aborted === true;
   const app = createApp(options);
-  const allowed = createAllowedMethods();
+  const allowed = new AllowedMethods();
 
   // 1. Reading of requests, writing of errors
   decorate(app, options);
+  app.decorate('closing', closing.signal);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     requirePlainJson(request.headers);
@@ -63,21 +63,11 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   registerDocumentation(app, options.info.title);
   await registerOpenApi(app, options.info);
   app.addHook('onRoute', (route) => {
-    attachPipeline(route, {
-      keys,
-      limiters,
-      metrics: options.metrics,
-      logger: options.logger,
-      idempotency: options.idempotency,
-      positions: options.positions,
-      handlerTimeoutMs: options.handlerTimeoutMs ?? 30_000,
-      isStopping,
-      isClosing,
-    });
+    attachPipeline(route, { options, keys, limiters, isStopping, isClosing });
   });
 
   // 3. The routes
-  operationRoutes(app, { probes: options.probes ?? [], metrics: options.metrics, isStopping });
+  operationRoutes(app, options, isStopping);
   options.routes(app);
   openApiRoute(app);
   await app.ready();
@@ -88,7 +78,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
     app,
     listen: (address) => app.listen(address),
     async close(graceMs = GRACE_MS) {
-      closing = true;
+      closing.abort();
       stopUpgrades();
       const cut = setTimeout(() => app.server.closeAllConnections(), graceMs);
       await app.close().finally(() => clearTimeout(cut));
@@ -97,7 +87,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 function createApp(options: HttpServerOptions): HttpApp {
-  const { logger } = options;
+  const { logger, requestTimeoutMs = 15_000 } = options;
   return Fastify({
     // Fastify's own logging costs a child logger and two listeners per request. Without it, `request.log` is the
     // logger of the process, so log calls pass `request_id: request.id`.
@@ -105,11 +95,12 @@ function createApp(options: HttpServerOptions): HttpApp {
     ...(logger && { childLoggerFactory: () => logger }),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestIdOf,
-    bodyLimit: options.bodyLimit ?? 256 * 1024,
-    requestTimeout: options.requestTimeoutMs ?? 15_000,
+    bodyLimit: 256 * 1024,
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 72_000,
     http: {
-      headersTimeout: 10_000,
+      // Node swaps the two deadlines if this one is longer.
+      headersTimeout: Math.min(10_000, requestTimeoutMs),
       connectionsCheckingInterval: 2_000,
       // Node would answer without a body; `headFault` refuses such requests instead.
       requireHostHeader: false,
@@ -141,8 +132,12 @@ function serveUpgrades(app: HttpApp, upgrades: Upgrades | undefined, { upgradeAf
 }
 
 function decorate(app: HttpApp, options: HttpServerOptions): void {
-  app.decorate('tokens', createTokenSigner(options.tokenSecret));
+  app.decorate('tokens', new TokenSigner(options.tokenSecret));
   app.decorate('pastReads', new PastReads(options));
+  app.decorate('reauthenticate', ({ headers: { authorization } }: FastifyRequest) => {
+    const key = presentedKey(authorization);
+    return key === null ? null : options.authenticator.authenticate(key);
+  });
   app.decorateRequest('authenticated', null);
   app.decorateRequest('idempotentRun', null);
   app.decorateRequest('ownTraceparent', null);
@@ -172,6 +167,12 @@ const EXPOSED_HEADERS = [
   'retry-after',
   'x-request-id',
   'traceparent',
+  // Resumable uploads
+  'location',
+  'tus-resumable',
+  'upload-offset',
+  'upload-length',
+  'upload-expires',
 ];
 
 /** The plugin is only registered for a list of origins: without one, no origin is allowed, at no cost per request. */

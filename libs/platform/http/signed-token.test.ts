@@ -1,8 +1,8 @@
 import { array, assert, jsonValue, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson, createTokenSigner } from './signed-token.ts';
+import { canonicalJson, TokenSigner } from './signed-token.ts';
 
-const signer = createTokenSigner('a secret of sixteen bytes or more');
+const signer = new TokenSigner('a secret of sixteen bytes or more');
 
 test('a token opens in its own context, to what was sealed', () => {
   assert(
@@ -22,7 +22,7 @@ test('a token does not open in another context, also when the parts join to the 
 
 test('a token does not open with another secret', () => {
   const token = signer.seal(['a'], [1]);
-  expect(createTokenSigner('another secret of sixteen').open(['a'], token)).toBeUndefined();
+  expect(new TokenSigner('another secret of sixteen').open(['a'], token)).toBeUndefined();
 });
 
 test('a token with any one character changed does not open', () => {
@@ -39,7 +39,7 @@ test.each(['', 'x', '!'.repeat(40), 'A'.repeat(3000), 'AAAAAAAAAAAAAAAAAAAAAAAAA
 );
 
 test('a secret that is too short is refused', () => {
-  expect(() => createTokenSigner('short')).toThrow(RangeError);
+  expect(() => new TokenSigner('short')).toThrow(RangeError);
 });
 
 test('the order of members does not matter, the order of items does', () => {

@@ -7,40 +7,35 @@ const MAC_BYTES = 16;
  * signed together with a context (purpose, organization, filter) that is not part of the token, so a token of another
  * context does not open.
  */
-export interface TokenSigner {
-  seal(context: readonly string[], payload: unknown): string;
-  /** The payload, or `undefined` if the token was not created by `seal` with the same context. */
-  open(context: readonly string[], token: string): unknown;
-}
+export class TokenSigner {
+  readonly #secret: string;
 
-/** @param secret the same in every process that serves the same callers; at least 16 bytes */
-export function createTokenSigner(secret: string): TokenSigner {
-  if (Buffer.byteLength(secret) < 16) throw new RangeError('the signing secret needs at least 16 bytes');
-
-  function mac(context: readonly string[], payload: Uint8Array): Buffer {
-    // With the length of the context in the message, no other split of the same bytes verifies.
-    const head = Buffer.from(JSON.stringify(context));
-    return createHmac('sha256', secret)
-      .update(`${head.length}:`)
-      .update(head)
-      .update(payload)
-      .digest()
-      .subarray(0, MAC_BYTES);
+  /** @param secret the same in every process that serves the same callers; at least 16 bytes */
+  constructor(secret: string) {
+    if (Buffer.byteLength(secret) < 16) throw new RangeError('the signing secret needs at least 16 bytes');
+    this.#secret = secret;
   }
 
-  return {
-    seal(context, payload) {
-      const bytes = Buffer.from(JSON.stringify(payload));
-      return Buffer.concat([mac(context, bytes), bytes]).toString('base64url');
-    },
-    open(context, token) {
-      if (!/^[A-Za-z0-9_-]{23,2048}$/.test(token)) return undefined;
-      const bytes = Buffer.from(token, 'base64url');
-      const payload = bytes.subarray(MAC_BYTES);
-      if (!timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(context, payload))) return undefined;
-      return JSON.parse(payload.toString());
-    },
-  };
+  seal(context: readonly string[], payload: unknown): string {
+    const bytes = Buffer.from(JSON.stringify(payload));
+    return Buffer.concat([this.#mac(context, bytes), bytes]).toString('base64url');
+  }
+
+  /** The payload, or `undefined` if the token was not created by `seal` with the same context. */
+  open(context: readonly string[], token: string): unknown {
+    if (!/^[A-Za-z0-9_-]{23,2048}$/.test(token)) return undefined;
+    const bytes = Buffer.from(token, 'base64url');
+    const payload = bytes.subarray(MAC_BYTES);
+    if (!timingSafeEqual(bytes.subarray(0, MAC_BYTES), this.#mac(context, payload))) return undefined;
+    return JSON.parse(payload.toString());
+  }
+
+  #mac(context: readonly string[], payload: Uint8Array): Buffer {
+    // With the length of the context in the message, no other split of the same bytes verifies.
+    const head = Buffer.from(JSON.stringify(context));
+    const hmac = createHmac('sha256', this.#secret).update(`${head.length}:`).update(head).update(payload);
+    return hmac.digest().subarray(0, MAC_BYTES);
+  }
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Requests that are refused whatever their path: ambiguous heads, unknown paths and methods, broken requests. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { HttpError, notFound } from './errors.ts';
+import { isBodyArriving } from './arriving-body.ts';
+import { ANSWERS, HttpError, notFound } from './errors.ts';
 import type { Limiters } from './rate-limits.ts';
 import { beginReply } from './request-context.ts';
 import type { HttpApp } from './server-options.ts';
@@ -10,26 +11,22 @@ import type { HttpApp } from './server-options.ts';
  * The methods that a path supports, for 405 with `Allow`. Fastify's router only reports "no route"; this looks the
  * path up again, off the hot path.
  */
-export interface AllowedMethods {
-  add(method: string, pattern: string): void;
-  /** Methods of the routes that match the path of `url`; empty when there are none. */
-  of(url: string): string[];
-}
+export class AllowedMethods {
+  readonly #routes = new Map<string, { matches: RegExp; methods: Set<string> }>();
 
-export function createAllowedMethods(): AllowedMethods {
-  const routes = new Map<string, { matches: RegExp; methods: Set<string> }>();
-  return {
-    add(method, pattern) {
-      const known = routes.get(pattern) ?? { matches: matcherOf(pattern), methods: new Set<string>() };
-      known.methods.add(method);
-      routes.set(pattern, known);
-    },
-    of(url) {
-      const path = url.split(/[?#;]/, 1)[0] ?? '';
-      const found = [...routes.values()].filter(({ matches }) => matches.test(path));
-      return [...new Set(found.flatMap(({ methods }) => [...methods]))].sort();
-    },
-  };
+  add(method: string, pattern: string): void {
+    const known = this.#routes.get(pattern) ?? { matches: matcherOf(pattern), methods: new Set<string>() };
+    known.methods.add(method);
+    this.#routes.set(pattern, known);
+  }
+
+  /** Methods of the routes that match the path of `url`, of one without parameters alone; empty when there are none. */
+  of(url: string): string[] {
+    const path = url.split(/[?#;]/, 1)[0] ?? '';
+    const literal = this.#routes.get(path);
+    const found = literal ? [literal] : [...this.#routes.values()].filter(({ matches }) => matches.test(path));
+    return [...new Set(found.flatMap(({ methods }) => [...methods]))].sort();
+  }
 }
 
 /** Supports parameters (`:id`) and a trailing wildcard; no route uses more. */
@@ -100,25 +97,20 @@ export function noSuchRoute(allowed: AllowedMethods, url: string): HttpError {
   return new HttpError(405, 'method_not_allowed', 'Method Not Allowed', { allow: methods.join(', ') });
 }
 
-const BROKEN: Readonly<Record<string, readonly [string, string, string]>> = {
-  HPE_HEADER_OVERFLOW: [
-    '431 Request Header Fields Too Large',
-    'headers_too_large',
-    'The headers are larger than allowed',
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'request_timeout', 'The request did not arrive in time'],
-};
+const BROKEN = new Map<string | undefined, 408 | 431>([
+  ['HPE_HEADER_OVERFLOW', 431],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 408],
+]);
 
 /** Answers bytes that Node could not parse as a request. There is no Fastify reply, so this writes to the socket. */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
-  const [status, code, detail] = BROKEN[error.code ?? ''] ?? [
-    '400 Bad Request',
-    'bad_request',
-    'The request cannot be read',
-  ];
+  // Node reports each late request once, and leaves the connection to its listener.
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isBodyArriving(socket)) return;
+  const status = BROKEN.get(error.code) ?? 400;
+  const { code, detail } = ANSWERS[status];
   const body = JSON.stringify({ detail, code });
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
   if (socket.writable) socket.write(`${head}connection: close\r\n\r\n${body}`);
   socket.destroy(error);
 }

@@ -2,8 +2,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import type { Admin, Consumer, logCreator, Message, Producer, SASLOptions, TopicMessages } from 'kafkajs';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { KafkaConfig, KafkaSasl, KafkaTls } from '#libs/platform/config/index.ts';
-import { pause, retry } from '#libs/platform/lifecycle/index.ts';
-import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
+import { retry, settledWithin, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import { isUnknownTopic, kafkaFault } from './kafka-errors.ts';
 import { fixTimers } from './kafkajs-timer.ts';
 import { createPartitioner } from './partitioner.ts';
@@ -11,9 +10,7 @@ import { createPartitioner } from './partitioner.ts';
 export interface KafkaOptions {
   /** `host:port`; one reachable broker suffices. */
   readonly brokers: readonly string[];
-  /** Default: null, no encryption. */
   readonly tls?: KafkaTls | null;
-  /** Default: null, no authentication. */
   readonly sasl?: KafkaSasl | null;
   readonly log: LifecycleLog;
   /** Deadline of one request to a broker. Default 10,000. */
@@ -228,13 +225,8 @@ async function topicExists(admin: Admin, topic: string): Promise<boolean> {
 }
 
 /** Disconnects within {@link DISCONNECT_MS}. Never rejects. */
-export async function disconnect(client: { disconnect(): Promise<void> }): Promise<void> {
-  const done = new AbortController();
-  const disconnected = client
-    .disconnect()
-    .catch(() => undefined)
-    .finally(() => done.abort());
-  await Promise.race([disconnected, pause(DISCONNECT_MS, done.signal)]);
+export function disconnect(client: { disconnect(): Promise<void> }): Promise<void> {
+  return settledWithin(DISCONNECT_MS, client.disconnect());
 }
 
 /** At the level `warn`: errors also reach the caller, which logs them with their consequences. */

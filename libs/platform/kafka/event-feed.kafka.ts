@@ -10,8 +10,7 @@ import type {
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import { kafkaFault } from './kafka-errors.ts';
 import { LostError } from './partition-reader.ts';
-import { GroupMembership } from './group-membership.ts';
-import type { KafkaEventFeedParts } from './group-membership.ts';
+import { GroupMembership, type KafkaEventFeedParts } from './group-membership.ts';
 
 const LOST_AFTER_MS = 15_000;
 

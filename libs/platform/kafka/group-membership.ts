@@ -1,13 +1,11 @@
 import type { Admin, Batch, Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { comparePositions, DEFAULT_MAX_BATCH } from '#libs/platform/eventstore/index.ts';
 import type { FeedItem, FeedOptions, ReadCheckpoints, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { disconnect } from './connection.ts';
-import type { KafkaConnection } from './connection.ts';
+import { disconnect, type KafkaConnection } from './connection.ts';
 import { DeliveryQueue, settled } from './delivery-queue.ts';
 import { FetchGaps } from './fetch-gaps.ts';
 import type { LogMessages, MessagePlace, Refusal } from './log-message.ts';
-import { LostError, PartitionReader } from './partition-reader.ts';
-import type { DecodedBatch } from './partition-reader.ts';
+import { LostError, PartitionReader, type DecodedBatch } from './partition-reader.ts';
 
 export interface KafkaEventFeedParts {
   readonly kafka: KafkaConnection;

@@ -1,17 +1,6 @@
-/**
- * Kafka (optional): carries the log to other processes.
- *
- *     const kafka = new KafkaConnection(kafkaOptionsOf(config, log));
- *     const topics = logTopics(config.kafkaTopicPrefix);
- *     const relay = new Relay({ feed, kafka, messages: new LogMessages(secret), topics, onProblem });
- *     await relay.run(signal);
- *
- * Works with Kafka 3.9 and 4.
- */
+/** Kafka 3.9 and 4 (optional): carries the log to other processes. */
 export { KafkaConnection, kafkaOptionsOf } from './connection.ts';
 export { KafkaEventFeed } from './event-feed.kafka.ts';
-export { LogMessages } from './log-message.ts';
-export type { MessagePlace, Refusal, Watermark } from './log-message.ts';
+export { LogMessages, type MessagePlace, type Refusal, type Watermark } from './log-message.ts';
 export { Relay } from './relay.ts';
-export { logTopics } from './topics.ts';
-export type { LogTopics } from './topics.ts';
+export { logTopics, type LogTopics } from './topics.ts';

@@ -8,7 +8,6 @@ import { createRequire } from 'node:module';
 /** Pause before waiting requests are checked again without throttling; as in kafkajs. */
 const CHECK_PENDING_MS = 10;
 
-/** The used part of kafkajs' `RequestQueue`. */
 export interface RequestQueue {
   readonly pending: readonly unknown[];
   /** In milliseconds since the Unix epoch; -1 while the broker has not throttled this client. */

@@ -1,5 +1,4 @@
-import { disconnect } from './connection.ts';
-import type { KafkaConnection } from './connection.ts';
+import { disconnect, type KafkaConnection } from './connection.ts';
 import { kafkaFault } from './kafka-errors.ts';
 
 /** The time during which this process is the leader. */
@@ -17,7 +16,6 @@ export interface LeadershipOptions {
   readonly groupId: string;
   /** An empty topic with one partition: the member that is assigned the partition is the leader. */
   readonly lockTopic: string;
-  /** Aborting it ends the term and leaves the group at once. */
   readonly signal: AbortSignal;
   /** Called for each term. If it throws, this process leaves the group and `leadInTurns` rejects with the error. */
   lead(term: Term): Promise<void>;

@@ -2,14 +2,11 @@
  * WARNING: the contract of the messages that carry the log: CloudEvents 1.0 in binary mode. Other processes read these
  * names, also older and newer ones: add to them, never rename or remove.
  */
-import { createHmac, createSecretKey, randomUUID, timingSafeEqual } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, randomUUID, timingSafeEqual, type KeyObject } from 'node:crypto';
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
 import { z } from 'zod';
-import { streamRevision } from '#libs/kernel/event.ts';
-import type { GlobalPosition } from '#libs/kernel/event.ts';
-import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { streamRevision, type GlobalPosition } from '#libs/kernel/event.ts';
+import { decodePosition, encodePosition, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { partitionOf } from './partitioner.ts';
 
 /** The headers of an event: attributes of CloudEvents, and `ce_revision`, `ce_position`, `ce_signature`. */

@@ -10,7 +10,6 @@ export class LostError extends Error {
 /** Attempts to fetch a batch that continues the one before. */
 const MAX_HOLES = 3;
 
-/** The end of a message in a partition. */
 interface MessageEnd {
   /** The offset after the message. */
   readonly next: bigint;
@@ -35,7 +34,6 @@ export interface DecodedBatch {
  */
 export class PartitionReader {
   #next: bigint;
-  /** The end of the last accepted message. */
   #checkpoint: MessageEnd;
   /** The end of the last message that was read, which identifies the topic. */
   #seen: MessageEnd;

@@ -1,5 +1,4 @@
-import { Partitioners } from 'kafkajs';
-import type { ICustomPartitioner } from 'kafkajs';
+import { Partitioners, type ICustomPartitioner } from 'kafkajs';
 
 const SEED = 0x9747b28c;
 const M = 0x5bd1e995;

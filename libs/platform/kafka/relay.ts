@@ -6,12 +6,10 @@ import type { LogFeed, LogStart, StoredEvent } from '#libs/platform/eventstore/i
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { PublicMessages } from '#libs/platform/live/index.ts';
 import type { KafkaConnection } from './connection.ts';
-import { leadInTurns } from './leadership.ts';
-import type { Term } from './leadership.ts';
+import { leadInTurns, type Term } from './leadership.ts';
 import type { LogMessages } from './log-message.ts';
 import { PositionWriter } from './position-writer.ts';
-import { specsOf } from './topics.ts';
-import type { LogTopics } from './topics.ts';
+import { specsOf, type LogTopics } from './topics.ts';
 
 export interface RelayProgress {
   /** `standby`: another process is active. `away`: Kafka or the event store is unavailable, see `problem`. */
@@ -104,7 +102,6 @@ export class Relay {
     }
   }
 
-  /** One term as the active relay. */
   async #lead(term: Term): Promise<void> {
     const saved = await term.saved();
     const from = saved === null ? null : decodePosition(saved);
@@ -233,7 +230,6 @@ interface Request {
   readonly log: Message[];
   readonly events: Message[];
   length: number;
-  /** Position of the last event. */
   last: GlobalPosition | null;
 }
 

@@ -1,5 +1,8 @@
 import { backoffMs, pause, type BackoffOptions } from './retry.ts';
-import type { LifecycleLog } from './log.ts';
+import type { LifecycleLog } from './run-process.ts';
+
+/** Duration after which a run counts as healthy: the backoff then starts again. */
+const HEALTHY_AFTER_MS = 30_000;
 
 export interface BackgroundJobOptions {
   readonly name: string;
@@ -10,8 +13,6 @@ export interface BackgroundJobOptions {
    */
   run(signal: AbortSignal): Promise<void>;
   readonly backoff?: BackoffOptions;
-  /** Duration after which a run counts as healthy: the backoff then starts again. Default 30,000. */
-  readonly healthyAfterMs?: number;
   /** Errors that a retry cannot fix: the job ends and calls `onFatal`. Default: none. */
   isFatal?(error: unknown): boolean;
   onFatal?(error: unknown): void;
@@ -26,7 +27,7 @@ export interface BackgroundJob {
 
 /** Runs work in the background until it returns or is stopped; retries it when it throws. */
 export function startBackgroundJob(options: BackgroundJobOptions): BackgroundJob {
-  const { name, log, run, healthyAfterMs = 30_000 } = options;
+  const { name, log, run } = options;
   const abort = new AbortController();
   const { signal } = abort;
 
@@ -41,7 +42,7 @@ export function startBackgroundJob(options: BackgroundJobOptions): BackgroundJob
           log.error({ err: error, job: name }, 'a background job failed and will not run again');
           return options.onFatal?.(error);
         }
-        failures = performance.now() - startedAt >= healthyAfterMs ? 1 : failures + 1;
+        failures = performance.now() - startedAt >= HEALTHY_AFTER_MS ? 1 : failures + 1;
         const pauseMs = backoffMs(failures, options.backoff);
         log.error({ err: error, job: name, pauseMs }, 'a background job failed and will run again');
         await pause(pauseMs, signal);

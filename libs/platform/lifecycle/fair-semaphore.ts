@@ -10,7 +10,6 @@ export class QueueFull extends Error {
 }
 
 export interface FairSemaphoreOptions {
-  /** Concurrent work. */
   readonly permits: number;
   /** Queued work, per group and in total. Default: unbounded. */
   readonly maxWaitingInGroup?: number;

@@ -1,7 +1,6 @@
 export { startBackgroundJob, type BackgroundJob } from './background-job.ts';
-export { FairSemaphore, QueueFull, type Turn } from './fair-semaphore.ts';
-export { silentLog, type LifecycleLog } from './log.ts';
-export { StartRefusal, throwUncaught, type RunningRole } from './role.ts';
-export { refusalLines, runProcess } from './run-process.ts';
-export { backoffMs, pause, retry, unlessAborted, within, type BackoffOptions } from './retry.ts';
-export { createStopSequence, type StopSequence } from './stop-sequence.ts';
+export { FairSemaphore, QueueFull } from './fair-semaphore.ts';
+export { refusalLines, runProcess, silentLog, StartRefusal, throwUncaught } from './run-process.ts';
+export type { LifecycleLog, RunningRole } from './run-process.ts';
+export { backoffMs, pause, retry, settledWithin, unlessAborted, within, type BackoffOptions } from './retry.ts';
+export { StopSequence } from './stop-sequence.ts';

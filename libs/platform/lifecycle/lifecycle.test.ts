@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { startBackgroundJob } from './background-job.ts';
-import { silentLog, type LifecycleLog } from './log.ts';
+import { silentLog, type LifecycleLog } from './run-process.ts';
 import { backoffMs, pause, retry, unlessAborted } from './retry.ts';
-import { createStopSequence } from './stop-sequence.ts';
+import { StopSequence } from './stop-sequence.ts';
 
 describe('stop sequence', () => {
   it('stops what was started last first', async () => {
     const stopped: string[] = [];
-    const sequence = createStopSequence(silentLog, 1_000);
+    const sequence = new StopSequence(silentLog, 1_000);
     for (const name of ['stores', 'projector', 'gateway']) sequence.add(name, () => void stopped.push(name));
     expect(await sequence.stop()).toEqual([]);
     expect(stopped).toEqual(['gateway', 'projector', 'stores']);
@@ -15,7 +15,7 @@ describe('stop sequence', () => {
 
   it('waits for a part to be done before it stops the ones under it', async () => {
     const stopped: string[] = [];
-    const sequence = createStopSequence(silentLog, 1_000);
+    const sequence = new StopSequence(silentLog, 1_000);
     sequence.add('stores', () => void stopped.push('stores'));
     sequence.add('gateway', async () => {
       await new Promise((resolve) => setImmediate(resolve));
@@ -27,7 +27,7 @@ describe('stop sequence', () => {
 
   it('stops the other parts if one hangs or fails, and names it', async () => {
     const log = recordingLog();
-    const sequence = createStopSequence(log, 1_000);
+    const sequence = new StopSequence(log, 1_000);
     let storesStopped = false;
     sequence.add('stores', () => void (storesStopped = true));
     sequence.add('hangs', () => new Promise<void>(() => undefined), 5);
@@ -39,7 +39,7 @@ describe('stop sequence', () => {
 
   it('stops once, however often it is asked', async () => {
     let stops = 0;
-    const sequence = createStopSequence(silentLog, 1_000);
+    const sequence = new StopSequence(silentLog, 1_000);
     sequence.add('stores', () => void stops++);
     await Promise.all([sequence.stop(), sequence.stop()]);
     expect(stops).toBe(1);

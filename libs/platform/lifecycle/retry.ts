@@ -52,6 +52,11 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
   }
 }
 
+/** Waits until `work` has settled, at most `ms` milliseconds. Never rejects. */
+export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
+  await within(ms, work, () => new Error('not settled in time')).catch(() => undefined);
+}
+
 /** The result of `work`, or a rejection with `onTimeout()` after `ms` milliseconds. The work itself is not stopped. */
 export async function within<T>(ms: number, work: Promise<T>, onTimeout: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

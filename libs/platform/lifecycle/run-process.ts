@@ -1,6 +1,32 @@
 /** Runs a process: signals, uncaught errors, time limits of the stop, exit codes. */
-import type { LifecycleLog } from './log.ts';
-import { StartRefusal } from './role.ts';
+
+/** The part of a structured log that lifecycle code needs; a pino logger has it. */
+export interface LifecycleLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export const silentLog: LifecycleLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+export interface RunningRole {
+  /** Base URL of a role that listens, such as `http://127.0.0.1:8080`. */
+  readonly url?: string | undefined;
+  /** Refuses new work, finishes the work in progress, and resolves. Called once. */
+  stop(): Promise<void>;
+}
+
+/** Reports an error that no caller awaits: `runProcess` prints it and ends the process. */
+export function throwUncaught(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
+
+/** Parley cannot start for a reason that the operator can remove: printed as one line, without a stack. */
+export class StartRefusal extends Error {
+  override readonly name = 'StartRefusal';
+}
 
 export interface ProcessOptions {
   /**
@@ -29,7 +55,8 @@ const STOP_LIMIT_MS = 30_000;
  *
  * Exit codes: 0 after a clean stop, 1 after a failed start or stop or an uncaught error, 130 after a second signal.
  */
-export function runProcess({ start, log, print = printError, stopDelayMs = () => 0 }: ProcessOptions): void {
+export function runProcess({ start, log, stopDelayMs = () => 0, ...options }: ProcessOptions): void {
+  const print = options.print ?? ((line: string) => void process.stderr.write(`${line}\n`));
   let firstSignalAt: number | undefined;
   const stopping = new AbortController();
   const started = Promise.withResolvers<{ stop(): Promise<readonly string[] | void> }>();
@@ -85,8 +112,4 @@ function exitOnUncaughtErrors(log: LifecycleLog, print: (line: string) => void):
   };
   process.on('unhandledRejection', exit);
   process.on('uncaughtException', exit);
-}
-
-function printError(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

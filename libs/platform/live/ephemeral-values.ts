@@ -1,26 +1,20 @@
 import { z } from 'zod';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FunctionLibrary } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
-import { FRAME_FLAG } from './frames.ts';
-import type { LiveValue, LiveValues } from './frames.ts';
+import { FRAME_FLAG, type LiveValue, type LiveValues } from './frames.ts';
 import { encodeValue } from './live-message.ts';
 import { ephemeralKeys } from './live.keys.ts';
 
-/** A stored value. */
-export interface EphemeralValue {
+interface EphemeralValue {
   readonly name: string;
   readonly n: number;
-  /** JSON text. */
   readonly json: string;
-  /** Milliseconds until it expires. */
   readonly ttlMs: number;
 }
 
-/** A kind of values. */
-export interface EphemeralKind {
+interface EphemeralKind {
   /** Part of the Redis keys, such as `typing`. */
   readonly name: string;
   /** The `key` of a frame is this, a colon, and the value's name, percent-encoded. */
@@ -52,21 +46,25 @@ export class EphemeralValues implements LiveValues {
    * @param value.json JSON text on one line
    * @returns the JSON stored after the call: the earlier value, if its `n` is the same or higher
    */
-  put(
+  async put(
     organizationId: EntityId,
     channelId: EntityId,
-    value: { readonly name: string; readonly n?: number; readonly json: string },
+    { name, n, json }: { readonly name: string; readonly n?: number; readonly json: string },
+    ttlMs = this.#kind.ttlMs,
   ): Promise<string> {
-    return this.#put(organizationId, channelId, value, this.#kind.ttlMs);
+    const { values, expiry, topic } = ephemeralKeys(this.#kind.name, organizationId, channelId);
+    const key = this.#key(name);
+    const [beforeN, afterN] = frameAroundN(key, json, ttlMs);
+    const published = encodeValue({ flags: FRAME_FLAG.ephemeral, key, json: beforeN });
+    const args = [name, n ?? '', json, ttlMs, this.#kind.max, published, afterN];
+    const call = { name: 'parley_ephemeral_put_v1', keys: [values, expiry, topic], args };
+    const [stored] = await this.#functions.callAll([call]);
+    return z.string().parse(stored);
   }
 
   /** Deletes a value, and publishes `json` with a lifetime of 0. */
-  async remove(
-    organizationId: EntityId,
-    channelId: EntityId,
-    value: { readonly name: string; readonly json: string },
-  ): Promise<void> {
-    await this.#put(organizationId, channelId, value, 0);
+  async remove(organizationId: EntityId, channelId: EntityId, value: { name: string; json: string }): Promise<void> {
+    await this.put(organizationId, channelId, value, 0);
   }
 
   /** The values of a channel, ordered by expiry. */
@@ -82,7 +80,6 @@ export class EphemeralValues implements LiveValues {
     });
   }
 
-  /** The frames of a channel's values. */
   async current(organizationId: EntityId, channelId: EntityId): Promise<LiveValue[]> {
     const values = await this.ofChannel(organizationId, channelId);
     return values.map(({ name, n, ttlMs, json }) => {
@@ -94,26 +91,6 @@ export class EphemeralValues implements LiveValues {
 
   #key(name: string): string {
     return `${this.#kind.keyPrefix}:${encodeURIComponent(name)}`;
-  }
-
-  async #put(
-    organizationId: EntityId,
-    channelId: EntityId,
-    { name, n, json }: { readonly name: string; readonly n?: number; readonly json: string },
-    ttlMs: number,
-  ): Promise<string> {
-    const { values, expiry, topic } = ephemeralKeys(this.#kind.name, organizationId, channelId);
-    const key = this.#key(name);
-    const [beforeN, afterN] = frameAroundN(key, json, ttlMs);
-    const published = encodeValue({ flags: FRAME_FLAG.ephemeral, key, json: beforeN });
-    const [stored] = await this.#functions.callAll([
-      {
-        name: 'parley_ephemeral_put_v1',
-        keys: [values, expiry, topic],
-        args: [name, n ?? '', json, ttlMs, this.#kind.max, published, afterN],
-      },
-    ]);
-    return z.string().parse(stored);
   }
 }
 

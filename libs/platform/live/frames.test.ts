@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 
-import { eventFrame, FRAME_FLAG, withoutData } from './frames.ts';
-import type { EventContent } from './frames.ts';
+import { eventFrame, FRAME_FLAG, withoutData, type EventContent } from './frames.ts';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const sequence = sequenceOf(streamRevision(6));

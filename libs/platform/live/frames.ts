@@ -5,7 +5,6 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 
 /** Properties of a frame that are used without parsing it; a bit mask. */
 export const FRAME_FLAG = {
-  /** An interaction with a parent. */
   nested: 1,
   /** An interaction that is not complete after the event. */
   incomplete: 2,
@@ -13,7 +12,7 @@ export const FRAME_FLAG = {
   ephemeral: 4,
   /** An event that changes who may subscribe to the channel. */
   access: 8,
-  /** The channel's last event: its subscribers are closed after it. */
+  /** The last event of the channel or entity: its subscribers are closed after it. */
   last: 16,
 } as const;
 
@@ -58,6 +57,11 @@ export function eventFrame(sequence: ChannelSequence, at: string, { type, json, 
   return { sequence, flags, json: `${head}${DATA}${json}}` };
 }
 
+/** The type of an event's frame, from its JSON. */
+export function frameType(json: string): string {
+  return /^\{"frame":"event","seq":\d+,"type":"([^"\\]*)"/.exec(json)?.[1] ?? UNKNOWN_EVENT;
+}
+
 /** The frame with `"data":null`, for subscribers that do not include it: keeps the sequence contiguous. */
 export function withoutData(json: string): string {
   // Only strings and a number precede the member, and quotes in a string are escaped.
@@ -79,7 +83,6 @@ export interface LiveValues {
   current(organizationId: EntityId, channelId: EntityId): Promise<readonly LiveValue[]>;
 }
 
-/** Key of the draft of an incomplete interaction. */
 export const draftKey = (interactionId: string): string => `draft:${interactionId}`;
 
 /** Text appended to the draft of an incomplete interaction. @param offset UTF-16 code units before it */

@@ -1,6 +1,15 @@
 /** Frames of events and of ephemeral values, their transport between processes, and messages for other teams. */
 export { EphemeralValues } from './ephemeral-values.ts';
-export { deltaJson, draftKey, eventFrame, FRAME_FLAG, snapshotJson, UNKNOWN_EVENT, withoutData } from './frames.ts';
+export {
+  deltaJson,
+  draftKey,
+  eventFrame,
+  FRAME_FLAG,
+  frameType,
+  snapshotJson,
+  UNKNOWN_EVENT,
+  withoutData,
+} from './frames.ts';
 export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues } from './frames.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
 export { liveTopic } from './live.keys.ts';

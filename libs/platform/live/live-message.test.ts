@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 
-import { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
-import type { LiveItem } from './live-message.ts';
+import { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines, type LiveItem } from './live-message.ts';
 
 const sequence = fc.integer({ min: 1, max: 2 ** 40 }).map((one) => sequenceOf(streamRevision(one - 1)));
 const flags = fc.integer({ min: 0, max: 15 });

@@ -34,7 +34,6 @@ export function encodeValue({ flags, key, json }: { flags: number; key: string; 
   return `X ${flags} ${key} ${json}`;
 }
 
-/** One message of several lines. */
 export function joinLines(lines: readonly string[]): string {
   return lines.join('\n');
 }

@@ -4,14 +4,12 @@
  */
 import { z } from 'zod';
 
-import { sequenceOf } from '#libs/kernel/event.ts';
-import type { DomainEvent, EventMetadata, StreamEvent } from '#libs/kernel/event.ts';
+import { sequenceOf, type DomainEvent, type EventMetadata, type StreamEvent } from '#libs/kernel/event.ts';
 import { CorruptEventError } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventCodec, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
-import { UNKNOWN_EVENT } from './frames.ts';
-import type { EventContent, EventDescription } from './frames.ts';
+import { UNKNOWN_EVENT, type EventContent, type EventDescription } from './frames.ts';
 
 /** Prefix of an event's type in `ce_type`. */
 export const PUBLIC_TYPE_PREFIX = 'parley.';
@@ -63,11 +61,9 @@ export function publicEvents<E extends DomainEvent>(of: {
   };
 }
 
-/** A message for Kafka. */
 export interface PublicMessage {
   readonly key: string;
   readonly value: string;
-  /** See `publicMessageHeaders`. */
   readonly headers: Record<string, string>;
 }
 

@@ -1,3 +1,5 @@
+import type { LRUCache } from 'lru-cache';
+
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { DomainEvent, EventMetadata, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
@@ -12,8 +14,8 @@ import type { ProcessStreams } from './reactor.ts';
 export interface ProcessTip<State> {
   readonly state: State;
   readonly revision: StreamRevision;
-  /** When its first event was stored; null while it has none. */
-  readonly startedAtMs: number | null;
+  /** When its events were stored, by revision, on the event store's clock. */
+  readonly createdMs: ReadonlyMap<StreamRevision, number>;
   readonly lastAt: Timestamp;
   readonly organizationId: EntityId | null;
   /** Revision of its newest event of each type. */
@@ -22,37 +24,44 @@ export interface ProcessTip<State> {
   readonly commandIds: ReadonlySet<EntityId>;
 }
 
+const NOTHING = { revision: NO_EVENTS, organizationId: null, lastAt: '' };
+
 interface Stores {
   readonly store: EventStore;
   readonly clock: StoreClock;
 }
 
-/** Reads and appends the stream of one process. Nothing is cached, and nothing comes from a read model. */
+/** Processes of one reactor as they were last read, by their streams. */
+export type ProcessTips = LRUCache<string, ProcessTip<unknown>>;
+
+/** Reads and appends the stream of one process. Nothing comes from a read model. */
 export class ProcessStream<State, E extends DomainEvent> {
   readonly name: string;
   readonly #streams: ProcessStreams<State, E>;
   readonly #stores: Stores;
+  readonly #tips: ProcessTips;
 
-  constructor(streams: ProcessStreams<State, E>, stores: Stores, id: EntityId) {
+  constructor(streams: ProcessStreams<State, E>, stores: Stores, id: EntityId, tips: ProcessTips) {
     this.name = `${streams.category}-${id}`;
     this.#streams = streams;
     this.#stores = stores;
+    this.#tips = tips;
   }
 
-  /** Folds the whole stream: it is short. @throws Fault; CorruptEventError */
+  /** Folds the events that were appended since the last call for this process. @throws Fault; CorruptEventError */
   async load(): Promise<ProcessTip<State>> {
     const { codec, fold } = this.#streams;
-    const newest = new Map<string, StreamRevision>();
-    const commandIds = new Set<EntityId>();
-    let { initialState: state } = fold;
-    let revision = NO_EVENTS;
-    let startedAtMs: number | null = null;
-    let organizationId: EntityId | null = null;
-    let lastAt = '';
-    for await (const stored of this.#stores.store.readStream(this.name)) {
+    // Written by this reactor, which has one fold.
+    const known = this.#tips.get(this.name) as ProcessTip<State> | undefined;
+    const newest = new Map(known?.newest);
+    const commandIds = new Set(known?.commandIds);
+    const createdMs = new Map(known?.createdMs);
+    let { state, revision, organizationId, lastAt } = known ?? { ...NOTHING, state: fold.initialState };
+    const from = streamRevision(revision + 1);
+    for await (const stored of this.#stores.store.readStream(this.name, { from })) {
       const event = codec.decode(stored);
       revision = stored.revision;
-      startedAtMs ??= stored.createdMs;
+      createdMs.set(revision, stored.createdMs);
       newest.set(stored.type, revision);
       if (event === null) continue;
       state = fold.evolve(state, event);
@@ -60,7 +69,9 @@ export class ProcessStream<State, E extends DomainEvent> {
       organizationId ??= event.metadata.organizationId;
       if (event.metadata.at > lastAt) lastAt = event.metadata.at;
     }
-    return { state, revision, startedAtMs, lastAt, organizationId, newest, commandIds };
+    const tip = { state, revision, createdMs, lastAt, organizationId, newest, commandIds };
+    if (revision !== NO_EVENTS) this.#tips.set(this.name, tip);
+    return tip;
   }
 
   /**
@@ -84,6 +95,9 @@ export class ProcessStream<State, E extends DomainEvent> {
       revision: streamRevision(tip.revision + 1 + index),
       metadata,
     }));
-    return (await appendExactly(this.#stores, this.name, tip.revision, appended)) ? appended : null;
+    if (await appendExactly(this.#stores, this.name, tip.revision, appended)) return appended;
+    // The next load reads the whole stream.
+    this.#tips.delete(this.name);
+    return null;
   }
 }

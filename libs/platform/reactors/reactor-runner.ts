@@ -6,6 +6,7 @@ import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 
 import { GROUP_PREFIX, groupNameOf, reactorNameOf } from './reactor.ts';
 import type { AnyReactor } from './reactor.ts';
+import type { ProcessTips } from './process-stream.ts';
 import { concerns, Step } from './step.ts';
 import type { AnyStep, StepContext, StepResult } from './step.ts';
 
@@ -47,6 +48,8 @@ interface Held {
 }
 
 const MAX_HELD = 200;
+/** Processes whose state is kept: its next step reads only what was appended since. */
+const MAX_TIPS = 20;
 /** Longest time that a worker that stops waits for steps under way. */
 const STOP_GRACE_MS = 5_000;
 
@@ -57,6 +60,7 @@ export class ReactorRunner {
   readonly #held = new Map<string, Held>();
   /** Events that a lost membership took away. They come back with their failures and pauses. */
   readonly #lost: LRUCache<string, Held>;
+  readonly #tips: ProcessTips = new LRUCache({ max: MAX_TIPS });
   readonly #leave = new AbortController();
   readonly #giveUp = new AbortController();
   #isJoined = false;
@@ -144,17 +148,18 @@ export class ReactorRunner {
         failures: 0,
         pauses: 0,
         lastError: null,
-        readyAtMs: 0,
+        readyAtMs: performance.now() + step.delayMs,
         timer: undefined,
       };
       this.#held.set(key, held);
-      this.#startReady();
+      if (step.delayMs > 0) this.#schedule(held);
+      else this.#startReady();
     }
   }
 
   #stepOf(event: StoredEvent): AnyStep | { readonly reason: string } {
     try {
-      return new Step(this.#reactor, this.#options, event);
+      return new Step(this.#reactor, this.#options, event, this.#tips);
     } catch (error) {
       return { reason: String(error) };
     }

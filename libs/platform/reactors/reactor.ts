@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 
 import type { Fold } from '#libs/kernel/decider.ts';
-import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
+import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventCodec } from '#libs/platform/eventstore/index.ts';
 
 /** The streams of processes, one each: a projection is one. */
@@ -25,6 +26,8 @@ export interface Process<State, E extends DomainEvent> {
   readonly signal: AbortSignal;
   /** The same for every attempt at this effect of this step, in every worker. A UUID. */
   idempotencyKey(effect?: string): string;
+  /** Of a command that is an effect of this step: with the id `idempotencyKey(effect)`, caused by the event. */
+  commandContext(effect?: string): CommandContext;
   /**
    * Appends an intent before an effect that cannot be repeated safely. Only one attempt can record it: a handler that
    * finds the intent in `state` must not start the effect, but report that it was started and not finished.
@@ -54,8 +57,9 @@ export interface ReactorLimits {
   /** Attempts at one event in one worker that `handle` may fail before the process is given up. Default 8. */
   readonly maxAttempts?: number;
   /**
-   * Time from the first event of a process until it is given up; for a process that does not exist, or while the event
-   * store's clock is not known, from the first attempt at the event in this worker. Default 900,000 (15 minutes).
+   * Time from the start of a process (see `startRevision`) until it is given up; for one that does not exist or has not
+   * started, or while the event store's clock is not known, from the first attempt at the event in this worker. Default
+   * 900,000 (15 minutes).
    */
   readonly deadlineMs?: number;
   /** First and longest pause between two attempts; it doubles. Default 500 and 30,000. */
@@ -67,12 +71,13 @@ export interface ReactorLimits {
  * its state is their fold. A reactor is the consumer group that moves processes on.
  *
  * Guarantees:
- * - Every event of `on` is handled at least once, unless its process has ended by then. This holds across restarts of
- *   workers and of the event store, and does not depend on Redis.
+ * - Every event of `on` is handled at least once, unless its process has ended by then, or holds a later event of `on`,
+ *   which is responsible for it from then on. This holds across restarts of workers and of the event store, and does not
+ *   depend on Redis.
  * - The outcome of an event is appended at exactly the revision that `handle` saw, and found by its id at every later
  *   delivery: it is recorded once. A worker that was paused and replaced cannot append.
- * - A process always ends. An event is acknowledged only when its process has ended or holds a later event of `on`,
- *   which is responsible for it from then on. Otherwise the event is handled again, with pauses, until it ends or
+ * - A process always ends. An event is acknowledged only when its process has ended or holds a later event of `on`.
+ *   Otherwise the event is handled again, with pauses, until it ends or
  *   reaches a cap; then `giveUp` ends it. After a time without workers, the first worker to start does this.
  * - Concurrency is bounded, and one worker handles one event of a process at a time.
  * - Only events trigger effects: a rebuild of read models does not.
@@ -101,6 +106,16 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
   /** The process that an event belongs to. Default: the one in whose stream it is. */
   processOf?(event: StreamEvent<Trigger>, stream: string): EntityId;
   isEnded(state: State): boolean;
+  /**
+   * Revision of the event that the deadline counts from, for processes that wait before they start, or start again after
+   * they have ended. Null for one that has not started: its deadline counts from the first attempt at the event in this
+   * worker. Default: the first event.
+   */
+  startRevision?(state: State): StreamRevision | null;
+  /** Milliseconds that the first attempt at an event waits: for what is usually done elsewhere by then. Default: none. */
+  delayMs?(event: StreamEvent<Trigger>): number;
+  /** Whether it is known here that the process has ended since the event. Saves the read of its stream. */
+  hasEnded?(event: StreamEvent<Trigger>, processId: EntityId): boolean;
   /**
    * Does what follows from the event, and returns the events that record it. Without events, an existing process that
    * has not ended is handled again after a pause; a process that does not exist stays so.

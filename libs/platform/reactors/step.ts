@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import { systemClock } from '#libs/kernel/clock.ts';
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, EventMetadata, StreamEvent } from '#libs/kernel/event.ts';
@@ -5,11 +7,13 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import { metadataOf } from '#libs/platform/commands/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore, StoreClock, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 
 import { ProcessStream } from './process-stream.ts';
-import type { ProcessTip } from './process-stream.ts';
+import type { ProcessTip, ProcessTips } from './process-stream.ts';
 import type { AnyReactor, GivenUp, Process, Reactor } from './reactor.ts';
 
 /** What became of one attempt at one event. */
@@ -36,7 +40,7 @@ export interface StepContext {
 }
 
 /** The step of any reactor. */
-export type AnyStep = Pick<Step<unknown, DomainEvent, DomainEvent>, 'processId' | 'attempt'>;
+export type AnyStep = Pick<Step<unknown, DomainEvent, DomainEvent>, 'processId' | 'delayMs' | 'attempt'>;
 
 /** Whether the event is of a process of the reactor: without `processOf`, types may also occur in other streams. */
 export function concerns({ processOf, process }: AnyReactor, { stream }: StoredEvent): boolean {
@@ -59,9 +63,15 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
 
   /**
    * @param stored an event that concerns the reactor
+   * @param tips those of all steps of the reactor
    * @throws CorruptEventError, or what `processOf` throws: the event can never be handled
    */
-  constructor(reactor: Reactor<State, E, Trigger>, context: StepContext, stored: StoredEvent) {
+  constructor(
+    reactor: Reactor<State, E, Trigger>,
+    context: StepContext,
+    stored: StoredEvent,
+    tips: ProcessTips = new LRUCache({ max: 1 }),
+  ) {
     const { process, name } = reactor;
     const event = (reactor.triggers ?? process.codec).decode(stored) as StreamEvent<Trigger> | null;
     if (event === null) throw new TypeError(`the reactor ${name} has no schema of ${stored.type}`);
@@ -70,12 +80,18 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     this.#context = context;
     this.#stored = stored;
     this.#event = event;
-    this.#stream = new ProcessStream(process, context, this.processId);
+    this.#stream = new ProcessStream(process, context, this.processId, tips);
     this.#id = this.#derivedId(`${stored.stream}@${stored.revision}`);
+  }
+
+  /** How long the first attempt waits. */
+  get delayMs(): number {
+    return this.#reactor.delayMs?.(this.#event) ?? 0;
   }
 
   /** Never rejects. */
   async attempt(attempt: StepAttempt): Promise<StepResult> {
+    if (this.#reactor.hasEnded?.(this.#event, this.processId) === true) return DONE;
     const { limits: { stepTimeoutMs = 60_000, maxAttempts = 8, deadlineMs = 900_000 } = {} } = this.#reactor;
     const again = (withinMs: number, error: unknown): StepResult => {
       const isFailure = error !== null && !(error instanceof Fault) && !(error instanceof Superseded);
@@ -93,9 +109,9 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
       return { kind: 'park', reason: `${this.#stream.name} belongs to another organization than the event` };
     }
 
-    // 2. Nothing is left to do for an event that was handled, nor for a process that has ended.
+    // 2. Nothing is left to do for a process that has ended, nor for an event that a later one has replaced.
     const isRecorded = tip.commandIds.has(this.#id);
-    if (this.#reactor.isEnded(tip.state) || (isRecorded && this.#hasMovedOn(tip))) return DONE;
+    if (this.#reactor.isEnded(tip.state) || this.#hasMovedOn(tip)) return DONE;
 
     // 3. A cap ends the process.
     const remainingMs = deadlineMs - this.#ageMs(tip);
@@ -114,13 +130,15 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   }
 
   /**
-   * The age of the process, by the clock of the event store. While that is not known, or the process does not exist, the
+   * The age of the process, by the clock of the event store. While that is not known, or the process has not started, the
    * time since the first attempt at the event: this process's clock may be wrong by more than the deadline.
    */
-  #ageMs({ startedAtMs }: ProcessTip<State>): number {
+  #ageMs({ state, createdMs }: ProcessTip<State>): number {
     this.#firstTriedMs ??= performance.now();
     const { nowMs } = this.#context.clock;
-    return startedAtMs === null || nowMs === null ? performance.now() - this.#firstTriedMs : nowMs - startedAtMs;
+    const { startRevision = () => FIRST } = this.#reactor;
+    const startedAtMs = createdMs.get(startRevision(state) ?? NO_EVENTS);
+    return startedAtMs === undefined || nowMs === null ? performance.now() - this.#firstTriedMs : nowMs - startedAtMs;
   }
 
   /** @returns the process after the outcome, or null without one */
@@ -133,13 +151,15 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
       signal.throwIfAborted();
       if (performance.now() - startedAt > limitMs) throw new Error(`the step took longer than ${limitMs} ms`);
     };
+    const idempotencyKey = (effect = ''): EntityId => derivedId(this.#id, `effect ${effect}`);
     const process: Process<State, E> = {
       id: this.processId,
       organizationId: this.#event.metadata.organizationId,
       state: tip.state,
       attempt: attempt.failures + 1,
       signal,
-      idempotencyKey: (effect = '') => derivedId(this.#id, `effect ${effect}`),
+      idempotencyKey,
+      commandContext: (effect) => this.#commandContext(idempotencyKey(effect)),
       recordIntent: async (...events) => {
         refuseLate();
         const commandId = derivedId(this.#id, 'intent');
@@ -167,7 +187,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   ): Promise<StepResult> {
     try {
       const events = this.#reactor.giveUp(tip.state, why);
-      const ended = await this.#record(tip, events, this.#derivedId('given up'));
+      const ended = await this.#record(tip, events, derivedId(this.#id, 'given up'));
       // Nothing needs an end where there is no process.
       if (this.#reactor.isEnded(ended.state) || ended.revision === NO_EVENTS) return { kind: 'done', isGivenUp: true };
       return { kind: 'park', reason: `${this.#stream.name} was given up (${why.reason}) and has not ended` };
@@ -204,18 +224,25 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   }
 
   #metadata(commandId: EntityId): EventMetadata {
-    const { organizationId, $correlationId, traceparent } = this.#event.metadata;
+    const context = this.#commandContext(commandId);
+    return { ...metadataOf(context), at: this.#context.clock.corrected(context.at) };
+  }
+
+  #commandContext(commandId: EntityId): CommandContext {
+    const { organizationId, $correlationId: correlationId, traceparent } = this.#event.metadata;
     return {
-      at: this.#context.clock.corrected(systemClock.now()),
+      commandId,
       organizationId,
       actor: { type: 'system', id: `reactor:${this.#reactor.name}` },
-      commandId,
-      $correlationId,
-      $causationId: this.#stored.id,
-      ...(traceparent !== undefined && { traceparent }),
+      at: systemClock.now(),
+      correlationId,
+      causationId: this.#stored.id,
+      traceparent,
     };
   }
 }
+
+const FIRST = streamRevision(0);
 
 const DONE: StepResult = { kind: 'done', isGivenUp: false };
 

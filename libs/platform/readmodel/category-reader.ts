@@ -1,15 +1,10 @@
 import type { Redis } from 'ioredis';
 
 import { Fault } from '#libs/kernel/faults.ts';
-import { bytesOf, textsOf, TurnBatches } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { bytesOf, textsOf, TurnBatches, type RedisClient, type Values } from '#libs/platform/redis/index.ts';
 
-import { decodeDocument } from './document.ts';
-import type { Document } from './document.ts';
-import { projectionKeys } from './read-model.keys.ts';
-import type { ProjectionKeys, ReadModelName } from './read-model.keys.ts';
-
-type Values = readonly (Buffer | null | Error)[];
+import { decodeDocument, type Document } from './document.ts';
+import { projectionKeys, type ProjectionKeys, type ReadModelName } from './read-model.keys.ts';
 
 /** A read that waits for the values of its batch, and finds its own in them. */
 interface Waiting {

@@ -1,5 +1,4 @@
-import { TurnBatches } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { TurnBatches, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LargeReplies } from './large-replies.ts';
 
@@ -14,7 +13,6 @@ export interface NumberRange {
   readonly limit: number;
 }
 
-/** Fields of one hash that are read together. */
 interface Batch {
   readonly fields: string[];
   readonly values: PromiseWithResolvers<readonly (Buffer | null)[]>;
@@ -62,8 +60,7 @@ export class CollectionReader {
     const { after, before, order, offset, limit } = range;
     const isFromItsEnd = (order === 'asc' ? after : before) === undefined;
     if (isFromItsEnd && offset > 0) return this.#numbersByRank(set, range);
-    const low = after === undefined ? '-inf' : `(${after}`;
-    const high = before === undefined ? '+inf' : `(${before}`;
+    const [low, high] = boundsOf(range);
     const members =
       order === 'asc'
         ? await this.#redis.send(set, (node) => node.zrangebyscore(set, low, high, 'LIMIT', offset, limit))
@@ -81,10 +78,8 @@ export class CollectionReader {
     return members.map(Number).filter((number) => number > (after ?? -Infinity) && number < (before ?? Infinity));
   }
 
-  async count(set: string, { after, before }: Pick<NumberRange, 'after' | 'before'>): Promise<number> {
-    const low = after === undefined ? '-inf' : `(${after}`;
-    const high = before === undefined ? '+inf' : `(${before}`;
-    return this.#redis.send(set, (node) => node.zcount(set, low, high));
+  async count(set: string, range: Pick<NumberRange, 'after' | 'before'>): Promise<number> {
+    return this.#redis.send(set, (node) => node.zcount(set, ...boundsOf(range)));
   }
 
   /** The members of a sorted set that have one of the scores, by their score. */
@@ -108,6 +103,10 @@ export class CollectionReader {
     const scores = await this.#redis.send(set, (node) => node.zmscore(set, ...numbers.map(String)));
     return scores.map((score) => score !== null);
   }
+}
+
+function boundsOf({ after, before }: Pick<NumberRange, 'after' | 'before'>): [low: string, high: string] {
+  return [after === undefined ? '-inf' : `(${after}`, before === undefined ? '+inf' : `(${before}`];
 }
 
 /** One range for dense numbers; a range for each of sparse ones, to read no others. */

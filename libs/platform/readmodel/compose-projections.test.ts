@@ -2,13 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { foldEvents } from '#libs/kernel/decider.ts';
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
-import type { EventOf } from '#libs/platform/eventstore/index.ts';
+import { sequenceOf, streamRevision, type DomainEvent, type StreamEvent } from '#libs/kernel/event.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 import { composeProjections } from './compose-projections.ts';
-import type { Projection } from './projection.ts';
+import { projectRun, type Projection } from './projection.ts';
 import { entityKeys } from './read-model.keys.ts';
 
 const THING = { category: 'thing', version: 1 };
@@ -98,6 +96,28 @@ describe('a projection of several features', () => {
       ['counts', JSON.stringify([2, 5, [2, 3]])],
     ]);
     expect(lists).toEqual([]);
+  });
+
+  it('writes nothing for a feature without events in the run, unless the run repairs', () => {
+    const keys = entityKeys(composed, 'organization-1', 'thing-1');
+    const counted = { ...runOf(2), events: events.slice(2, 4) };
+    expect(composed.project(counted, keys).operations.map(({ args: [name] }) => name)).toEqual(['counts']);
+    const repaired = composed.project({ ...counted, isRepair: true }, keys);
+    expect(repaired.operations.map(({ args: [name] }) => name)).toEqual(['names', 'counts']);
+  });
+
+  it('stores the states of its features apart, all of them at first and then those that change', () => {
+    const keys = entityKeys(composed, 'organization-1', 'thing-1');
+    const stored = (run: ReturnType<typeof runOf>) =>
+      projectRun(composed, run, keys).operations.flatMap(({ command, key, args }) =>
+        command === 'SET' ? [[key.slice(keys.state.length), ...args]] : [],
+      );
+    const first = { ...runOf(0), after: foldEvents(composed.fold, composed.fold.initialState, events.slice(0, 1)) };
+    expect(stored(first)).toEqual([
+      [':names', '""'],
+      [':counts', '2'],
+    ]);
+    expect(stored(runOf(4))).toEqual([[':names', '"b"']]);
   });
 
   it('yields frames in the order of the stream', () => {

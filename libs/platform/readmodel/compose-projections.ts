@@ -9,12 +9,10 @@ import type { ReadModelName } from './read-model.keys.ts';
 type StateOf<P> = P extends Projection<infer State, infer _E> ? State : never;
 type EventOf<P> = P extends Projection<infer _State, infer E> ? E : never;
 
-/** The states of the parts, by their names. */
 export type ComposedState<Parts extends Readonly<Record<string, AnyProjection>>> = {
   readonly [Name in keyof Parts]: StateOf<Parts[Name]>;
 };
 
-/** Events of any part. */
 export type ComposedEvent<Parts extends Readonly<Record<string, AnyProjection>>> = Extract<
   EventOf<Parts[keyof Parts]>,
   DomainEvent
@@ -22,7 +20,8 @@ export type ComposedEvent<Parts extends Readonly<Record<string, AnyProjection>>>
 
 /**
  * One projection for a stream in which several features write: each part folds only its own events into its own state.
- * Deciders that need several parts get the composed state. It has frames if every part has.
+ * Deciders that need several parts get the composed state. A run writes only the parts that it has events of. The
+ * projection has frames if every part has.
  */
 export function composeProjections<const Parts extends Readonly<Record<string, AnyProjection>>>(
   name: ReadModelName,
@@ -37,6 +36,7 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
   return {
     category: name.category,
     version: name.version,
+    parts: Object.keys(parts),
     codec: composeCodecs<ComposedEvent<Parts>>(entries.map(([, part]) => part.codec)),
     fold: {
       // Built from exactly the names of `parts`, as the type requires.
@@ -50,7 +50,10 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
       },
     },
     project(run, keys) {
-      const writes = entries.map(([name, part]) => part.project(runOfPart(run, name, ownerOf), keys));
+      const writes = entries.flatMap(([name, part]) => {
+        const own = runOfPart(run, name, ownerOf);
+        return own.events.length === 0 && run.isRepair !== true ? [] : [part.project(own, keys)];
+      });
       return {
         operations: writes.flatMap(({ operations }) => operations),
         lists: writes.flatMap(({ lists }) => lists),

@@ -1,5 +1,4 @@
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 
 /**
  * A resource as it is stored, ready to send: its JSON bytes, and the revision of the last event that

@@ -1,17 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 
 import { CategoryReader } from './category-reader.ts';
 import type { Document } from './document.ts';
-import { idOfMember, readList } from './entity-list.ts';
-import type { ListPage } from './entity-list.ts';
+import { idOfMember, readList, type ListPage } from './entity-list.ts';
 import { parseStreamName } from './projection.ts';
 import type { Projector } from './projector.ts';
-import { ALL_ORGANIZATIONS, entityKeys, listKeys } from './read-model.keys.ts';
+import { ALL_ORGANIZATIONS, entityKeys, listKeys, partKey, type EntityRef } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
 
 /** One page of ready documents; `last` is the sort key that the next page starts after. */
@@ -23,7 +22,7 @@ export interface DocumentPage {
 }
 
 /** A list of one organization's entities, and the facets to filter it by. */
-export interface ListFilter {
+interface ListFilter {
   readonly category: string;
   /** Null for the list of organizations: each of them belongs to itself. */
   readonly organizationId: EntityId | null;
@@ -32,13 +31,6 @@ export interface ListFilter {
 
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
-
-/** An entity and its organization. */
-export interface EntityPlace {
-  readonly category: string;
-  readonly organizationId: EntityId;
-  readonly id: EntityId;
-}
 
 /**
  * Reads of entities by id and of lists, which stay correct while the read models of a category are being built, and
@@ -73,7 +65,7 @@ export class EntityReader {
    */
   async document(category: string, organizationId: EntityId, id: EntityId): Promise<Document | null> {
     const reader = this.#of(category);
-    const keys = this.#projector.keysOf(category, organizationId, id);
+    const keys = this.#projector.keysOf({ category, organizationId, id });
     const { document, isComplete } = await reader.document(keys.document);
     if (isComplete && !this.#projector.unapplied.has(keys.revision)) return document;
     await this.#catchUp({ category, organizationId, id });
@@ -84,16 +76,19 @@ export class EntityReader {
    * The folded state that the entity was last projected with, or null if the organization has no such entity. Commands
    * are rejected for what is missing here, so a missing entity is confirmed on the log: complete read models may lag.
    *
+   * @param part the only part of the state to read, where it has parts
    * @throws `Fault` `store_unavailable`
    */
-  async state(category: string, organizationId: EntityId, id: EntityId): Promise<unknown> {
-    const keys = this.#projector.keysOf(category, organizationId, id);
-    const { value, isComplete } = await this.#of(category).value(keys.state);
-    const isCurrent = isComplete && !this.#projector.unapplied.has(keys.revision);
-    if (isCurrent && value !== null) return JSON.parse(value.toString());
-    await this.#catchUp({ category, organizationId, id });
-    const [caughtUp] = await this.#readModel.snapshots([keys]);
-    return caughtUp?.state ?? null;
+  async state(category: string, organizationId: EntityId, id: EntityId, part?: string): Promise<unknown> {
+    const reader = this.#of(category);
+    const keys = this.#projector.keysOf({ category, organizationId, id });
+    const key = part === undefined ? keys.state : partKey(keys.state, part);
+    let { value, isComplete } = await reader.value(key);
+    if (value === null || !isComplete || this.#projector.unapplied.has(keys.revision)) {
+      await this.#catchUp({ category, organizationId, id });
+      ({ value } = await reader.value(key));
+    }
+    return value && JSON.parse(value.toString());
   }
 
   /**
@@ -102,7 +97,7 @@ export class EntityReader {
    * which is then sent after it.
    */
   async isCurrent(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const isBehind = this.#projector.unapplied.has(this.#projector.keysOf(category, organizationId, id).revision);
+    const isBehind = this.#projector.unapplied.has(this.#projector.keysOf({ category, organizationId, id }).revision);
     return (await this.#of(category).isComplete()) && !isBehind;
   }
 
@@ -111,8 +106,7 @@ export class EntityReader {
    * If so, they are up to date afterwards.
    */
   async isBehind(category: string, organizationId: EntityId, id: EntityId): Promise<boolean> {
-    const { revision } = this.#projector.keysOf(category, organizationId, id);
-    if ((await this.#of(category).isComplete()) && !this.#projector.unapplied.has(revision)) return false;
+    if (await this.isCurrent(category, organizationId, id)) return false;
     await this.#catchUp({ category, organizationId, id });
     return true;
   }
@@ -123,9 +117,9 @@ export class EntityReader {
    * @returns null if the organization has no such entity
    * @throws `Fault` `not_caught_up` (503) if the entity was deleted meanwhile
    */
-  async whole<T>(entity: EntityPlace, read: () => Promise<T>): Promise<T | null> {
+  async whole<T>(entity: EntityRef, read: () => Promise<T>): Promise<T | null> {
     const reader = this.#of(entity.category);
-    const key = this.#projector.keysOf(entity.category, entity.organizationId, entity.id).revision;
+    const key = this.#projector.keysOf(entity).revision;
     let { value, isComplete } = await reader.value(key);
     if (!isComplete || this.#projector.unapplied.has(key)) {
       await this.#catchUp(entity);
@@ -140,8 +134,8 @@ export class EntityReader {
   }
 
   /** One run for all concurrent callers of the same entity. */
-  #catchUp({ category, organizationId, id }: EntityPlace): Promise<boolean> {
-    const { revision } = this.#projector.keysOf(category, organizationId, id);
+  #catchUp({ category, organizationId, id }: EntityRef): Promise<boolean> {
+    const { revision } = this.#projector.keysOf({ category, organizationId, id });
     let catchingUp = this.#catchingUp.get(revision);
     if (catchingUp === undefined) {
       catchingUp = this.#projector.catchUp(category, organizationId, id);
@@ -177,17 +171,17 @@ export class EntityReader {
     timeoutMs: number,
   ): Promise<boolean> {
     const { category, id } = parseStreamName(position.stream);
-    const key = this.#projector.keysOf(category, position.organizationId, id).revision;
-    const wanted = streamRevision(position.revision);
+    const { organizationId, revision } = position;
+    const key = this.#projector.keysOf({ category, organizationId, id }).revision;
     const deadline = Date.now() + timeoutMs;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-      const [revision] = await this.#readModel.revisions([key]);
-      if (revision !== undefined && revision >= wanted) return true;
+      const [stored = NO_EVENTS] = await this.#readModel.revisions([key]);
+      if (stored >= revision) return true;
       if (Date.now() + pause > deadline) return false;
       await delay(pause);
       // The writer or the projector is about to apply it; if neither does soon, do it here.
       if (pause < LONGEST_PAUSE_MS) continue;
-      const caughtUp = this.#projector.catchUp(category, position.organizationId, id);
+      const caughtUp = this.#projector.catchUp(category, organizationId, id);
       await Promise.race([caughtUp, delay(Math.max(0, deadline - Date.now()))]);
     }
   }

@@ -1,28 +1,19 @@
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import type { CollectionReader } from './collection-reader.ts';
-import { BLOCK, blockOf, blockStart, historyKeys } from './history.ts';
-import type { HistoryKeys } from './history.ts';
+import { BLOCK, blockOf, blockStart, historyKeys, type HistoryKeys } from './history.ts';
 import { streamName } from './projection.ts';
 import type { Projector } from './projector.ts';
+import type { EntityRef } from './read-model.keys.ts';
 import type { ReadModel } from './read-model.ts';
-
-/** An entity whose projection was made by `withHistory`. */
-export interface HistoricEntity {
-  readonly category: string;
-  readonly organizationId: EntityId;
-  readonly id: EntityId;
-}
 
 /** A sequence (a stream revision plus one; 0 is before anything), or an RFC 3339 time. */
 export type HistoryPoint = { readonly sequence: number } | { readonly at: string };
 
 /**
- * Reads the past of entities. The cost of each method is bounded by one block of events, whatever the age of
+ * Reads the past of entities whose projection was made by `withHistory`. The cost of each method is bounded by one block of events, whatever the age of
  * the stream. All throw `Fault` `store_unavailable`.
  */
 export class HistoryReader {
@@ -52,7 +43,7 @@ export class HistoryReader {
    * @throws `Fault` `not_caught_up` if the read models were deleted meanwhile
    */
   async at<T>(
-    entity: HistoricEntity,
+    entity: EntityRef,
     point: HistoryPoint,
     read: (revision: StreamRevision) => Promise<T>,
   ): Promise<T | null> {
@@ -70,21 +61,17 @@ export class HistoryReader {
    * blocks are from later. Logs of earlier versions may hold times that do go back: see
    * docs/decisions/0043-times-in-a-stream-never-go-back.md.
    */
-  async blockBegunBy(entity: HistoricEntity, timeMs: number): Promise<StreamRevision | null> {
+  async blockBegunBy(entity: EntityRef, timeMs: number): Promise<StreamRevision | null> {
     const page = { before: timeMs + 1, order: 'desc', offset: 0, limit: 1 } as const;
     const [first] = await this.#collections.numbers(this.#keys(entity).times, page);
     return first === undefined ? null : streamRevision(first);
   }
 
   /** A kept value as it was before the block of `revision`, JSON parsed; null if it never changed before that. */
-  async keptBefore(entity: HistoricEntity, name: string, revision: StreamRevision): Promise<unknown> {
+  async keptBefore(entity: EntityRef, name: string, revision: StreamRevision): Promise<unknown> {
     const keys = this.#keys(entity);
-    const [block] = await this.#collections.numbers(keys.blocks(name), {
-      before: blockOf(revision) + 1,
-      order: 'desc',
-      offset: 0,
-      limit: 1,
-    });
+    const newest = { before: blockOf(revision) + 1, order: 'desc', offset: 0, limit: 1 } as const;
+    const [block] = await this.#collections.numbers(keys.blocks(name), newest);
     if (block === undefined) return null;
     const [value] = await this.#collections.fields(keys.values(name), [block]);
     if (!value) throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
@@ -92,12 +79,12 @@ export class HistoryReader {
   }
 
   /** The events of the block of `revision`, up to that one. */
-  blockUpTo(entity: HistoricEntity, revision: StreamRevision): Promise<StoredEvent[]> {
+  blockUpTo(entity: EntityRef, revision: StreamRevision): Promise<StoredEvent[]> {
     return this.events(entity, blockStart(revision), revision);
   }
 
   /** The events from one revision to another, both inclusive. */
-  async events(entity: HistoricEntity, from: StreamRevision, to: StreamRevision): Promise<StoredEvent[]> {
+  async events(entity: EntityRef, from: StreamRevision, to: StreamRevision): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
     const limit = to - from + 1;
     for await (const event of this.#stores.store.readStream(streamName(entity.category, entity.id), { from, limit })) {
@@ -107,7 +94,7 @@ export class HistoryReader {
   }
 
   /** Catches up if the read model lacks the sequence: the client may know it from a frame or a reply. */
-  async #ofSequence(entity: HistoricEntity, sequence: number): Promise<StreamRevision> {
+  async #ofSequence(entity: EntityRef, sequence: number): Promise<StreamRevision> {
     const wanted = streamRevision(sequence - 1);
     let stored = await this.#stored(entity);
     if (stored < wanted) {
@@ -117,7 +104,7 @@ export class HistoryReader {
     return stored < wanted ? stored : wanted;
   }
 
-  async #ofTime(entity: HistoricEntity, at: string): Promise<StreamRevision> {
+  async #ofTime(entity: EntityRef, at: string): Promise<StreamRevision> {
     const timeMs = Date.parse(at);
     // Events that the read model lacks may have happened before that time.
     await this.#catchUp(entity);
@@ -133,19 +120,17 @@ export class HistoryReader {
     return reached;
   }
 
-  async #stored({ category, organizationId, id }: HistoricEntity): Promise<StreamRevision> {
-    const [stored] = await this.#stores.readModel.revisions([
-      this.#projector.keysOf(category, organizationId, id).revision,
-    ]);
+  async #stored(entity: EntityRef): Promise<StreamRevision> {
+    const [stored] = await this.#stores.readModel.revisions([this.#projector.keysOf(entity).revision]);
     return stored ?? NO_EVENTS;
   }
 
-  async #catchUp({ category, organizationId, id }: HistoricEntity): Promise<void> {
+  async #catchUp({ category, organizationId, id }: EntityRef): Promise<void> {
     await this.#projector.catchUp(category, organizationId, id);
   }
 
-  #keys({ category, organizationId, id }: HistoricEntity): HistoryKeys {
-    return historyKeys(this.#projector.keysOf(category, organizationId, id));
+  #keys(entity: EntityRef): HistoryKeys {
+    return historyKeys(this.#projector.keysOf(entity));
   }
 }
 

@@ -7,8 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 
-import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { streamRevision } from '#libs/kernel/event.ts';
+import { streamRevision, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 
 import type { Projection } from './projection.ts';
 import type { EntityKeys } from './read-model.keys.ts';
@@ -17,7 +16,6 @@ import type { WriteOperation } from './read-model.ts';
 /** Revisions in a block: larger blocks need less memory, and more events to fold for a read of the past. */
 export const BLOCK = 100;
 
-/** State of the history; changes once in a block. */
 export interface HistoryState {
   /** Block of the newest event, -1 before the first. */
   readonly block: number;
@@ -76,6 +74,7 @@ export function withHistory<State extends object, E extends DomainEvent>(
   };
   return {
     ...projection,
+    parts: projection.parts && [...projection.parts, 'history'],
     fold: { initialState: { ...fold.initialState, history: { block: -1, latestMs: 0, digests } }, evolve },
     project(run, keys) {
       const { operations, lists } = projection.project(run, keys);

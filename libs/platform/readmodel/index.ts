@@ -5,17 +5,16 @@ export { CollectionReader } from './collection-reader.ts';
 export { composeProjections } from './compose-projections.ts';
 export { encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
-export { foldStream } from './fold-stream.ts';
 export { EntityReader } from './entity-reader.ts';
 export type { DocumentPage } from './entity-reader.ts';
 export { BLOCK, blockStart, revisionMember, withHistory } from './history.ts';
 export { HistoryReader } from './history-reader.ts';
-export type { HistoricEntity, HistoryPoint } from './history-reader.ts';
+export type { HistoryPoint } from './history-reader.ts';
 export { listMember } from './entity-list.ts';
 export type { ListPage } from './entity-list.ts';
 export { OldReadModels } from './old-read-models.ts';
 export { LogWitness } from './log-witness.ts';
-export { parseStreamName, streamName, withFrames } from './projection.ts';
+export { foldStream, frameOfStored, parseStreamName, streamName, withFrames } from './projection.ts';
 export type { ProjectedEvent, Projection } from './projection.ts';
 export { PartitionCheckpoints } from './partition-checkpoints.ts';
 export type { SavedPartitions } from './partition-checkpoints.ts';
@@ -31,6 +30,6 @@ export {
   READ_MODELS_PREFIX,
   readModelPrefix,
 } from './read-model.keys.ts';
-export type { EntityKeys, ReadModelName } from './read-model.keys.ts';
+export type { EntityKeys, EntityRef, ReadModelName } from './read-model.keys.ts';
 export { ReadModel } from './read-model.ts';
-export type { ApplyOutcome, CountLookup, EntityWrite, FieldLookup, Lookup, WriteOperation } from './read-model.ts';
+export type { CountLookup, EntityWrite, FieldLookup, Lookup, WriteOperation } from './read-model.ts';

@@ -22,18 +22,18 @@ export class LargeReplies {
   readonly #sizes = new LRUCache<string, number>({ max: REMEMBERED });
   readonly #pieces = new FairSemaphore({ permits: MAX_PIECES });
 
-  /** @param fetch reads some of the fields, in their order */
+  /** @param readFields reads some of the fields, in their order */
   async read(
     hash: string,
     fields: readonly string[],
-    fetch: (some: readonly string[]) => Promise<Values>,
+    readFields: (some: readonly string[]) => Promise<Values>,
   ): Promise<Values> {
     const size = this.#sizes.get(hash) ?? 0;
-    if (size * fields.length <= PIECE_BYTES) return this.#noted(hash, await fetch(fields));
+    if (size * fields.length <= PIECE_BYTES) return this.#noted(hash, await readFields(fields));
     const most = Math.max(1, Math.floor(PIECE_BYTES / size));
     const values: (Buffer | null)[] = [];
     for (let at = 0; at < fields.length; at += most) {
-      values.push(...(await this.#pieces.run(() => fetch(fields.slice(at, at + most)))));
+      values.push(...(await this.#pieces.run(() => readFields(fields.slice(at, at + most)))));
     }
     return this.#noted(hash, values);
   }

@@ -1,14 +1,11 @@
 import { z } from 'zod';
 
-import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { encodePosition } from '#libs/platform/eventstore/index.ts';
+import { encodePosition, type EventStore, type StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { textsOf } from '#libs/platform/redis/index.ts';
+import { textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { parseStreamName } from './projection.ts';
-import { projectionKeys } from './read-model.keys.ts';
-import type { ReadModelName } from './read-model.keys.ts';
+import { projectionKeys, type ReadModelName } from './read-model.keys.ts';
 
 const witnessSchema = z.object({
   stream: z.string().min(1),

@@ -1,5 +1,4 @@
-import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { textsOf } from '#libs/platform/redis/index.ts';
+import { textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import {
   commonPrefix,

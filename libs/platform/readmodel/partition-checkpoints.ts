@@ -3,13 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
 import type { PartitionEnd, PartitionCheckpoint } from '#libs/platform/eventstore/index.ts';
-import { FunctionLibrary } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, type RedisClient } from '#libs/platform/redis/index.ts';
 
-import { groupsOf, PROJECTION_FUNCTIONS } from './projection-state.ts';
-import type { ProjectionStart } from './projection-state.ts';
-import { partitionsKey } from './read-model.keys.ts';
-import type { ReadModelName } from './read-model.keys.ts';
+import { groupsOf, PROJECTION_FUNCTIONS, type ProjectionStart } from './projection-state.ts';
+import { partitionsKey, type ReadModelName } from './read-model.keys.ts';
 
 /** How far builds of the read models have come, where projectors divide the partitions among them. */
 export interface SavedPartitions {

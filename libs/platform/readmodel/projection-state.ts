@@ -3,8 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import { comparePositions, decodePosition, encodePosition } from '#libs/platform/eventstore/index.ts';
-import { FunctionLibrary, textsOf } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, textsOf, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LogWitness } from './log-witness.ts';
 import { ownerOf, partitionsKey, projectionKeys, readModelPrefix, READ_MODELS_PREFIX } from './read-model.keys.ts';
@@ -19,7 +18,6 @@ export interface ProjectionStart {
   readonly builds: ReadonlyMap<string, string>;
   /** By category, its checkpoint. */
   readonly checkpoints: ReadonlyMap<string, GlobalPosition | 'start'>;
-  /** The least checkpoint. */
   readonly from: GlobalPosition | 'start';
 }
 
@@ -77,7 +75,7 @@ export class ProjectionState {
       builds.set(category, build);
       checkpoints.set(category, checkpoint === null ? 'start' : decodePosition(checkpoint));
     }
-    return { build: digestOf(builds), builds, checkpoints, from: leastOf([...checkpoints.values()]) };
+    return { build: digestOf(builds), builds, checkpoints, from: [...checkpoints.values()].reduce(earlier) };
   }
 
   /**
@@ -170,10 +168,6 @@ function digestOf(builds: ReadonlyMap<string, string>): string {
   return createHash('sha256')
     .update(JSON.stringify([...builds].sort()))
     .digest('base64url');
-}
-
-function leastOf(positions: readonly (GlobalPosition | 'start')[]): GlobalPosition | 'start' {
-  return positions.reduce(earlier);
 }
 
 export function earlier(one: GlobalPosition | 'start', other: GlobalPosition | 'start'): GlobalPosition | 'start' {

@@ -1,14 +1,12 @@
 import type { Fold } from '#libs/kernel/decider.ts';
-import { sequenceOf } from '#libs/kernel/event.ts';
-import type { DomainEvent, StreamEvent } from '#libs/kernel/event.ts';
+import { sequenceOf, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import type { EventCodec } from '#libs/platform/eventstore/index.ts';
-import { eventFrame } from '#libs/platform/live/index.ts';
+import type { EventCodec, EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { encodeEvent, encodeHead, eventFrame, joinLines, liveTopic, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
 import type { EventContent, EventFrame } from '#libs/platform/live/index.ts';
 
-import { listKeys } from './read-model.keys.ts';
-import type { EntityKeys, ReadModelName } from './read-model.keys.ts';
-import type { IndexedEntry, WriteOperation } from './read-model.ts';
+import { listKeys, stateKeys, type EntityKeys, type ReadModelName } from './read-model.keys.ts';
+import type { IndexedEntry, Publication, WriteOperation } from './read-model.ts';
 
 /** Facets of an entity in a list of its category; without facets, the entity is removed from the list. */
 export interface ListEntry {
@@ -16,6 +14,8 @@ export interface ListEntry {
   readonly owner: EntityId;
   readonly member: EntityId;
   readonly facets: readonly string[];
+  /** Of the last event behind the entry. */
+  readonly revision: StreamRevision;
 }
 
 /** Writes of a run of events for an entity: absolute values as of the last event. */
@@ -31,6 +31,8 @@ export interface ProjectedRun<State, E extends DomainEvent> {
   readonly before: State;
   readonly after: State;
   readonly events: readonly StreamEvent<E>[];
+  /** Earlier events of the run were applied before: writes again what may be missing. Default: false. */
+  readonly isRepair?: boolean;
 }
 
 /**
@@ -49,7 +51,6 @@ export interface Projection<State, E extends DomainEvent> extends ReadModelName 
   readonly frames?: (run: ProjectedRun<State, E>) => Iterable<EventFrame>;
 }
 
-/** One event, and the state before and after it. */
 export interface ProjectedEvent<State, E extends DomainEvent> extends Omit<ProjectedRun<State, E>, 'events'> {
   readonly event: StreamEvent<E>;
 }
@@ -73,6 +74,31 @@ export function withFrames<State, E extends DomainEvent>(
   };
 }
 
+/**
+ * The frame of a stored event, the same bytes as those that are published live, and the state after it.
+ *
+ * @throws CorruptEventError; TypeError if the projection has no frames
+ */
+export function frameOfStored<State, E extends DomainEvent>(
+  { codec, fold, frames }: Projection<State, E>,
+  { organizationId, id }: { readonly organizationId: EntityId; readonly id: EntityId },
+  before: State,
+  stored: StoredEvent,
+): [EventFrame, State] {
+  const event = codec.types.has(stored.type) ? codec.decode(stored) : null;
+  if (event === null) return [unknownFrame(stored), before];
+  const after = fold.evolve(before, event);
+  for (const frame of frames?.({ organizationId, id, before, after, events: [event] }) ?? []) return [frame, after];
+  throw new TypeError(`${stored.type} has no frame`);
+}
+
+/** The frame of an event of a newer version of Parley, whose type this one does not know. */
+function unknownFrame({ revision, metadata, createdMs }: StoredEvent): EventFrame {
+  const at: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'at') : undefined;
+  const time = typeof at === 'string' ? at : new Date(createdMs).toISOString();
+  return eventFrame(sequenceOf(revision), time, { type: UNKNOWN_EVENT, json: 'null' });
+}
+
 /** All writes of a run: those of the projection, and the state if it has changed. */
 export function projectRun<State, E extends DomainEvent>(
   projection: Projection<State, E>,
@@ -81,10 +107,79 @@ export function projectRun<State, E extends DomainEvent>(
 ): { readonly operations: readonly WriteOperation[]; readonly lists: readonly IndexedEntry[] } {
   const { operations, lists: entries } = projection.project(run, keys);
   const lists = entries.map(({ owner, ...entry }) => ({ ...entry, list: listKeys(projection, owner) }));
+  return { operations: [...stateWrites(projection, run, keys), ...operations], lists };
+}
+
+function stateWrites<State, E extends DomainEvent>(
+  { parts, fold }: Projection<State, E>,
+  { before, after }: ProjectedRun<State, E>,
+  keys: EntityKeys,
+): WriteOperation[] {
   // A fold returns the same object for an event that does not change the state.
-  if (run.after === run.before) return { operations, lists };
-  const state: WriteOperation = { command: 'SET', key: keys.state, args: [JSON.stringify(run.after)] };
-  return { operations: [state, ...operations], lists };
+  if (after === before) return [];
+  const partOf = (state: State, index: number): unknown =>
+    parts ? Reflect.get(Object(state), parts[index] ?? '') : state;
+  return stateKeys({ parts }, keys).flatMap((key, index): WriteOperation[] => {
+    const part = partOf(after, index);
+    const isStored = before !== fold.initialState && part === partOf(before, index);
+    return isStored ? [] : [{ command: 'SET', key, args: [JSON.stringify(part)] }];
+  });
+}
+
+/** The events of any append fit; frames that contain earlier, large values may not. */
+const MAX_MESSAGE_CHARACTERS = 1024 * 1024;
+
+/**
+ * The frames of events that this process has appended. No other process publishes them, so they are published even if
+ * another process has applied the run already. Frames beyond the limit are left out: subscribers read them from the log.
+ */
+export function publicationOfAppended<State, E extends DomainEvent>(
+  projection: Projection<State, E>,
+  run: ProjectedRun<State, E>,
+  last: StreamRevision,
+): Publication | null {
+  if (projection.frames === undefined) return null;
+  const lines: string[] = [];
+  let length = 0;
+  for (const frame of projection.frames(run)) {
+    length += frame.json.length;
+    if (length > MAX_MESSAGE_CHARACTERS) {
+      lines.push(encodeHead(sequenceOf(last)));
+      break;
+    }
+    lines.push(encodeEvent(frame));
+  }
+  return { topic: liveTopic(run.organizationId, run.id), message: joinLines(lines), alsoOfDuplicates: true };
+}
+
+/** The sequence that the read model reflects now: the process that appended may have died before it published. */
+export function publicationOfStored(
+  { frames }: Pick<Projection<never, never>, 'frames'>,
+  { organizationId, id }: { readonly organizationId: EntityId; readonly id: EntityId },
+  last: StreamRevision,
+): Publication | null {
+  if (frames === undefined) return null;
+  return { topic: liveTopic(organizationId, id), message: encodeHead(sequenceOf(last)), alsoOfDuplicates: false };
+}
+
+/**
+ * The state of an entity by its whole stream, without Redis. For short streams, where a read model that lags behind
+ * would not do.
+ *
+ * @throws `Fault` `store_unavailable`
+ */
+export async function foldStream<State, E extends DomainEvent>(
+  store: Pick<EventStore, 'readStream'>,
+  { category, codec, fold }: Projection<State, E>,
+  id: EntityId,
+  options: Pick<ReadStreamOptions, 'deadlineMs'> = {},
+): Promise<State> {
+  let state = fold.initialState;
+  for await (const stored of store.readStream(streamName(category, id), options)) {
+    const event = codec.decode(stored);
+    if (event !== null) state = fold.evolve(state, event);
+  }
+  return state;
 }
 
 /** `channel-0198…` of `channel` and `0198…`. */

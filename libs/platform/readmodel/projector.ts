@@ -7,11 +7,9 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
-import { parseStreamName, projectRun, streamName } from './projection.ts';
-import type { Projection } from './projection.ts';
-import { publicationOfAppended, publicationOfStored } from './publication.ts';
-import { entityKeys } from './read-model.keys.ts';
-import type { EntityKeys, ReadModelName } from './read-model.keys.ts';
+import { parseStreamName, projectRun, publicationOfAppended, publicationOfStored, streamName } from './projection.ts';
+import type { ProjectedRun, Projection } from './projection.ts';
+import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
 
@@ -25,21 +23,14 @@ const REMEMBERED = 500;
 const GAP_ATTEMPTS = 5;
 
 /** Appended events of one entity, with the state before and after them. */
-export interface AppendedRun<State, E extends DomainEvent> {
-  readonly organizationId: EntityId;
-  readonly id: EntityId;
-  readonly before: State;
-  readonly after: State;
+export interface AppendedRun<State, E extends DomainEvent> extends ProjectedRun<State, E> {
   readonly events: readonly [StreamEvent<E>, ...StreamEvent<E>[]];
 }
 
-interface StoredRun {
+interface StoredRun extends Omit<EntityRef, 'category'> {
   readonly projection: AnyProjection;
-  readonly organizationId: EntityId;
-  readonly id: EntityId;
   readonly keys: EntityKeys;
   readonly events: StoredEvent[];
-  /** Events between these are missing. */
   hasHole?: boolean;
 }
 
@@ -81,7 +72,7 @@ export class Projector {
   }
 
   /** Keys of an entity's read model. An unknown category has none in Redis. */
-  keysOf(category: string, organizationId: EntityId, id: EntityId): EntityKeys {
+  keysOf({ category, organizationId, id }: EntityRef): EntityKeys {
     return entityKeys(this.#projections.get(category) ?? { category, version: 0 }, organizationId, id);
   }
 
@@ -100,31 +91,23 @@ export class Projector {
   ): Promise<void> {
     const { category } = projection;
     const { organizationId, id } = run;
-    const revisionKey = entityKeys(projection, organizationId, id).revision;
-    const revision = streamRevision(run.events[0].revision + run.events.length - 1);
-    try {
-      await this.#applyAppended(projection, run);
-      this.unapplied.applied(revisionKey, revision);
-    } catch (error) {
-      this.unapplied.add(revisionKey, { category, organizationId, id, revision });
-      throw error;
-    }
-  }
-
-  async #applyAppended<State, E extends DomainEvent>(
-    projection: Projection<State, E>,
-    run: AppendedRun<State, E>,
-  ): Promise<void> {
-    const keys = entityKeys(projection, run.organizationId, run.id);
+    const keys = entityKeys(projection, organizationId, id);
     const first = run.events[0].revision;
     const last = streamRevision(first + run.events.length - 1);
-    const publication = publicationOfAppended(projection, run, last);
-    const write = { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys), publication };
-    const [outcome] = await this.#readModel.apply([write]);
-    if (outcome?.kind !== 'gap') return;
-    await this.catchUp(projection.category, run.organizationId, run.id);
-    // Already applied: only publishes the frames.
-    if (publication !== null) await this.#readModel.apply([write]);
+    try {
+      const publication = publicationOfAppended(projection, run, last);
+      const write = { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys), publication };
+      const [outcome] = await this.#readModel.apply([write]);
+      if (outcome?.kind === 'gap') {
+        await this.catchUp(category, organizationId, id);
+        // Already applied: only publishes the frames.
+        if (publication !== null) await this.#readModel.apply([write]);
+      }
+      this.unapplied.applied(keys.revision, last);
+    } catch (error) {
+      this.unapplied.add(keys.revision, { category, organizationId, id, revision: last });
+      throw error;
+    }
   }
 
   /**
@@ -168,7 +151,7 @@ export class Projector {
       return snapshot !== undefined && snapshot.revision + 1 === run.events[0]?.revision ? snapshot : undefined;
     });
     const missing = runs.filter((_, index) => remembered[index] === undefined);
-    const stored = (await this.#readModel.snapshots(missing.map((run) => run.keys))).values();
+    const stored = (await this.#readModel.snapshots(missing)).values();
     return remembered.map((snapshot) => snapshot ?? stored.next().value ?? null);
   }
 
@@ -185,7 +168,7 @@ export class Projector {
     // Events that are appended meanwhile may be missing from this read.
     const unapplied = this.unapplied.get(keys.revision)?.revision;
     for (let attempt = 0; attempt < GAP_ATTEMPTS; attempt++) {
-      const [snapshot] = await this.#readModel.snapshots([keys]);
+      const [snapshot] = await this.#readModel.snapshots([{ projection, keys }]);
       const outcome = await this.#applyTail(projection, organizationId, id, keys, snapshot ?? null);
       if (outcome === 'gap') continue;
       if (unapplied !== undefined) this.unapplied.applied(keys.revision, unapplied);
@@ -265,7 +248,8 @@ function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
   if (oldest !== undefined && oldest.revision > next) return GAP;
   const events = stored.map((event) => projection.codec.decode(event)).filter((event) => event !== null);
   const after: unknown = foldEvents(projection.fold, before, events);
-  const writes = projectRun(projection, { organizationId, id, before, after, events }, keys);
+  const isRepair = stored.length < run.events.length;
+  const writes = projectRun(projection, { organizationId, id, before, after, events, isRepair }, keys);
   // Already applied: the entity's own write is a duplicate, and only its list entries are written.
   const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
   const first = oldest?.revision ?? last;

@@ -8,6 +8,8 @@ export interface ReadModelName {
   /** Category of the streams: `channel` for `channel-<id>`. */
   readonly category: string;
   readonly version: number;
+  /** Members of the state that are stored apart from each other, so that a run writes only what it changes. */
+  readonly parts?: readonly string[] | undefined;
 }
 
 /** Everything below it can be deleted and rebuilt from the log. */
@@ -27,7 +29,6 @@ export function commonPrefix(version: number): string {
 /** Hash tag of everything that describes the progress of projectors: all of it lies in one slot. */
 const PROJECTION = '{projection}:';
 
-/** The projection state of one category. */
 export interface ProjectionKeys {
   /** Names this build of the read models; gone or changed when they were deleted or are rebuilt. */
   readonly build: string;
@@ -59,11 +60,18 @@ export function partitionsKey(names: readonly ReadModelName[]): string {
   return `${READ_MODELS_PREFIX}${PROJECTION}partitions:${list.join(',')}`;
 }
 
+/** An entity and its organization. */
+export interface EntityRef {
+  readonly category: string;
+  readonly organizationId: EntityId;
+  readonly id: EntityId;
+}
+
 /** Keys of one entity, all in one slot: the hash tag names the entity and its organization. */
 export interface EntityKeys {
   /** Stream revision that the entity's other keys reflect. */
   readonly revision: string;
-  /** The fold's state at that revision, as JSON: where a cold command starts. */
+  /** The fold's state at that revision, as JSON: where a cold command starts. See {@link stateKeys} for its parts. */
   readonly state: string;
   /** The entity as REST answers it: see `document.ts`. */
   readonly document: string;
@@ -71,6 +79,15 @@ export interface EntityKeys {
 
 export function entityKeys(name: ReadModelName, organizationId: EntityId, id: EntityId): EntityKeys {
   return entityKeysUnder(`${readModelPrefix(name)}{${organizationId}:${id}}:`);
+}
+
+/** The keys of the parts of the state, in their order; one for all of a state without parts. */
+export function stateKeys({ parts }: Pick<ReadModelName, 'parts'>, { state }: EntityKeys): readonly string[] {
+  return parts?.map((part) => partKey(state, part)) ?? [state];
+}
+
+export function partKey(state: string, part: string): string {
+  return `${state}:${part}`;
 }
 
 /** Keys of one list: the known facets of each member, and the prefix of its sorted indexes. */
@@ -87,7 +104,6 @@ export function listKeys(name: ReadModelName, owner: EntityId): ListKeys {
   return listKeysUnder(`${readModelPrefix(name)}list:{${owner}}:`);
 }
 
-/** What a key of the read models is part of. */
 export type KeyOwner =
   { readonly kind: 'entity'; readonly keys: EntityKeys } | { readonly kind: 'list'; readonly keys: ListKeys };
 

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
+import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { FunctionLibrary, textsOf } from '#libs/platform/redis/index.ts';
-import type { FunctionCall, RedisClient } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary, textsOf, type FunctionCall, type RedisClient } from '#libs/platform/redis/index.ts';
 
-import type { EntityKeys, ListKeys } from './read-model.keys.ts';
+import { stateKeys, type EntityKeys, type ListKeys, type ReadModelName } from './read-model.keys.ts';
 
 /**
  * An absolute write: its result does not depend on earlier values. (`ZADD … LT` keeps the lowest score that events have
@@ -23,9 +21,10 @@ export interface IndexedEntry {
   readonly list: ListKeys;
   readonly member: EntityId;
   readonly facets: readonly string[];
+  /** Of the last event behind the entry: older entries never replace newer ones. */
+  readonly revision: StreamRevision;
 }
 
-/** A message that is published when a run is applied. */
 export interface Publication {
   readonly topic: string;
   readonly message: string;
@@ -44,12 +43,12 @@ export interface EntityWrite {
   readonly publication?: Publication | null;
 }
 
-export type ApplyOutcome =
-  | { readonly kind: 'applied' | 'duplicate'; readonly stored: StreamRevision }
-  /** Events between `stored` and the run are missing: read the stream from `stored + 1`. */
-  | { readonly kind: 'gap'; readonly stored: StreamRevision };
+export interface ApplyOutcome {
+  /** `gap`: events between `stored` and the run are missing; read the stream from `stored + 1`. */
+  readonly kind: 'applied' | 'duplicate' | 'gap';
+  readonly stored: StreamRevision;
+}
 
-/** A field of one of an entity's hashes. */
 export interface FieldLookup {
   readonly key: string;
   readonly field: string;
@@ -63,13 +62,18 @@ export interface CountLookup {
 
 export type Lookup = FieldLookup | CountLookup;
 
+/** An entity, and the read model that it is in. */
+export interface StoredEntity {
+  readonly projection: ReadModelName;
+  readonly keys: EntityKeys;
+}
+
 /** An entity as it was last projected. */
 export interface Snapshot {
   readonly revision: StreamRevision;
   readonly state: unknown;
 }
 
-/** The Lua library of this folder. */
 export const READ_MODEL_FUNCTIONS = new URL('./lua/read-model.lua', import.meta.url);
 
 const lookupReply = z.tuple([z.string().nullable()]).rest(z.union([z.string(), z.int()]).nullable());
@@ -110,12 +114,10 @@ export class ReadModel {
     // Lists come first, because the revision of an entity implies that its list entries are written. One server executes
     // calls in the order of sending; in a cluster, the node of the list may be unavailable while the other is not.
     if (!this.#redis.isOneServer) {
-      await this.#functions.callAll(
-        writes.flatMap((write) => write.lists.map((entry) => indexCall(entry, write.last))),
-      );
+      await this.#functions.callAll(writes.flatMap((write) => write.lists.map(indexCall)));
     }
     for (const write of writes) {
-      if (this.#redis.isOneServer) for (const entry of write.lists) calls.push(indexCall(entry, write.last));
+      if (this.#redis.isOneServer) for (const entry of write.lists) calls.push(indexCall(entry));
       positions.push(calls.push(applyCall(write)) - 1);
     }
     const replies = await this.#functions.callAll(calls);
@@ -150,13 +152,18 @@ export class ReadModel {
   }
 
   /** The states that entities were last projected with, null for those that are not there, in one round trip. */
-  async snapshots(entities: readonly EntityKeys[]): Promise<(Snapshot | null)[]> {
+  async snapshots(entities: readonly StoredEntity[]): Promise<(Snapshot | null)[]> {
     if (entities.length === 0) return [];
-    const stored = textsOf(await this.#redis.values(entities.flatMap((keys) => [keys.revision, keys.state])));
-    return entities.map((_, index) => {
-      const [revision, state] = [stored[2 * index], stored[2 * index + 1]];
-      if (typeof revision !== 'string' || typeof state !== 'string') return null;
-      return { revision: streamRevision(Number(revision)), state: JSON.parse(state) as unknown };
+    const keysOf = entities.map(({ projection, keys }) => [keys.revision, ...stateKeys(projection, keys)]);
+    const stored = textsOf(await this.#redis.values(keysOf.flat()));
+    let next = 0;
+    return entities.map(({ projection: { parts } }, index) => {
+      const own = stored.slice(next, (next += keysOf[index]?.length ?? 0));
+      if (own.includes(null)) return null;
+      const [revision, ...states] = own;
+      const values = states.map((state): unknown => JSON.parse(state ?? 'null'));
+      const state = parts ? Object.fromEntries(parts.map((part, at) => [part, values[at]])) : values[0];
+      return { revision: streamRevision(Number(revision)), state };
     });
   }
 }
@@ -215,11 +222,11 @@ function joined(operations: readonly WriteOperation[]): readonly WriteOperation[
   return result;
 }
 
-function indexCall(entry: IndexedEntry, revision: StreamRevision): FunctionCall {
+function indexCall(entry: IndexedEntry): FunctionCall {
   return {
     name: 'parley_index_v5',
     keys: [entry.list.members],
-    args: [entry.list.indexPrefix, entry.member, revision, ...entry.facets],
+    args: [entry.list.indexPrefix, entry.member, entry.revision, ...entry.facets],
   };
 }
 

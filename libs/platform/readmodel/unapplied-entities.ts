@@ -1,13 +1,11 @@
-import type { StreamRevision } from '#libs/kernel/event.ts';
-import { NO_EVENTS } from '#libs/kernel/event.ts';
+import { NO_EVENTS, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
+import type { EntityRef } from './read-model.keys.ts';
+
 /** An entity, and the revision up to which this process has appended its events. */
-export interface UnappliedEntity {
-  readonly category: string;
-  readonly organizationId: EntityId;
-  readonly id: EntityId;
+interface UnappliedEntity extends EntityRef {
   readonly revision: StreamRevision;
 }
 
@@ -17,7 +15,7 @@ const MAX_ENTITIES = 10_000;
 const AT_ONCE = 100;
 
 /** Both throw `Fault` when a store is unavailable. */
-export interface UnappliedEntitiesParts {
+interface UnappliedEntitiesParts {
   /** Those that the read models reflect, by revision keys. */
   revisions(revisionKeys: readonly string[]): Promise<readonly StreamRevision[]>;
   catchUp(entity: UnappliedEntity): Promise<unknown>;
@@ -60,10 +58,8 @@ export class UnappliedEntities {
     this.#entities.set(revisionKey, entity);
     if (this.#entities.size <= MAX_ENTITIES) return;
     this.#hasForgotten = true;
-    for (const oldest of this.#entities.keys()) {
-      this.#entities.delete(oldest);
-      return;
-    }
+    const [oldest = ''] = this.#entities.keys();
+    this.#entities.delete(oldest);
   }
 
   /** The read model of the entity reflects `revision`. */

@@ -1,10 +1,7 @@
-/** Slots of a Redis Cluster. */
 export const SLOTS = 16_384;
 
-/** `host:port` of a node. */
 export type NodeAddress = string;
 
-/** The assignment of slots to nodes. */
 export interface ClusterMap {
   /** All masters, with and without slots, except failed ones without slots. */
   readonly masters: ReadonlySet<NodeAddress>;
@@ -12,7 +9,6 @@ export interface ClusterMap {
   readonly owners: readonly (NodeAddress | undefined)[];
 }
 
-/** A master in the view of one node. */
 interface Claim {
   readonly address: NodeAddress;
   /** Increases with every promotion: of two nodes that claim a slot, the one with the higher epoch owns it. */

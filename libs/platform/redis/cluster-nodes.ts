@@ -2,8 +2,7 @@ import { EventEmitter } from 'node:events';
 
 import type { Redis } from 'ioredis';
 
-import { hostAndPort, mapOfCluster } from './cluster-map.ts';
-import type { ClusterMap, NodeAddress, NodeView } from './cluster-map.ts';
+import { hostAndPort, mapOfCluster, type ClusterMap, type NodeAddress, type NodeView } from './cluster-map.ts';
 
 export interface ClusterNodesOptions {
   /** Any nodes of the cluster, asked first. */
@@ -15,7 +14,6 @@ export interface ClusterNodesOptions {
 
 /** Nodes that are asked for their view at a time, because any of them may be outdated. */
 const MAX_VIEWS = 5;
-/** Shortest pause between two refreshes. */
 const SHORTEST_PAUSE_MS = 100;
 /** While a node is away, its successor has to be found. */
 const PAUSE_WHILE_AWAY_MS = 500;
@@ -25,7 +23,7 @@ const PAUSE_MS = 5_000;
 const NOTHING_KNOWN: ClusterMap = { masters: new Set(), owners: [] };
 
 /**
- * The nodes of the cluster, their slots, and a connection to each master.
+ * The masters of a cluster, their slots, and a connection to each.
  *
  * Refreshes the map periodically, more often while a connection is down, and at once on request. If no master answers,
  * asks the seeds again, by their configured names.
@@ -49,7 +47,7 @@ export class ClusterNodes {
 
   /** Whether the map is known and all masters are connected. */
   get isReady(): boolean {
-    return this.#map.masters.size > 0 && this.masters().every(({ status }) => status === 'ready');
+    return this.#map.masters.size > 0 && this.nodes().every(({ status }) => status === 'ready');
   }
 
   onReady(listener: () => void): () => void {
@@ -62,7 +60,7 @@ export class ClusterNodes {
     return () => void this.#events.off('moved', listener);
   }
 
-  masters(): Redis[] {
+  nodes(): Redis[] {
     return [...this.#map.masters].map((address) => this.connectionTo(address));
   }
 

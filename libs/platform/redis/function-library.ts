@@ -55,21 +55,12 @@ export class FunctionLibrary {
 
   async #send(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]> {
     if (this.#redis.isOneServer) return this.#sendTo(null, calls);
-    const places = new Map<Redis | null, number[]>();
-    for (const [place, { keys }] of calls.entries()) {
-      const node = this.#redis.nodeOf(keys[0] ?? '');
-      const known = places.get(node);
-      if (known === undefined) places.set(node, [place]);
-      else known.push(place);
-    }
+    const byNode = Map.groupBy(calls.keys(), (index) => this.#redis.nodeOf(calls[index]?.keys[0] ?? ''));
     const replies: Reply<unknown>[] = [];
     await Promise.all(
-      [...places].map(async ([node, some]) => {
-        const found = await this.#sendTo(
-          node,
-          some.flatMap((place) => calls[place] ?? []),
-        );
-        for (const [index, reply] of found.entries()) replies[some[index] ?? 0] = reply;
+      [...byNode].map(async ([node, indexes]) => {
+        const some = indexes.flatMap((index) => calls[index] ?? []);
+        for (const [nth, reply] of (await this.#sendTo(node, some)).entries()) replies[indexes[nth] ?? 0] = reply;
       }),
     );
     return replies;

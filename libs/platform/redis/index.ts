@@ -1,11 +1,11 @@
 /** Redis: connections that fail fast and never send a command twice, functions, batches and pub/sub. */
-export { atEndOfTurn, TurnBatches } from './turn-batches.ts';
+export { TurnBatches } from './turn-batches.ts';
 export { FunctionLibrary } from './function-library.ts';
 export { connectRedis, waitForRedis } from './redis.ts';
 export type { FunctionCall, RedisClient } from './redis-client.ts';
-export { guarded } from './redis-faults.ts';
 export { publishToRedis, subscribeToRedis } from './subscription.ts';
 export type { Subscription } from './subscription.ts';
 export { TopicSubscriptions } from './topics.ts';
 export type { TopicSubscription } from './node-topics.ts';
 export { bytesOf, textsOf } from './redis-faults.ts';
+export type { Values } from './redis-faults.ts';

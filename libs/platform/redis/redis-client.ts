@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
 
+import type { Values } from './redis-faults.ts';
+
 /** One call of a Redis function: keys first, then arguments. There is a key, and all are in one slot. */
 export interface FunctionCall {
   readonly name: string;
@@ -37,7 +39,7 @@ export interface RedisClient {
    *
    * @throws `Fault` `store_unavailable` if nothing could be read
    */
-  values(keys: readonly string[]): Promise<readonly (Buffer | null | Error)[]>;
+  values(keys: readonly string[]): Promise<Values>;
 
   /** Calls functions: those of one slot in order, those of one node in one write. Never rejects. */
   call(calls: readonly FunctionCall[]): Promise<readonly Reply<unknown>[]>;
@@ -84,6 +86,5 @@ export interface RedisClient {
   /** Refreshes the map of the cluster, after a sign that slots have moved. */
   refresh(): void;
 
-  /** Ends all connections. */
   close(): void;
 }

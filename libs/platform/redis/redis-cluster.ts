@@ -4,7 +4,6 @@ import type { ChainableCommander, Redis } from 'ioredis';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 
 import { ClusterNodes } from './cluster-nodes.ts';
-import type { ClusterNodesOptions } from './cluster-nodes.ts';
 import type { NodeAddress } from './cluster-map.ts';
 import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 import { guarded, isReplyError, redisFault } from './redis-faults.ts';
@@ -42,17 +41,8 @@ const REDIRECTION = /^(MOVED|ASK) \d+ (\S+)$/;
  * See docs/decisions/0018 for the reasons to do this without ioredis' Cluster. A command that a node refuses with MOVED
  * or ASK had no effect, so it is sent to the node in the reply; no other command is sent twice.
  */
-export class RedisCluster implements RedisClient {
+export class RedisCluster extends ClusterNodes implements RedisClient {
   readonly isOneServer = false;
-  readonly #nodes: ClusterNodes;
-
-  constructor(options: ClusterNodesOptions) {
-    this.#nodes = new ClusterNodes(options);
-  }
-
-  get isReady(): boolean {
-    return this.#nodes.isReady;
-  }
 
   async send<T>(key: string, command: (node: Redis) => Promise<T>): Promise<T> {
     let target = this.#targetOf(calculateSlot(key));
@@ -71,20 +61,18 @@ export class RedisCluster implements RedisClient {
   }
 
   async values(keys: readonly string[]): Promise<(Buffer | null | Error)[]> {
-    const groups = [...groupBySlot(keys)];
+    const groups = [...Map.groupBy(keys.keys(), (index) => calculateSlot(keys[index] ?? ''))];
     const replies = await this.#run(
-      groups.map(([slot, places]) => ({
+      groups.map(([slot, indexes]) => ({
         slot,
-        addTo: (pipeline) => void pipeline.mgetBuffer(places.map((place) => keys[place] ?? '')),
+        addTo: (pipeline) => void pipeline.mgetBuffer(indexes.map((index) => keys[index] ?? '')),
       })),
     );
     const values: (Buffer | null | Error)[] = Array.from({ length: keys.length }, () => null);
-    for (const [index, [, places]] of groups.entries()) {
-      const [error, found] = replies[index] ?? [null, null];
-      for (const [at, place] of places.entries()) {
-        // The reply to `MGET` of the commands above.
-        values[place] = error ?? (found as (Buffer | null)[])[at] ?? null;
-      }
+    for (const [at, [, indexes]] of groups.entries()) {
+      const [error, found] = replies[at] ?? [null, null];
+      // The reply to `MGET` of the commands above.
+      for (const [nth, index] of indexes.entries()) values[index] = error ?? (found as (Buffer | null)[])[nth] ?? null;
     }
     const failed = replies.map(([error]) => error).filter((error) => error !== null);
     if (failed.length > 0 && failed.length === replies.length) throw failed[0];
@@ -103,7 +91,7 @@ export class RedisCluster implements RedisClient {
 
   async loadFunctions(source: string): Promise<void> {
     const loads = await Promise.allSettled(
-      this.#nodes.masters().map((node) => guarded(node.function('LOAD', 'REPLACE', source))),
+      this.nodes().map((node) => guarded(node.function('LOAD', 'REPLACE', source))),
     );
     const failed = loads.filter((load) => load.status === 'rejected');
     if (failed.length === loads.length) throw failed[0]?.reason ?? storeUnavailable('redis');
@@ -111,9 +99,9 @@ export class RedisCluster implements RedisClient {
 
   async remove(keys: readonly string[]): Promise<number> {
     const replies = await this.#run(
-      [...groupBySlot(keys)].map(([slot, places]) => ({
+      [...Map.groupBy(keys, calculateSlot)].map(([slot, some]) => ({
         slot,
-        addTo: (pipeline) => void pipeline.unlink(...places.map((place) => keys[place] ?? '')),
+        addTo: (pipeline) => void pipeline.unlink(...some),
       })),
     );
     return replies.reduce((sum, [error, removed]) => {
@@ -123,17 +111,16 @@ export class RedisCluster implements RedisClient {
   }
 
   async *scan(match: string, step: number): AsyncGenerator<readonly string[]> {
-    const masters = this.#nodes.masters();
+    const masters = this.nodes();
     if (masters.length === 0) throw storeUnavailable('redis');
     for (const node of masters) yield* scanNode(node, match, step);
   }
 
   async ping(): Promise<{ readonly node: string; readonly answers: boolean }[]> {
     const answers = await Promise.all(
-      this.#nodes.addresses().map(async (node) => ({
+      this.addresses().map(async (node) => ({
         node,
-        answers: await this.#nodes
-          .connectionTo(node)
+        answers: await this.connectionTo(node)
           .ping()
           .then(
             () => true,
@@ -145,28 +132,8 @@ export class RedisCluster implements RedisClient {
     return answers;
   }
 
-  nodes(): Redis[] {
-    return this.#nodes.masters();
-  }
-
-  onReady(listener: () => void): () => void {
-    return this.#nodes.onReady(listener);
-  }
-
   nodeOf(key: string): Redis | null {
     return this.#targetOf(calculateSlot(key))?.node ?? null;
-  }
-
-  onMoved(listener: () => void): () => void {
-    return this.#nodes.onMoved(listener);
-  }
-
-  refresh(): void {
-    this.#nodes.refresh();
-  }
-
-  close(): void {
-    this.#nodes.close();
   }
 
   /** Sends one pipeline to each node. Errors are mapped by `redisFault`. */
@@ -199,63 +166,43 @@ export class RedisCluster implements RedisClient {
       readonly replies: RawReply[];
     },
   ): Promise<void> {
-    const byNode = new Map<Redis, number[]>();
-    for (const index of to.waiting) {
-      const node = to.targets[index]?.node;
-      if (node === undefined) {
-        to.replies[index] = [storeUnavailable('redis'), null];
-        continue;
-      }
-      const some = byNode.get(node);
-      if (some === undefined) byNode.set(node, [index]);
-      else some.push(index);
-    }
+    const byNode = Map.groupBy(to.waiting, (index) => to.targets[index]?.node);
     await Promise.all(
       [...byNode].map(async ([node, indexes]) => {
+        // The replies are `store_unavailable` from the start.
+        if (node === undefined) return;
         const pipeline = node.pipeline();
-        const places: number[] = [];
-        for (const index of indexes) {
+        const answerOf = indexes.map((index) => {
           if (to.targets[index]?.asking === true) pipeline.asking();
           commands[index]?.addTo(pipeline);
-          places.push(pipeline.length - 1);
-        }
+          return pipeline.length - 1;
+        });
         const answers = (await pipeline.exec()) ?? [];
-        for (const [at, index] of indexes.entries()) {
-          to.replies[index] = answers[places[at] ?? -1] ?? [storeUnavailable('redis'), null];
+        for (const [nth, index] of indexes.entries()) {
+          to.replies[index] = answers[answerOf[nth] ?? -1] ?? [storeUnavailable('redis'), null];
         }
       }),
     );
   }
 
   #targetOf(slot: number): Target | null {
-    const owner = this.#nodes.ownerOf(slot);
-    return owner === null ? null : { node: this.#nodes.connectionTo(owner), asking: false };
+    const owner = this.ownerOf(slot);
+    return owner === null ? null : { node: this.connectionTo(owner), asking: false };
   }
 
   async #follow({ kind, to }: Redirection): Promise<Target> {
-    if (kind === 'moved') this.#nodes.refresh();
-    const node = this.#nodes.connectionTo(to);
+    if (kind === 'moved') this.refresh();
+    const node = this.connectionTo(to);
     await connected(node);
     return { node, asking: kind === 'ask' };
   }
 
   #fault(error: unknown): Error {
     // Signs of a failover: the map is about to change.
-    if (isReplyError(error) && /^(CLUSTERDOWN|MOVED|READONLY)\b/.test(error.message)) this.#nodes.refresh();
+    if (isReplyError(error) && /^(CLUSTERDOWN|MOVED|READONLY)\b/.test(error.message)) this.refresh();
     const fault = redisFault(error);
     return fault instanceof Error ? fault : new Error(String(fault));
   }
-}
-
-function groupBySlot(keys: readonly string[]): Map<number, number[]> {
-  const groups = new Map<number, number[]>();
-  for (const [place, key] of keys.entries()) {
-    const slot = calculateSlot(key);
-    const group = groups.get(slot);
-    if (group === undefined) groups.set(slot, [place]);
-    else group.push(place);
-  }
-  return groups;
 }
 
 function redirectionOf(error: unknown): Redirection | null {

@@ -28,8 +28,8 @@ export async function guarded<T>(reply: Promise<T>): Promise<T> {
   }
 }
 
-/** Values of `RedisClient.values`, for readers that need all of them. */
-type Values = readonly (Buffer | null | Error)[];
+/** The reply of `RedisClient.values`. */
+export type Values = readonly (Buffer | null | Error)[];
 
 /** @throws the first fault among the values */
 export function bytesOf(values: Values): (Buffer | null)[] {
@@ -41,8 +41,5 @@ export function bytesOf(values: Values): (Buffer | null)[] {
 
 /** Decodes UTF-8. @throws the first fault among the values */
 export function textsOf(values: Values): (string | null)[] {
-  return values.map((value) => {
-    if (value instanceof Error) throw value;
-    return value === null ? null : value.toString();
-  });
+  return bytesOf(values).map((value) => value && value.toString());
 }

@@ -1,15 +1,13 @@
 import { Redis } from 'ioredis';
 
 import { storeUnavailable } from '#libs/kernel/faults.ts';
-import { backoffMs } from '#libs/platform/lifecycle/index.ts';
+import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
 
 import { RedisCluster } from './redis-cluster.ts';
 import type { RedisClient } from './redis-client.ts';
 import { SingleRedis } from './single-redis.ts';
 
 export interface RedisConnectionOptions {
-  /** Milliseconds until a command without an answer fails. Default 1,500. */
-  readonly commandTimeoutMs?: number;
   /** Called on every connection error; the client reconnects. */
   readonly onError?: (error: Error) => void;
   /** Called if a server does not match the addresses, which no retry can fix. Default: ignored. */
@@ -24,10 +22,9 @@ export interface RedisConnectionOptions {
  */
 export function connectRedis(url: string, options: RedisConnectionOptions = {}): RedisClient {
   const [first = '', ...others] = redisAddresses(url);
-  const connection = safeOptions(options.commandTimeoutMs ?? 1_500);
   const withErrors = (redis: Redis): Redis => redis.on('error', (error: Error) => options.onError?.(error));
   if (others.length === 0) {
-    const redis = withErrors(new Redis(first, connection));
+    const redis = withErrors(new Redis(first, CONNECTION));
     redis.on('ready', async () => {
       if ((await modeOf(redis)) === 'cluster') options.onMisfit?.(IS_OF_CLUSTER);
     });
@@ -40,7 +37,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions = {}):
     open(host, port) {
       const redis = withErrors(
         new Redis({
-          ...connection,
+          ...CONNECTION,
           host,
           port,
           ...(username !== '' && { username: decodeURIComponent(username) }),
@@ -88,31 +85,20 @@ function addressOf(url: string): string {
  * reconnection loses its reply, and a command that timed out is still executed. Writes must be absolute and guarded
  * anyway, because a command that timed out may have been executed.
  */
-function safeOptions(commandTimeout: number) {
-  return {
-    maxRetriesPerRequest: 0,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    commandTimeout,
-    connectTimeout: 2_000,
-    keepAlive: 5_000,
-    retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
-  };
-}
+const CONNECTION = {
+  maxRetriesPerRequest: 0,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  commandTimeout: 1_500,
+  connectTimeout: 2_000,
+  keepAlive: 5_000,
+  retryStrategy: (attempt: number): number => backoffMs(attempt, { maxMs: 1_000 }),
+};
 
 /** Resolves when all nodes are connected, or rejects with a fault after `timeoutMs`. */
 export async function waitForRedis(redis: RedisClient, timeoutMs: number): Promise<void> {
   if (redis.isReady) return;
-  await new Promise<void>((resolve, reject) => {
-    const stopWaiting = redis.onReady(() => {
-      if (!redis.isReady) return;
-      clearTimeout(timer);
-      stopWaiting();
-      resolve();
-    });
-    const timer = setTimeout(() => {
-      stopWaiting();
-      reject(storeUnavailable('redis'));
-    }, timeoutMs);
-  });
+  const { promise: ready, resolve } = Promise.withResolvers<void>();
+  const stopWaiting = redis.onReady(() => void (redis.isReady && resolve()));
+  await within(timeoutMs, ready, () => storeUnavailable('redis')).finally(stopWaiting);
 }

@@ -3,7 +3,6 @@ import type { Redis } from 'ioredis';
 import { guarded, redisFault } from './redis-faults.ts';
 import type { FunctionCall, RedisClient, Reply } from './redis-client.ts';
 
-/** One server with one connection. */
 export class SingleRedis implements RedisClient {
   readonly isOneServer = true;
   readonly #connection: Redis;

@@ -1,11 +1,9 @@
 import type { Redis } from 'ioredis';
 
-import { NodeTopics } from './node-topics.ts';
-import type { TopicHandlers, TopicSubscription } from './node-topics.ts';
+import { NodeTopics, type TopicHandlers, type TopicSubscription } from './node-topics.ts';
 import type { RedisClient } from './redis-client.ts';
 
-/** A subscription and its current node. */
-interface Placed {
+interface Tracked {
   readonly name: string;
   readonly handlers: TopicHandlers;
   node: Redis | null;
@@ -27,7 +25,7 @@ interface Placed {
 export class TopicSubscriptions {
   readonly #redis: RedisClient;
   readonly #nodes = new Map<Redis, NodeTopics>();
-  readonly #placed = new Set<Placed>();
+  readonly #tracked = new Set<Tracked>();
   readonly #stopFollowing: () => void;
 
   /** @param redis the connections for subscriptions are duplicates of its connections */
@@ -40,17 +38,17 @@ export class TopicSubscriptions {
   subscribe(name: string, handlers: TopicHandlers): TopicSubscription {
     // Topics cannot move on one server.
     if (this.#redis.isOneServer) return this.#subscribeAt(this.#redis.nodeOf(name), name, handlers);
-    const placed: Placed = { name, handlers, node: null, subscription: null };
-    this.#placed.add(placed);
-    this.#place(placed);
+    const tracked: Tracked = { name, handlers, node: null, subscription: null };
+    this.#tracked.add(tracked);
+    this.#attach(tracked);
     return {
       get listening() {
-        return placed.subscription?.listening ?? false;
+        return tracked.subscription?.listening ?? false;
       },
       stop: () => {
-        this.#placed.delete(placed);
-        placed.subscription?.stop();
-        placed.subscription = null;
+        this.#tracked.delete(tracked);
+        tracked.subscription?.stop();
+        tracked.subscription = null;
       },
     };
   }
@@ -58,14 +56,14 @@ export class TopicSubscriptions {
   /** Ends all subscriptions; no handler is called any more. */
   close(): void {
     this.#stopFollowing();
-    this.#placed.clear();
+    this.#tracked.clear();
     for (const node of this.#nodes.values()) node.close();
     this.#nodes.clear();
   }
 
-  #place(placed: Placed): void {
-    placed.node = this.#redis.nodeOf(placed.name);
-    placed.subscription = this.#subscribeAt(placed.node, placed.name, placed.handlers);
+  #attach(tracked: Tracked): void {
+    tracked.node = this.#redis.nodeOf(tracked.name);
+    tracked.subscription = this.#subscribeAt(tracked.node, tracked.name, tracked.handlers);
   }
 
   #subscribeAt(node: Redis | null, name: string, handlers: TopicHandlers): TopicSubscription {
@@ -81,14 +79,14 @@ export class TopicSubscriptions {
 
   /** Moves subscriptions to the current nodes of their topics. */
   #follow(): void {
-    for (const placed of this.#placed) {
-      if (this.#redis.nodeOf(placed.name) === placed.node) continue;
-      const wasListening = placed.subscription?.listening ?? false;
-      placed.subscription?.stop();
-      this.#place(placed);
-      if (wasListening) placed.handlers.onInterrupted();
+    for (const tracked of this.#tracked) {
+      if (this.#redis.nodeOf(tracked.name) === tracked.node) continue;
+      const wasListening = tracked.subscription?.listening ?? false;
+      tracked.subscription?.stop();
+      this.#attach(tracked);
+      if (wasListening) tracked.handlers.onInterrupted();
     }
-    const used = new Set([...this.#placed].map(({ node }) => node));
+    const used = new Set([...this.#tracked].map(({ node }) => node));
     for (const [node, topics] of this.#nodes) {
       if (used.has(node)) continue;
       topics.close();

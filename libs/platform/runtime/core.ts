@@ -6,6 +6,7 @@ import {
   ProjectionState,
   Projector,
 } from '#libs/platform/readmodel/index.ts';
+import { EventStreams } from '#libs/platform/entity/index.ts';
 import type { AnyProjection } from '#libs/platform/readmodel/index.ts';
 
 import type { Platform } from './platform.ts';
@@ -21,6 +22,8 @@ export interface ReadModels {
 export interface Core extends Platform, ReadModels {
   readonly collections: CollectionReader;
   readonly history: HistoryReader;
+  /** Streams of the events of single entities, which clients of this process follow. */
+  readonly eventStreams: EventStreams;
   /** For every command handler of the process. */
   readonly commandOptions: CommandHandlerOptions;
 }
@@ -44,6 +47,7 @@ export function openCore(platform: Platform, projections: readonly AnyProjection
     ...models,
     collections,
     history: new HistoryReader(platform, models.projector, collections),
+    eventStreams: new EventStreams(platform),
     commandOptions: commandOptions(platform),
   };
 }

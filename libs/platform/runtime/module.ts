@@ -17,6 +17,8 @@ export interface Module {
   readonly partOfChannel?: AnyProjection;
   /** Events as Kafka publishes them. */
   readonly publicEvents?: PublicEvents;
+  /** Where the feature's events name blobs. Blobs that nothing names are removed. */
+  readonly blobReferences?: readonly BlobReferences[];
   /** Types of events that sockets and event streams send. */
   readonly liveEvents?: readonly EventDescription[];
   /**
@@ -26,6 +28,16 @@ export interface Module {
    * @param deps what the module needs of other features
    */
   create(core: Core, deps: never): ModuleInstance;
+}
+
+/**
+ * Streams whose events name blobs by their hashes, in any field. An event that names a blob is appended within a day after
+ * `put` has returned: a blob without a name is removed a day later.
+ */
+export interface BlobReferences {
+  readonly category: string;
+  /** Types of events after which an entity needs none of its blobs any more. They are removed two days later. */
+  readonly releasedBy: readonly string[];
 }
 
 /** A module on the stores of one process. */

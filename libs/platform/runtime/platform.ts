@@ -1,13 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import type { Logger } from 'pino';
 
 import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/platform/eventstore/index.ts';
+import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
+import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
+import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
+import { openAICompatibleModel } from '#libs/platform/model/index.ts';
+import type { Model, ModelEndpoint, ModelEndpointOptions } from '#libs/platform/model/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
-import { connectRedis, TopicSubscriptions } from '#libs/platform/redis/index.ts';
-import type { RedisClient } from '#libs/platform/redis/index.ts';
+import { connectRedis, TopicSubscriptions, type RedisClient } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 
@@ -21,6 +30,16 @@ export interface Platform {
   readonly readModel: ReadModel;
   /** What is published in Redis, on one connection (to each node) for the whole process. */
   readonly topics: TopicSubscriptions;
+  /** For all requests to addresses that come from outside. */
+  readonly fetcher: Fetcher;
+  /** The endpoint that turns texts into vectors; null: search compares words alone. */
+  readonly embedding: EmbeddingConfig | null;
+  /** What agents answer with; null: without a configured model, they quote. */
+  readonly model: Model | null;
+  /** Estimated tokens of a conversation that a model is given at most. */
+  readonly modelContextTokens: number;
+  /** Files. The same in all processes of one Parley. */
+  readonly blobs: BlobStore;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Signs cursors and positions; the same in all processes of one Parley. */
@@ -31,6 +50,10 @@ export interface Platform {
   readonly stopping: AbortSignal;
   /** Connects the HTTP servers of this process with the role that serves websockets. */
   readonly upgrades: Upgrades;
+  /** Folder for files that follow from the log, which may be deleted while no process uses them. Created when needed. */
+  readonly cacheDir: string;
+  /** `close` waits for these before it closes the clients. */
+  readonly closeFirst: (() => Promise<void>)[];
   close(): Promise<void>;
 }
 
@@ -40,8 +63,22 @@ export interface PlatformOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tokenSecret: string;
+  /** What may be fetched. Default: public addresses, by the system's resolver. */
+  readonly fetch?: Omit<FetcherOptions, 'metrics'>;
+  /** Default: none. */
+  readonly embedding?: EmbeddingConfig | null;
+  /** Default: none. */
+  readonly model?: Omit<ModelEndpointOptions, 'metrics'> | null;
+  /** Default: 24,000. */
+  readonly modelContextTokens?: number;
   /** Default: never aborts. */
   readonly stopping?: AbortSignal;
+  /** Default: a temporary folder, which `close` removes. */
+  readonly cacheDir?: string | undefined;
+  /** Folder of the blobs, which the backup needs as well. Default: a temporary folder, which `close` removes. */
+  readonly blobsDir?: string | undefined;
+  /** A bucket for the blobs, instead of a folder. Default: none. */
+  readonly blobsS3?: S3Options | null;
 }
 
 /**
@@ -54,7 +91,8 @@ export function openPlatform(options: PlatformOptions): Platform {
   const { store, feed, groups, clock, close } = connectEventStore({
     url: eventstoreUrl,
     onDefect: (error) => log.error({ err: error }, 'event store: an answer was thrown away'),
-    onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'event store: the feed broke off'),
+    onInterruption: (error, failures) =>
+      log.warn({ err: error, consecutive_failures: failures }, 'event store: a subscription was interrupted'),
     onClockAhead: (aheadMs) => log.warn({ aheadMs }, "The clock of this process is ahead of the event store's"),
   });
   const redis = connectRedis(redisUrl, {
@@ -62,6 +100,12 @@ export function openPlatform(options: PlatformOptions): Platform {
     onMisfit: (why) => throwUncaught(new StartRefusal(`REDIS_URL: ${why}`)),
   });
   const topics = new TopicSubscriptions(redis);
+  const fetcher = createFetcher({ metrics, ...options.fetch });
+  const model = options.model ? openAICompatibleModel({ ...options.model, metrics }) : null;
+  const temporary = join(tmpdir(), `parley-${randomUUID()}`);
+  const { blobsS3 = null, blobsDir = join(temporary, 'blobs') } = options;
+  const blobs = blobsS3 === null ? folderBlobStore(blobsDir) : s3BlobStore(blobsS3, join(temporary, 'files'));
+  const closeFirst: Platform['closeFirst'] = [];
   return {
     store,
     feed,
@@ -70,13 +114,25 @@ export function openPlatform(options: PlatformOptions): Platform {
     redis,
     readModel: new ReadModel(redis),
     topics,
+    fetcher,
+    embedding: options.embedding ?? null,
+    blobs,
+    model,
+    modelContextTokens: options.modelContextTokens ?? 24_000,
     log,
     metrics,
     tokenSecret,
-    probes: [eventStoreProbe(store), redisProbe(redis)],
+    probes: [eventStoreProbe(store), redisProbe(redis), modelProbe(model)],
     stopping: options.stopping ?? new AbortController().signal,
     upgrades: new Upgrades(),
+    cacheDir: options.cacheDir ?? temporary,
+    closeFirst,
     async close() {
+      await Promise.all(closeFirst.map((end) => end()));
+      await rm(temporary, { recursive: true, force: true });
+      await fetcher.close();
+      blobs.close();
+      await model?.close();
       topics.close();
       redis.close();
       await close();
@@ -109,4 +165,10 @@ function redisProbe(redis: RedisClient): ReadinessProbe {
       return away.length === 0 ? { ok: true } : { ok: true, detail: { nodes_away: away } };
     },
   };
+}
+
+/** Says what writes the answers of agents. The endpoint is not asked: it costs, and Parley serves without it. */
+function modelProbe(model: ModelEndpoint | null): ReadinessProbe {
+  const detail = model === null ? { kind: 'extractive', name: 'extractive' } : { kind: model.kind, name: model.name };
+  return { name: 'model', check: async () => ({ ok: true, detail }) };
 }

@@ -1,78 +1,57 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { createRouteTimings } from './route-timings.ts';
-import type { RouteTimings } from './route-timings.ts';
-
-/** A value, or one for each combination of labels. */
-export type Observed = number | readonly (readonly [Labels, number])[];
+import { RouteTimings } from './route-timings.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-export interface Count {
-  /** Adds `by` (1 by default). */
-  add(labels?: Labels, by?: number): void;
-}
+/** A value, or one for each combination of labels. */
+type Observed = number | readonly (readonly [Labels, number])[];
 
-export interface Level {
-  set(value: number, labels?: Labels): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
  * The metrics of a process. Names are in snake_case and end with the unit (`…_seconds`, `…_total`); they get the prefix
  * `parley_`. A repeated name returns the same metric. Labels have few values: never an id.
+ *
+ * @param options.processMetrics adds CPU, memory, event loop and garbage collection; default true
  */
-export interface Metrics {
-  counter(name: string, help: string, labelNames?: readonly string[]): Count;
-  gauge(name: string, help: string, labelNames?: readonly string[]): Level;
-  /**
-   * A gauge that is read by each scrape: lag, queue length, connections. Must not block. A repeated name keeps the first
-   * reader.
-   */
-  observedGauge(
-    name: string,
-    help: string,
-    read: () => Observed | Promise<Observed>,
-    labelNames?: readonly string[],
-  ): void;
-  readonly http: RouteTimings;
-  /** All metrics in Prometheus' text format. */
-  scrape(): Promise<string>;
-  readonly contentType: string;
-}
-
-const PREFIX = 'parley_';
-
-/** @param options.processMetrics adds CPU, memory, event loop and garbage collection; default true */
-export function createMetrics(options: { processMetrics?: boolean } = {}): Metrics {
+export function createMetrics({ processMetrics = true }: { processMetrics?: boolean } = {}) {
   const registry = new Registry();
-  const registers = [registry];
-  if (options.processMetrics ?? true) collectDefaultMetrics({ register: registry });
-  const http = createRouteTimings();
+  if (processMetrics) collectDefaultMetrics({ register: registry });
+  const http = new RouteTimings();
+  const optionsOf = (name: string, help: string, labelNames: readonly string[]) => ({
+    name: `parley_${name}`,
+    help,
+    labelNames: [...labelNames],
+    registers: [registry],
+  });
 
   return {
-    counter(name, help, labelNames = []) {
-      const known = registry.getSingleMetric(PREFIX + name);
-      const counter =
-        known instanceof Counter
-          ? known
-          : new Counter({ name: PREFIX + name, help, labelNames: [...labelNames], registers });
-      return { add: (labels = {}, by = 1) => counter.inc({ ...labels }, by) };
+    http,
+    contentType: registry.contentType,
+    counter(name: string, help: string, labelNames: readonly string[] = []) {
+      const known = registry.getSingleMetric(`parley_${name}`);
+      const counter = known instanceof Counter ? known : new Counter(optionsOf(name, help, labelNames));
+      return { add: (labels: Labels = {}, by = 1): void => counter.inc({ ...labels }, by) };
     },
-    gauge(name, help, labelNames = []) {
-      const known = registry.getSingleMetric(PREFIX + name);
-      const gauge =
-        known instanceof Gauge
-          ? known
-          : new Gauge({ name: PREFIX + name, help, labelNames: [...labelNames], registers });
-      return { set: (value, labels = {}) => gauge.set({ ...labels }, value) };
+    gauge(name: string, help: string, labelNames: readonly string[] = []) {
+      const known = registry.getSingleMetric(`parley_${name}`);
+      const gauge = known instanceof Gauge ? known : new Gauge(optionsOf(name, help, labelNames));
+      return { set: (value: number, labels: Labels = {}): void => gauge.set({ ...labels }, value) };
     },
-    observedGauge(name, help, read, labelNames = []) {
-      if (registry.getSingleMetric(PREFIX + name) !== undefined) return;
+    /**
+     * A gauge that is read by each scrape: lag, queue length, connections. Must not block. A repeated name keeps the
+     * first reader.
+     */
+    observedGauge(
+      name: string,
+      help: string,
+      read: () => Observed | Promise<Observed>,
+      labelNames: readonly string[] = [],
+    ): void {
+      if (registry.getSingleMetric(`parley_${name}`) !== undefined) return;
       // oxlint-disable-next-line no-new -- a metric registers itself
       new Gauge({
-        name: PREFIX + name,
-        help,
-        labelNames: [...labelNames],
-        registers,
+        ...optionsOf(name, help, labelNames),
         async collect() {
           // A failing reader must not fail the scrape.
           const none = labelNames.length === 0 ? Number.NaN : [];
@@ -85,8 +64,7 @@ export function createMetrics(options: { processMetrics?: boolean } = {}): Metri
         },
       });
     },
-    http,
-    scrape: async () => `${await registry.metrics()}${http.exposition()}`,
-    contentType: registry.contentType,
+    /** All metrics in Prometheus' text format. */
+    scrape: async (): Promise<string> => `${await registry.metrics()}${http.exposition()}`,
   };
 }

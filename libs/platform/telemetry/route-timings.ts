@@ -1,32 +1,22 @@
-/**
- * Durations of HTTP requests by route and status. prom-client's histogram hashes its labels at each observation; here a
- * route looks up its row once, at the start, and an observation is a few additions.
- */
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const NAME = 'parley_http_request_duration_seconds';
 /** Index of the sum, after the bucket without a bound. */
 const SUM = BOUNDS.length + 1;
 
-export interface RouteTimings {
+/**
+ * Durations of HTTP requests by route and status. prom-client's histogram hashes its labels at each observation; here a
+ * route looks up its row once, at the start, and an observation is a few additions.
+ */
+export class RouteTimings {
+  readonly #rows = new Map<string, Map<number, Float64Array>>();
+
   /** The row of a route's pattern. Never a URL: the number of labels must be bounded. */
-  route(method: string, pattern: string): RouteTiming;
-  /** Prometheus text exposition. */
-  exposition(): string;
-}
-
-export interface RouteTiming {
-  observe(status: number, milliseconds: number): void;
-}
-
-export function createRouteTimings(): RouteTimings {
-  const rows = new Map<string, Map<number, Float64Array>>();
-
-  function route(method: string, pattern: string): RouteTiming {
+  route(method: string, pattern: string) {
     const labels = `method="${method}",route="${pattern.replace(/["\\\n]/g, '_')}"`;
-    const byStatus = rows.get(labels) ?? new Map<number, Float64Array>();
-    rows.set(labels, byStatus);
+    const byStatus = this.#rows.get(labels) ?? new Map<number, Float64Array>();
+    this.#rows.set(labels, byStatus);
     return {
-      observe(status, milliseconds) {
+      observe(status: number, milliseconds: number): void {
         let row = byStatus.get(status);
         if (row === undefined) byStatus.set(status, (row = new Float64Array(SUM + 1)));
         const seconds = milliseconds / 1000;
@@ -38,9 +28,10 @@ export function createRouteTimings(): RouteTimings {
     };
   }
 
-  function exposition(): string {
+  /** Prometheus text exposition. */
+  exposition(): string {
     const lines = [`# HELP ${NAME} Time from the head of a request to its answer`, `# TYPE ${NAME} histogram`];
-    for (const [labels, byStatus] of rows) {
+    for (const [labels, byStatus] of this.#rows) {
       for (const [status, row] of byStatus) {
         const all = `${labels},status="${status}"`;
         let total = 0;
@@ -53,6 +44,4 @@ export function createRouteTimings(): RouteTimings {
     }
     return `${lines.join('\n')}\n`;
   }
-
-  return { route, exposition };
 }

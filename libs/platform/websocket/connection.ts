@@ -8,7 +8,6 @@ import { descriptorOf, drained, writeDirectly } from './socket-writes.ts';
 export interface ConnectionOwner {
   /** A whole text message, valid UTF-8. */
   onText(message: Buffer): void;
-  /** A whole binary message. */
   onBinary(): void;
   /** A ping or a pong of the websocket protocol itself; a ping has been answered. The owner must limit their number. */
   onControl(): void;

@@ -4,8 +4,7 @@ import { Socket } from 'node:net';
 
 import { WebSocketServer } from 'ws';
 
-import { Connection } from './connection.ts';
-import type { ConnectionOwner } from './connection.ts';
+import { Connection, type ConnectionOwner } from './connection.ts';
 import { ignoreError } from './upgrades.ts';
 
 export interface HandshakeOptions {

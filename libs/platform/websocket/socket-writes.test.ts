@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { connect, createServer, Socket } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { connect, createServer, Socket, type AddressInfo, type Server } from 'node:net';
 import { Writable } from 'node:stream';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

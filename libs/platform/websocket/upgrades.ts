@@ -1,5 +1,4 @@
-import { STATUS_CODES } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /** Serves upgrade requests to its own paths. */

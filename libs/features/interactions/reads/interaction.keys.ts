@@ -1,7 +1,6 @@
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { entityKeys } from '#libs/platform/readmodel/index.ts';
-import type { EntityKeys } from '#libs/platform/readmodel/index.ts';
+import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';
 
 /** Facets that a channel's interactions can be listed by. */
 export type InteractionFacet = 'all' | 'incomplete' | `role=${string}` | `turn=${string}`;
@@ -13,7 +12,6 @@ export function interactionKeys(organizationId: EntityId, channelId: EntityId): 
   return interactionKeysOf(entityKeys(CHANNEL_READ_MODEL, organizationId, channelId));
 }
 
-/** @param channel the keys of the channel that the interactions are in */
 export function interactionKeysOf(channel: EntityKeys) {
   const prefix = channel.revision.slice(0, -'revision'.length);
   return {

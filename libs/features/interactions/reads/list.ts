@@ -4,12 +4,10 @@
  * stored interactions of the block give the sequence.
  */
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { BLOCK } from '#libs/platform/readmodel/index.ts';
-import type { CollectionReader, HistoricEntity, HistoryReader } from '#libs/platform/readmodel/index.ts';
+import { BLOCK, type CollectionReader, type EntityRef, type HistoryReader } from '#libs/platform/readmodel/index.ts';
 
 import type { ContentRole } from '../interaction.content.ts';
-import { interactionKeys } from './interaction.keys.ts';
-import type { InteractionFacet, InteractionKeys } from './interaction.keys.ts';
+import { interactionKeys, type InteractionFacet, type InteractionKeys } from './interaction.keys.ts';
 import type { InteractionView, SequenceBounds } from './present.ts';
 import { createdMsOf } from './resource.ts';
 
@@ -122,7 +120,6 @@ export class FilteredInteractions {
     return kept.slice(0, wanted);
   }
 
-  /** The rest of the range after a sequence, in the order of the list. */
   #rangeAfter(sequence: number): SequenceBounds {
     const { after, before } = this.#range;
     return this.#filter.order === 'asc'
@@ -143,7 +140,6 @@ export class FilteredInteractions {
     return sequences.filter((_, index) => incomplete[index] !== true);
   }
 
-  /** The number of hidden interactions up to a sequence, in the order of the list. */
   async #hiddenUpTo(sequence: number): Promise<number> {
     if (this.#filter.includeIncomplete) return 0;
     const isAscending = this.#filter.order === 'asc';
@@ -186,7 +182,7 @@ interface TimeSources {
  */
 export async function sequencesCreated(
   sources: TimeSources,
-  channel: HistoricEntity,
+  channel: EntityRef,
   { createdAfter, createdBefore }: CreatedBounds,
 ): Promise<SequenceBounds> {
   const [after, before] = await Promise.all([
@@ -207,7 +203,7 @@ export function isWithin(timeMs: number, { createdAfter, createdBefore }: Create
  */
 async function createdBy(
   { collections, history }: TimeSources,
-  channel: HistoricEntity,
+  channel: EntityRef,
   timeMs: number,
 ): Promise<{ readonly last: number; readonly next: number }> {
   const first = await history.blockBegunBy(channel, timeMs);

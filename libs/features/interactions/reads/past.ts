@@ -1,13 +1,11 @@
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { sequenceOf, streamRevision, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { blockStart } from '#libs/platform/readmodel/index.ts';
-import type { CollectionReader, HistoricEntity, HistoryReader } from '#libs/platform/readmodel/index.ts';
+import type { CollectionReader, EntityRef, HistoryReader } from '#libs/platform/readmodel/index.ts';
 
 import { changed, interactionCodec, opened, posted } from '../interaction.ts';
 import type { Interaction, InteractionEvent, InteractionsState } from '../interaction.ts';
-import { interactionKeys } from './interaction.keys.ts';
-import type { InteractionKeys } from './interaction.keys.ts';
+import { interactionKeys, type InteractionKeys } from './interaction.keys.ts';
 import type { InteractionView, SequenceBounds } from './present.ts';
 import { interactionJson } from './resource.ts';
 
@@ -15,7 +13,7 @@ import { interactionJson } from './resource.ts';
 export interface PastSources {
   readonly collections: CollectionReader;
   readonly history: HistoryReader;
-  readonly channel: HistoricEntity;
+  readonly channel: EntityRef;
 }
 
 /**

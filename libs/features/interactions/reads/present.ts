@@ -3,10 +3,8 @@ import type { Principal } from '#libs/platform/http/index.ts';
 import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
 
 import { MAX_OPEN } from '../interaction.ts';
-import { interactionKeys } from './interaction.keys.ts';
-import type { InteractionKeys } from './interaction.keys.ts';
-import { annotated } from './resource.ts';
-import type { Annotation } from './resource.ts';
+import { interactionKeys, type InteractionKeys } from './interaction.keys.ts';
+import { annotated, type Annotation } from './resource.ts';
 
 /** Exclusive bounds. */
 export interface SequenceBounds {
@@ -23,7 +21,6 @@ export interface InteractionView {
   readonly end: number;
   /** The documents of the interactions, in the order of `sequences`; null for a missing one. */
   documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]>;
-  /** Which of the interactions are incomplete. */
   incomplete(keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]>;
   /** The incomplete interactions of a range, at most {@link MAX_OPEN}. */
   incompleteIn(keys: InteractionKeys, bounds: SequenceBounds): Promise<number[]>;

@@ -1,12 +1,10 @@
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
-import { revisionMember } from '#libs/platform/readmodel/index.ts';
-import type { Projection, WriteOperation } from '#libs/platform/readmodel/index.ts';
+import { revisionMember, type Projection, type WriteOperation } from '#libs/platform/readmodel/index.ts';
 
 import { changed, interactionCodec, interactionFold, posted } from '../interaction.ts';
 import type { Interaction, InteractionEvent, InteractionsState, KnownSpan, PostedEvent } from '../interaction.ts';
-import { draftKeys, interactionKeysOf } from './interaction.keys.ts';
-import type { InteractionFacet, InteractionKeys } from './interaction.keys.ts';
+import { draftKeys, interactionKeysOf, type InteractionFacet, type InteractionKeys } from './interaction.keys.ts';
 import { interactionJson, postedJson } from './resource.ts';
 
 /** The interactions' part of a channel's projection. */

@@ -11,8 +11,7 @@ import { PastInteractions } from './past.ts';
 import { PresentInteractions, readDocuments } from './present.ts';
 import type { Annotations, InteractionView, Reader, Reading } from './present.ts';
 import { annotated, isComplete, spanIdOf, withNested } from './resource.ts';
-import { updatesBelow } from './tree.ts';
-import type { InteractionTreeIndex } from './tree.ts';
+import { updatesBelow, type InteractionTreeIndex } from './tree.ts';
 
 export interface InteractionPage {
   readonly items: readonly Buffer[];

@@ -5,11 +5,9 @@
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { posted } from '../interaction.ts';
-import type { Interaction, PostedEvent } from '../interaction.ts';
+import { posted, type Interaction, type PostedEvent } from '../interaction.ts';
 import { interactionId } from '../interaction.id.ts';
 
-/** The channel of an interaction, and its organization. */
 export interface Owner {
   readonly organizationId: EntityId;
   readonly channelId: EntityId;

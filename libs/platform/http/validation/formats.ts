@@ -68,7 +68,7 @@ const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(
 /** RFC 3339. The offset is required, because a time without one depends on the machine. */
 export function timestampProblem(value: string): PydanticError | undefined {
   const parts = RFC3339.exec(value);
-  const error = dateReason(value) ?? (parts && inRange(parts) ? undefined : timeReason(value));
+  const error = dateReason(value) ?? (parts && inRange(parts) ? yearReason(value) : timeReason(value));
   if (error !== undefined) {
     const msg = `Input should be a valid datetime or date, ${error}`;
     return { type: 'datetime_from_date_parsing', msg, ctx: { error } };
@@ -96,6 +96,12 @@ function dateReason(value: string): string | undefined {
   // Leap years repeat every 400 years; `Date` reads years below 100 as 19xx.
   const days = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
   return day < 1 || day > days ? 'day value is outside expected range' : undefined;
+}
+
+/** Times are stored in UTC, where RFC 3339 knows the years to 9999 only. */
+function yearReason(value: string): string | undefined {
+  const year = new Date(value).getUTCFullYear();
+  return year >= 0 && year <= 9999 ? undefined : 'year is out of range in UTC';
 }
 
 /** Pydantic reads a date alone as midnight without a time zone. */

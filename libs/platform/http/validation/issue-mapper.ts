@@ -6,20 +6,20 @@ import type { z } from 'zod';
 import type { CustomIssueParams, PydanticError, ValidationError } from './pydantic-errors.ts';
 import {
   BOOL_TYPE,
-  DATETIME_TYPE,
+  count,
+  FINITE_NUMBER,
   greaterThanEqual,
   INT_PARSING_SIZE,
   INT_TYPE,
   lessThanEqual,
+  patternMismatch,
   STRING_TYPE,
-  URL_TYPE,
-  UUID_TYPE,
+  stringTooLong,
+  stringTooShort,
   valueError,
 } from './pydantic-errors.ts';
-import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
-import { definition, discriminatorOf, isContainer, isInteger, placeOf, unionLabel, unwrapped } from './schema-path.ts';
-import type { Place } from './schema-path.ts';
-import { count } from './schemas.ts';
+import { definition, discriminatorOf, isContainer, isInteger, locate, unionLabel, unwrapped } from './schema-path.ts';
+import type { IssueLocation } from './schema-path.ts';
 
 /** The parts of a request by their names in `loc`; and `frame` for websockets. */
 export type InputPart = 'path' | 'query' | 'header' | 'body' | 'frame';
@@ -55,41 +55,41 @@ function errorsOf(schema: z.core.$ZodType, data: unknown, issue: z.core.$ZodIssu
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => {
-        const { loc, value } = placeOf(schema, data, [...issue.path, key]);
+        const { loc, value } = locate(schema, data, [...issue.path, key]);
         return { type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted', input: value };
       });
     case 'invalid_union':
       return issue.discriminator === undefined
         ? plainUnionErrors(schema, data, issue)
-        : [tagError(placeOf(schema, data, issue.path.slice(0, -1)), issue.discriminator)];
+        : [tagError(locate(schema, data, issue.path.slice(0, -1)), issue.discriminator)];
     case 'invalid_key': {
-      const { loc } = placeOf(schema, data, issue.path);
+      const { loc } = locate(schema, data, issue.path);
       const key = String(issue.path.at(-1));
       return issue.issues.slice(0, 1).map((inner) => {
-        const place: Place = {
+        const location: IssueLocation = {
           loc: [...loc, '[key]'],
           schema: undefined,
           value: key,
           present: true,
           parent: undefined,
         };
-        return at(place, problemOf(place, inner));
+        return at(location, problemOf(location, inner));
       });
     }
     default: {
-      const place = placeOf(schema, data, issue.path);
-      if (!place.present) return [missing(place)];
-      return [at(place, problemOf(place, issue))];
+      const location = locate(schema, data, issue.path);
+      if (!location.present) return [missing(location)];
+      return [at(location, problemOf(location, issue))];
     }
   }
 }
 
-function at(place: Place, problem: PydanticError): ValidationError {
+function at(location: IssueLocation, problem: PydanticError): ValidationError {
   const { type, msg, ctx } = problem;
-  return { type, loc: place.loc, msg, input: place.value, ...(ctx && { ctx }) };
+  return { type, loc: location.loc, msg, input: location.value, ...(ctx && { ctx }) };
 }
 
-function missing({ loc, parent }: Place): ValidationError {
+function missing({ loc, parent }: IssueLocation): ValidationError {
   return { type: 'missing', loc, msg: 'Field required', input: parent };
 }
 
@@ -99,32 +99,32 @@ function plainUnionErrors(
   data: unknown,
   issue: Extract<z.core.$ZodIssue, { code: 'invalid_union' }>,
 ): ValidationError[] {
-  const place = placeOf(schema, data, issue.path);
-  if (!place.present) return [missing(place)];
-  const def = place.schema && definition(place.schema);
-  if (def?.type !== 'union') return [at(place, valueError('no member of the union fits'))];
+  const location = locate(schema, data, issue.path);
+  if (!location.present) return [missing(location)];
+  const def = location.schema && definition(location.schema);
+  if (def?.type !== 'union') return [at(location, valueError('no member of the union fits'))];
   return def.options.flatMap((option, index) =>
     (issue.errors[index] ?? []).flatMap((inner) =>
-      errorsOf(option, place.value, inner).map((error) => ({
+      errorsOf(option, location.value, inner).map((error) => ({
         ...error,
-        loc: [...place.loc, unionLabel(option), ...error.loc],
+        loc: [...location.loc, unionLabel(option), ...error.loc],
       })),
     ),
   );
 }
 
-function tagError(place: Place, discriminator: string): ValidationError {
+function tagError(location: IssueLocation, discriminator: string): ValidationError {
   const quoted = `'${discriminator}'`;
-  if (!place.present) return missing(place);
-  const tag = isContainer(place.value) ? Reflect.get(place.value, discriminator) : undefined;
+  if (!location.present) return missing(location);
+  const tag = isContainer(location.value) ? Reflect.get(location.value, discriminator) : undefined;
   if (tag === undefined) {
     const msg = `Unable to extract tag using discriminator ${quoted}`;
-    return at(place, { type: 'union_tag_not_found', msg, ctx: { discriminator: quoted } });
+    return at(location, { type: 'union_tag_not_found', msg, ctx: { discriminator: quoted } });
   }
-  const expected = tagsOf(place.schema, discriminator).map(quote).join(', ');
+  const expected = tagsOf(location.schema, discriminator).map(quote).join(', ');
   const shown = isContainer(tag) ? JSON.stringify(tag) : tag === null ? 'None' : String(tag);
   const msg = `Input tag '${shown}' found using ${quoted} does not match any of the expected tags: ${expected}`;
-  return at(place, {
+  return at(location, {
     type: 'union_tag_invalid',
     msg,
     ctx: { discriminator: quoted, tag: shown, expected_tags: expected },
@@ -151,21 +151,22 @@ function alternatives(values: readonly unknown[]): string {
   return quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`;
 }
 
-function problemOf(place: Place, issue: z.core.$ZodIssue): PydanticError {
+function problemOf(location: IssueLocation, issue: z.core.$ZodIssue): PydanticError {
   switch (issue.code) {
     case 'invalid_type':
-      return typeProblem(place, issue.expected);
+      return typeProblem(location, issue.expected);
     case 'invalid_value': {
       const expected = alternatives(issue.values);
-      const type = place.schema && definition(place.schema).type === 'literal' ? 'literal_error' : 'enum';
+      const type = location.schema && definition(location.schema).type === 'literal' ? 'literal_error' : 'enum';
       return { type, msg: `Input should be ${expected}`, ctx: { expected } };
     }
     case 'too_small':
-      return tooSmall(place, issue);
+      return tooSmall(location, issue);
     case 'too_big':
-      return tooBig(place, issue);
+      return tooBig(location, issue);
     case 'invalid_format':
-      return formatProblem(place.value, issue);
+      if (issue.format !== 'regex') return valueError(issue.message);
+      return patternMismatch((issue.pattern ?? '').replace(/^\/(.*)\/[a-z]*$/s, '$1'));
     case 'not_multiple_of': {
       const { divisor } = issue;
       return { type: 'multiple_of', msg: `Input should be a multiple of ${divisor}`, ctx: { multiple_of: divisor } };
@@ -192,36 +193,20 @@ const BY_EXPECTED: Readonly<Record<string, PydanticError>> = {
   null: { type: 'none_required', msg: 'Input should be None' },
 };
 
-function typeProblem({ schema, value }: Place, expected: string): PydanticError {
+function typeProblem({ schema, value }: IssueLocation, expected: string): PydanticError {
   if (typeof value === 'number' && (expected === 'number' || expected === 'int')) {
-    if (!Number.isFinite(value)) return { type: 'finite_number', msg: 'Input should be a finite number' };
+    if (!Number.isFinite(value)) return FINITE_NUMBER;
     return { type: 'int_from_float', msg: 'Input should be a valid integer, got a number with a fractional part' };
   }
   const kind = expected === 'number' && isInteger(schema) ? 'int' : expected;
-  return formatType(schema) ?? BY_EXPECTED[kind] ?? valueError(`expected ${expected}`);
-}
-
-const BY_FORMAT: Readonly<Record<string, PydanticError>> = {
-  uuid: UUID_TYPE,
-  guid: UUID_TYPE,
-  url: URL_TYPE,
-  datetime: DATETIME_TYPE,
-};
-
-function formatType(schema: z.core.$ZodType | undefined): PydanticError | undefined {
-  const def = schema?._zod.def;
-  if (def?.type !== 'string' || !('format' in def)) return undefined;
-  return BY_FORMAT[String(def.format)];
+  return BY_EXPECTED[kind] ?? valueError(`expected ${expected}`);
 }
 
 type Bound<Code> = Extract<z.core.$ZodIssue, { code: Code }>;
 
-function tooSmall({ value }: Place, { origin, minimum, inclusive }: Bound<'too_small'>): PydanticError {
+function tooSmall({ value }: IssueLocation, { origin, minimum, inclusive }: Bound<'too_small'>): PydanticError {
   const limit = Number(minimum);
-  if (origin === 'string') {
-    const msg = `String should have at least ${count(limit, 'character')}`;
-    return { type: 'string_too_short', msg, ctx: { min_length: limit } };
-  }
+  if (origin === 'string') return stringTooShort(limit);
   if (origin === 'array') {
     const actual_length = Array.isArray(value) ? value.length : 0;
     const msg = `List should have at least ${count(limit, 'item')} after validation, not ${actual_length}`;
@@ -231,12 +216,9 @@ function tooSmall({ value }: Place, { origin, minimum, inclusive }: Bound<'too_s
   return { type: 'greater_than', msg: `Input should be greater than ${limit}`, ctx: { gt: limit } };
 }
 
-function tooBig({ value }: Place, { origin, maximum, inclusive }: Bound<'too_big'>): PydanticError {
+function tooBig({ value }: IssueLocation, { origin, maximum, inclusive }: Bound<'too_big'>): PydanticError {
   const limit = Number(maximum);
-  if (origin === 'string') {
-    const msg = `String should have at most ${count(limit, 'character')}`;
-    return { type: 'string_too_long', msg, ctx: { max_length: limit } };
-  }
+  if (origin === 'string') return stringTooLong(limit);
   if (origin === 'array') {
     const actual_length = Array.isArray(value) ? value.length : 0;
     const msg = `List should have at most ${count(limit, 'item')} after validation, not ${actual_length}`;
@@ -246,23 +228,4 @@ function tooBig({ value }: Place, { origin, maximum, inclusive }: Bound<'too_big
   if (origin === 'int' && limit === Number.MAX_SAFE_INTEGER) return INT_PARSING_SIZE;
   if (inclusive) return lessThanEqual(limit);
   return { type: 'less_than', msg: `Input should be less than ${limit}`, ctx: { lt: limit } };
-}
-
-function formatProblem(value: unknown, issue: Extract<z.core.$ZodIssue, { code: 'invalid_format' }>): PydanticError {
-  const text = String(value);
-  switch (issue.format) {
-    case 'regex': {
-      const pattern = (issue.pattern ?? '').replace(/^\/(.*)\/[a-z]*$/s, '$1');
-      return { type: 'string_pattern_mismatch', msg: `String should match pattern '${pattern}'`, ctx: { pattern } };
-    }
-    case 'uuid':
-    case 'guid':
-      return uuidProblem(text) ?? valueError(issue.message);
-    case 'datetime':
-      return timestampProblem(text) ?? valueError(issue.message);
-    case 'url':
-      return urlProblem(text) ?? valueError(issue.message);
-    default:
-      return valueError(issue.message);
-  }
 }

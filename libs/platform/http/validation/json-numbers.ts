@@ -3,8 +3,7 @@
  * 0.1000000000000000055 as 0.1, and JSON.stringify writes -0 as 0. They become raw numbers (`JSON.rawJSON`), which
  * JSON.stringify writes unchanged. See docs/decisions/0052 for why no library does this.
  */
-import { STRING_UNICODE, valueError } from './pydantic-errors.ts';
-import type { PydanticError } from './pydantic-errors.ts';
+import { FINITE_NUMBER, STRING_UNICODE, valueError, type PydanticError } from './pydantic-errors.ts';
 
 /** The text of a number that a double cannot represent. */
 export interface RawNumber {
@@ -23,7 +22,6 @@ declare global {
   }
 }
 
-const FINITE_NUMBER: PydanticError = { type: 'finite_number', msg: 'Input should be a finite number' };
 const INEXACT_NUMBER = valueError(
   'the number cannot be represented exactly; where any value is allowed, send it as a string',
 );

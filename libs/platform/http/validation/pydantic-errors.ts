@@ -69,6 +69,25 @@ export const BOOL_PARSING: PydanticError = {
   msg: 'Input should be a valid boolean, unable to interpret input',
 };
 
+export const FINITE_NUMBER: PydanticError = { type: 'finite_number', msg: 'Input should be a finite number' };
+
+export const count = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
+
+export const stringTooShort = (min_length: number): PydanticError => ({
+  type: 'string_too_short',
+  msg: `String should have at least ${count(min_length, 'character')}`,
+  ctx: { min_length },
+});
+export const stringTooLong = (max_length: number): PydanticError => ({
+  type: 'string_too_long',
+  msg: `String should have at most ${count(max_length, 'character')}`,
+  ctx: { max_length },
+});
+export const patternMismatch = (pattern: string): PydanticError => ({
+  type: 'string_pattern_mismatch',
+  msg: `String should match pattern '${pattern}'`,
+  ctx: { pattern },
+});
 export const greaterThanEqual = (ge: number): PydanticError => ({
   type: 'greater_than_equal',
   msg: `Input should be greater than or equal to ${ge}`,

@@ -1,10 +1,10 @@
-import type { z } from 'zod';
+import { globalRegistry, type z } from 'zod';
 
 type Schema = z.core.$ZodType;
 type AnyDef = z.core.$ZodTypes['_zod']['def'];
 
 /** The location of an issue: pydantic's `loc`, the value there, and its schema. */
-export interface Place {
+export interface IssueLocation {
   readonly loc: readonly (string | number)[];
   readonly schema: Schema | undefined;
   readonly value: unknown;
@@ -50,7 +50,7 @@ export function definition(schema: Schema): AnyDef {
  * Follows `path` through data and schema. The tag of a discriminated union is part of `loc` as in pydantic: after the
  * location of the union, before that of the member.
  */
-export function placeOf(root: Schema, data: unknown, path: readonly PropertyKey[]): Place {
+export function locate(root: Schema, data: unknown, path: readonly PropertyKey[]): IssueLocation {
   const loc: (string | number)[] = [];
   let schema: Schema | undefined = unwrapped(root);
   let value = data;
@@ -125,25 +125,17 @@ const LABELS: Readonly<Record<string, string>> = {
   array: 'list[any]',
 };
 
-/** Pydantic's name of a member of a union without tags: the name of a model, the type of a scalar. */
-export function unionLabel(option: Schema, name: (schema: Schema) => string | undefined = registeredName): string {
+/**
+ * Pydantic's name of a member of a union without tags: the name of a model, the type of a scalar. Names come from
+ * `.meta({ id })`, as in the OpenAPI document.
+ */
+export function unionLabel(option: Schema): string {
   const inner = unwrapped(option) ?? option;
   return (
-    name(inner) ??
-    name(option) ??
+    globalRegistry.get(inner)?.id ??
+    globalRegistry.get(option)?.id ??
     (isInteger(inner) ? 'int' : (LABELS[definition(inner).type] ?? definition(inner).type))
   );
-}
-
-let registry: z.core.$ZodRegistry<z.core.GlobalMeta> | undefined;
-
-/** Names come from `.meta({ id })`, as in the OpenAPI document. */
-export function useNamesOf(metadata: z.core.$ZodRegistry<z.core.GlobalMeta>): void {
-  registry = metadata;
-}
-
-function registeredName(schema: Schema): string | undefined {
-  return registry?.get(schema)?.id;
 }
 
 export function isInteger(schema: Schema | undefined): boolean {

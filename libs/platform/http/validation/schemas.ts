@@ -13,15 +13,17 @@ import {
   INT_PARSING_SIZE,
   INT_TYPE,
   lessThanEqual,
+  patternMismatch,
   refuse,
   STRING_UNICODE,
+  stringTooLong,
+  stringTooShort,
   URL_TYPE,
   UUID_TYPE,
 } from './pydantic-errors.ts';
 import type { CustomIssueParams, PydanticError } from './pydantic-errors.ts';
 import { timestampProblem, urlProblem, uuidProblem } from './formats.ts';
-import { jsonLimitProblem } from './json-numbers.ts';
-import type { JsonLimits } from './json-numbers.ts';
+import { jsonLimitProblem, type JsonLimits } from './json-numbers.ts';
 
 interface Described {
   readonly description?: string;
@@ -32,7 +34,7 @@ interface Described {
 export const SHOWN_DEFAULT = 'x-default';
 
 /** Metadata for OpenAPI, without undefined members. */
-function facts(known: Record<string, unknown>): Record<string, unknown> {
+function facts(known: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
 }
 
@@ -57,23 +59,9 @@ export function text({ min, max, pattern, ...described }: TextOptions = {}): z.Z
 function textProblem(value: string, min = 0, max = Infinity, pattern?: RegExp) {
   // A string has at most as many characters as UTF-16 units, so most strings need no counting.
   const length = value.length > max || (min > 0 && value.length < min * 2) ? characters(value) : value.length;
-  if (length < min) {
-    const msg = `String should have at least ${count(min, 'character')}`;
-    return { type: 'string_too_short', msg, ctx: { min_length: min } };
-  }
-  if (length > max) {
-    const msg = `String should have at most ${count(max, 'character')}`;
-    return { type: 'string_too_long', msg, ctx: { max_length: max } };
-  }
-  if (pattern && !pattern.test(value)) {
-    const { source } = pattern;
-    return {
-      type: 'string_pattern_mismatch',
-      msg: `String should match pattern '${source}'`,
-      ctx: { pattern: source },
-    };
-  }
-  return undefined;
+  if (length < min) return stringTooShort(min);
+  if (length > max) return stringTooLong(max);
+  return pattern && !pattern.test(value) ? patternMismatch(pattern.source) : undefined;
 }
 
 function characters(value: string): number {
@@ -81,8 +69,6 @@ function characters(value: string): number {
   for (const _ of value) total += 1;
   return total;
 }
-
-export const count = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
 
 interface QueryIntegerOptions extends Described {
   readonly min?: number;
@@ -116,13 +102,12 @@ const BOOLEANS = new Map<string, boolean>([
   ...['false', '0', 'no', 'n', 'off', 'f'].map((word) => [word, false] as const),
 ]);
 
-interface QueryBooleanOptions extends Described {
-  readonly default?: boolean;
-}
-
-export function queryBoolean(options: QueryBooleanOptions & { default: boolean }): z.ZodDefault<z.ZodType<boolean>>;
-export function queryBoolean(options?: QueryBooleanOptions): z.ZodType<boolean>;
-export function queryBoolean({ default: fallback, ...described }: QueryBooleanOptions = {}): z.ZodType<boolean> {
+export function queryBoolean(options: Described & { default: boolean }): z.ZodDefault<z.ZodType<boolean>>;
+export function queryBoolean(options?: Described): z.ZodType<boolean>;
+export function queryBoolean({
+  default: fallback,
+  ...described
+}: Described & { default?: boolean } = {}): z.ZodType<boolean> {
   const schema = z.unknown().transform((value, context): boolean => {
     if (typeof value !== 'string') return refuse(context, BOOL_TYPE);
     return BOOLEANS.get(value.toLowerCase()) ?? refuse(context, BOOL_PARSING);
@@ -145,7 +130,7 @@ function formatted<T>(
   type: PydanticError,
   problemOf: (value: string) => PydanticError | undefined,
   read: (value: string) => T,
-  known: Record<string, unknown>,
+  known: object,
 ): z.ZodType<T> {
   return z
     .unknown()
@@ -201,10 +186,17 @@ export const queryPointInHistory = (described: Described = {}): z.ZodType<PointI
     DATETIME_TYPE,
     pointProblem,
     (value) => (SEQUENCE.test(value) ? { sequence: Number(value) } : { at: toUtc(value) }),
-    { ...described },
+    described,
   );
 
 const META_LIMITS: JsonLimits = { depth: 32, nodes: 1000, bytes: 64 * 1024 };
+
+const within =
+  (limits: JsonLimits) =>
+  (value: object, context: z.core.$RefinementCtx): void => {
+    const problem = jsonLimitProblem(value, limits);
+    if (problem) refuse(context, problem);
+  };
 
 /** A free map of JSON values (`meta_data`, `data`, …): at most 32 levels, 1,000 nodes, 64 KiB. */
 export function jsonMap(
@@ -213,22 +205,13 @@ export function jsonMap(
 ): z.ZodType<Record<string, unknown>, Record<string, unknown>> {
   return z
     .record(z.string(), z.unknown())
-    .superRefine((value, context) => {
-      const problem = jsonLimitProblem(value, limits);
-      return problem && refuse(context, problem);
-    })
+    .superRefine(within(limits))
     .meta(facts({ ...described, additionalProperties: true }));
 }
 
 /** A map of strings to strings (`user_metadata`, `agent_metadata`), with the limits of {@link jsonMap}. */
-export function stringMap(described: Described = {}): z.ZodType<Record<string, string>, Record<string, string>> {
-  return z
-    .record(z.string(), text())
-    .superRefine((value, context) => {
-      const problem = jsonLimitProblem(value, META_LIMITS);
-      return problem && refuse(context, problem);
-    })
-    .meta(facts({ ...described }));
+export function stringMap(): z.ZodType<Record<string, string>, Record<string, string>> {
+  return z.record(z.string(), text()).superRefine(within(META_LIMITS));
 }
 
 const ONE_EMOJI = /^\p{RGI_Emoji}$/v;
@@ -238,5 +221,5 @@ export function singleEmoji(described: Described = {}): z.ZodType<string, string
   return z
     .string()
     .refine((value) => ONE_EMOJI.test(value), { error: 'exactly one emoji is expected' })
-    .meta(facts({ ...described }));
+    .meta(facts(described));
 }

@@ -1,13 +1,7 @@
 import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
-import { globalRegistry } from 'zod';
 import type { z } from 'zod';
-import { notFound, ValidationFailure } from '../errors.ts';
-import type { HttpError } from '../errors.ts';
-import { mapIssues } from './issue-mapper.ts';
-import type { InputPart, Refusal } from './issue-mapper.ts';
-import { useNamesOf } from './schema-path.ts';
-
-useNamesOf(globalRegistry);
+import { notFound, ValidationFailure, type HttpError } from '../errors.ts';
+import { mapIssues, type InputPart, type Refusal } from './issue-mapper.ts';
 
 /** One part of a request is invalid; the error handler adds the errors of the other parts. */
 export class InputRefused extends Error {

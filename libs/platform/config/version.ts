@@ -6,5 +6,5 @@ const manifest = z.object({ version: z.string() });
 
 /** That of the package. */
 export const VERSION = manifest.parse(
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')),
+  JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')),
 ).version;

@@ -1,0 +1,47 @@
+/** The variables for the model that agents answer with, their dependencies, and the configuration that results. */
+import { z } from 'zod';
+import { endpointProblems, integer, webUrl } from './variables.ts';
+
+export const modelVariables = {
+  MODEL_BASE_URL: webUrl()
+    .optional()
+    .describe(
+      'Model endpoint with the chat completions of the OpenAI API, `https://…/v1`. Default: agents quote their graphs.',
+    ),
+  MODEL_API_KEY: z.string().optional().meta({ description: 'API key of the model endpoint.', secret: true }),
+  MODEL_NAME: z.string().optional().describe('Model of agents that name none; with `MODEL_BASE_URL`.'),
+  MODEL_CONTEXT_TOKENS: integer(500, 10_000_000)
+    .prefault('24000')
+    .describe('Estimated tokens of a conversation that a model is given at most; its oldest parts are dropped.'),
+  MODEL_TIMEOUT_MS: integer(100, 170_000)
+    .prefault('120000')
+    .describe('Milliseconds that one answer of the model may take.'),
+  MODEL_FIRST_TOKEN_TIMEOUT_MS: integer(100, 170_000)
+    .prefault('60000')
+    .describe('Milliseconds within which an answer of the model must begin, with all retries.'),
+  MODEL_IDLE_TIMEOUT_MS: integer(100, 170_000)
+    .prefault('30000')
+    .describe('Milliseconds that an answer of the model may pause.'),
+};
+
+/** Variables that other variables require. @param given the variables that are set, valid or not */
+export function modelProblems(given: Readonly<Record<string, string>>): string[] {
+  const others = ['MODEL_API_KEY', 'MODEL_NAME'];
+  return endpointProblems(given, { url: 'MODEL_BASE_URL', model: 'MODEL_NAME', others });
+}
+
+type ModelValues = z.infer<z.ZodObject<typeof modelVariables>>;
+
+/** Converts valid variables; `model` is null without an endpoint. */
+export function modelConfigOf(values: ModelValues) {
+  const { MODEL_BASE_URL: baseUrl, MODEL_NAME: name, MODEL_API_KEY: apiKey } = values;
+  const limits = {
+    totalMs: values.MODEL_TIMEOUT_MS,
+    firstPartMs: values.MODEL_FIRST_TOKEN_TIMEOUT_MS,
+    idleMs: values.MODEL_IDLE_TIMEOUT_MS,
+  };
+  return {
+    model: baseUrl === undefined || name === undefined ? null : { baseUrl, name, apiKey, limits },
+    modelContextTokens: values.MODEL_CONTEXT_TOKENS,
+  };
+}

@@ -1,0 +1,78 @@
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import type { ChannelSequence, DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import type { EventFrame } from '#libs/platform/live/index.ts';
+import { frameOfStored, organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
+import type { EntityRef, Projection } from '#libs/platform/readmodel/index.ts';
+
+/** Sequence of the entity's newest event; null if the organization has no such entity. */
+export async function headOf(
+  store: Pick<EventStore, 'readStream'>,
+  { category, organizationId, id }: EntityRef,
+): Promise<ChannelSequence | null> {
+  for await (const newest of store.readStream(streamName(category, id), { direction: 'backwards', limit: 1 })) {
+    return organizationOf(newest) === organizationId ? sequenceOf(newest.revision) : null;
+  }
+  return null;
+}
+
+const PAGE_EVENTS = 500;
+const PAGE_CHARACTERS = 1024 * 1024;
+
+export interface FramePage {
+  readonly frames: readonly EventFrame[];
+  /** The stream had no more events. */
+  readonly isLast: boolean;
+}
+
+/**
+ * The events of one entity as frames, from the log, page by page. A frame needs the state before its event, so the first
+ * page folds the stream from its start: for entities with short streams.
+ *
+ * Guarantees: contiguous and ascending; the bytes that are published live. Holds nothing open between pages.
+ */
+export class EntityLog<State, E extends DomainEvent> {
+  readonly #store: Pick<EventStore, 'readStream'>;
+  readonly #projection: Projection<State, E>;
+  readonly #entity: Pick<EntityRef, 'organizationId' | 'id'>;
+  #state: State;
+  /** Of the next event to read; the state is that before it. */
+  #next: StreamRevision = streamRevision(0);
+
+  constructor(
+    store: Pick<EventStore, 'readStream'>,
+    projection: Projection<State, E>,
+    entity: Pick<EntityRef, 'organizationId' | 'id'>,
+  ) {
+    this.#store = store;
+    this.#projection = projection;
+    this.#entity = entity;
+    this.#state = projection.fold.initialState;
+  }
+
+  /**
+   * The next frames after a sequence.
+   *
+   * @param after not before that of an earlier call
+   * @throws `Fault` `store_unavailable`; the reason of the signal
+   */
+  async page(after: number, signal: AbortSignal): Promise<FramePage> {
+    const stream = streamName(this.#projection.category, this.#entity.id);
+    const frames: EventFrame[] = [];
+    let [state, events, characters] = [this.#state, 0, 0];
+    const from = this.#next;
+    for await (const stored of this.#store.readStream(stream, { from, limit: PAGE_EVENTS, signal })) {
+      const [frame, next] = frameOfStored(this.#projection, this.#entity, state, stored);
+      state = next;
+      events += 1;
+      if (frame.sequence <= after) continue;
+      frames.push(frame);
+      characters += frame.json.length;
+      if (characters >= PAGE_CHARACTERS) break;
+    }
+    // Only now: a page that could not be read completely is read again.
+    this.#state = state;
+    this.#next = streamRevision(from + events);
+    return { frames, isLast: events < PAGE_EVENTS && characters < PAGE_CHARACTERS };
+  }
+}

@@ -1,0 +1,71 @@
+/** What the adapters share: writing a content to a file, and the errors of storages. */
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { readdir, rm, stat } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { Fault } from '#libs/kernel/faults.ts';
+
+import { BlobTooLarge } from './blob-store.ts';
+import type { Blob } from './blob-store.ts';
+
+const HASH = /^[0-9a-f]{64}$/;
+/** Files that a killed process has left behind. A running writer changes its file more often. */
+const ABANDONED_MS = 24 * 60 * 60_000;
+
+export function isHash(name: string): boolean {
+  return HASH.test(name);
+}
+
+/** Hashes name files: one that is none is a bug, and must not become a path. */
+export function checked(hash: string): string {
+  if (!HASH.test(hash)) throw new TypeError('not a hash of a blob');
+  return hash;
+}
+
+/** Writes the content to `file`. @throws BlobTooLarge; the error of `content`; `Fault` `store_unavailable` */
+export async function writeContent(
+  file: FileHandle,
+  content: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Blob> {
+  const digest = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new BlobTooLarge(maxBytes);
+    digest.update(chunk);
+    // Unlike `write`, repeats partial writes.
+    await storage(file.writeFile(chunk));
+  }
+  return { hash: digest.digest('hex'), bytes };
+}
+
+/** Another process may remove or move files of the folder at the same time. */
+export async function removeAbandoned(folder: string): Promise<void> {
+  const now = Date.now();
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const found = await statOrNull(path);
+    if (found !== null && now - found.mtimeMs > ABANDONED_MS) await rm(path, { force: true });
+  }
+}
+
+export function statOrNull(path: string): Promise<Stats | null> {
+  return stat(path).catch(nullIfMissing);
+}
+
+export function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
+}
+
+/** Maps the errors of the storage: a full disk, a missing permission, a server that does not answer. */
+export async function storage<Result>(operation: Promise<Result>): Promise<Result> {
+  try {
+    return await operation;
+  } catch (cause) {
+    throw new Fault('store_unavailable', 'The store of files is unavailable', { cause, retryAfterSeconds: 2 });
+  }
+}

@@ -1,0 +1,250 @@
+import { randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
+
+import type { S3 } from '@aws-sdk/client-s3';
+
+import { makeFolder } from '#libs/platform/files/index.ts';
+import { pause, retry } from '#libs/platform/lifecycle/index.ts';
+
+import { checked, isHash, removeAbandoned, storage, writeContent } from './blob-content.ts';
+import type { Blob, BlobStore, ByteRange } from './blob-store.ts';
+import { connectS3, mayPass, nullIfNotFound } from './s3-client.ts';
+import type { S3Options } from './s3-client.ts';
+
+/** Of requests with a content, which the SDK does not repeat. */
+const PUT_ATTEMPTS = 3;
+const CHUNK_BYTES = 64 * 1024;
+
+/** A removal that has not deleted the blob by then ends without it. */
+const REMOVAL_MS = 10_000;
+/** Older locks are ignored: their removals have ended, whether they released them or not. */
+const LOCK_VALID_MS = 2 * 60_000;
+const LOCK_WAIT_MS = 4_000;
+
+/**
+ * Blobs in a bucket: `<prefix><first two digits>/<hash>`, as in a folder. A content is written to a temporary file first,
+ * because its name is known at its end, and sent in one request; the store checks it against its hash.
+ *
+ * A removal holds a lock meanwhile, `<prefix>removing/<hash>.<uuid>`. After `put` has written, it looks for locks, and
+ * then whether the blob is still there: a removal whose lock it does not see begins later, and finds that the blob is
+ * new. The store must be strongly consistent, as S3 is.
+ *
+ * @param folder for temporary files; created when needed
+ */
+export function s3BlobStore(options: S3Options, folder: string): BlobStore {
+  return new S3BlobStore(options, folder);
+}
+
+interface Found {
+  readonly bytes: number;
+  readonly putMs: number;
+}
+
+class S3BlobStore implements BlobStore {
+  readonly #options: S3Options;
+  readonly #folder: string;
+  #client: Promise<S3> | undefined;
+  #isOpened = false;
+
+  constructor(options: S3Options, folder: string) {
+    this.#options = options;
+    this.#folder = folder;
+  }
+
+  async put(content: AsyncIterable<Uint8Array>, { maxBytes }: { readonly maxBytes: number }): Promise<Blob> {
+    const file = await storage(this.#temporaryFile());
+    try {
+      const blob = await writeContent(file, content, maxBytes);
+      await storage(this.#publish(blob, file));
+      return blob;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async size(hash: string): Promise<number | null> {
+    return (await storage(this.#head(checked(hash))))?.bytes ?? null;
+  }
+
+  async read(hash: string, range?: ByteRange): Promise<Readable | null> {
+    return storage(this.#get(checked(hash), range));
+  }
+
+  async withFile<Result>(hash: string, use: (path: string) => Promise<Result>): Promise<Result | null> {
+    const content = await this.read(hash);
+    if (content === null) return null;
+    const path = join(this.#folder, randomUUID());
+    try {
+      await storage(this.#openFolder());
+      await storage(pipeline(content, createWriteStream(path, { mode: 0o600 })));
+      return await use(path);
+    } finally {
+      content.destroy();
+      await rm(path, { force: true });
+    }
+  }
+
+  async *list(): AsyncGenerator<string> {
+    for await (const { key } of this.#objects('')) {
+      const [folder, hash = '', ...more] = key.split('/');
+      if (more.length === 0 && folder === hash.slice(0, 2) && isHash(hash)) yield hash;
+    }
+  }
+
+  async remove(hash: string, { putBeforeMs }: { readonly putBeforeMs: number }): Promise<number | null> {
+    return storage(this.#remove(checked(hash), putBeforeMs));
+  }
+
+  close(): void {
+    void this.#client?.then((client) => client.destroy());
+  }
+
+  async #publish(blob: Blob, file: FileHandle): Promise<void> {
+    const waitUntil = performance.now() + LOCK_WAIT_MS;
+    for (;;) {
+      await retry(() => this.#write(blob, file), {
+        onFailure(error, failures) {
+          if (failures === PUT_ATTEMPTS || !mayPass(error)) throw error;
+        },
+      });
+      // In this order: a removal that begins in between finds that the blob is new.
+      const locks = await Array.fromAsync(this.#objects(`${LOCKS}${blob.hash}.`));
+      const found = await this.#head(blob.hash);
+      // By the clock of the store.
+      const isLocked = locks.some(({ modifiedMs }) => found !== null && found.putMs - modifiedMs < LOCK_VALID_MS);
+      if (found !== null && !isLocked) return this.#delete(locks);
+      if (isLocked) await this.#released(blob.hash, waitUntil);
+    }
+  }
+
+  async #released(hash: string, waitUntil: number): Promise<void> {
+    while ((await Array.fromAsync(this.#objects(`${LOCKS}${hash}.`))).length > 0) {
+      if (performance.now() > waitUntil) throw new Error('the same content is being removed');
+      await pause(100);
+    }
+  }
+
+  async #write({ hash, bytes }: Blob, file: FileHandle): Promise<void> {
+    const content = Readable.from(contentOf(file));
+    const request = {
+      ...this.#object(nameOf(hash)),
+      Body: content,
+      ContentLength: bytes,
+      ChecksumSHA256: Buffer.from(hash, 'hex').toString('base64'),
+    };
+    try {
+      await (await this.#open()).putObject(request, { requestTimeout: 0 });
+    } finally {
+      content.destroy();
+    }
+  }
+
+  async #remove(hash: string, putBeforeMs: number): Promise<number | null> {
+    const oldOne = async (): Promise<Found | null> => {
+      const found = await this.#head(hash);
+      return found !== null && found.putMs < putBeforeMs ? found : null;
+    };
+    if ((await oldOne()) === null) return null;
+    const client = await this.#open();
+    const startedAt = performance.now();
+    const lock = this.#object(`${LOCKS}${hash}.${randomUUID()}`);
+    await client.putObject({ ...lock, Body: '' });
+    const found = await oldOne();
+    if (found !== null) {
+      if (performance.now() - startedAt > REMOVAL_MS) throw new Error('the store is too slow for a safe removal');
+      const { $metadata } = await client.deleteObject(this.#object(nameOf(hash)));
+      // A request without a reply may still be carried out. The lock then stays until it is ignored.
+      if ($metadata.attempts !== 1) return found.bytes;
+    }
+    await client.deleteObject(lock);
+    return found?.bytes ?? null;
+  }
+
+  async #delete(objects: readonly { readonly key: string }[]): Promise<void> {
+    const client = await this.#open();
+    for (const { key } of objects) await client.deleteObject(this.#object(key));
+  }
+
+  async #head(hash: string): Promise<Found | null> {
+    const client = await this.#open();
+    const found = await client.headObject(this.#object(nameOf(hash))).catch(nullIfNotFound);
+    if (found !== null) return { bytes: found.ContentLength ?? 0, putMs: found.LastModified?.getTime() ?? Infinity };
+    // That reply is the same for a missing bucket.
+    await client.headBucket({ Bucket: this.#options.bucket });
+    return null;
+  }
+
+  async #get(hash: string, range: ByteRange | undefined): Promise<Readable | null> {
+    const part = range && { Range: `bytes=${range.start}-${range.end}` };
+    const client = await this.#open();
+    const found = await client.getObject({ ...this.#object(nameOf(hash)), ...part }).catch(nullIfNotFound);
+    // A stream, in Node.
+    return found && (found.Body as unknown as Readable);
+  }
+
+  /** Objects whose names, without the prefix of all keys, begin with `start`. */
+  async *#objects(start: string): AsyncGenerator<{ readonly key: string; readonly modifiedMs: number }> {
+    const { bucket, prefix } = this.#options;
+    const client = await storage(this.#open());
+    let ContinuationToken: string | undefined;
+    do {
+      const page = await storage(
+        client.listObjectsV2({
+          Bucket: bucket,
+          Prefix: `${prefix}${start}`,
+          ...(ContinuationToken && { ContinuationToken }),
+        }),
+      );
+      for (const { Key = '', LastModified } of page.Contents ?? []) {
+        yield { key: Key.slice(prefix.length), modifiedMs: LastModified?.getTime() ?? Infinity };
+      }
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+  }
+
+  #object(name: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#options.bucket, Key: `${this.#options.prefix}${name}` };
+  }
+
+  /** Has no name from the start: nothing of it stays behind if the process is killed. */
+  async #temporaryFile(): Promise<FileHandle> {
+    await this.#openFolder();
+    const path = join(this.#folder, randomUUID());
+    const file = await open(path, 'wx+', 0o600);
+    await rm(path);
+    return file;
+  }
+
+  async #openFolder(): Promise<void> {
+    if (this.#isOpened) return;
+    makeFolder(this.#folder);
+    await removeAbandoned(this.#folder);
+    this.#isOpened = true;
+  }
+
+  #open(): Promise<S3> {
+    this.#client ??= connectS3(this.#options);
+    return this.#client;
+  }
+}
+
+/** Unlike the streams of Node, does not close the file. */
+async function* contentOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+  for (let position = 0; ;) {
+    const { bytesRead, buffer } = await file.read({ buffer: Buffer.allocUnsafe(CHUNK_BYTES), position });
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    position += bytesRead;
+  }
+}
+
+const LOCKS = 'removing/';
+
+function nameOf(hash: string): string {
+  return `${hash.slice(0, 2)}/${hash}`;
+}

@@ -1,0 +1,1 @@
+export declare function findS3Server(): Promise<string | null>;

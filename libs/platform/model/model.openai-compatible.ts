@@ -1,0 +1,286 @@
+import type * as Ai from 'ai';
+
+import { backoffMs, pause, unlessAborted } from '#libs/platform/lifecycle/index.ts';
+import type { FetcherOptions } from '#libs/platform/fetch/index.ts';
+
+import { endpointFetch } from './endpoint-fetch.ts';
+import { Failure, failureOf, type ModelLibrary } from './model.failures.ts';
+import type {
+  Model,
+  ModelCall,
+  ModelEnd,
+  ModelFinish,
+  ModelMessage,
+  ModelPart,
+  ModelTool,
+  ModelUsage,
+} from './model.ts';
+
+export interface ModelLimits {
+  /** From the call to the last part, with all retries. Default: 120,000. */
+  readonly totalMs?: number;
+  /** From the call to the first part, with all retries. Default: 60,000. */
+  readonly firstPartMs?: number;
+  /** Between two parts. Default: 30,000. */
+  readonly idleMs?: number;
+  /** Of a response, with its framing. Default: 32 MiB. */
+  readonly maxBytes?: number;
+  /** Requests for one call. Default: 4. */
+  readonly maxAttempts?: number;
+}
+
+export interface ModelEndpointOptions extends Pick<FetcherOptions, 'metrics' | 'nameServers'> {
+  /** `https://api.example.com/v1`: `/chat/completions` is appended. */
+  readonly baseUrl: string;
+  readonly apiKey?: string | undefined;
+  /** The model of calls that name none. */
+  readonly name: string;
+  readonly limits?: ModelLimits;
+}
+
+export interface ModelEndpoint extends Model {
+  /** Ends all answers. */
+  close(): Promise<void>;
+}
+
+const DEFAULTS: Required<ModelLimits> = {
+  totalMs: 120_000,
+  firstPartMs: 60_000,
+  idleMs: 30_000,
+  maxBytes: 32 * 1024 * 1024,
+  maxAttempts: 4,
+};
+
+const PROVIDER = 'endpoint';
+
+/** Any endpoint with the chat completions of the OpenAI API. The libraries are loaded with the first call. */
+export function openAICompatibleModel(options: ModelEndpointOptions): ModelEndpoint {
+  const { baseUrl, apiKey, name } = options;
+  const limits = { ...DEFAULTS, ...options.limits };
+  const connection = endpointFetch(baseUrl, { maxBytes: limits.maxBytes, timeoutMs: limits.totalMs }, options);
+  let library: Promise<ModelLibrary & { readonly model: (id: string) => Ai.LanguageModel }> | undefined;
+  const load = async () => {
+    const [ai, { createOpenAICompatible }] = await Promise.all([import('ai'), import('@ai-sdk/openai-compatible')]);
+    // It would write warnings to the console.
+    globalThis.AI_SDK_LOG_WARNINGS = false;
+    const provider = createOpenAICompatible({
+      name: PROVIDER,
+      baseURL: baseUrl,
+      includeUsage: true,
+      fetch: connection.fetch,
+      ...(apiKey !== undefined && { apiKey }),
+    });
+    return { ai, model: (id: string) => provider.chatModel(id) };
+  };
+
+  async function* stream(call: ModelCall, caller: AbortSignal): AsyncGenerator<ModelPart, void, void> {
+    // Not within the limits of the endpoint: on a busy machine, libraries take seconds to load.
+    const loaded = await (library ??= load());
+    const { ai, model } = loaded;
+    using deadlines = new Deadlines(limits, caller);
+    for (let attempt = 1; ; attempt += 1) {
+      let hasParts = false;
+      try {
+        const request = requestOf(ai, call, model(call.model ?? name));
+        for await (const part of partsOf(ai.streamText({ ...request, abortSignal: deadlines.signal }), deadlines)) {
+          hasParts = true;
+          yield part;
+        }
+        return;
+      } catch (error) {
+        const failure = failureOf(deadlines.signal.aborted ? deadlines.signal.reason : error, loaded);
+        const waitMs = failure.retryAfterMs ?? backoffMs(attempt, { firstMs: 500 });
+        const isWorthIt = failure.isRetryable && !hasParts && attempt < limits.maxAttempts;
+        if (!isWorthIt || deadlines.signal.aborted || waitMs >= deadlines.remainingMs) {
+          yield { type: 'error', ...failure.failure };
+          return;
+        }
+        await pause(waitMs, deadlines.signal);
+      }
+    }
+  }
+
+  return { kind: 'openai-compatible', name, stream, close: () => connection.close() };
+}
+
+/** Aborts with a `Failure` when the answer, its first part or its next part is late, or when the caller aborts. */
+class Deadlines implements Disposable {
+  readonly #abort = new AbortController();
+  readonly #caller: AbortSignal;
+  readonly #limits: Required<ModelLimits>;
+  readonly #total: NodeJS.Timeout;
+  #next: NodeJS.Timeout;
+  #nextAt: number;
+
+  constructor(limits: Required<ModelLimits>, caller: AbortSignal) {
+    this.#limits = limits;
+    this.#caller = caller;
+    this.#total = this.#after(limits.totalMs, 'the model did not finish its answer in time');
+    this.#next = this.#after(limits.firstPartMs, 'the model did not begin to answer in time');
+    this.#nextAt = performance.now() + limits.firstPartMs;
+    caller.addEventListener('abort', this.#onCaller, { once: true });
+    if (caller.aborted) this.#onCaller();
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Until the next part is late. */
+  get remainingMs(): number {
+    return this.#nextAt - performance.now();
+  }
+
+  onPart(): void {
+    clearTimeout(this.#next);
+    this.#next = this.#after(this.#limits.idleMs, 'the model stopped in the middle of its answer');
+    this.#nextAt = performance.now() + this.#limits.idleMs;
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#total);
+    clearTimeout(this.#next);
+    this.#caller.removeEventListener('abort', this.#onCaller);
+    // Ends the request of a consumer that has stopped reading.
+    this.#abort.abort();
+  }
+
+  readonly #onCaller = (): void => this.#abort.abort(new Failure('aborted', 'the call was cancelled'));
+
+  #after(ms: number, message: string): NodeJS.Timeout {
+    return setTimeout(() => this.#abort.abort(new Failure('timeout', message)), ms);
+  }
+}
+
+/** The parts of an answer. @throws what ends it without a `finish` */
+async function* partsOf(
+  { stream }: Pick<Ai.StreamTextResult<Ai.ToolSet, never, never>, 'stream'>,
+  deadlines: Deadlines,
+): AsyncGenerator<ModelPart, void, void> {
+  const parts = stream[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value: part } = await unlessAborted(parts.next(), deadlines.signal);
+    if (done === true) throw new Failure('bad_response', 'the answer of the model has no end');
+    const known = partOf(part);
+    if (known === null) continue;
+    deadlines.onPart();
+    yield known;
+    if (known.type === 'finish') return;
+  }
+}
+
+/** @returns null for parts that say nothing to callers @throws the error of an answer */
+function partOf(part: Ai.TextStreamPart<Ai.ToolSet>): ModelPart | null {
+  switch (part.type) {
+    case 'text-delta':
+      return part.text === '' ? null : { type: 'text', text: part.text };
+    case 'reasoning-delta':
+      return part.text === '' ? null : { type: 'reasoning', text: part.text };
+    case 'tool-call':
+      return toolCallOf(part);
+    case 'finish-step':
+      return endOf(part);
+    case 'error':
+      throw part.error;
+    case 'abort':
+      throw new Failure('disconnected', 'the answer of the model broke off');
+    default:
+      return null;
+  }
+}
+
+function toolCallOf(part: Ai.TypedToolCall<Ai.ToolSet>): ModelPart {
+  const { toolCallId: id, toolName: name, input } = part;
+  if (part.invalid !== true) return { type: 'tool_call', call: { id, name, input: input as Record<string, unknown> } };
+  const problem = String(part.error).includes('NoSuchTool') ? 'unknown_tool' : 'invalid_arguments';
+  const text = typeof input === 'string' ? input : JSON.stringify(input);
+  return { type: 'invalid_tool_call', id, name, input: text, problem };
+}
+
+const FINISHES: Readonly<Partial<Record<Ai.FinishReason, ModelFinish>>> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  'content-filter': 'content_filter',
+};
+
+function endOf({
+  finishReason,
+  usage,
+}: {
+  readonly finishReason: Ai.FinishReason;
+  readonly usage: Ai.LanguageModelUsage;
+}): ModelEnd {
+  return { type: 'finish', reason: FINISHES[finishReason] ?? 'other', usage: usageOf(usage) };
+}
+
+function usageOf({
+  inputTokens,
+  outputTokens,
+  inputTokenDetails,
+  outputTokenDetails,
+}: Ai.LanguageModelUsage): ModelUsage {
+  return {
+    inputTokens: inputTokens ?? null,
+    cachedInputTokens: inputTokenDetails.cacheReadTokens ?? null,
+    outputTokens: outputTokens ?? null,
+    reasoningTokens: outputTokenDetails.reasoningTokens ?? null,
+  };
+}
+
+function requestOf(ai: typeof Ai, call: ModelCall, model: Ai.LanguageModel) {
+  const { instructions, messages, tools, temperature, reasoningEffort, thinkingBudget } = call;
+  return {
+    model,
+    instructions,
+    messages: messages.map(messageOf),
+    // `stream` repeats requests itself, and reports errors as parts.
+    maxRetries: 0,
+    onError: () => undefined,
+    ...(tools.length > 0 && { tools: Object.fromEntries(tools.map((tool) => [tool.name, toolOf(ai, tool)])) }),
+    ...(temperature !== null && { temperature }),
+    providerOptions: {
+      [PROVIDER]: {
+        ...(reasoningEffort !== null && { reasoningEffort }),
+        ...(thinkingBudget !== null && { thinking_budget: thinkingBudget }),
+      },
+    },
+  };
+}
+
+/** Without `execute`: calls are handed to the caller. */
+function toolOf(ai: typeof Ai, { description, input }: ModelTool): Ai.Tool {
+  return ai.tool({ description, inputSchema: input });
+}
+
+function messageOf(message: ModelMessage): Ai.ModelMessage {
+  switch (message.role) {
+    case 'user':
+      return { role: 'user', content: message.text };
+    case 'assistant':
+      return {
+        role: 'assistant',
+        content: [
+          ...(message.text === '' ? [] : [{ type: 'text' as const, text: message.text }]),
+          ...message.toolCalls.map(({ id, name, input }) => ({
+            type: 'tool-call' as const,
+            toolCallId: id,
+            toolName: name,
+            input,
+          })),
+        ],
+      };
+    case 'tool':
+      return {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: message.callId,
+            toolName: message.name,
+            output: { type: 'text', value: message.result },
+          },
+        ],
+      };
+  }
+}

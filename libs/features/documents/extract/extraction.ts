@@ -1,0 +1,132 @@
+/** What is read from pages and documents. Plain data: it crosses threads, and is the same for the same input. */
+
+/** JSON without prototypes of its own: keys such as `__proto__` are removed where it is parsed. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+export interface Link {
+  /** Absolute http or https URL, without fragment. */
+  readonly url: string;
+  readonly text: string;
+}
+
+/** Data that a page states for machines. At most 128 KiB as JSON. */
+export interface StructuredData {
+  /** Objects of JSON-LD: arrays and `@graph` are flattened. */
+  readonly jsonLd: readonly JsonObject[];
+  /** Items in the form of JSON-LD: `@type`, `@id`, and their properties. */
+  readonly microdata: readonly JsonObject[];
+  /** Contents of `<meta property="og:…">` and the like, by property. */
+  readonly openGraph: { readonly [property: string]: string };
+  /** Links of the readable text, in its order. */
+  readonly links: readonly Link[];
+}
+
+export interface Page {
+  /** Name of the encoding that the bytes were read with, as in the Encoding Standard. */
+  readonly charset: string;
+  readonly title: string | null;
+  readonly description: string | null;
+  /** BCP 47, as the page declares it. */
+  readonly language: string | null;
+  readonly icon: string | null;
+  readonly canonical: string | null;
+  readonly robots: { readonly noindex: boolean; readonly nofollow: boolean };
+  /** Absolute http and https URLs without fragment, each once, in their order. Without those of `nofollowLinks`. */
+  readonly links: readonly string[];
+  /** Links that are only given with `rel="nofollow"`. */
+  readonly nofollowLinks: readonly string[];
+  /** The page has more links than are listed. */
+  readonly linksTruncated: boolean;
+  /** The readable text, as Markdown; at most 5 Mi characters. */
+  readonly text: string;
+  readonly structured: StructuredData;
+}
+
+export interface PageSource {
+  /** Where the page was found, after redirects. Relative links are resolved against it. */
+  readonly url: string;
+  /** The header `Content-Type`. */
+  readonly contentType: string | null;
+}
+
+/** A document whose facts are wanted. */
+export interface Content {
+  /** Scopes the keys of nodes that mean nothing outside of their document, such as sections. */
+  readonly documentId: string;
+  readonly name: string;
+  readonly url: string | null;
+  readonly contentType: 'text/markdown' | 'text/plain' | 'application/json';
+  readonly text: string;
+  readonly structured?: StructuredData | null;
+}
+
+interface Origin {
+  /** Index into `passages`. */
+  readonly passage: number | null;
+  /** Where the fact is written: characters (UTF-16 code units) from the start of the text. */
+  readonly offset: number | null;
+}
+
+export interface ExtractedNode extends Origin {
+  /** Names the node in its graph: equal keys are one node. */
+  readonly key: string;
+  readonly name: string;
+  readonly summary: string | null;
+  readonly labels: readonly string[];
+}
+
+export interface ExtractedEdge extends Origin {
+  /** Names the edge in its graph. */
+  readonly key: string;
+  readonly name: string;
+  /** A sentence that can be read without the nodes. */
+  readonly fact: string;
+  /** Keys of nodes of the same extraction. */
+  readonly source: string;
+  readonly target: string;
+  /** When it was true. Documents state that in their text only. */
+  readonly validAt: null;
+  readonly invalidAt: null;
+  /** A later edge of the same source and name, to another target, ends this one. */
+  readonly isSingleValued: boolean;
+}
+
+export interface Extraction {
+  /** Parts of the text, each exactly as it is written there. */
+  readonly passages: readonly string[];
+  readonly nodes: readonly ExtractedNode[];
+  readonly edges: readonly ExtractedEdge[];
+  /** The document holds more than the limits allow. */
+  readonly truncated: boolean;
+}
+
+/** The facts of a content, and the document that they were extracted for. */
+export interface DocumentFacts extends Pick<Content, 'documentId' | 'name' | 'url'> {
+  readonly extraction: Extraction;
+}
+
+export interface PageWithFacts {
+  readonly page: Page;
+  readonly facts: DocumentFacts;
+}
+
+export interface PdfText {
+  readonly title: string | null;
+  /** Markdown with a heading for each page. */
+  readonly text: string;
+  readonly truncated: boolean;
+}
+
+export type ExtractionFailure = 'encrypted' | 'unreadable' | 'timeout' | 'out_of_memory' | 'cancelled' | 'closed';
+
+/** The content cannot be read. `message` says why, for users. */
+export class ExtractionError extends Error {
+  override readonly name = 'ExtractionError';
+  readonly reason: ExtractionFailure;
+
+  constructor(reason: ExtractionFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,229 @@
+import { ARTICLE_REGION, ASIDE_REGION, MAIN_REGION, type Region } from './blocks.ts';
+import { ElementStack } from './element-stack.ts';
+import type { Link } from './extraction.ts';
+import { ASIDE, BLOCK, HIDDEN, OUTER_ASIDE, isAside } from './html-elements.ts';
+import { readTokens, type Attributes, type HtmlHandler } from './html-tokens.ts';
+import { MarkdownWriter } from './markdown-writer.ts';
+import { PageHead } from './page-head.ts';
+import { PageLinks } from './page-links.ts';
+import { JsonLdScripts, Microdata } from './structured-data.ts';
+
+const MAX_TEXT_LINKS = 2_000;
+const MAX_LINK_TEXT = 200;
+
+/** Reads a page: what happens at the start and end of each of its elements. */
+export class PageReader implements HtmlHandler {
+  readonly links: PageLinks;
+  readonly head: PageHead;
+  readonly writer = new MarkdownWriter();
+  readonly jsonLd = new JsonLdScripts();
+  readonly microdata: Microdata;
+  /** Links with the text that they stand in, of all regions. */
+  readonly textLinks: (Link & { readonly region: Region })[] = [];
+  readonly #elements = new ElementStack();
+  readonly #isXml: boolean;
+  /** Open elements whose text is not read. */
+  #hidden = 0;
+  #foreign = 0;
+  /** Text of `<title>`, or of the first `<h1>`. */
+  #caption: string | null = null;
+  #isPre = false;
+  readonly #numbers: number[] = [];
+
+  constructor(url: string, isXml: boolean) {
+    this.links = new PageLinks(url);
+    this.head = new PageHead(this.links);
+    this.microdata = new Microdata((href) => this.links.resolve(href));
+    this.#isXml = isXml;
+  }
+
+  read(html: string): void {
+    readTokens(html, this);
+    this.#elements.closeAll();
+  }
+
+  text(text: string): void {
+    this.jsonLd.text(text);
+    if (this.#caption !== null && this.#caption.length < 1_000) this.#caption += text;
+    if (this.#hidden > 0) return;
+    this.writer.text(text);
+    if (this.microdata.isReading) this.microdata.text(text);
+  }
+
+  open(name: string, attributes: Attributes, selfClosing: boolean): void {
+    const isEmpty = selfClosing && (this.#isXml || this.#foreign > 0);
+    this.#elements.open(name, isEmpty, (flags) => this.#enter(name, flags, attributes));
+  }
+
+  close(name: string): void {
+    this.#elements.close(name);
+  }
+
+  /** @returns what to do at the element's end */
+  #enter(name: string, flags: number, attributes: Attributes): (() => void) | null {
+    const leaves = [
+      attributes.itemprop === undefined && attributes.itemscope === undefined
+        ? null
+        : this.microdata.enter(name, attributes),
+      this.#enterRegion(name, flags, attributes),
+      this.#enterElement(name, flags, attributes),
+    ].filter((leave) => leave !== null);
+    if (leaves.length < 2) return leaves[0] ?? null;
+    return () => {
+      for (const leave of leaves.toReversed()) leave();
+    };
+  }
+
+  #enterRegion(name: string, flags: number, attributes: Attributes): (() => void) | null {
+    const isBlock = (flags & BLOCK) !== 0;
+    const before = this.writer.region;
+    const region = this.#regionOf(name, flags, attributes);
+    const isUnseen = attributes.hidden !== undefined || attributes['aria-hidden'] === 'true';
+    if ((flags & HIDDEN) !== 0 || isUnseen || (region === ASIDE_REGION && before !== ASIDE_REGION && !isBlock)) {
+      if (isBlock) this.writer.endBlock();
+      this.#hidden += 1;
+      return () => void (this.#hidden -= 1);
+    }
+    if (region === before) return null;
+    this.writer.endBlock();
+    this.writer.region = region;
+    return () => {
+      this.writer.endBlock();
+      this.writer.region = before;
+    };
+  }
+
+  #regionOf(name: string, flags: number, { role, class: classes, id }: Attributes): Region {
+    const before = this.writer.region;
+    if (name === 'main' || role === 'main') return MAIN_REGION;
+    if (name === 'body' || name === 'html') return before;
+    if ((flags & ASIDE) !== 0 || isAside(role, classes, id)) return ASIDE_REGION;
+    if ((flags & OUTER_ASIDE) !== 0 && before < ARTICLE_REGION) return ASIDE_REGION;
+    return name === 'article' && before !== ASIDE_REGION && before < ARTICLE_REGION ? ARTICLE_REGION : before;
+  }
+
+  // One line for each kind of element.
+  // oxlint-disable-next-line max-lines-per-function
+  #enterElement(name: string, flags: number, attributes: Attributes): (() => void) | null {
+    const { writer, head } = this;
+    switch (name) {
+      case 'html':
+        return (void head.setLanguage(attributes.lang), null);
+      case 'title':
+        return this.#foreign > 0 ? null : this.#readCaption((text) => head.setTitle(text));
+      case 'meta':
+        return (void head.meta(attributes), null);
+      case 'link':
+        return (void head.link(attributes), null);
+      case 'base':
+        return (void this.links.setBase(attributes.href ?? ''), null);
+      case 'script':
+        return this.jsonLd.enter(attributes);
+      case 'svg':
+      case 'math':
+        this.#foreign += 1;
+        return () => void (this.#foreign -= 1);
+      case 'a':
+      case 'area':
+      case 'frame':
+        return this.#enterLink(attributes);
+      case 'br':
+        return (void writer.lineBreak(), null);
+      case 'h1':
+      case 'h2':
+      case 'h3':
+      case 'h4':
+      case 'h5':
+      case 'h6':
+        return this.#enterHeading(Number(name.slice(1)));
+      case 'pre':
+        return this.#enterPre();
+      case 'blockquote':
+        return writer.quote();
+      case 'ul':
+      case 'ol':
+      case 'menu':
+        return this.#enterList(name === 'ol');
+      case 'li':
+        return writer.item(this.#marker());
+      case 'dl':
+        return writer.definitions();
+      case 'dt':
+        return writer.term(attributes.id !== undefined);
+      case 'dd':
+        return writer.definition();
+      case 'table':
+        return writer.table(attributes.role === 'presentation' || attributes.role === 'none');
+      case 'tr':
+        return (void writer.row(), null);
+      case 'td':
+      case 'th':
+        return writer.cell(name === 'th', attributes.colspan, attributes.rowspan);
+      default:
+        return (flags & BLOCK) === 0 ? null : this.#enterBlock();
+    }
+  }
+
+  #enterBlock(): () => void {
+    this.writer.endBlock();
+    return () => this.writer.endBlock();
+  }
+
+  #enterHeading(level: number): () => void {
+    const end = this.writer.heading(level);
+    if (level > 1 || this.writer.region === ASIDE_REGION) return end;
+    const read = this.#readCaption((text) => this.head.setHeading(text));
+    return () => {
+      read();
+      end();
+    };
+  }
+
+  #readCaption(use: (text: string) => void): () => void {
+    this.#caption = '';
+    return () => {
+      if (this.#caption !== null) use(this.#caption);
+      this.#caption = null;
+    };
+  }
+
+  #enterPre(): (() => void) | null {
+    if (this.#isPre) return null;
+    this.#isPre = true;
+    const end = this.writer.preformatted();
+    return () => {
+      this.#isPre = false;
+      end();
+    };
+  }
+
+  #enterList(isOrdered: boolean): () => void {
+    this.writer.endBlock();
+    this.#numbers.push(isOrdered ? 1 : 0);
+    return () => {
+      this.writer.endBlock();
+      this.#numbers.pop();
+    };
+  }
+
+  #marker(): string {
+    const number = this.#numbers.at(-1) ?? 0;
+    if (number === 0) return '- ';
+    this.#numbers[this.#numbers.length - 1] = number + 1;
+    return `${number}. `;
+  }
+
+  #enterLink({ href, rel }: Attributes): (() => void) | null {
+    if (href === undefined) return null;
+    const isNofollow = rel !== undefined && /(?:^|\s)nofollow(?:\s|$)/i.test(rel);
+    const url = this.links.add(href, isNofollow);
+    const [start, region] = [this.writer.length, this.writer.region];
+    return () => {
+      if (this.#hidden > 0 || this.writer.length <= start) return;
+      this.writer.markLinked(this.writer.length - start);
+      if (url === null || this.textLinks.length >= MAX_TEXT_LINKS) return;
+      const text = this.writer.since(start).slice(0, MAX_LINK_TEXT);
+      if (text !== '') this.textLinks.push({ url, text, region });
+    };
+  }
+}

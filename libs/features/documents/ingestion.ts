@@ -1,0 +1,132 @@
+/* The ingestion of a document: its facts, extracted and learnt. By the reactor, or by the feature that has its content. */
+import type { FactsToLearn, Knowledge } from '#libs/features/knowledge/index.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+
+import type { DocumentContent } from './document.content.ts';
+import { failed } from './document.ts';
+import type { Document, DocumentEvent } from './document.ts';
+import { decodeText } from './extract/charset.ts';
+import { ExtractionError } from './extract/index.ts';
+import type { Content, DocumentFacts, Extraction, ExtractionPool } from './extract/index.ts';
+
+export interface IngestionParts {
+  readonly knowledge: Pick<Knowledge, 'learn' | 'withdraw'>;
+  readonly pool: Pick<ExtractionPool, 'readPage' | 'readPdf' | 'extractFacts'>;
+}
+
+interface Attempt {
+  /** Of the commands, but for their ids. */
+  readonly context: CommandContext;
+  readonly signal: AbortSignal;
+  /** An earlier attempt may have learnt the facts: they are looked for in the graph's stream. */
+  readonly isRepeated: boolean;
+  /** Whether a document that takes too long to read has failed. */
+  readonly isLast: boolean;
+  /** Facts of the content that were extracted already. */
+  readonly facts?: DocumentFacts | null;
+}
+
+/**
+ * Extracts the facts of a document that is `processing`, learns them, and withdraws those of the content before it.
+ *
+ * @returns the event that records what came of it
+ * @throws Fault; ExtractionError for what another attempt may read
+ */
+export async function ingest(
+  document: Document,
+  content: DocumentContent,
+  { knowledge, pool }: IngestionParts,
+  attempt: Attempt,
+): Promise<DocumentEvent> {
+  const { id, knowledgeGraph: graphId, contentRevision } = document;
+  if (graphId === null) throw new TypeError(`the document ${id} has no graph`);
+  let extraction: Extraction;
+  try {
+    extraction = extracted(document, attempt) ?? (await extract(document, content, pool, attempt.signal));
+  } catch (error) {
+    if (!(error instanceof ExtractionError) || mayPass(error, attempt)) throw error;
+    return failed(error.message);
+  }
+  const facts = factsOf(document, extraction);
+  const learnt = await knowledge.learn(commandOf(document, 'learn', attempt), graphId, [facts]);
+  if (!learnt.ok) return failed('The knowledge graph was deleted');
+  if (contentRevision > 0) {
+    await knowledge.withdraw(commandOf(document, 'withdraw', attempt), graphId, id, contentRevision);
+  }
+  const { nodes, edges, passages, truncated: isTruncated } = extraction;
+  const counts = { nodes: nodes.length, edges: edges.length, passages: passages.length, isTruncated };
+  return { type: 'DocumentIngested.v1', data: counts };
+}
+
+/** Namespace of the ids of commands. Part of the storage format: never change it. */
+const COMMANDS = 'f1f0a9b4-52f0-4a0b-93c8-6d6a1d0c7e35';
+
+/** A command that follows from the document's present content, with the same id in every attempt. */
+export function commandOf(
+  { id, contentRevision, modified }: Document,
+  effect: 'learn' | 'withdraw',
+  { context, isRepeated }: Pick<Attempt, 'context' | 'isRepeated'>,
+): CommandContext {
+  const commandId = derivedId(COMMANDS, `${id}@${contentRevision} ${effect}`);
+  return { ...context, commandId, repeatedSinceMs: isRepeated ? Date.parse(modified) : undefined };
+}
+
+/** Whether another attempt may succeed: the worker stops, or other documents took the time. */
+function mayPass({ reason }: ExtractionError, { isLast }: Attempt): boolean {
+  return reason === 'closed' || reason === 'cancelled' || (reason === 'timeout' && !isLast);
+}
+
+/** Keys and texts of facts contain what names the document. */
+function extracted({ id, name, url }: Document, { facts }: Attempt): Extraction | null {
+  const isSame = facts?.documentId === id && facts.name === name && facts.url === url;
+  return isSame ? facts.extraction : null;
+}
+
+async function extract(
+  { id, name, url, contentType }: Document,
+  { body, structured }: DocumentContent,
+  pool: IngestionParts['pool'],
+  signal: AbortSignal,
+): Promise<Extraction> {
+  const content = { documentId: id, name, url };
+  switch (contentType.split(';')[0]) {
+    case 'text/html': {
+      const page = await pool.readPage(body, { url: url ?? 'about:blank', contentType }, { signal });
+      const { title, text } = page;
+      const read = { name: name || (title ?? ''), contentType: 'text/markdown', text } as const;
+      return pool.extractFacts({ ...content, ...read, structured: page.structured }, { signal });
+    }
+    case 'application/pdf': {
+      const { title, text, truncated } = await pool.readPdf(body, { signal });
+      const read = { name: name || (title ?? ''), contentType: 'text/markdown', text } as const;
+      const extraction = await pool.extractFacts({ ...content, ...read }, { signal });
+      return { ...extraction, truncated: truncated || extraction.truncated };
+    }
+    default: {
+      const { text } = decodeText(body, contentType);
+      const read = { contentType: textTypeOf(contentType), text };
+      // Written by `put`, whose callers pass what `readPage` gave.
+      const data = structured as Content['structured'];
+      return pool.extractFacts({ ...content, ...read, structured: data ?? null }, { signal });
+    }
+  }
+}
+
+function textTypeOf(contentType: string): Content['contentType'] {
+  const [type] = contentType.split(';');
+  return type === 'text/markdown' || type === 'application/json' ? type : 'text/plain';
+}
+
+function factsOf(document: Document, { passages, nodes, edges }: Extraction): FactsToLearn {
+  const { id, url, contentRevision } = document;
+  // The first node is the document itself.
+  const name = document.name || (nodes[0]?.name ?? '');
+  return {
+    source: { documentId: id, revision: contentRevision, name, url },
+    passages,
+    nodes,
+    edges: edges.map(({ key: _key, ...edge }) => edge),
+    model: null,
+  };
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+
+import { z } from 'zod';
+
+import { accept } from '#libs/kernel/decider.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { Entities, entity } from '#libs/platform/entity/index.ts';
+import type { EntityCore, EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+
+import { appendsOf } from './facts.ts';
+import type { FactsToLearn } from './facts.ts';
+import { GRAPH, graphCodec, graphFold } from './graph.ts';
+import type { Graph, GraphEvent, GraphState } from './graph.ts';
+
+type GraphFacets = { readonly name: string };
+
+export const graphEntity = entity<GraphState, GraphEvent, GraphFacets>({
+  category: GRAPH,
+  version: 1,
+  codec: graphCodec,
+  fold: graphFold,
+  // Without the counts, which the search index holds: replies add them.
+  resource: ({ id, name, description, createdAt, modified }) => ({
+    id,
+    name,
+    description,
+    created: createdAt,
+    modified,
+  }),
+  facets: ({ name }) => ({ name: nameFacet(name) }),
+});
+
+const graphName = z.object({ id: z.string(), name: z.string() });
+
+/** Facets contain no white space, and are keys of Redis. */
+export function nameFacet(name: string): string {
+  return createHash('sha256').update(name).digest('base64url');
+}
+
+/** A graph after a command, or null if the organization has none. */
+export type GraphResult = EntityResult<Graph, NotFound>;
+
+/** The graphs, and the facts that are written to them. */
+export class Graphs extends Entities<GraphState, GraphEvent, GraphFacets> {
+  constructor(core: EntityCore) {
+    super(graphEntity, core);
+  }
+
+  /**
+   * Appends facts to a graph, in their order. Commands of one process that write to the same graph share appends.
+   * Learning the same facts again does not change what the graph states.
+   *
+   * Facts beyond one append are several commands: readers may see a part of them, and a failure may leave a part behind.
+   *
+   * @param context its command id identifies the facts: a step that is repeated passes the same one
+   * @throws the faults of `CommandHandler.handle`
+   */
+  async learn(context: CommandContext, graphId: EntityId, facts: readonly FactsToLearn[]): Promise<GraphResult> {
+    const appends = appendsOf(graphId, facts);
+    let result = await this.update(context, graphId, () => accept(...(appends[0] ?? [])));
+    for (const [index, events] of appends.entries()) {
+      if (index === 0) continue;
+      if (!result.ok) return result;
+      const part = { ...context, commandId: derivedId(context.commandId, `part ${index}`) };
+      result = await this.update(part, graphId, () => accept(...events));
+    }
+    return result;
+  }
+
+  /**
+   * Withdraws what the graph has learnt from a document: the facts of its content before `beforeRevision`, or of all its
+   * content (null). They stay in the log.
+   */
+  withdraw(
+    context: CommandContext,
+    graphId: EntityId,
+    documentId: EntityId,
+    beforeRevision: number | null,
+  ): Promise<GraphResult> {
+    const withdrawn: GraphEvent = { type: 'FactsWithdrawn.v1', data: { documentId, beforeRevision } };
+    return this.update(context, graphId, () => accept(withdrawn));
+  }
+
+  /** The graphs of an organization that were created last, newest first. */
+  async newest(organizationId: EntityId, size: number): Promise<readonly Pick<Graph, 'id' | 'name'>[]> {
+    const { documents } = await this.page(organizationId, {}, { size, offset: 0, after: null });
+    return documents.map(({ json }) => graphName.parse(JSON.parse(json.toString())));
+  }
+}

@@ -1,0 +1,40 @@
+import { LRUCache } from 'lru-cache';
+
+import type { StreamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { Document } from '#libs/platform/readmodel/index.ts';
+
+import { graphSchema } from './graph.schemas.ts';
+import type { GraphCounts, GraphIndex } from './search/index.ts';
+
+/** The graph as it is stored. */
+const storedGraph = graphSchema.omit({ node_count: true, edge_count: true, document_count: true });
+/** Of a graph after its first event. */
+const NO_FACTS: GraphCounts = { nodes: 0, edges: 0, documents: 0 };
+/** About 2 MB. */
+const MAX_REMEMBERED = 10_000;
+
+/** Graphs as the API answers them: the stored document, and the counts at its revision. */
+export class GraphResources {
+  readonly #index: GraphIndex;
+  /** Counts as of a revision never change. A list of graphs would otherwise open the index of each. */
+  readonly #remembered = new LRUCache<string, GraphCounts>({ max: MAX_REMEMBERED });
+
+  constructor(index: GraphIndex) {
+    this.#index = index;
+  }
+
+  /** @throws the faults of `GraphIndex` */
+  async of({ revision, json }: Document): Promise<Buffer> {
+    const graph = storedGraph.parse(JSON.parse(json.toString()));
+    const { nodes, edges, documents } = revision === 0 ? NO_FACTS : await this.#counts(graph.id, revision);
+    return Buffer.from(JSON.stringify({ ...graph, node_count: nodes, edge_count: edges, document_count: documents }));
+  }
+
+  async #counts(graphId: EntityId, revision: StreamRevision): Promise<GraphCounts> {
+    const key = `${graphId} ${revision}`;
+    const counts = this.#remembered.get(key) ?? (await this.#index.counts(graphId, revision));
+    this.#remembered.set(key, counts);
+    return counts;
+  }
+}

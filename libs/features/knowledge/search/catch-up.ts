@@ -1,0 +1,151 @@
+import { Fault } from '#libs/kernel/faults.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { textOf } from '#libs/platform/eventstore/index.ts';
+
+import { GRAPH, graphCodec } from '../graph.ts';
+
+import type { IndexedEvent } from './index-writer.ts';
+import { UnusableIndex } from './search-thread.ts';
+import type { SearchThread } from './search-thread.ts';
+import type { Progress } from './thread-messages.ts';
+
+/** Of one transaction. Larger ones write fewer blocks, and keep other graphs of the thread waiting for longer. */
+const PAGE_SIZE = 2_000_000;
+/** Of an event or fact without its passage. */
+const EMPTY_SIZE = 200;
+const PAGE_EVENTS = 1_000;
+/** How long a query waits for an index that is built from a long stream; the build continues meanwhile. */
+const MAX_WAIT_MS = 4_000;
+/** Times that an index is deleted within one catch-up before that fails. */
+const MAX_RESTARTS = 3;
+
+export interface CatchUpParts {
+  readonly store: Pick<EventStore, 'readStream'>;
+  threadOf(graphId: EntityId): SearchThread;
+  /** Called with the number of events that an index has been caught up with. */
+  onApplied(graphId: EntityId, events: number): void;
+}
+
+interface Runs {
+  readonly running: Promise<void>;
+  /** Starts after the running one, and so sees what was appended after that had read the end. */
+  next: Promise<void> | null;
+}
+
+/** Brings indexes up to the ends of their streams: one run at a time for each graph, shared by the queries that wait. */
+export class CatchUps {
+  readonly #parts: CatchUpParts;
+  readonly #runs = new Map<EntityId, Runs>();
+
+  constructor(parts: CatchUpParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Resolves when the index has every event that was in the stream when this was called.
+   *
+   * @throws `Fault` `not_caught_up` after four seconds, `store_unavailable`; CorruptEventError
+   */
+  async toEnd(graphId: EntityId): Promise<void> {
+    const timeout = Promise.withResolvers<never>();
+    const timer = setTimeout(() => timeout.reject(beingBuilt()), MAX_WAIT_MS);
+    try {
+      await Promise.race([this.#join(graphId), timeout.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #join(graphId: EntityId): Promise<void> {
+    const runs = this.#runs.get(graphId);
+    if (runs === undefined) return this.#start(graphId);
+    const ended = runs.running.catch(() => undefined);
+    runs.next ??= ended.then(() => this.#start(graphId));
+    return runs.next;
+  }
+
+  #start(graphId: EntityId): Promise<void> {
+    const running = this.#run(graphId);
+    const runs: Runs = { running, next: null };
+    this.#runs.set(graphId, runs);
+    const end = (): void => {
+      if (this.#runs.get(graphId) === runs && runs.next === null) this.#runs.delete(graphId);
+    };
+    running.then(end, end);
+    return running;
+  }
+
+  async #run(graphId: EntityId): Promise<void> {
+    const thread = this.#parts.threadOf(graphId);
+    for (let restarts = 0; ; restarts++) {
+      try {
+        const progress = (await thread.run({ kind: 'progress', graphId })) as Progress;
+        if (await this.#apply(graphId, progress)) return;
+        await thread.run({ kind: 'delete', graphId });
+      } catch (error) {
+        if (!(error instanceof UnusableIndex)) throw error;
+      }
+      if (restarts === MAX_RESTARTS) throw new Fault('store_unavailable', 'The search index is unavailable');
+    }
+  }
+
+  /** @returns false if the index has an event that the stream does not: it was built from another log */
+  async #apply(graphId: EntityId, start: Progress): Promise<boolean> {
+    const { store, onApplied } = this.#parts;
+    const thread = this.#parts.threadOf(graphId);
+    const stream = `${GRAPH}-${graphId}`;
+    // The last event that the index has comes first: the stream must have the same.
+    let isKnown = start.revision === -1;
+    let page: IndexedEvent[] = [];
+    let size = 0;
+    // One page is written while the next one is read.
+    let written = Promise.resolve();
+    const write = async (): Promise<void> => {
+      const events = page;
+      [page, size] = [[], 0];
+      await written;
+      written = thread.run({ kind: 'write', graphId, events }).then(() => onApplied(graphId, events.length));
+      // The next call or the end reports it.
+      written.catch(() => undefined);
+    };
+    const from = streamRevision(Math.max(0, start.revision));
+    for await (const stored of store.readStream(stream, { from })) {
+      if (!isKnown) {
+        if (stored.id !== start.event) return false;
+        isKnown = true;
+        continue;
+      }
+      const event = indexedEvent(stored);
+      page.push(event);
+      size += sizeOf(event);
+      if (page.length >= PAGE_EVENTS || size >= PAGE_SIZE) await write();
+    }
+    if (page.length > 0) await write();
+    await written;
+    return isKnown;
+  }
+}
+
+/** @throws CorruptEventError */
+function indexedEvent(stored: StoredEvent): IndexedEvent {
+  const atMs = Date.parse(textOf(stored.metadata, 'at') ?? '');
+  return {
+    revision: stored.revision,
+    id: stored.id,
+    atMs: Number.isNaN(atMs) ? stored.createdMs : atMs,
+    event: graphCodec.decode(stored),
+  };
+}
+
+/** Roughly, in characters. */
+function sizeOf({ event }: IndexedEvent): number {
+  if (event?.type !== 'FactsLearned.v1') return EMPTY_SIZE;
+  const { passages, nodes, edges } = event.data;
+  return passages.reduce((sum, { length }) => sum + length, (nodes.length + edges.length + 1) * EMPTY_SIZE);
+}
+
+function beingBuilt(): Fault {
+  return new Fault('not_caught_up', 'The search index is being built', { retryAfterSeconds: 2 });
+}

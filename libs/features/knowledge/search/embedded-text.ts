@@ -1,0 +1,32 @@
+/** The text of a fact that becomes a vector. The version of the index covers it. */
+import { createHash } from 'node:crypto';
+
+import { EDGE } from './columns.ts';
+import type { Kind } from './columns.ts';
+
+/** Small models read about as much. */
+const MAX_CHARACTERS = 2_000;
+const KEY_BYTES = 16;
+
+export interface FactText {
+  readonly kind: Kind;
+  readonly name: string | null;
+  readonly summary?: string | null;
+  readonly fact?: string;
+  readonly passage: string | null;
+}
+
+/** A node by its name, summary and passage; an edge by its sentence. */
+export function embeddedText({ kind, name, summary, fact, passage }: FactText): string {
+  const parts = kind === EDGE ? [fact] : [name, summary, passage];
+  return parts
+    .filter((part) => typeof part === 'string' && part !== '')
+    .join('\n')
+    .slice(0, MAX_CHARACTERS)
+    .toWellFormed();
+}
+
+/** Equal texts have one vector. */
+export function textKey(text: string): Uint8Array {
+  return createHash('sha256').update(text).digest().subarray(0, KEY_BYTES);
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { allowedHostOf } from '#libs/platform/config/index.ts';
+import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
+import { createFetcher } from '#libs/platform/fetch/index.ts';
+import type { Fetcher } from '#libs/platform/fetch/index.ts';
+
+import { Embedder } from './embedder.ts';
+import type { EmbedderParts } from './embedder.ts';
+import { EmbeddingEndpoint } from './embedding-endpoint.ts';
+import type { SearchPlatform } from './search-measures.ts';
+
+/** What search uses of an endpoint for embeddings: vectors of queries at once, those of facts in the background. */
+export class Meanings {
+  readonly #fetcher: Fetcher;
+  readonly #endpoint: EmbeddingEndpoint;
+  readonly #embedder: Embedder;
+
+  constructor(config: EmbeddingConfig, parts: SearchPlatform & Pick<EmbedderParts, 'threadOf'>) {
+    // A fetcher of its own: the endpoint may have a private address, which no other request may reach through that.
+    this.#fetcher = createFetcher({ metrics: parts.metrics, allowHosts: [allowedHostOf(config.baseUrl)] });
+    const requests = parts.metrics.counter('embedding_requests_total', 'Requests for vectors, by purpose and outcome', [
+      'purpose',
+      'outcome',
+    ]);
+    this.#endpoint = new EmbeddingEndpoint({
+      config,
+      fetcher: this.#fetcher,
+      onRequest: (purpose, outcome) => requests.add({ purpose, outcome }),
+    });
+    this.#embedder = new Embedder({ ...parts, endpoint: this.#endpoint });
+  }
+
+  /** As {@link EmbeddingEndpoint.ofQuery}. */
+  ofQuery(query: string): Promise<Float32Array | null> {
+    return this.#endpoint.ofQuery(query);
+  }
+
+  /** The graph has been asked: facts that have no vectors yet get them. */
+  asked(graphId: EntityId): void {
+    this.#embedder.start(graphId);
+  }
+
+  /** The index of the graph has got new facts. */
+  changed(graphId: EntityId): void {
+    this.#embedder.changed(graphId);
+  }
+
+  async close(): Promise<void> {
+    this.#embedder.close();
+    await this.#fetcher.close();
+  }
+}
+
+/** Which files hold the vectors: those of another model or length cannot be compared. */
+export function vectorsOf({ model, dimensions, minSimilarity }: EmbeddingConfig) {
+  const key = createHash('sha256')
+    .update(JSON.stringify([model, dimensions]))
+    .digest('hex')
+    .slice(0, 12);
+  return { key, minSimilarity };
+}

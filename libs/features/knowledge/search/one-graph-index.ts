@@ -1,0 +1,164 @@
+import { Columns, EDGE, NODE } from './columns.ts';
+import type { Point } from './columns.ts';
+import { MAX_LIMIT } from './graph-index.ts';
+import type { FactIds, FoundEdge, FoundNode, GraphCounts, PlannedQuestion, SearchResult } from './graph-index.ts';
+import { fused } from './fusion.ts';
+import { GraphVectors } from './graph-vectors.ts';
+import type { MissingVector } from './graph-vectors.ts';
+import { IndexFile } from './index-file.ts';
+import { writeEvents } from './index-writer.ts';
+import type { IndexedEvent } from './index-writer.ts';
+import { variantsOf } from './query-terms.ts';
+import { Ranker } from './ranking.ts';
+import type { Rankings } from './ranking.ts';
+import { readById, readEdge, readNode } from './records.ts';
+import { queryWords } from './tokens.ts';
+
+/**
+ * The index of one graph: a fold of its events, in a file that other processes may read and write at the same time.
+ * Every answer is of one state of the file. Errors of all methods: those of SQLite.
+ */
+export class OneGraphIndex {
+  readonly #file: IndexFile;
+  readonly #columns = new Columns();
+  readonly #vectors: GraphVectors | null;
+  readonly #minSimilarity: number;
+
+  /** @param vectors path of their file; null: words alone are compared */
+  constructor(path: string, vectors: { readonly path: string; readonly minSimilarity: number } | null = null) {
+    this.#file = new IndexFile(path);
+    this.#vectors = vectors && new GraphVectors(vectors.path);
+    this.#minSimilarity = vectors?.minSimilarity ?? 0;
+  }
+
+  /** Memory, with that for pages of the files. */
+  get bytes(): number {
+    return this.#columns.bytes + this.#file.cacheBytes + (this.#vectors?.bytes ?? 0);
+  }
+
+  close(): void {
+    this.#file.close();
+    this.#vectors?.close();
+  }
+
+  /** Of the last event in the index; -1 for none. */
+  progress(): { readonly revision: number; readonly event: string } {
+    return this.#read(({ revision, event }) => ({ revision, event }));
+  }
+
+  /** Does nothing for events that are in the index already. @param events of consecutive revisions */
+  write(events: readonly IndexedEvent[]): void {
+    writeEvents(this.#file, events);
+  }
+
+  /** Null where the point is before the first event. */
+  search(question: PlannedQuestion): SearchResult | null {
+    const { limit, validAtMs, asOf, nowMs } = question;
+    return this.#read((columns) => {
+      const revision = asOf === null ? columns.revision : revisionOf(columns, asOf);
+      if (revision < 0) return null;
+      const timeMs = validAtMs ?? (asOf === null ? nowMs : 'atMs' in asOf ? asOf.atMs : columns.timeOf(revision));
+      const point = { revision, timeMs };
+      const { ranking, found } = this.#ranked(question, point, Math.min(limit, MAX_LIMIT));
+      const [nodes, edges] = found;
+      const index = { file: this.#file, columns, point };
+      return {
+        ranking,
+        total_nodes: nodes.total,
+        total_edges: edges.total,
+        nodes: present(nodes.best.map(({ item, row }) => readNode(index, item, row))),
+        edges: present(edges.best.map(({ item, row }) => readEdge(index, item, row))),
+      };
+    });
+  }
+
+  #ranked({ query, vector = null }: PlannedQuestion, point: Point, limit: number): RankedAnswer {
+    const columns = this.#columns;
+    const index = { file: this.#file, columns };
+    const ranker = (most: number) => new Ranker(this.#file, columns, { point, limit: most });
+    if (isOpen(query)) return { ranking: 'newest', found: ranker(limit).newest() };
+    const words = this.#variants(query, point);
+    const minSimilarity = this.#minSimilarity;
+    const nearest = vector === null ? null : (this.#vectors?.nearest(index, point, { vector, minSimilarity }) ?? null);
+    if (nearest === null) return { ranking: 'words', found: ranker(limit).matching({ words, query }) };
+    const [nodes, edges] = ranker(MAX_LIMIT).matching({ words, query, nearest });
+    const found = [
+      fused(nodes, nearest[NODE], { limit, columns }),
+      fused(edges, nearest[EDGE], { limit, columns }),
+    ] as const;
+    return { ranking: 'words_and_vectors', found };
+  }
+
+  /** Texts of facts without a vector; none where vectors are not used. Errors: also those of their file. */
+  missingVectors(limit: number): readonly MissingVector[] {
+    return this.#read((columns) => this.#vectors?.missing({ file: this.#file, columns }, limit) ?? []);
+  }
+
+  /** As {@link missingVectors}. @param vectors null for texts that the endpoint refuses */
+  addVectors(vectors: readonly (readonly [key: string, vector: Float32Array | null])[]): void {
+    this.#read((columns) => this.#vectors?.add({ file: this.#file, columns }, vectors));
+  }
+
+  /** Facts that are present at a revision, or at the end of the index if that is earlier. */
+  counts(atRevision: number): GraphCounts {
+    return this.#read((columns) => {
+      const revision = Math.min(atRevision, columns.revision);
+      const items = new Uint8Array(columns.items);
+      const documents = new Set<number>();
+      const counts = [0, 0];
+      for (let row = columns.lastRowAt(revision); row >= 0; row--) {
+        if (!columns.isPresent(row, revision)) continue;
+        const item = columns.item[row] ?? 0;
+        documents.add(columns.document[row] ?? -1);
+        if (items[item] === 0) counts[columns.kind[item] ?? 0]! += 1;
+        items[item] = 1;
+      }
+      documents.delete(-1);
+      return { nodes: counts[NODE] ?? 0, edges: counts[EDGE] ?? 0, documents: documents.size };
+    });
+  }
+
+  /** Those that are present, in the order of the ids. */
+  facts({ nodes, edges }: FactIds): { readonly nodes: readonly FoundNode[]; readonly edges: readonly FoundEdge[] } {
+    return this.#read((columns) => {
+      const index = { file: this.#file, columns, point: { revision: columns.revision, timeMs: Infinity } };
+      const found = (ids: readonly string[]) => present(ids.map((id) => readById(index, id)));
+      return {
+        nodes: found(nodes).filter((one): one is FoundNode => !('fact' in one)),
+        edges: found(edges).filter((one): one is FoundEdge => 'fact' in one),
+      };
+    });
+  }
+
+  #variants(query: string, { revision }: Point) {
+    const lastRow = this.#columns.lastRowAt(revision);
+    return queryWords(query)
+      .map((word) => variantsOf(this.#file, word, lastRow))
+      .filter((variants) => variants.length > 0);
+  }
+
+  #read<T>(work: (columns: Columns) => T): T {
+    return this.#file.read(() => {
+      this.#columns.refresh(this.#file);
+      return work(this.#columns);
+    });
+  }
+}
+
+interface RankedAnswer {
+  readonly ranking: SearchResult['ranking'];
+  readonly found: Rankings;
+}
+
+function isOpen(query: string): boolean {
+  const text = query.length < 100 ? query.trim() : query;
+  return text === '' || text === '*';
+}
+
+function revisionOf(columns: Columns, asOf: NonNullable<PlannedQuestion['asOf']>): number {
+  return 'atMs' in asOf ? columns.revisionAt(asOf.atMs) : Math.min(asOf.sequence - 1, columns.revision);
+}
+
+function present<T>(values: readonly (T | null)[]): T[] {
+  return values.filter((value): value is T => value !== null);
+}

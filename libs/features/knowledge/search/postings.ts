@@ -1,0 +1,141 @@
+/*
+ * The rows that a term occurs in, in blocks of the file. A block is a sequence of postings, each a row and a byte of
+ * counts: the distance from the row before as a variable-length integer of 7-bit groups, lowest first, then the byte.
+ */
+import type { IndexFile } from './index-file.ts';
+import { reversed, stemOf } from './tokens.ts';
+
+/** A block that reaches this size in bytes is followed by another one. It fits into a page of the file. */
+const FULL_BLOCK = 1_000;
+
+/** Fields of a fact, and where their counts are in a byte: 2 bits for names and summaries, 4 for passages. */
+export const FIELDS = { name: { shift: 0, max: 3 }, summary: { shift: 2, max: 3 }, passage: { shift: 4, max: 15 } };
+
+/** Counts another occurrence of a term in a field. */
+export function counted(counts: number, { shift, max }: (typeof FIELDS)['name']): number {
+  return ((counts >> shift) & max) === max ? counts : counts + (1 << shift);
+}
+
+export const countInName = (counts: number): number => counts & 3;
+export const countInSummary = (counts: number): number => (counts >> 2) & 3;
+export const countInPassage = (counts: number): number => counts >> 4;
+
+/** Postings of one term; rows ascend. */
+interface Postings {
+  readonly rows: readonly number[];
+  readonly counts: readonly number[];
+}
+
+/** Appends postings to a term. Their rows are greater than those that it has. */
+function appendPostings(file: IndexFile, term: number, { rows, counts }: Postings): void {
+  const last = file.row('select first, last, data from posting where term = ? order by first desc limit 1', term);
+  let first = Number(last?.[0] ?? 0);
+  let previous = Number(last?.[1] ?? 0);
+  let stored = last === undefined ? null : (last[2] as Uint8Array);
+  let added: number[] = [];
+  const save = (): void => {
+    if (stored === null) return;
+    const sql = 'insert or replace into posting (term, first, last, data) values (?, ?, ?, ?)';
+    file.run(sql, term, first, previous, Buffer.concat([stored, Uint8Array.from(added)]));
+  };
+  for (const [index, row] of rows.entries()) {
+    if (stored === null || stored.length + added.length >= FULL_BLOCK) {
+      save();
+      stored = new Uint8Array();
+      added = [];
+      first = row;
+      previous = row;
+    }
+    addNumber(added, row - previous);
+    added.push(counts[index] ?? 0);
+    previous = row;
+  }
+  save();
+}
+
+function addNumber(bytes: number[], value: number): void {
+  let rest = value;
+  while (rest >= 128) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  bytes.push(rest);
+}
+
+/** Collects the words of new rows, and writes them into the file once for each word. */
+export class TermWriter {
+  readonly #file: IndexFile;
+  readonly #words = new Map<string, { readonly rows: number[]; readonly counts: number[] }>();
+  #rows: number;
+
+  constructor(file: IndexFile) {
+    this.#file = file;
+    this.#rows = Number(file.row('select coalesce(max(row), -1) from fact')?.[0]) + 1;
+  }
+
+  /** Rows are numbered from 0 without gaps. */
+  nextRow(): number {
+    return this.#rows++;
+  }
+
+  /** @param words packed counts by word */
+  add(row: number, words: ReadonlyMap<string, number>): void {
+    for (const [word, counts] of words) {
+      const known = this.#words.get(word);
+      if (known === undefined) this.#words.set(word, { rows: [row], counts: [counts] });
+      else {
+        known.rows.push(row);
+        known.counts.push(counts);
+      }
+    }
+  }
+
+  flush(): void {
+    for (const [word, postings] of this.#words) {
+      const known = this.#file.row('select id from term where term = ?', word)?.[0];
+      appendPostings(
+        this.#file,
+        known === undefined ? this.#insert(word, postings.rows[0] ?? 0) : Number(known),
+        postings,
+      );
+    }
+    this.#words.clear();
+  }
+
+  #insert(word: string, first: number): number {
+    const sql = 'insert into term (term, reversed, stem, first) values (?, ?, ?, ?)';
+    return this.#file.run(sql, word, reversed(word), stemOf(word), first);
+  }
+}
+
+/** Calls `visit` for each posting of a term up to a row. @returns their count */
+export function visitPostings(
+  file: IndexFile,
+  { term, lastRow }: { readonly term: number; readonly lastRow: number },
+  visit: (row: number, counts: number) => void,
+): number {
+  let postings = 0;
+  for (const [first, data] of file.rows(
+    'select first, data from posting where term = ? and first <= ?',
+    term,
+    lastRow,
+  )) {
+    const bytes = data as Uint8Array;
+    let row = Number(first);
+    let at = 0;
+    while (at < bytes.length) {
+      let factor = 1;
+      let byte = bytes[at++] ?? 0;
+      while (byte >= 128) {
+        row += (byte - 128) * factor;
+        factor *= 128;
+        byte = bytes[at++] ?? 0;
+      }
+      row += byte * factor;
+      if (row > lastRow) return postings;
+      visit(row, bytes[at++] ?? 0);
+      postings += 1;
+    }
+  }
+  return postings;
+}

@@ -1,0 +1,40 @@
+/** Requests to the thread of indexes, and its replies. */
+import type { FactIds, PlannedQuestion } from './graph-index.ts';
+import type { IndexedEvent } from './index-writer.ts';
+import type { OpenIndexesOptions } from './open-indexes.ts';
+
+export type ThreadOptions = OpenIndexesOptions;
+
+export type Task = { readonly graphId: string } & (
+  | { readonly kind: 'progress' }
+  /** Deletes the file: it is built again. */
+  | { readonly kind: 'delete' }
+  /** Deletes all files of the graph. */
+  | { readonly kind: 'remove' }
+  | { readonly kind: 'write'; readonly events: readonly IndexedEvent[] }
+  | { readonly kind: 'search'; readonly question: PlannedQuestion }
+  | { readonly kind: 'counts'; readonly revision: number }
+  | { readonly kind: 'facts'; readonly ids: FactIds }
+  | { readonly kind: 'missing-vectors'; readonly limit: number }
+  | { readonly kind: 'add-vectors'; readonly vectors: readonly (readonly [key: string, Float32Array | null])[] }
+);
+
+export type ThreadRequest = (Task & { readonly id: number }) | { readonly kind: 'close' };
+
+/** The last event that an index has; revision -1 for none. */
+export interface Progress {
+  readonly revision: number;
+  readonly event: string;
+}
+
+export type ThreadReply = { readonly id: number } & (
+  | { readonly value: unknown; readonly open: OpenMeasures }
+  /** The file was damaged or of another version, and is deleted. */
+  | { readonly unusable: string }
+  | { readonly failure: string }
+);
+
+export interface OpenMeasures {
+  readonly count: number;
+  readonly bytes: number;
+}

@@ -1,0 +1,308 @@
+/** Search by meaning, with an endpoint for embeddings on loopback and real stores. */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+
+import { GraphIndexes } from '#libs/features/knowledge/search/graph-indexes.ts';
+import { EmbeddingEndpoint } from '#libs/features/knowledge/search/embedding-endpoint.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { createFetcher } from '#libs/platform/fetch/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { embedding, sendVectors, startEmbeddingServer } from '#test/support/knowledge/embedding-server.ts';
+import type { EmbeddingServer } from '#test/support/knowledge/embedding-server.ts';
+import { startTestApi } from '#test/support/test-api.ts';
+import type { TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let server: EmbeddingServer;
+let folders: string;
+const opened: GraphIndexes[] = [];
+
+beforeAll(async () => {
+  [api, server] = await Promise.all([startTestApi(), startEmbeddingServer()]);
+  folders = await mkdtemp(join(tmpdir(), 'parley-test-vectors-'));
+});
+afterAll(async () => {
+  await Promise.all([api.stop(), server.stop()]);
+  await rm(folders, { recursive: true, force: true });
+});
+afterEach(async () => {
+  server.answer = null;
+  await Promise.all(opened.splice(0).map((indexes) => indexes.close()));
+});
+
+const post = async (url: string, body: object) => {
+  const answer = await api.call({ method: 'POST', url: `/api/v1/knowledge${url}`, key: api.rootKey, body });
+  expect(answer.status).toBe(200);
+  return answer.json;
+};
+
+async function graphOf(facts: object): Promise<string> {
+  const { id } = await post('', { name: `Graph ${newId()}` });
+  await post(`/${id}/facts`, facts);
+  return id;
+}
+
+const VEHICLES = {
+  nodes: [{ name: 'Automobile', summary: 'Takes you to work' }, { name: 'Banana' }, { name: 'Cardinal' }],
+  edges: [{ source: 'Ada', target: 'Automobile', fact: 'Ada owns a vehicle' }],
+};
+
+/** Indexes in a folder of the test's own, with the endpoint and metrics. */
+function open(name: string, more: { readonly dimensions?: number } = {}) {
+  const metrics = createMetrics({ processMetrics: false });
+  const { store, log } = api.stores.platform;
+  const config = { baseUrl: server.baseUrl, apiKey: 'of this test', model: 'small', dimensions: null, ...more };
+  const indexes = new GraphIndexes({
+    store,
+    log,
+    metrics,
+    threads: 1,
+    folder: join(folders, name),
+    embedding: { ...config, minSimilarity: 0.35 },
+  });
+  opened.push(indexes);
+  /** Repeats the question until it is answered by `ranking`: on a busy machine, a vector may come too late. */
+  const ask = (id: string, query: string, question = {}, ranking = 'words_and_vectors') =>
+    eventually(async () => {
+      const found = await indexes.search(id, { query, limit: 10, ...question });
+      expect(found?.ranking ?? ranking).toBe(ranking);
+      return found;
+    });
+  /** Until all facts have vectors. */
+  const whenEmbedded = (id: string, texts: number) =>
+    eventually(async () => {
+      await ask(id, 'car');
+      expect(await metrics.scrape()).toContain(`parley_embedded_texts_total ${texts}\n`);
+    });
+  return { indexes, metrics, ask, whenEmbedded };
+}
+
+const names = (found: { readonly nodes: readonly { readonly name: string }[] } | null) =>
+  found?.nodes.map(({ name }) => name);
+
+describe('with an endpoint for embeddings, a search', () => {
+  it('finds what words alone do not find, and says so', async () => {
+    const id = await graphOf(VEHICLES);
+    const { ask, whenEmbedded } = open('meaning');
+    await whenEmbedded(id, 5);
+    expect(
+      (await api.call({ method: 'GET', url: `/api/v1/knowledge/${id}/search?query=car`, key: api.rootKey })).json,
+    ).toMatchObject({ ranking: 'words', nodes: [{ name: 'Cardinal' }], total_nodes: 1, total_edges: 0 });
+    expect(await ask(id, 'car')).toMatchObject({
+      ranking: 'words_and_vectors',
+      total_nodes: 2,
+      total_edges: 1,
+      edges: [{ fact: 'Ada owns a vehicle' }],
+    });
+    expect(names(await ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
+    // A name that is found by its words and by its meaning comes before all that is found by one of them.
+    expect(names(await ask(id, 'automobile'))?.[0]).toBe('Automobile');
+    expect(server.headers.at(-1)).toMatchObject({ authorization: 'Bearer of this test' });
+    expect(server.requests.at(-1)).toMatchObject({ model: 'small', input: [expect.any(String)] });
+  });
+
+  it('counts the same for any limit, and gives the same answer again', async () => {
+    const id = await graphOf({ nodes: Array.from({ length: 70 }, (_, at) => ({ name: `Vehicle ${at}` })) });
+    const { ask, whenEmbedded } = open('totals');
+    await whenEmbedded(id, 70);
+    const all = await ask(id, 'car', { limit: 50 });
+    expect(all).toMatchObject({ total_nodes: 50, nodes: { length: 50 } });
+    const few = await ask(id, 'car', { limit: 3 });
+    expect(few).toEqual({ ...all, nodes: all?.nodes.slice(0, 3) });
+    // All 70 by words; those that are near as well are not counted twice.
+    expect(await ask(id, 'vehicle', { limit: 1 })).toMatchObject({ total_nodes: 70 });
+  });
+
+  it('finds by meaning what is visible at the time only', async () => {
+    const id = await graphOf({
+      edges: [
+        { source: 'Ada', target: 'X', fact: 'a vehicle', invalid_at: '2001-01-01T00:00:00Z' },
+        { source: 'Ada', target: 'X', fact: 'an automobile', valid_at: '2001-01-01T00:00:00Z' },
+      ],
+    });
+    await post(`/${id}/facts`, { nodes: [{ name: 'Physician' }] });
+    const { ask, whenEmbedded } = open('times');
+    await whenEmbedded(id, 5);
+    const facts = async (question: object) => (await ask(id, 'car', question))?.edges.map(({ fact }) => fact);
+    expect(await facts({})).toEqual(['an automobile']);
+    expect(await facts({ validAt: '2000-01-01T00:00:00Z' })).toEqual(['a vehicle']);
+    expect(await facts({ asOf: { sequence: 1 } })).toEqual([]);
+    expect(names(await ask(id, 'doctor'))).toEqual(['Physician']);
+    expect(names(await ask(id, 'doctor', { asOf: { sequence: 2 } }))).toEqual([]);
+    expect(await ask(id, '*', {}, 'newest')).toMatchObject({ total_nodes: 3 });
+    expect(await ask(id, '!?', {}, 'words')).toMatchObject({ total_nodes: 0 });
+  });
+
+  it('asks for no text twice, also after its index was built again or another process asked', async () => {
+    const id = await graphOf(VEHICLES);
+    const { indexes, ask, whenEmbedded } = open('kept');
+    await whenEmbedded(id, 5);
+    const before = await ask(id, 'car');
+    await indexes.close();
+    rmSync(join(folders, 'kept', `${id}.sqlite`));
+    const requests = server.requests.length;
+    const again = open('kept');
+    expect(await again.ask(id, 'car')).toEqual(before);
+    // Only the vector of the query, in another process.
+    expect([...new Set(server.requests.slice(requests).flatMap(({ input }) => input))]).toEqual(['car']);
+    await post(`/${id}/facts`, { nodes: [{ name: 'Physician' }] });
+    await eventually(async () => expect(names(await again.ask(id, 'doctor'))).toEqual(['Physician']));
+    expect(server.requests.slice(requests).map(({ input }) => input)).toContainEqual(['Physician']);
+  });
+
+  it('starts again with a file of vectors that is damaged', async () => {
+    const id = await graphOf(VEHICLES);
+    const first = open('damaged');
+    await first.whenEmbedded(id, 5);
+    await first.indexes.close();
+    const file = readdirSync(join(folders, 'damaged')).find((name) => name.endsWith('.vectors')) ?? '';
+    writeFileSync(join(folders, 'damaged', file), 'no database');
+    const again = open('damaged');
+    await again.whenEmbedded(id, 5);
+    expect(names(await again.ask(id, 'banana'))).toEqual(['Banana']);
+  });
+
+  it('asks for the dimensions that are configured', async () => {
+    const id = await graphOf(VEHICLES);
+    server.answer = (input, response) =>
+      sendVectors(
+        response,
+        input.map((text) => embedding(text, 32)),
+      );
+    const { whenEmbedded } = open('dimensions', { dimensions: 32 });
+    await whenEmbedded(id, 5);
+    expect(server.requests.at(-1)).toMatchObject({ dimensions: 32 });
+  });
+
+  it('leaves out a text that the endpoint refuses', async () => {
+    const id = await graphOf({ nodes: [{ name: 'Refused' }, { name: 'Vehicle' }] });
+    server.answer = (input, response) => {
+      if (input.some((text) => text.includes('Refused'))) response.writeHead(413).end();
+      else
+        sendVectors(
+          response,
+          input.map((text) => embedding(text)),
+        );
+    };
+    const { ask, whenEmbedded } = open('refused');
+    await whenEmbedded(id, 2);
+    expect(names(await ask(id, 'car'))).toEqual(['Vehicle']);
+    expect(names(await ask(id, 'refused'))).toContain('Refused');
+  });
+});
+
+describe('a search is answered by words alone', () => {
+  let id: string;
+  beforeAll(async () => {
+    id = await graphOf(VEHICLES);
+    const { indexes, whenEmbedded } = open('failing');
+    await whenEmbedded(id, 5);
+    await indexes.close();
+  });
+
+  const vector = embedding('car');
+  const reply = (body: string | Buffer) => (_: readonly string[], response: ServerResponse) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+  const replyOf = (item: unknown) => (input: readonly string[], response: ServerResponse) =>
+    sendVectors(
+      response,
+      input.map(() => item),
+    );
+
+  it.each<[string, NonNullable<EmbeddingServer['answer']>]>([
+    ['answers 500', (_, response) => void response.writeHead(500).end('{}')],
+    ['answers 429', (_, response) => void response.writeHead(429, { 'retry-after': '1000000' }).end()],
+    ['answers 401', (_, response) => void response.writeHead(401).end()],
+    ['refuses all texts', (_, response) => void response.writeHead(400).end()],
+    ['redirects', (_, response) => void response.writeHead(307, { location: '/v1/embeddings' }).end()],
+    ['does not answer', () => undefined],
+    ['stops in the middle', (_, response) => void response.writeHead(200, { 'content-length': '100' }).write('{')],
+    ['closes the connection', (_, response) => void response.destroy()],
+    ['sends 50 MB', reply(Buffer.alloc(50_000_000, ' '))],
+    ['sends no JSON', reply('<html>')],
+    ['sends null', reply('null')],
+    ['sends no vectors', reply('{"data": []}')],
+    [
+      'sends too many vectors',
+      (_, response) =>
+        sendVectors(
+          response,
+          Array.from({ length: 100 }, () => vector),
+        ),
+    ],
+    ['sends an empty vector', replyOf([])],
+    ['sends 100,000 dimensions', replyOf(Array.from({ length: 100_000 }, () => 1))],
+    ['sends null in place of NaN', replyOf([...vector.slice(1), Number.NaN])],
+    ['sends texts', replyOf(vector.map(String))],
+    ['sends too large numbers', replyOf(vector.map(() => 1e300))],
+    ['sends zeros', replyOf(vector.map(() => 0))],
+    ['sends no numbers', replyOf({ length: 3 })],
+  ])('because there is no vector while the endpoint %s', async (_, answer) => {
+    server.answer = answer;
+    const outcomes: string[] = [];
+    const { port } = new URL(server.baseUrl);
+    const fetcher = createFetcher({
+      metrics: createMetrics({ processMetrics: false }),
+      allowHosts: [{ host: '127.0.0.1', port: Number(port) }],
+    });
+    const config = { baseUrl: server.baseUrl, apiKey: null, model: 'small', dimensions: null, minSimilarity: 0 };
+    const onRequest = (purpose: string, outcome: string): void => void outcomes.push(`${purpose} ${outcome}`);
+    const endpoint = new EmbeddingEndpoint({ config, fetcher, onRequest });
+    expect(await endpoint.ofQuery('car')).toBeNull();
+    expect(outcomes).toEqual([expect.stringMatching(/^query (?:failed|refused)$/)]);
+    // Another text may be accepted at once.
+    expect(endpoint.pauseMs > 0).toBe(outcomes[0] === 'query failed');
+    expect(endpoint.pauseMs).toBeLessThanOrEqual(60_000);
+    await fetcher.close();
+  });
+
+  it.each<[string, NonNullable<EmbeddingServer['answer']>]>([
+    ['answers 500', (_, response) => void response.writeHead(500).end('{}')],
+    ['does not answer', () => undefined],
+    ['sends other dimensions', replyOf([1, 2, 3])],
+  ])('while the endpoint %s', async (_, answer) => {
+    const { ask, metrics } = open('failing');
+    await ask(id, 'car');
+    server.answer = answer;
+    expect(await ask(id, 'banana', {}, 'words')).toMatchObject({ nodes: [{ name: 'Banana' }] });
+    await post(`/${id}/facts`, { nodes: [{ name: `Physician ${newId()}` }] });
+    await ask(id, 'banana', {}, 'words');
+    expect(await metrics.scrape()).toMatch(/parley_search_rankings_total\{ranking="words"\} [1-9]/);
+  });
+
+  it('without further requests until a pause has passed, and by vectors again when the endpoint is back', async () => {
+    const { ask, metrics } = open('back');
+    server.answer = (_, response) => void response.writeHead(500).end();
+    await ask(id, 'car', {}, 'words');
+    await eventually(async () =>
+      expect(await metrics.scrape()).toMatch(/embedding_requests_total\{.*outcome="failed"/),
+    );
+    const requests = server.requests.length;
+    for (let again = 0; again < 20; again++) await ask(id, `car ${again}`, {}, 'words');
+    expect(server.requests.length - requests).toBeLessThan(10);
+    server.answer = null;
+    await ask(id, 'car');
+  });
+});
+
+it('without an endpoint, nothing is requested and no file of vectors exists', async () => {
+  const requests = server.requests.length;
+  const id = await graphOf(VEHICLES);
+  const { store, log } = api.stores.platform;
+  const metrics = createMetrics({ processMetrics: false });
+  const indexes = new GraphIndexes({ store, log, metrics, folder: join(folders, 'none'), threads: 1 });
+  opened.push(indexes);
+  await eventually(async () =>
+    expect(await indexes.search(id, { query: 'car', limit: 10 })).toMatchObject({ ranking: 'words', total_nodes: 1 }),
+  );
+  await indexes.close();
+  expect(readdirSync(join(folders, 'none'))).toEqual([`${id}.sqlite`]);
+  expect(server.requests).toHaveLength(requests);
+  expect(await metrics.scrape()).not.toContain('embedding');
+});

@@ -1,0 +1,157 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import { requireGraph } from '#libs/features/knowledge/index.ts';
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { Decision } from '#libs/kernel/decider.ts';
+import { EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
+import type { RejectionErrors } from '#libs/platform/entity/index.ts';
+import { FetchError } from '#libs/platform/fetch/index.ts';
+import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import {
+  commandContext,
+  conflict,
+  eventStreamQuery,
+  eventStreamResponse,
+  httpUrl,
+  idParam,
+  idReference,
+  invalidBody,
+  pageMetaSchema,
+  pageQuery,
+  queryBoolean,
+  routesTagged,
+  text,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import { crawlSchema, urlFacet } from './crawl.read.ts';
+import type { Crawls } from './crawl.read.ts';
+import { decideCancel, decideDeactivate, decideRescan } from './crawl.ts';
+import type { Crawl, CrawlEvent, CrawlRejection } from './crawl.ts';
+
+const body = z
+  .object({
+    url: httpUrl({ description: 'Page to start from' }),
+    knowledge_graph: idReference({ description: 'Graph that learns from the pages' }).nullish(),
+    scan_depth: z.int().min(1).max(3).default(1).describe('1: the page alone; 2: the pages it links to, too; …'),
+    max_pages: z.int().min(1).max(300).default(50).describe('Pages to request; applies when `scan_depth` is above 1'),
+  })
+  .meta({ id: 'CrawlCreate' });
+
+const params = z.object({ id: idParam('Id of the crawl') });
+const listQuery = z.object({
+  ...pageQuery,
+  status: text({ max: 256, description: 'The first word of the status, such as `Failed`' }).optional(),
+  url: text({ max: 2_083, description: 'The URL that the crawl starts from' }).optional(),
+  is_active: queryBoolean({ default: true, description: 'Crawls that were not deactivated, or those that were' }),
+  knowledge_graph: idReference().optional(),
+});
+const pageSchema = z.object({ items: z.array(crawlSchema), meta: pageMetaSchema }).meta({ id: 'CrawlPage' });
+
+const errors: RejectionErrors<CrawlRejection> = {
+  running: () => conflict('The crawl is under way', 'crawl_running'),
+  inactive: () => conflict('The crawl is not active', 'crawl_inactive'),
+};
+
+export interface CrawlRouteParts {
+  readonly crawls: Crawls;
+  readonly knowledge: Pick<Knowledge, 'graph'>;
+  readonly fetcher: Pick<Fetcher, 'check'>;
+}
+
+const { reads, writes } = routesTagged('crawls');
+const response = { 200: crawlSchema };
+
+export function crawlRoutes(app: HttpApp, parts: CrawlRouteParts): void {
+  readRoutes(app, parts);
+  createRoute(app, parts);
+  commandRoutes(app, parts);
+}
+
+function readRoutes(app: HttpApp, { crawls }: CrawlRouteParts): void {
+  const replies = new EntityReplies(crawls, errors);
+  const list = { operationId: 'listCrawls', summary: 'List crawls, newest first', querystring: listQuery };
+
+  app.get('/api/v1/crawls', reads({ ...list, response: { 200: pageSchema } }), (request, reply) => {
+    const { status, url, is_active, knowledge_graph } = request.query;
+    return replies.sendPage(request, reply, request.principal.organizationId, {
+      status: status === undefined ? undefined : firstWordFacet(status),
+      url: url === undefined ? undefined : urlFacet(url),
+      is_active,
+      knowledge_graph,
+    });
+  });
+
+  app.get(
+    '/api/v1/crawls/:id',
+    reads({ operationId: 'getCrawl', summary: 'Read a crawl', params, response }),
+    (request, reply) => replies.sendOne(request, reply, request.principal.organizationId, request.params.id),
+  );
+
+  app.get(
+    '/api/v1/crawls/:id/events',
+    reads({
+      operationId: 'streamCrawlEvents',
+      summary: 'Follow a crawl: its events as server-sent events, until the scan has ended',
+      params,
+      querystring: z.object(eventStreamQuery),
+      response: eventStreamResponse,
+    }),
+    (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
+  );
+}
+
+function createRoute(app: HttpApp, { crawls, knowledge, fetcher }: CrawlRouteParts): void {
+  const replies = new EntityReplies(crawls, errors);
+  const summary = 'Crawl a website: its pages become documents, from which the knowledge graph learns';
+
+  app.post(
+    '/api/v1/crawls',
+    writes({ operationId: 'createCrawl', summary, body, response }),
+    async (request, reply) => {
+      const { url, knowledge_graph: graph = null, scan_depth: scanDepth, max_pages: maxPages } = request.body;
+      try {
+        fetcher.check(url);
+      } catch (error) {
+        if (error instanceof FetchError) throw invalidBody(request.body, 'url', error.message);
+        throw error;
+      }
+      const context = commandContext(request);
+      await requireGraph(knowledge, context.organizationId, graph);
+      const id = context.commandId;
+      const crawl = { id, url: new URL(url).href.split('#', 1)[0] ?? url, knowledgeGraph: graph, scanDepth };
+      const pages = scanDepth === 1 ? 1 : maxPages;
+      const data = { ...crawl, maxPages: pages };
+      return replies.sendResult(request, reply, await crawls.create(context, id, { type: 'CrawlRequested.v1', data }));
+    },
+  );
+}
+
+function commandRoutes(app: HttpApp, { crawls }: CrawlRouteParts): void {
+  const replies = new EntityReplies(crawls, errors);
+  const command = (operationId: string, summary: string) => writes({ operationId, summary, params, response });
+  const running =
+    (decide: (crawl: Crawl) => Decision<CrawlEvent, CrawlRejection>) =>
+    async (request: FastifyRequest<{ Params: z.output<typeof params> }>, reply: FastifyReply) =>
+      replies.sendResult(request, reply, await crawls.update(commandContext(request), request.params.id, decide));
+
+  app.post(
+    '/api/v1/crawls/:id/cancel',
+    command('cancelCrawl', 'Cancel the scan under way; its pages stay'),
+    running(decideCancel),
+  );
+  app.post(
+    '/api/v1/crawls/:id/rescan',
+    command(
+      'rescanCrawl',
+      'Crawl again: documents change where pages have changed, and are deleted where pages are gone',
+    ),
+    running(decideRescan),
+  );
+  app.delete(
+    '/api/v1/crawls/:id',
+    command('deactivateCrawl', 'Deactivate a crawl permanently: a scan under way is cancelled, and documents stay'),
+    running(decideDeactivate),
+  );
+}

@@ -1,0 +1,165 @@
+import { setImmediate } from 'node:timers/promises';
+
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { reactor } from '#libs/platform/reactors/index.ts';
+import type { Process } from '#libs/platform/reactors/index.ts';
+import type { StoreClock } from '#libs/platform/eventstore/index.ts';
+
+import { failureOfPage } from './crawl.failures.ts';
+import { allDocuments, hasEnded, removableDocuments } from './crawl.ts';
+import type { Crawl, CrawlEvent, CrawlState } from './crawl.ts';
+import { crawlEntity } from './crawl.read.ts';
+import { BUDGET, endOf, fetchedPages, siteOf } from './frontier.ts';
+import { allows } from './robots.ts';
+import { PageVisits } from './scan.ts';
+import type { ScanTools } from './scan.ts';
+import { readSitemaps } from './site-rules.ts';
+
+export interface CrawlTools extends ScanTools {
+  readonly knowledge: Pick<Knowledge, 'graph' | 'prepareSearch'>;
+  readonly clock: Pick<StoreClock, 'nowMs'>;
+}
+
+/** What one step does at most: it appends when it has done so. */
+const STEP = { pages: 50, urls: 500, timeMs: 10_000 } as const;
+
+/** Characters. */
+const MAX_RULES_WITH_PAGES = 64 * 1024;
+
+/** Runs crawls: each step visits the next pages in the order of their discovery and records them in one append. */
+export function crawlReactor(tools: CrawlTools) {
+  return reactor<CrawlState, CrawlEvent>({
+    name: 'crawls',
+    on: ['CrawlRequested.v1', 'RescanRequested.v1', 'PagesCrawled.v1'],
+    process: crawlEntity.projection,
+    startRevision: (crawl) => crawl?.requestedRevision ?? null,
+    isEnded: (crawl) => crawl !== null && hasEnded(crawl),
+    handle(_event, process) {
+      const { state: crawl } = process;
+      if (crawl === null) return [];
+      return crawl.phase === 'queued' ? start(tools, crawl, process) : advance(tools, crawl, process);
+    },
+    giveUp(crawl, { reason, lastError }) {
+      if (crawl === null) return [];
+      const why = reason === 'deadline' ? 'the crawl took too long' : `a step failed repeatedly: ${lastError}`;
+      return [{ type: 'CrawlFailed.v1', data: { scan: crawl.scan, reason: why, removed: [] } }];
+    },
+    limits: { concurrency: 5, stepTimeoutMs: 150_000, deadlineMs: BUDGET.timeMs + 20 * 60_000 },
+  });
+}
+
+/** Visits the start page, which says where the site is. */
+async function start(
+  tools: CrawlTools,
+  crawl: Crawl,
+  process: Process<CrawlState, CrawlEvent>,
+): Promise<readonly CrawlEvent[]> {
+  const { scan, url } = crawl;
+  const visits = new PageVisits(crawl, process, tools);
+  if (await isWithoutGraph(tools, crawl, process)) return [await endWithoutGraph(crawl, visits)];
+  const robots = await visits.robotsOf(url);
+  const refusal = robots.problem ?? (allows(robots, url) ? null : `robots.txt does not allow ${url}`);
+  if (refusal !== null) {
+    const failed: CrawlEvent = { type: 'CrawlFailed.v1', data: { scan, reason: refusal, removed: [] } };
+    return [...(await robotsEvents(crawl, process, visits)), failed];
+  }
+  if ((await visits.begin({ url, depth: 1 }, STEP.timeMs)) === null) return [];
+  await visits.end();
+  const site = siteOf(visits.finalUrl);
+  if (crawl.scanDepth > 1 && visits.pages[0]?.documentId !== null) {
+    const { signal } = process;
+    visits.discovery.add(await readSitemaps(tools.fetcher, visits.sitemaps, { site, signal, limit: 3_000 }), 1);
+  }
+  const events = await outcome(tools, { ...crawl, site }, process, visits);
+  return [{ type: 'CrawlStarted.v1', data: { scan, site } }, ...events];
+}
+
+async function isWithoutGraph(
+  { knowledge }: CrawlTools,
+  { knowledgeGraph }: Crawl,
+  { organizationId }: Process<CrawlState, CrawlEvent>,
+): Promise<boolean> {
+  return knowledgeGraph !== null && (await knowledge.graph(organizationId, knowledgeGraph)) === null;
+}
+
+/** The documents of a graph are deleted with it; those that the crawl has written meanwhile are deleted here. */
+async function endWithoutGraph(crawl: Crawl, visits: PageVisits): Promise<CrawlEvent> {
+  const removed = allDocuments(crawl);
+  await visits.remove(removed);
+  const reason = 'the knowledge graph was deleted';
+  return { type: 'CrawlFailed.v1', data: { scan: crawl.scan, reason, removed } };
+}
+
+async function advance(
+  tools: CrawlTools,
+  crawl: Crawl,
+  process: Process<CrawlState, CrawlEvent>,
+): Promise<readonly CrawlEvent[]> {
+  const visits = new PageVisits(crawl, process, tools);
+  if (endOf(crawl, elapsedMs(tools, crawl)) !== null) return outcome(tools, crawl, process, visits);
+  const until = performance.now() + STEP.timeMs;
+  const most = Math.min(STEP.pages, crawl.maxPages - fetchedPages(crawl));
+  let requested = 0;
+  for (const entry of crawl.pending.slice(0, STEP.urls)) {
+    const leftMs = until - performance.now();
+    if (requested >= most || leftMs <= 0 || visits.isFull) break;
+    const isRequested = await visits.begin(entry, leftMs);
+    if (isRequested === null) break;
+    if (isRequested) requested += 1;
+    // Rules of half a MiB take milliseconds for each URL.
+    else await setImmediate();
+  }
+  await visits.end();
+  if (crawl.knowledgeGraph !== null) tools.knowledge.prepareSearch(crawl.knowledgeGraph);
+  // Another crawl has the turns of the site: the step is tried again.
+  return visits.pages.length === 0 ? [] : outcome(tools, crawl, process, visits);
+}
+
+function elapsedMs({ clock }: CrawlTools, { requestedAt }: Crawl): number {
+  return (clock.nowMs ?? Date.now()) - Date.parse(requestedAt);
+}
+
+/** What was read of robots.txt. Large rules are recorded at once: with the pages, they do not fit into one append. */
+async function robotsEvents(
+  { scan }: Crawl,
+  process: Process<CrawlState, CrawlEvent>,
+  { newRobots }: PageVisits,
+): Promise<CrawlEvent[]> {
+  const events = newRobots.map((robots): CrawlEvent => ({ type: 'RobotsRead.v1', data: { scan, ...robots } }));
+  if (JSON.stringify(events).length <= MAX_RULES_WITH_PAGES) return events;
+  for (const event of events) await process.recordIntent(event);
+  return [];
+}
+
+/** The events of a step, with the end of the scan if there is nothing left to visit. */
+async function outcome(
+  tools: CrawlTools,
+  crawl: Crawl,
+  process: Process<CrawlState, CrawlEvent>,
+  visits: PageVisits,
+): Promise<CrawlEvent[]> {
+  const { pages, website } = visits;
+  const { found } = visits.discovery;
+  const { scan } = crawl;
+  const events = await robotsEvents(crawl, process, visits);
+  if (pages.length > 0) events.push({ type: 'PagesCrawled.v1', data: { scan, pages, found, website } });
+  const after: Crawl = {
+    ...crawl,
+    pages: [...crawl.pages, ...pages],
+    pending: [...crawl.pending.slice(pages.length), ...found],
+  };
+  // Asked last: documents of this step may have come after the deletion.
+  if (await isWithoutGraph(tools, crawl, process)) return [...events, await endWithoutGraph(after, visits)];
+  const endedBy = endOf(after, elapsedMs(tools, crawl));
+  if (endedBy === null) return events;
+  const [first] = after.pages;
+  const hasRead = after.pages.some(({ documentId, outcome }) => documentId !== null && outcome !== 'failed');
+  const isWhole = hasRead && (endedBy === 'all_pages' || endedBy === 'max_pages');
+  const removed = removableDocuments(after, isWhole);
+  await visits.remove(removed);
+  const end: CrawlEvent =
+    hasRead || first === undefined
+      ? { type: 'CrawlCompleted.v1', data: { scan, endedBy, removed } }
+      : { type: 'CrawlFailed.v1', data: { scan, reason: failureOfPage(first), removed } };
+  return [...events, end];
+}

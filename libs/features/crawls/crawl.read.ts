@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+
+import { z } from 'zod';
+
+import { entity } from '#libs/platform/entity/index.ts';
+import type { Entities } from '#libs/platform/entity/index.ts';
+
+import { failureOfPage } from './crawl.failures.ts';
+import { CRAWL, crawlCodec, crawlFold, hasEnded } from './crawl.ts';
+import type { Crawl, CrawledPage, CrawlEvent, CrawlState, EndedBy } from './crawl.ts';
+import { BUDGET, bytesOf, fetchedPages, normalUrl, plannedPages } from './frontier.ts';
+
+const crawledUrl = z.object({
+  url: z.string(),
+  status: z.int().nullable().describe('HTTP status of the last response; null without one'),
+  title: z.string().nullable(),
+  document_id: z.string().nullable(),
+  outcome: z.enum(['read', 'unchanged', 'duplicate', 'gone', 'skipped', 'failed']),
+  error: z.string().nullable().describe('Why there is no document, or why it is that of an earlier scan'),
+});
+
+const stats = z.object({
+  scan: z.int().describe('Number of the scan, from 1'),
+  pages: z.int().describe('Pages that were requested'),
+  documents: z.int().describe('Pages that have a document of their own'),
+  unchanged: z.int(),
+  duplicates: z.int(),
+  skipped: z.int(),
+  failures: z.record(z.string(), z.int()).describe('Pages that could not be read, by reason'),
+  bytes: z.int().describe('Of all responses, decoded'),
+  pending: z.int().describe('URLs that were discovered and not visited'),
+  duration_ms: z.int().nullable().describe('Null while the scan runs'),
+  ended_by: z.string().nullable().describe('`all_pages`, `max_pages`, `max_bytes` or `max_time`'),
+});
+
+export const crawlSchema = z
+  .object({
+    id: z.string(),
+    created: z.string(),
+    modified: z.string(),
+    url: z.string(),
+    knowledge_graph: z.string().nullable(),
+    scan_depth: z.int(),
+    max_pages: z.int(),
+    last_scan_date: z.string().describe('When the last scan ended; while it has not, when it was requested'),
+    status: z
+      .string()
+      .describe(
+        '`Queued`, `Crawling: 3 of 50 pages`, `Completed`, `Completed: <why early>`, `Cancelled` or `Failed: <why>`',
+      ),
+    crawl_stats: stats,
+    crawled_urls: z.array(crawledUrl),
+    website_metadata: z
+      .object({
+        title: z.string().nullable(),
+        description: z.string().nullable(),
+        icon: z.string().nullable(),
+        language: z.string().nullable(),
+      })
+      .partial()
+      .describe('Of the start page; empty until it is read'),
+    error_details: z.string().nullable(),
+    is_active: z.boolean(),
+  })
+  .meta({ id: 'Crawl' });
+
+function resource(crawl: Crawl): z.infer<typeof crawlSchema> {
+  return {
+    id: crawl.id,
+    created: crawl.createdAt,
+    modified: crawl.modified,
+    url: crawl.url,
+    knowledge_graph: crawl.knowledgeGraph,
+    scan_depth: crawl.scanDepth,
+    max_pages: crawl.maxPages,
+    last_scan_date: crawl.endedAt ?? crawl.requestedAt,
+    status: statusLabel(crawl),
+    crawl_stats: statsOf(crawl),
+    crawled_urls: crawl.pages.map((page) => ({
+      url: page.url,
+      status: page.status,
+      title: page.title,
+      document_id: page.documentId,
+      outcome: page.outcome,
+      error: isExplained(page) ? failureOfPage(page) : null,
+    })),
+    website_metadata: crawl.website ?? {},
+    error_details: crawl.failure,
+    is_active: crawl.isActive,
+  };
+}
+
+function isExplained({ outcome }: CrawledPage): boolean {
+  return outcome === 'gone' || outcome === 'skipped' || outcome === 'failed';
+}
+
+const COMPLETED: Readonly<Record<EndedBy, string>> = {
+  all_pages: 'Completed',
+  max_pages: 'Completed',
+  max_bytes: `Completed: stopped after ${BUDGET.bytes / 1024 ** 2} MiB`,
+  max_time: `Completed: stopped after ${BUDGET.timeMs / 60_000} minutes`,
+};
+
+export function statusLabel(crawl: Crawl): string {
+  switch (crawl.phase) {
+    case 'queued':
+      return 'Queued';
+    case 'crawling':
+      return `Crawling: ${fetchedPages(crawl)} of ${plannedPages(crawl)} pages`;
+    case 'completed':
+      return COMPLETED[crawl.endedBy ?? 'all_pages'];
+    case 'cancelled':
+      return 'Cancelled';
+    case 'failed':
+      return `Failed: ${crawl.failure}`;
+  }
+}
+
+function statsOf(crawl: Crawl): z.infer<typeof stats> {
+  const { pages } = crawl;
+  const count = (outcome: CrawledPage['outcome']) => pages.filter((page) => page.outcome === outcome).length;
+  const failures: Record<string, number> = {};
+  for (const { outcome, reason } of pages) {
+    if (outcome === 'failed' || outcome === 'gone')
+      failures[reason ?? outcome] = (failures[reason ?? outcome] ?? 0) + 1;
+  }
+  return {
+    scan: crawl.scan,
+    pages: fetchedPages(crawl),
+    documents: count('read') + count('unchanged'),
+    unchanged: count('unchanged'),
+    duplicates: count('duplicate'),
+    skipped: count('skipped'),
+    failures,
+    bytes: bytesOf(crawl),
+    pending: crawl.pending.length,
+    duration_ms: crawl.endedAt === null ? null : Date.parse(crawl.endedAt) - Date.parse(crawl.requestedAt),
+    ended_by: crawl.endedBy,
+  };
+}
+
+export type CrawlFacets = {
+  readonly status: string;
+  readonly url: string;
+  readonly is_active: boolean;
+  readonly knowledge_graph: string | null;
+};
+
+/** Of a URL: short, and the same for all ways to write it. */
+export function urlFacet(url: string): string {
+  return createHash('sha256')
+    .update(normalUrl(url) ?? url)
+    .digest('base64url');
+}
+
+export const crawlEntity = entity<CrawlState, CrawlEvent, CrawlFacets>({
+  category: CRAWL,
+  version: 3,
+  codec: crawlCodec,
+  fold: crawlFold,
+  resource,
+  facets: (crawl) => ({
+    status: crawl.phase,
+    url: urlFacet(crawl.url),
+    is_active: crawl.isActive,
+    knowledge_graph: crawl.knowledgeGraph,
+  }),
+  isEnded: hasEnded,
+  frame: ({ after, event }) => ({
+    type: FRAMES[event.type],
+    json: JSON.stringify(after && resource(after)),
+  }),
+});
+
+const FRAMES: Readonly<Record<CrawlEvent['type'], string>> = {
+  'CrawlRequested.v1': 'crawl.created',
+  'RescanRequested.v1': 'crawl.queued',
+  'CrawlStarted.v1': 'crawl.started',
+  'RobotsRead.v1': 'crawl.progress',
+  'PagesCrawled.v1': 'crawl.progress',
+  'CrawlCompleted.v1': 'crawl.completed',
+  'CrawlFailed.v1': 'crawl.failed',
+  'CrawlCancelled.v1': 'crawl.cancelled',
+  'CrawlDeactivated.v1': 'crawl.deactivated',
+};
+
+export type Crawls = Entities<CrawlState, CrawlEvent, CrawlFacets>;

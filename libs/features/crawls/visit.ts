@@ -1,0 +1,234 @@
+import { decodeText, ExtractionError, MAX_DOCUMENT_BYTES } from '#libs/features/documents/index.ts';
+import type { ContentType, DocumentFacts, ExtractionPool, Page } from '#libs/features/documents/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { FetchError } from '#libs/platform/fetch/index.ts';
+import type { Fetched, Fetcher } from '#libs/platform/fetch/index.ts';
+
+import type { CrawledPage, FoundUrl, Website } from './crawl.ts';
+
+const PAGE_TIMEOUT_MS = 20_000;
+const MAX_TITLE = 300;
+const ACCEPT =
+  'text/html, application/xhtml+xml, text/markdown;q=0.9, text/plain;q=0.8, application/pdf;q=0.7, */*;q=0.1';
+
+/** What a page holds. */
+export interface PageContent {
+  readonly contentType: ContentType;
+  /** Text, or the file of a PDF. */
+  readonly body: string | Uint8Array;
+  readonly title: string | null;
+  readonly structured: object | null;
+  readonly links: readonly string[];
+  readonly hasAllLinks: boolean;
+  /** As the page states it; null if it does not. */
+  readonly canonical: string | null;
+  readonly isIndexed: boolean;
+  readonly website: Website | null;
+  /** If the id of its document was given. */
+  readonly facts: DocumentFacts | null;
+}
+
+/** What came of the request for a page. */
+export type Visit =
+  | { readonly kind: 'content'; readonly response: Fetched; readonly content: PageContent }
+  /** 304: the page is as it was in an earlier scan. */
+  | { readonly kind: 'unchanged'; readonly status: number }
+  | NoContent;
+
+/** Decoded bytes of the response. */
+export function bytesOf(visited: Visit): number {
+  if (visited.kind === 'content') return visited.response.body.length;
+  return visited.kind === 'nothing' ? visited.bytes : 0;
+}
+
+export interface NoContent {
+  readonly kind: 'nothing';
+  readonly outcome: Extract<CrawledPage['outcome'], 'gone' | 'skipped' | 'failed' | 'duplicate'>;
+  readonly reason: string;
+  readonly status: number | null;
+  readonly bytes: number;
+  /** Of a duplicate: the document of the other page. */
+  readonly documentId: string | null;
+}
+
+/** Ends a visit that is redirected to where it must not go. */
+export class RedirectRefused extends Error {
+  override readonly name = 'RedirectRefused';
+  readonly outcome: NoContent['outcome'];
+  readonly reason: string;
+  readonly documentId: string | null;
+
+  constructor(outcome: NoContent['outcome'], reason: string, documentId: string | null = null) {
+    super(reason);
+    this.outcome = outcome;
+    this.reason = reason;
+    this.documentId = documentId;
+  }
+}
+
+export interface VisitOptions {
+  /** Of an earlier scan, whose document is still right if the page is unchanged. */
+  readonly validators: Pick<CrawledPage, 'etag' | 'lastModified'> | undefined;
+  readonly signal: AbortSignal;
+  /** The document of a page that was found at a URL, whose facts are extracted; null for none. */
+  documentAt(url: string): EntityId | null;
+  /** @throws RedirectRefused */
+  onRedirect(to: string): Promise<void>;
+}
+
+export interface VisitTools {
+  readonly fetcher: Fetcher;
+  readonly extraction: Pick<ExtractionPool, 'readPage' | 'readPageWithFacts'>;
+}
+
+/**
+ * Requests a page and reads it. What is wrong with the page is a result.
+ *
+ * @throws Fault; the reason of `signal`
+ */
+export async function visit(tools: VisitTools, url: string, options: VisitOptions): Promise<Visit> {
+  const { validators, signal, onRedirect } = options;
+  let response: Fetched | undefined;
+  try {
+    response = await tools.fetcher.fetch(url, {
+      headers: { accept: ACCEPT, ...headersOf(validators) },
+      maxBytes: MAX_DOCUMENT_BYTES,
+      timeoutMs: PAGE_TIMEOUT_MS,
+      signal,
+      onRedirect,
+    });
+    if (response.status === 304 && validators !== undefined) return { kind: 'unchanged', status: 304 };
+    return await readResponse(tools, response, options);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof RedirectRefused) {
+      const { outcome, reason, documentId } = error;
+      return { ...nothing(outcome, reason), documentId };
+    }
+    if (error instanceof FetchError) return { ...nothing('failed', error.reason), bytes: error.bytes };
+    if (error instanceof ExtractionError && error.reason !== 'closed') return nothing('failed', 'unreadable', response);
+    throw error;
+  }
+}
+
+export function nothing(outcome: NoContent['outcome'], reason: string, response?: Fetched): NoContent {
+  const { status = null, body } = response ?? {};
+  return { kind: 'nothing', outcome, reason, status, bytes: body?.length ?? 0, documentId: null };
+}
+
+/** A page of which nothing is known but where it is. */
+export function unread({ url, depth }: FoundUrl): CrawledPage {
+  return {
+    url,
+    depth,
+    outcome: 'read',
+    reason: null,
+    status: null,
+    canonicalUrl: null,
+    title: null,
+    documentId: null,
+    hash: null,
+    etag: null,
+    lastModified: null,
+    bytes: 0,
+    links: [],
+  };
+}
+
+function headersOf({ etag, lastModified }: VisitOptions['validators'] = { etag: null, lastModified: null }) {
+  return {
+    ...(etag !== null && { 'if-none-match': etag }),
+    ...(lastModified !== null && { 'if-modified-since': lastModified }),
+  };
+}
+
+async function readResponse(tools: VisitTools, response: Fetched, options: VisitOptions): Promise<Visit> {
+  const { status } = response;
+  if (status === 404 || status === 410) return nothing('gone', 'not_found', response);
+  if (status < 200 || status > 299) return nothing('failed', `http_${status}`, response);
+  const content = await readContent(tools, response, options);
+  return content === null ? nothing('skipped', 'unsupported_type', response) : { kind: 'content', response, content };
+}
+
+/** @returns null for content that is neither a page nor text */
+async function readContent(
+  { extraction }: VisitTools,
+  { url, body, contentType, headers }: Fetched,
+  { signal, documentAt }: VisitOptions,
+): Promise<PageContent | null> {
+  const type = (contentType ?? 'text/html').split(';', 1)[0]?.trim().toLowerCase();
+  // Rules for other robots, `otherbot: noindex`, are not for Parley.
+  const tag = (headers.get('x-robots-tag') ?? '').toLowerCase();
+  const rules = new Set(tag.split(',').map((rule) => rule.trim().replace(/^parley:\s*/, '')));
+  const isIndexed = !rules.has('noindex') && !rules.has('none');
+  const isFollowed = !rules.has('nofollow') && !rules.has('none');
+  const file = (as: ContentType): PageContent => ({
+    contentType: as,
+    body: as === 'application/pdf' ? body : decodeText(body, contentType).text,
+    title: fileNameOf(url),
+    structured: null,
+    links: [],
+    hasAllLinks: true,
+    canonical: null,
+    isIndexed,
+    website: null,
+    facts: null,
+  });
+  const readPage = async (): Promise<{ readonly page: Page; readonly facts: DocumentFacts | null }> => {
+    const source = { url, contentType };
+    const documentId = isIndexed ? documentAt(url) : null;
+    if (documentId !== null) return extraction.readPageWithFacts(body, source, documentId, { signal });
+    return { page: await extraction.readPage(body, source, { signal }), facts: null };
+  };
+  switch (type) {
+    case 'text/html':
+    case 'application/xhtml+xml':
+      return contentOf(await readPage(), { isIndexed, isFollowed });
+    case 'text/plain':
+    case 'text/markdown':
+    case 'application/pdf':
+      return file(type);
+    case 'application/json':
+      return file(isJson(body) ? type : 'text/plain');
+    default:
+      return null;
+  }
+}
+
+function contentOf(
+  { page, facts }: { readonly page: Page; readonly facts: DocumentFacts | null },
+  header: { readonly isIndexed: boolean; readonly isFollowed: boolean },
+): PageContent {
+  const { title, description, icon, language, robots, canonical, structured } = page;
+  return {
+    contentType: 'text/markdown',
+    body: page.text,
+    title: title?.slice(0, MAX_TITLE) ?? null,
+    structured,
+    links: robots.nofollow || !header.isFollowed ? [] : page.links,
+    hasAllLinks: !page.linksTruncated,
+    canonical,
+    isIndexed: header.isIndexed && !robots.noindex,
+    website: {
+      title: title?.slice(0, MAX_TITLE) ?? null,
+      description: description?.slice(0, 1_000) ?? null,
+      icon: icon?.slice(0, 2_083) ?? null,
+      language: language?.slice(0, 64) ?? null,
+    },
+    facts,
+  };
+}
+
+function fileNameOf(url: string): string | null {
+  const name = new URL(url).pathname.split('/').at(-1) ?? '';
+  return name === '' ? null : name.slice(0, MAX_TITLE);
+}
+
+function isJson(body: Uint8Array): boolean {
+  try {
+    JSON.parse(new TextDecoder().decode(body));
+    return true;
+  } catch {
+    return false;
+  }
+}

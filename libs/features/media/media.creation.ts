@@ -1,0 +1,71 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+
+import type { Channels } from '#libs/features/channels/index.ts';
+import { requireGraph } from '#libs/features/knowledge/index.ts';
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import type { EntityResult } from '#libs/platform/entity/index.ts';
+import { commandContext, invalid, sendJson } from '#libs/platform/http/index.ts';
+
+import { withAddresses } from './media.files.ts';
+import { mediaResource } from './media.read.ts';
+import type { MediaItems } from './media.read.ts';
+import type { createMediaBody } from './media.schemas.ts';
+import type { Media, MediaCreated } from './media.ts';
+
+/** What the creator of an item says of its file. */
+export type Description = Omit<MediaCreated, 'id' | 'sourceUrl' | 'file'>;
+
+export function descriptionOf(given: Omit<z.output<typeof createMediaBody>, 'source_url'>): Description {
+  const { name, description = null, knowledge_graph = null, channel = null, message = null } = given;
+  return { name, description, knowledgeGraph: knowledge_graph, channel, message };
+}
+
+/** What items of an organization may name. */
+export interface OwnDestinations {
+  readonly knowledge: Pick<Knowledge, 'graph'>;
+  readonly channels: Pick<Channels, 'entities'>;
+}
+
+/**
+ * Checks the graph and the channel that a request names.
+ *
+ * @throws ValidationFailure 422 for those that the organization does not have, and for an archived channel
+ */
+export async function requireDestinations(
+  { principal: { organizationId } }: FastifyRequest,
+  { knowledge, channels }: OwnDestinations,
+  named: Pick<z.output<typeof createMediaBody>, 'knowledge_graph' | 'channel'>,
+  place: 'body' | 'query' = 'body',
+): Promise<void> {
+  await requireGraph(knowledge, organizationId, named.knowledge_graph ?? null, place);
+  const { channel: id = null } = named;
+  if (id === null) return;
+  const channel = await channels.entities.find(organizationId, id);
+  if (channel === null) throw invalid([place, 'channel'], 'there is no such channel', id);
+  if (channel.archivedAt !== null) throw invalid([place, 'channel'], 'the channel is archived', id);
+}
+
+/** @param id default: that of the command */
+export function createItem(
+  request: FastifyRequest,
+  { media }: { readonly media: MediaItems },
+  given: Omit<MediaCreated, 'id'>,
+  id?: EntityId,
+): Promise<EntityResult<Media>> {
+  const context = commandContext(request);
+  const itemId = id ?? context.commandId;
+  return media.create(context, itemId, { type: 'MediaCreated.v1', data: { ...given, id: itemId } });
+}
+
+export function sendItem(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { media }: { readonly media: MediaItems },
+  created: EntityResult<Media>,
+): FastifyReply {
+  const item = new EntityReplies(media, {}).accepted(request, reply, created);
+  return sendJson(reply, JSON.stringify(withAddresses(request, mediaResource(item))));
+}

@@ -1,0 +1,174 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { documentIdOf } from '#libs/features/documents/index.ts';
+import type { DocumentPut, Documents } from '#libs/features/documents/index.ts';
+import { interactionToPost } from '#libs/features/interactions/index.ts';
+import type { InteractionCommands, InteractionDirectory } from '#libs/features/interactions/index.ts';
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { missingBlob } from '#libs/platform/blobs/index.ts';
+import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { reactor } from '#libs/platform/reactors/index.ts';
+import type { Process } from '#libs/platform/reactors/index.ts';
+
+import { InspectionError } from './file-inspection.ts';
+import type { FileInspector } from './file-inspector.ts';
+import { mediaEntity } from './media.read.ts';
+import { isSettled } from './media.ts';
+import type { Media, MediaEvent, MediaState } from './media.ts';
+
+/** Where files are given to. */
+export interface Destinations {
+  readonly knowledge: Pick<Knowledge, 'graph'>;
+  readonly documents: Pick<Documents, 'put' | 'remove'>;
+  readonly interactions: {
+    readonly commands: Pick<InteractionCommands, 'submit'>;
+    readonly directory: InteractionDirectory;
+  };
+}
+
+interface Parts extends Destinations {
+  readonly blobs: Pick<BlobStore, 'withFile'>;
+  readonly inspector: Pick<FileInspector, 'inspect'>;
+}
+
+/**
+ * Gives processed files to the graph and the channel that their items name, and removes the documents of deleted items.
+ *
+ * Guarantees: a file is posted once, and the graph of a deleted item keeps no document of it.
+ */
+export function mediaDelivery(parts: Parts) {
+  return reactor<MediaState, MediaEvent>({
+    name: 'media-delivery',
+    on: ['MediaProcessed.v1', 'MediaDeleted.v1'],
+    process: mediaEntity.projection,
+    isEnded: (state) => state !== null && isSettled(state),
+    startRevision: (state) => state?.startRevision ?? null,
+    async handle(_event, process) {
+      const { state } = process;
+      if (state === null) return [];
+      return state.deletedAt === null ? deliver(state, process, parts) : removeDocument(state, process, parts);
+    },
+    giveUp(state, { reason }) {
+      // The graph must not keep facts of a deleted item without notice: the event is parked.
+      if (state === null || state.deletedAt !== null) return [];
+      const why = reason === 'deadline' ? 'in time' : 'for an unknown reason';
+      const problem = `the knowledge graph and the channel did not get the file ${why}`;
+      return [{ type: 'MediaDelivered.v1', data: { documentId: null, interactionId: null, problem } }];
+    },
+    // One process inspects, and files wait for those before them.
+    limits: { concurrency: 4, stepTimeoutMs: 180_000, deadlineMs: 60 * 60_000 },
+  });
+}
+
+type Delivery = Process<MediaState, MediaEvent>;
+
+/** What a destination has of a file, or why it does not have it. */
+type Delivered = { readonly id: EntityId | null; readonly problem: string | null };
+
+async function deliver(media: Media, process: Delivery, parts: Parts): Promise<readonly MediaEvent[]> {
+  const document = await putDocument(media, process, parts);
+  const interaction = await post(media, process, parts);
+  const problem = document.problem ?? interaction.problem;
+  return [{ type: 'MediaDelivered.v1', data: { documentId: document.id, interactionId: interaction.id, problem } }];
+}
+
+const NOTHING: Delivered = { id: null, problem: null };
+
+/** Types of files with a text that documents take. */
+const LEARNT = new Set(['text/plain', 'text/html', 'application/pdf']);
+
+async function putDocument(media: Media, process: Delivery, parts: Parts): Promise<Delivered> {
+  const { knowledgeGraph, file, type, name, sourceUrl: url } = media;
+  if (knowledgeGraph === null || file === null || type === null || !LEARNT.has(type.mimeType)) return NOTHING;
+  if ((await parts.knowledge.graph(process.organizationId, knowledgeGraph)) === null) {
+    return { id: null, problem: 'it was not learnt: the knowledge graph was deleted' };
+  }
+  try {
+    const text = await textOf(file, process.signal, parts);
+    if (text === null) return NOTHING;
+    const { contentType, title, bytes } = text;
+    const document = documentOf(media, process, knowledgeGraph);
+    const put = { ...document, name: name || (title ?? ''), contentType, url, bytes };
+    await parts.documents.put(commandOf(media, process, 'document'), put);
+    return { id: document.id, problem: null };
+  } catch (error) {
+    if (!(error instanceof InspectionError)) throw error;
+    return { id: null, problem: `it was not learnt: ${error.message}` };
+  }
+}
+
+/** @throws InspectionError; `Fault` `store_unavailable`; the reason of the signal */
+async function textOf({ hash }: Blob, signal: AbortSignal, { blobs, inspector }: Parts) {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-media-'));
+  const [previewPath, textPath] = [join(folder, 'preview'), join(folder, 'text')];
+  try {
+    const found = await blobs.withFile(hash, (path) => inspector.inspect({ path, previewPath, textPath }, signal));
+    if (found === null) throw missingBlob();
+    return found.text && { ...found.text, bytes: await readFile(textPath) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The id of the media item is the external id of the document. */
+function documentOf({ id: externalId }: Media, { organizationId }: Delivery, knowledgeGraph: EntityId) {
+  return { id: documentIdOf(organizationId, knowledgeGraph, externalId), knowledgeGraph, externalId };
+}
+
+async function removeDocument(media: Media, process: Delivery, { documents }: Parts): Promise<readonly MediaEvent[]> {
+  const { knowledgeGraph, status } = media;
+  if (knowledgeGraph !== null) {
+    const document = documentOf(media, process, knowledgeGraph);
+    if (status === 'queued' || status === 'processing') {
+      // Another worker may still put the document. It is put here, by the same command, so that it never is afterwards.
+      const empty: DocumentPut = { ...document, name: '', contentType: 'text/plain', text: '' };
+      await documents.put(commandOf(media, process, 'document'), empty);
+    }
+    await documents.remove(process.commandContext(), document.id);
+  }
+  return [{ type: 'MediaDocumentRemoved.v1', data: {} }];
+}
+
+/** Posts the file as its creator. The interaction names the item and no address: addresses of files expire. */
+async function post(
+  media: Media,
+  process: Delivery,
+  { interactions: { commands, directory } }: Parts,
+): Promise<Delivered> {
+  const { id, channel, type, width, height, name, sourceUrl } = media;
+  if (channel === null || type === null) return NOTHING;
+  const meta_data = {
+    media_id: id,
+    mime_type: type.mimeType,
+    width,
+    height,
+    description: name || `file.${type.format}`,
+    source_url: sourceUrl,
+  };
+  const body = { content: [{ type: 'media' as const, meta_data, media_url: null }], complete: true };
+  const context = { ...commandOf(media, process, 'post'), actor: media.creator };
+  const request = await interactionToPost(context, body, { directory, writer: 'operator' });
+  const result = await commands.submit(context, channel, request);
+  if (result.ok) return { id: idOf(result.document), problem: null };
+  const why = result.rejection.reason === 'archived' ? 'the channel is archived' : 'there is no such channel';
+  return { id: null, problem: `it was not posted: ${why}` };
+}
+
+function idOf(interaction: string | Buffer): EntityId {
+  const { id } = JSON.parse(interaction.toString()) as { id: EntityId };
+  return id;
+}
+
+/** Namespace of the ids of commands. Part of the storage format: never change it. */
+const COMMANDS = '3d0a6c52-5e0f-4a63-9d0c-2b8c1f7f9b64';
+
+/** A command on a destination, the same in every attempt of all workers: its events are looked for before they are appended. */
+function commandOf({ id, createdAt }: Media, process: Delivery, effect: 'document' | 'post'): CommandContext {
+  const commandId = derivedId(COMMANDS, `${id} ${effect}`);
+  return { ...process.commandContext(), commandId, repeatedSinceMs: Date.parse(createdAt) };
+}

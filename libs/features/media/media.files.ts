@@ -1,0 +1,164 @@
+import { Readable } from 'node:stream';
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import type { MediaFile } from '#libs/features/documents/index.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { missingBlob } from '#libs/platform/blobs/index.ts';
+import type { BlobStore, ByteRange } from '#libs/platform/blobs/index.ts';
+import { notFound } from '#libs/platform/http/index.ts';
+
+import type { MediaItems, StoredMedia } from './media.read.ts';
+import type { Media, Preview } from './media.ts';
+
+const VALID_MS = 60 * 60_000;
+/** Addresses of one item are the same for this time, so that browsers can keep what they have fetched. */
+const ROUNDED_MS = 15 * 60_000;
+const CONTEXT = ['media file'];
+
+const tokenPayload = z.tuple([z.string(), z.string(), z.enum(['preview', 'file']), z.int()]);
+type Which = z.infer<typeof tokenPayload>[2];
+
+/** The item with the addresses of its files, which expire after one to one and a quarter hours. */
+export function withAddresses(request: FastifyRequest, item: StoredMedia): StoredMedia {
+  const now = Date.parse(systemClock.now());
+  const expiresAt = Math.ceil(now / ROUNDED_MS) * ROUNDED_MS + VALID_MS;
+  const { organizationId } = request.principal;
+  const address = (which: Which): string => {
+    const token = request.server.tokens.seal(CONTEXT, [organizationId, item.id, which, expiresAt]);
+    return `${request.protocol}://${request.host}/api/v1/media/files/${token}`;
+  };
+  return {
+    ...item,
+    url: item.url === null ? null : address('preview'),
+    file_url: item.file_url === null ? null : address('file'),
+  };
+}
+
+interface FileParts {
+  readonly media: Pick<MediaItems, 'find'>;
+  readonly blobs: Pick<BlobStore, 'read' | 'size'>;
+}
+
+interface ServedFile {
+  readonly hash: string;
+  readonly mimeType: string;
+  readonly name: string;
+}
+
+/** Answers with the file that a signed address names. @throws HttpError 404; `Fault` `store_unavailable` */
+export async function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  token: string,
+  { media, blobs }: FileParts,
+): Promise<FastifyReply> {
+  // 1. What the address names, if it is valid and the item still exists.
+  const opened = tokenPayload.safeParse(request.server.tokens.open(CONTEXT, token));
+  if (!opened.success) throw notFound();
+  const [organizationId, id, which, expiresAt] = opened.data;
+  const leftMs = expiresAt - Date.parse(systemClock.now());
+  const item = leftMs > 0 ? await media.find(organizationId, id) : null;
+  const file = item && servedFile(item, which);
+  if (file === null) throw notFound();
+  const size = await blobs.size(file.hash);
+  if (size === null) throw missingBlob();
+
+  // 2. The conditions of the request.
+  const etag = `"${file.hash}"`;
+  const cacheControl = `private, max-age=${Math.floor(leftMs / 1_000)}, immutable`;
+  const headers = { ...headersOf(file), etag, 'cache-control': cacheControl };
+  if (request.headers['if-none-match']?.includes(etag)) return reply.headers(headers).code(304).send();
+  const range = rangeOf(request, etag, size);
+  if (range === 'unsatisfiable') {
+    return reply.headers(headers).code(416).header('content-range', `bytes */${size}`).send();
+  }
+
+  // 3. The content, or a part of it. Read before the headers are set: browsers would keep an error for as long.
+  const { start, end } = range ?? { start: 0, end: size - 1 };
+  const isEmpty = request.method === 'HEAD' || size === 0;
+  const content = isEmpty ? Readable.from([]) : await blobs.read(file.hash, { start, end });
+  if (content === null) throw missingBlob();
+  void reply
+    .headers(headers)
+    .code(range === null ? 200 : 206)
+    .header('content-length', end - start + 1);
+  if (range !== null) void reply.header('content-range', `bytes ${start}-${end}/${size}`);
+  // A client that reads nothing for so long can continue with a range.
+  reply.raw.setTimeout(request.server.server.requestTimeout);
+  return reply.send(content);
+}
+
+function servedFile(item: Media, which: Which): ServedFile | null {
+  const { preview, file, type } = item;
+  if (which === 'preview') return preview && servedPreview(preview);
+  return (
+    file && { hash: file.hash, mimeType: type?.mimeType ?? '', name: item.name || `file.${type?.format ?? 'bin'}` }
+  );
+}
+
+function servedPreview({ hash, mimeType }: Preview): ServedFile {
+  if (mimeType === 'text/plain') return { hash, mimeType: 'text/plain; charset=utf-8', name: 'preview.txt' };
+  return { hash, mimeType, name: 'preview.webp' };
+}
+
+/** Rendered by browsers without scripts. All others are downloads: HTML and SVG above all. */
+const INLINE = /^(image\/(png|apng|jpeg|gif|webp|avif)|(audio|video)\/[\w.+-]+|text\/plain(; charset=utf-8)?)$/;
+/** Types that a download may be labelled with. */
+const LABELLED = /^(image\/(?!svg)|application\/(pdf|zip|gzip)$|application\/vnd\.)/;
+
+function headersOf({ mimeType, name }: ServedFile): Record<string, string> {
+  const isInline = INLINE.test(mimeType);
+  return {
+    'content-type': isInline || LABELLED.test(mimeType) ? mimeType : 'application/octet-stream',
+    'content-disposition': `${isInline ? 'inline' : 'attachment'}; filename*=UTF-8''${encodedName(name)}`,
+    'content-security-policy': "default-src 'none'; sandbox",
+    'x-content-type-options': 'nosniff',
+    // Pages of other origins show them.
+    'cross-origin-resource-policy': 'cross-origin',
+    'accept-ranges': 'bytes',
+  };
+}
+
+/** The last part of a path, without control characters (RFC 8187). */
+function encodedName(name: string): string {
+  const base = name.split(/[/\\]/).at(-1) ?? '';
+  const plain = base.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').replace(/^\.+/, '') || 'file';
+  return encodeURIComponent(plain).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+}
+
+/** @returns null for the whole content: also for several ranges, which servers may ignore (RFC 9110, 14.2) */
+function rangeOf(request: FastifyRequest, etag: string, size: number): ByteRange | 'unsatisfiable' | null {
+  const { range, 'if-range': ifRange } = request.headers;
+  const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return null;
+  if (ifRange !== undefined && ifRange !== etag) return null;
+  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (first !== '' && last !== '' && Number(last) < start) return null;
+  return start > end ? 'unsatisfiable' : { start, end };
+}
+
+/** The file of an item, for documents. Null for a missing item, or one of another organization. */
+export async function fileOf(
+  media: MediaItems,
+  blobs: BlobStore,
+  organizationId: EntityId,
+  id: EntityId,
+): Promise<MediaFile | null> {
+  const item = await media.find(organizationId, id);
+  if (item === null) return null;
+  const { name, file, type } = item;
+  return {
+    name,
+    mimeType: file && (type?.mimeType ?? null),
+    bytes: file?.bytes ?? 0,
+    async read() {
+      const content = file && (await blobs.read(file.hash));
+      if (content === null) throw missingBlob();
+      return Buffer.concat(await content.toArray());
+    },
+  };
+}

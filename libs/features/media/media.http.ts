@@ -1,0 +1,159 @@
+import { z } from 'zod';
+
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import { FetchError } from '#libs/platform/fetch/index.ts';
+import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import type { BlobStore } from '#libs/platform/blobs/index.ts';
+import {
+  commandContext,
+  etagOf,
+  invalidBody,
+  notFound,
+  openPage,
+  routesTagged,
+  sendJson,
+  sendPage,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import { createItem, descriptionOf, requireDestinations, sendItem } from './media.creation.ts';
+import type { OwnDestinations } from './media.creation.ts';
+import { sendFile, withAddresses } from './media.files.ts';
+import { storedMedia } from './media.read.ts';
+import type { MediaItems } from './media.read.ts';
+import {
+  createMediaBody,
+  fileParams,
+  listMediaQuery,
+  mediaPageSchema,
+  mediaParams,
+  mediaSchema,
+} from './media.schemas.ts';
+import { decideDelete } from './media.ts';
+
+export interface MediaRouteParts extends OwnDestinations {
+  readonly media: MediaItems;
+  readonly fetcher: Pick<Fetcher, 'check'>;
+  readonly blobs: BlobStore;
+}
+
+const { reads, writes } = routesTagged('media');
+const params = mediaParams;
+const response = { 200: mediaSchema };
+
+export function mediaRoutes(app: HttpApp, parts: MediaRouteParts): void {
+  readRoutes(app, parts);
+  createRoute(app, parts);
+  deleteRoute(app, parts);
+  fileRoute(app, parts);
+}
+
+function readRoutes(app: HttpApp, { media }: MediaRouteParts): void {
+  app.get(
+    '/api/v1/media',
+    reads({
+      operationId: 'listMedia',
+      summary: 'List media items, newest first',
+      querystring: listMediaQuery,
+      response: { 200: mediaPageSchema },
+    }),
+    async (request, reply) => {
+      const { organizationId } = request.principal;
+      const filter = filterOf(request.query);
+      const page = openPage(request, request.query, { ...filter, organizationId });
+      const found = await media.page(organizationId, filter, page);
+      const items = found.documents.map(({ json }) => withAddresses(request, storedMedia(json)));
+      return sendPage(
+        reply,
+        items.map((item) => Buffer.from(JSON.stringify(item))),
+        page.meta(found),
+      );
+    },
+  );
+
+  app.get(
+    '/api/v1/media/:id',
+    reads({ operationId: 'getMedia', summary: 'Read a media item', params, response }),
+    async (request, reply) => {
+      const found = await media.document(request.principal.organizationId, request.params.id);
+      if (found === null) throw notFound();
+      // Never 304: the addresses in an earlier answer may have expired.
+      void reply.header('etag', etagOf(found.revision));
+      return sendJson(reply, JSON.stringify(withAddresses(request, storedMedia(found.json))));
+    },
+  );
+}
+
+/** Facets have no spaces. */
+function filterOf(query: z.output<typeof listMediaQuery>) {
+  const facet = (value: string | undefined) => (value === undefined ? undefined : encodeURIComponent(value));
+  return {
+    twin: facet(query.twin ?? query.twin_id),
+    community: facet(query.community ?? query.community_id),
+    organization: facet(query.organization ?? query.organization_id),
+    resource_type: facet(query.resource_type),
+    format: facet(query.format),
+    knowledge_graph: facet(query.knowledge_graph),
+  };
+}
+
+function createRoute(app: HttpApp, parts: MediaRouteParts): void {
+  app.post(
+    '/api/v1/media',
+    writes({
+      operationId: 'createMedia',
+      summary: 'Create a media item: its file is fetched and processed',
+      body: createMediaBody,
+      response,
+    }),
+    async (request, reply) => {
+      const { source_url: sourceUrl = null } = request.body;
+      try {
+        if (sourceUrl !== null) parts.fetcher.check(sourceUrl);
+      } catch (error) {
+        if (error instanceof FetchError) throw invalidBody(request.body, 'source_url', error.message);
+        throw error;
+      }
+      await requireDestinations(request, parts, request.body);
+      const created = await createItem(request, parts, { ...descriptionOf(request.body), sourceUrl, file: null });
+      return sendItem(request, reply, parts, created);
+    },
+  );
+}
+
+function deleteRoute(app: HttpApp, { media }: MediaRouteParts): void {
+  const replies = new EntityReplies(media, {});
+  app.delete(
+    '/api/v1/media/:id',
+    writes({
+      operationId: 'deleteMedia',
+      summary: 'Delete a media item: the addresses of its files answer 404 from then on',
+      params,
+      response: { 204: z.null().describe('The item is deleted') },
+    }),
+    async (request, reply) => {
+      replies.accepted(request, reply, await media.update(commandContext(request), request.params.id, decideDelete));
+      return reply.code(204).send();
+    },
+  );
+}
+
+function fileRoute(app: HttpApp, parts: MediaRouteParts): void {
+  app.get(
+    '/api/v1/media/files/:token',
+    {
+      config: { public: 'counted' },
+      schema: {
+        operationId: 'getMediaFile',
+        summary: 'Read a file by its signed address, which expires; with ranges',
+        tags: ['media'],
+        security: [],
+        params: fileParams,
+        response: {
+          200: { description: 'The file', content: { 'application/octet-stream': { schema: z.unknown() } } },
+        },
+      },
+    },
+    (request, reply) => sendFile(request, reply, request.params.token, parts),
+  );
+}

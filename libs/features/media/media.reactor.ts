@@ -1,0 +1,133 @@
+import { createReadStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { BlobTooLarge, missingBlob } from '#libs/platform/blobs/index.ts';
+import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
+import { FetchError } from '#libs/platform/fetch/index.ts';
+import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import { reactor } from '#libs/platform/reactors/index.ts';
+import type { Process } from '#libs/platform/reactors/index.ts';
+
+import { InspectionError } from './file-inspection.ts';
+import type { Inspected } from './file-inspection.ts';
+import type { FileInspector } from './file-inspector.ts';
+import { mediaEntity } from './media.read.ts';
+import { isProcessed } from './media.ts';
+import type { FileType, Media, MediaEvent, MediaState, Preview } from './media.ts';
+import { MAX_FILE_BYTES } from './uploads.ts';
+
+const FETCH_TIMEOUT_MS = 120_000;
+/** Fetches that fail for reasons which may pass. */
+const FETCH_ATTEMPTS = 3;
+
+export interface MediaTools {
+  readonly fetcher: Pick<Fetcher, 'open'>;
+  readonly blobs: BlobStore;
+  readonly inspector: Pick<FileInspector, 'inspect'>;
+}
+
+type Processing = Process<MediaState, MediaEvent>;
+
+/**
+ * Fetches the files of media items, finds out their type and makes previews.
+ *
+ * Guarantees: each item ends, as `Ready` or `Failed`, and blobs are stored before the event that names them. A worker
+ * that dies repeats the step, which stores the same blobs.
+ */
+export function mediaProcessing(tools: MediaTools) {
+  return reactor<MediaState, MediaEvent>({
+    name: 'media-processing',
+    on: ['MediaCreated.v1'],
+    process: mediaEntity.projection,
+    isEnded: (state) => state !== null && isProcessed(state),
+    startRevision: (state) => state?.startRevision ?? null,
+    async handle(_event, process) {
+      const { state } = process;
+      if (state === null) return [];
+      if (state.status === 'queued') await process.recordIntent({ type: 'MediaProcessingStarted.v1', data: {} });
+      return processed(state, process, tools);
+    },
+    giveUp(state, { reason }) {
+      const why = reason === 'deadline' ? 'it was not processed in time' : 'it cannot be processed';
+      return [failed(why, state?.file ?? null)];
+    },
+    // One process inspects, and files wait for those before them.
+    limits: { concurrency: 4, stepTimeoutMs: FETCH_TIMEOUT_MS + 180_000, maxAttempts: 5, deadlineMs: 60 * 60_000 },
+  });
+}
+
+async function processed(media: Media, process: Processing, tools: MediaTools): Promise<readonly MediaEvent[]> {
+  // 1. The file: uploaded, or fetched now.
+  let file: Blob;
+  try {
+    file = media.file ?? (await fetchFile(media.sourceUrl ?? '', process, tools));
+  } catch (error) {
+    if (!(error instanceof FetchFailed) || (error.mayPass && process.attempt < FETCH_ATTEMPTS)) throw error;
+    return [failed(error.message)];
+  }
+
+  // 2. Its type, measures and preview.
+  try {
+    const { text: _text, ...found } = await inspect(file, process.signal, tools);
+    return [{ type: 'MediaProcessed.v1', data: { file, ...found } }];
+  } catch (error) {
+    if (!(error instanceof InspectionError)) throw error;
+    return [failed(error.message, file, error.type)];
+  }
+}
+
+function failed(reason: string, file: Blob | null = null, type: FileType | null = null): MediaEvent {
+  return { type: 'MediaFailed.v1', data: { reason, file, type } };
+}
+
+/** The message is a sentence without a full stop, for users. */
+class FetchFailed extends Error {
+  override readonly name = 'FetchFailed';
+  readonly mayPass: boolean;
+
+  constructor(message: string, mayPass: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.mayPass = mayPass;
+  }
+}
+
+const PASSING = new Set<FetchError['reason']>(['connect_failed', 'timeout', 'disconnected', 'name_not_found']);
+
+/** @throws FetchFailed; `Fault` `store_unavailable`; the reason of the signal */
+async function fetchFile(url: string, { signal }: Processing, { fetcher, blobs }: MediaTools): Promise<Blob> {
+  try {
+    const limits = { maxBytes: MAX_FILE_BYTES, timeoutMs: FETCH_TIMEOUT_MS };
+    const { status, body } = await fetcher.open(url, { ...limits, signal });
+    if (status >= 200 && status < 300) return await blobs.put(body, limits);
+    body.on('error', () => undefined).destroy();
+    throw new FetchFailed(`the server answered ${status}`, status >= 500 || status === 429);
+  } catch (error) {
+    if (error instanceof BlobTooLarge) throw new FetchFailed(TOO_LARGE, false);
+    if (!(error instanceof FetchError)) throw error;
+    const message = error.reason === 'too_large' ? TOO_LARGE : error.message;
+    throw new FetchFailed(message, PASSING.has(error.reason), error);
+  }
+}
+
+const TOO_LARGE = 'the file is larger than 100 MiB';
+
+type WithPreview = Omit<Inspected, 'preview'> & { readonly preview: Preview | null };
+
+/** @throws InspectionError; `Fault` `store_unavailable`; the reason of the signal */
+async function inspect({ hash }: Blob, signal: AbortSignal, { blobs, inspector }: MediaTools): Promise<WithPreview> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-media-'));
+  try {
+    const previewPath = join(folder, 'preview');
+    const found = await blobs.withFile(hash, (path) =>
+      inspector.inspect({ path, previewPath, textPath: null }, signal),
+    );
+    if (found === null) throw missingBlob();
+    if (found.preview === null) return { ...found, preview: null };
+    const blob = await blobs.put(createReadStream(previewPath), { maxBytes: MAX_FILE_BYTES });
+    return { ...found, preview: { ...blob, ...found.preview } };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

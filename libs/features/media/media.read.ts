@@ -1,0 +1,63 @@
+import { entity } from '#libs/platform/entity/index.ts';
+import type { Entities } from '#libs/platform/entity/index.ts';
+
+import { isSettled, MEDIA, mediaCodec, mediaFold, statusLabel } from './media.ts';
+import type { Media, MediaEvent, MediaState } from './media.ts';
+
+export type MediaFacets = {
+  readonly twin: string;
+  readonly community: string | null;
+  readonly organization: string;
+  readonly resource_type: string | null;
+  readonly format: string | null;
+  readonly knowledge_graph: string | null;
+};
+
+/** As it is stored: an empty address stands for one that replies add, because it is signed and expires. */
+export const mediaResource = (media: Media) => ({
+  id: media.id,
+  created: media.createdAt,
+  modified: media.modified,
+  name: media.name,
+  url: media.preview === null ? null : '',
+  source_url: media.sourceUrl,
+  file_url: media.file === null ? null : '',
+  description: media.description,
+  status: statusLabel(media),
+  format: media.type?.format ?? '',
+  resource_type: media.type?.resourceType ?? '',
+  mime_type: media.type?.mimeType ?? '',
+  bytes: media.file?.bytes ?? 0,
+  width: media.width,
+  height: media.height,
+  pages: media.pages,
+  duration_ms: media.durationMs,
+  document_id: media.documentId,
+  interaction_id: media.interactionId,
+});
+
+export type StoredMedia = ReturnType<typeof mediaResource>;
+
+/** @param json a document of `mediaEntity` */
+export function storedMedia(json: Buffer): StoredMedia {
+  return JSON.parse(json.toString()) as StoredMedia;
+}
+
+export const mediaEntity = entity<MediaState, MediaEvent, MediaFacets>({
+  category: MEDIA,
+  version: 2,
+  codec: mediaCodec,
+  fold: mediaFold,
+  resource: mediaResource,
+  facets: (media) => ({
+    twin: media.creator.id,
+    community: media.channel,
+    organization: media.organizationId,
+    resource_type: media.type?.resourceType ?? null,
+    format: media.type?.format ?? null,
+    knowledge_graph: media.knowledgeGraph,
+  }),
+  isEnded: isSettled,
+});
+
+export type MediaItems = Entities<MediaState, MediaEvent, MediaFacets>;

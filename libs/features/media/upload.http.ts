@@ -1,0 +1,270 @@
+import type { Readable } from 'node:stream';
+
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import { BlobTooLarge } from '#libs/platform/blobs/index.ts';
+import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import {
+  ARRIVING_BODY_TIMEOUT_MS,
+  arrivingBody,
+  commandContext,
+  conflict,
+  HttpError,
+  invalid,
+  notFound,
+  refuseCompression,
+  refuseIfMatch,
+  routesTagged,
+  sendJson,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import { createItem, descriptionOf, requireDestinations, sendItem } from './media.creation.ts';
+import type { OwnDestinations } from './media.creation.ts';
+import type { MediaItems } from './media.read.ts';
+import { mediaSchema, uploadQuery } from './media.schemas.ts';
+import { fileBody, PART_TYPE, patchHeaders, postHeaders, uploadParams, uploadSchema } from './upload.schemas.ts';
+import { MAX_FILE_BYTES, MAX_PARTS, UPLOAD_VALID_MS, UploadContinued, UploadGone } from './uploads.ts';
+import type { Upload, Uploads } from './uploads.ts';
+
+export interface UploadRouteParts extends OwnDestinations {
+  readonly media: MediaItems;
+  readonly blobs: BlobStore;
+  readonly uploads: Uploads;
+}
+
+const { writes } = routesTagged('media');
+/** Of tus, the protocol of resumable uploads: https://tus.io/protocols/resumable-upload */
+const TUS_VERSION = '1.0.0';
+
+/** Whole uploads in one request, and resumable ones by tus 1.0.0 with the extensions creation, expiration and termination. */
+export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
+  void app.register((files: HttpApp, _options, done) => {
+    files.addHook('preParsing', beginTus);
+    files.addHook('onSend', closeIfUnread);
+    // Parsers of their own, which must not apply to other routes.
+    files.removeAllContentTypeParsers();
+    files.addContentTypeParser('*', (request: FastifyRequest, content: Readable) => bodyOf(request, content, parts));
+    postRoute(files, parts);
+    patchRoute(files, parts);
+    stateRoutes(files, parts);
+    done();
+  });
+}
+
+type PreParsing = (request: FastifyRequest, reply: FastifyReply, payload: Readable) => Promise<Readable>;
+
+const beginTus: PreParsing = async (request, reply, payload) => {
+  const { 'tus-resumable': version, 'upload-length': length, 'upload-metadata': metadata } = request.headers;
+  if (version !== undefined && version !== TUS_VERSION) {
+    throw new HttpError(412, 'unsupported_version', `Only version ${TUS_VERSION} of tus is supported`, {
+      'tus-version': TUS_VERSION,
+    });
+  }
+  void reply.header('tus-resumable', TUS_VERSION);
+  // Without a body, the fingerprint of a request with an Idempotency-Key consists of these.
+  if (length !== undefined) request.body = { length, metadata };
+  return payload;
+};
+
+const closeIfUnread = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  if (!request.raw.complete) void reply.header('connection', 'close');
+};
+
+/** The stored blob of a whole upload; the content itself of a part. */
+async function bodyOf(request: FastifyRequest, content: Readable, { blobs }: UploadRouteParts): Promise<unknown> {
+  refuseCompression(request.headers);
+  if (request.method === 'PATCH') return content;
+  const length = Number(request.headers['content-length'] ?? 0);
+  if (request.headers['upload-length'] !== undefined) {
+    if (length > 0 || request.headers['transfer-encoding'] !== undefined) {
+      throw invalid(['body'], 'a resumable upload is created without content', null);
+    }
+    return request.body;
+  }
+  if (length > MAX_FILE_BYTES) throw tooLarge();
+  return blobs.put(arrivingBody(request), { maxBytes: MAX_FILE_BYTES }).catch((error: unknown) => {
+    throw error instanceof BlobTooLarge ? tooLarge() : error;
+  });
+}
+
+function postRoute(app: HttpApp, parts: UploadRouteParts): void {
+  app.post(
+    '/api/v1/media/uploads',
+    {
+      ...writes({
+        operationId: 'uploadMedia',
+        summary: 'Create a media item from a file, or begin a resumable upload',
+        description:
+          'The body is the file, of any `Content-Type`: the type is found out from the content. With `Upload-Length` and ' +
+          'without a body, it begins a resumable upload (tus 1.0.0), whose `Location` is in the reply.',
+        consumes: ['application/octet-stream'],
+        querystring: uploadQuery,
+        headers: postHeaders,
+        body: fileBody,
+        response: { 200: mediaSchema, 201: uploadSchema },
+      }),
+      handlerTimeout: ARRIVING_BODY_TIMEOUT_MS,
+      preHandler: refuseIfMatch,
+    },
+    async (request, reply) => {
+      const { query } = request;
+      const length = request.headers['upload-length'];
+      if (length !== undefined && length > MAX_FILE_BYTES) throw tooLarge();
+      const file = request.body as Blob | undefined;
+      if (length === undefined && !file?.bytes) throw invalid(['body'], 'Field required', null, 'missing');
+      await requireDestinations(request, parts, query, 'query');
+      if (length !== undefined) return begin(request, reply, parts, { length, described: descriptionOf(query) });
+      const created = await createItem(request, parts, {
+        ...descriptionOf(query),
+        sourceUrl: null,
+        file: file ?? null,
+      });
+      return sendItem(request, reply, parts, created);
+    },
+  );
+}
+
+async function begin(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { uploads }: UploadRouteParts,
+  { length, described }: Pick<Upload, 'length' | 'described'>,
+): Promise<FastifyReply> {
+  const { commandId: id, organizationId, at } = commandContext(request);
+  const metadata = request.headers['upload-metadata']?.toString() ?? null;
+  const name = described.name || fileNameOf(metadata ?? '');
+  const expiresAtMs = Date.parse(at) + UPLOAD_VALID_MS;
+  await uploads.begin(organizationId, id, { length, expiresAtMs, metadata, described: { ...described, name } });
+  void reply.code(201).header('location', `/api/v1/media/uploads/${id}`);
+  return sendState(reply, await existing(uploads, organizationId, id));
+}
+
+/** The name in `Upload-Metadata`: pairs of a key and a Base64 value, separated by commas. */
+function fileNameOf(metadata: string): string {
+  const [, encoded] = /(?:^|,)\s*(?:file)?name ([\w+/=]+)/.exec(metadata) ?? [];
+  const parsed = uploadQuery.shape.name.safeParse(Buffer.from(encoded ?? '', 'base64').toString());
+  if (parsed.success) return parsed.data;
+  throw invalid(['header', 'upload-metadata'], 'the name of a file has at most 256 characters', metadata);
+}
+
+function patchRoute(app: HttpApp, parts: UploadRouteParts): void {
+  const { uploads } = parts;
+  app.patch(
+    '/api/v1/media/uploads/:id',
+    {
+      ...writes({
+        operationId: 'continueMediaUpload',
+        summary: 'Continue a resumable upload at its offset; the last part creates the media item with the same id',
+        consumes: [PART_TYPE],
+        params: uploadParams,
+        headers: patchHeaders,
+        body: fileBody,
+        response: { 204: z.null().describe('The part is stored; `Upload-Offset` is that after it') },
+      }),
+      // The offset says whether a part is there.
+      config: { scope: 'write', ignoresIdempotencyKey: true },
+      handlerTimeout: ARRIVING_BODY_TIMEOUT_MS,
+      preHandler: refuseIfMatch,
+    },
+    async (request, reply) => {
+      const upload = await existing(uploads, request.principal.organizationId, request.params.id);
+      if (request.headers['content-type'] !== PART_TYPE) {
+        throw new HttpError(415, 'unsupported_media_type', `Content-Type must be ${PART_TYPE}`);
+      }
+      if (request.headers['upload-offset'] !== upload.offset) throw otherOffset(upload.offset);
+      const isTooLarge = Number(request.headers['content-length'] ?? 0) > upload.length - upload.offset;
+      if (isTooLarge) throw tooLarge('The content is longer than the rest of the upload');
+      if (upload.parts.length >= MAX_PARTS) throw invalid(['body'], `an upload has at most ${MAX_PARTS} parts`, null);
+      const offset = await continued(request, reply, parts, upload);
+      return sendStateHeaders(reply, { ...upload, offset })
+        .code(204)
+        .send();
+    },
+  );
+}
+
+/** @returns the offset after the content */
+async function continued(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { media, uploads }: UploadRouteParts,
+  upload: Upload,
+): Promise<number> {
+  try {
+    return await uploads.append(upload, arrivingBody(request, { isResumable: true }), async (file) => {
+      const created = await createItem(request, { media }, { ...upload.described, sourceUrl: null, file }, upload.id);
+      const item = new EntityReplies(media, {}).accepted(request, reply, created);
+      if (item.file?.hash !== file.hash) throw new UploadContinued();
+    });
+  } catch (error) {
+    if (error instanceof UploadContinued) throw otherOffset();
+    if (error instanceof UploadGone) throw notFound();
+    if (error instanceof BlobTooLarge) throw tooLarge('The content is longer than the rest of the upload');
+    throw error;
+  }
+}
+
+function stateRoutes(app: HttpApp, { uploads }: UploadRouteParts): void {
+  app.get(
+    '/api/v1/media/uploads/:id',
+    writes({
+      operationId: 'getMediaUpload',
+      summary: 'Read how much of a resumable upload has arrived',
+      params: uploadParams,
+      response: { 200: uploadSchema },
+    }),
+    async (request, reply) =>
+      sendState(reply, await existing(uploads, request.principal.organizationId, request.params.id)),
+  );
+
+  app.delete(
+    '/api/v1/media/uploads/:id',
+    {
+      ...writes({
+        operationId: 'cancelMediaUpload',
+        summary: 'Cancel a resumable upload; the media item of a complete one stays',
+        params: uploadParams,
+        response: { 204: z.null().describe('The upload is cancelled') },
+      }),
+      preHandler: refuseIfMatch,
+    },
+    async (request, reply) => {
+      const { id, organizationId } = await existing(uploads, request.principal.organizationId, request.params.id);
+      await uploads.remove(organizationId, id);
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** @throws HttpError 404 */
+async function existing(uploads: Uploads, organizationId: string, id: string): Promise<Upload> {
+  const upload = await uploads.find(organizationId, id);
+  if (upload === null) throw notFound();
+  return upload;
+}
+
+function sendState(reply: FastifyReply, upload: Upload): FastifyReply {
+  const { id, offset, length, expiresAtMs } = upload;
+  const state = { id, offset, length, expires_at: new Date(expiresAtMs).toISOString() };
+  return sendJson(sendStateHeaders(reply, upload), JSON.stringify(state));
+}
+
+function sendStateHeaders(reply: FastifyReply, { offset, length, expiresAtMs, metadata }: Upload): FastifyReply {
+  return reply.headers({
+    'upload-offset': offset,
+    'upload-length': length,
+    'upload-expires': new Date(expiresAtMs).toUTCString(),
+    ...(metadata !== null && { 'upload-metadata': metadata }),
+    'cache-control': 'no-store',
+  });
+}
+
+const tooLarge = (detail = 'A file has at most 100 MiB'): HttpError => new HttpError(413, 'body_too_large', detail);
+
+function otherOffset(offset?: number): HttpError {
+  const detail = 'The upload is not at this offset: read it again';
+  return conflict(detail, 'upload_offset', offset === undefined ? {} : { 'upload-offset': `${offset}` });
+}

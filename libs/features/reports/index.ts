@@ -1,0 +1,24 @@
+/** Reports: answers to questions, researched in knowledge graphs. One stream, `report-<id>`, for each. */
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { Entities } from '#libs/platform/entity/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { Core, Module } from '#libs/platform/runtime/index.ts';
+
+import { reportRoutes } from './report.http.ts';
+import { reportResearch } from './report.reactor.ts';
+import { reportEntity } from './report.read.ts';
+
+export { quotesFor } from './quotes-for.ts';
+export type { FoundQuote, FoundQuotes } from './quotes-for.ts';
+
+export const reportsModule = {
+  name: 'reports',
+  projections: [reportEntity.projection],
+  create(core: Core, { knowledge }: { readonly knowledge: Knowledge }) {
+    const reports = new Entities(reportEntity, core);
+    return {
+      routes: (app: HttpApp) => reportRoutes(app, reports, knowledge),
+      reactors: [reportResearch(knowledge)],
+    };
+  },
+} satisfies Module;

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+
+import { requireGraph } from '#libs/features/knowledge/index.ts';
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
+import {
+  commandContext,
+  eventStreamQuery,
+  eventStreamResponse,
+  idParam,
+  idReference,
+  pageMetaSchema,
+  pageQuery,
+  routesTagged,
+  text,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import { reportSchema } from './report.read.ts';
+import type { Reports } from './report.read.ts';
+import { decideCancel } from './report.ts';
+
+/** Section 2.7 of the contract. */
+const DEFAULT_QUERY = "What's going on in Grand Rapids, Michigan?";
+
+const body = z
+  .object({
+    query: text({ min: 1, max: 4_000, pattern: /\S/u, description: 'Focus of the research' }).default(DEFAULT_QUERY),
+    knowledge_graph: idReference({ description: 'Graph to search; default: the newest of the organization' }).nullish(),
+  })
+  .meta({ id: 'ReportCreate' });
+
+const params = z.object({ id: idParam('Id of the report') });
+const listQuery = z.object({
+  ...pageQuery,
+  status: text({ max: 256, description: 'The first word of the status, such as `Failed`' }).optional(),
+  knowledge_graph: idReference().optional(),
+});
+const pageSchema = z.object({ items: z.array(reportSchema), meta: pageMetaSchema }).meta({ id: 'ReportPage' });
+
+const { reads, writes } = routesTagged('reports');
+const response = { 200: reportSchema };
+
+export function reportRoutes(app: HttpApp, reports: Reports, knowledge: Pick<Knowledge, 'graph'>): void {
+  readRoutes(app, reports);
+  commandRoutes(app, reports, knowledge);
+}
+
+function readRoutes(app: HttpApp, reports: Reports): void {
+  const replies = new EntityReplies(reports, {});
+  const list = { operationId: 'listReports', summary: 'List reports, newest first', querystring: listQuery };
+
+  app.get('/api/v1/reports', reads({ ...list, response: { 200: pageSchema } }), (request, reply) => {
+    const { status, knowledge_graph } = request.query;
+    return replies.sendPage(request, reply, request.principal.organizationId, {
+      status: status === undefined ? undefined : firstWordFacet(status),
+      knowledge_graph,
+    });
+  });
+
+  app.get(
+    '/api/v1/reports/:id',
+    reads({ operationId: 'getReport', summary: 'Read a report', params, response }),
+    (request, reply) => replies.sendOne(request, reply, request.principal.organizationId, request.params.id),
+  );
+
+  app.get(
+    '/api/v1/reports/:id/events',
+    reads({
+      operationId: 'streamReportEvents',
+      summary: 'Follow the research of a report',
+      params,
+      querystring: z.object(eventStreamQuery),
+      response: eventStreamResponse,
+    }),
+    (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
+  );
+}
+
+function commandRoutes(app: HttpApp, reports: Reports, knowledge: Pick<Knowledge, 'graph'>): void {
+  const replies = new EntityReplies(reports, {});
+
+  app.post(
+    '/api/v1/reports',
+    writes({
+      operationId: 'createReport',
+      summary: 'Research a question in a knowledge graph, and write a report on it',
+      body,
+      response,
+    }),
+    async (request, reply) => {
+      const { query, knowledge_graph: graph = null } = request.body;
+      const context = commandContext(request);
+      await requireGraph(knowledge, context.organizationId, graph);
+      const data = { id: context.commandId, query, knowledgeGraph: graph };
+      return replies.sendResult(
+        request,
+        reply,
+        await reports.create(context, data.id, { type: 'ReportRequested.v1', data }),
+      );
+    },
+  );
+
+  app.post(
+    '/api/v1/reports/:id/cancel',
+    writes({ operationId: 'cancelReport', summary: 'Cancel a report that is not written yet', params, response }),
+    async (request, reply) =>
+      replies.sendResult(
+        request,
+        reply,
+        await reports.update(commandContext(request), request.params.id, decideCancel),
+      ),
+  );
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+
+import { entity } from '#libs/platform/entity/index.ts';
+import type { Entities } from '#libs/platform/entity/index.ts';
+
+import { hasEnded, REPORT, reportCodec, reportFold } from './report.ts';
+import type { Report, ReportEvent, ReportState } from './report.ts';
+
+export const reportSchema = z
+  .object({
+    id: z.string(),
+    created: z.string(),
+    modified: z.string(),
+    results: z.string().describe('Markdown with numbered citations; empty until the report is `Ready`'),
+    status: z.string().describe('`Queued`, `Researching`, `Ready`, `Cancelled` or `Failed: <why>`'),
+    query: z.string(),
+    knowledge_graph: z.string().nullable().describe('Null: the newest graphs of the organization'),
+    progress: z
+      .object({ questions: z.int(), searched: z.int(), findings: z.int() })
+      .describe('Questions that the query was divided into, those that were searched for, and relevant facts so far'),
+  })
+  .meta({ id: 'Report' });
+
+function resource(report: Report): z.infer<typeof reportSchema> {
+  return {
+    id: report.id,
+    created: report.createdAt,
+    modified: report.modified,
+    results: report.results,
+    status: statusLabel(report),
+    query: report.query,
+    knowledge_graph: report.knowledgeGraph,
+    progress: { questions: report.plan?.questions.length ?? 0, searched: report.searched, findings: report.found },
+  };
+}
+
+const LABELS = { queued: 'Queued', researching: 'Researching', ready: 'Ready', cancelled: 'Cancelled' } as const;
+
+function statusLabel({ phase, failure }: Report): string {
+  return phase === 'failed' ? `Failed: ${failure}` : LABELS[phase];
+}
+
+type ReportFacets = { readonly status: string; readonly knowledge_graph: string | null };
+
+const FRAMES: Readonly<Record<ReportEvent['type'], string>> = {
+  'ReportRequested.v1': 'report.created',
+  'ResearchPlanned.v1': 'report.progress',
+  'GraphSearched.v1': 'report.progress',
+  'EdgesFollowed.v1': 'report.progress',
+  'ReportWritten.v1': 'report.ready',
+  'ReportFailed.v1': 'report.failed',
+  'ReportCancelled.v1': 'report.cancelled',
+};
+
+export const reportEntity = entity<ReportState, ReportEvent, ReportFacets>({
+  category: REPORT,
+  version: 2,
+  codec: reportCodec,
+  fold: reportFold,
+  resource,
+  facets: (report) => ({ status: report.phase, knowledge_graph: report.knowledgeGraph }),
+  isEnded: hasEnded,
+  frame: ({ after, event }) => ({ type: FRAMES[event.type], json: JSON.stringify(after && resource(after)) }),
+});
+
+export type Reports = Entities<ReportState, ReportEvent, ReportFacets>;

@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+
+import { describeStoredEvents } from '#test/support/event-samples.ts';
+import { stateAfter } from '#test/support/log-events.ts';
+
+import samples from './report.events.samples.json' with { type: 'json' };
+import { decideCancel, reportCodec, reportFold } from './report.ts';
+import type { Finding, Plan, Report, ReportEvent, Term } from './report.ts';
+import { writeReport } from './report.text.ts';
+import { findingOf, isRelevant, newFindings, questionsOf } from './research.ts';
+import { sentencesOf } from './sentences.ts';
+import { occurrenceOf, subjectWords } from './terms.ts';
+
+describeStoredEvents('reports', reportCodec, samples);
+
+const term = (word: string, values: Partial<Term> = {}): Term => ({
+  word,
+  weight: 2,
+  found: 'exact',
+  correction: null,
+  ...values,
+});
+const plan = (...terms: Term[]): Plan => ({ graphs: [{ id: 'g', name: 'Company' }], questions: ['?'], terms });
+const section = (name: string, passage: string, values: Partial<Finding> = {}): Finding => ({
+  graphId: 'g',
+  uuid: name,
+  name,
+  labels: ['Section'],
+  summary: null,
+  edge: null,
+  sources: [{ documentId: 'd', name: 'Manual', url: 'https://example.org/a b', passage }],
+  hop: 0,
+  ...values,
+});
+
+function given(...events: ReportEvent[]): Report {
+  const state = stateAfter(reportFold, events);
+  if (state === null) throw new Error('these events create nothing');
+  return state;
+}
+const requested: ReportEvent = {
+  type: 'ReportRequested.v1',
+  data: { id: 'r', query: 'warehouse', knowledgeGraph: null },
+};
+const planned: ReportEvent = { type: 'ResearchPlanned.v1', data: plan(term('warehouse')) };
+const searched: ReportEvent = { type: 'GraphSearched.v1', data: { findings: [section('a', 'Text.')] } };
+const written: ReportEvent = { type: 'ReportWritten.v1', data: { results: '# Report', method: 'extractive' } };
+
+describe('reports', () => {
+  it('collect findings, and keep only their text when they have ended', () => {
+    expect(given(requested, planned, searched)).toMatchObject({ phase: 'researching', searched: 1, results: '' });
+    expect(given(requested, planned, searched).findings).toHaveLength(1);
+    expect(given(requested, planned, searched, written)).toMatchObject({
+      phase: 'ready',
+      results: '# Report',
+      findings: [],
+      found: 1,
+    });
+  });
+
+  it('are cancelled until they have ended', () => {
+    const cancelled: ReportEvent = { type: 'ReportCancelled.v1', data: {} };
+    expect(decideCancel(given(requested, planned))).toEqual({ ok: true, events: [cancelled] });
+    for (const end of [written, cancelled])
+      expect(decideCancel(given(requested, end))).toEqual({ ok: true, events: [] });
+  });
+});
+
+describe('the plan of a report', () => {
+  it('asks for the query, its parts, and the names in it that the graph has', () => {
+    const query = 'How does vacuum reclaim disk space, and what is transaction ID wraparound?';
+    expect(questionsOf(query, ['Disk Space', 'Vacuum', 'Unrelated', 'Vacuum Basics'])).toEqual([
+      query,
+      'vacuum reclaim disk space',
+      'transaction ID wraparound',
+      'Disk Space',
+      'Vacuum',
+    ]);
+    expect(questionsOf('vacuum', ['VACUUM'])).toEqual(['vacuum']);
+    expect(questionsOf('???', [])).toEqual(['???']);
+  });
+
+  it('leaves out words without a subject, unless there are no others', () => {
+    expect(subjectWords("What's going on in Grand Rapids, Michigan?")).toEqual(['grand', 'rapids', 'michigan']);
+    expect(subjectWords('What is the difference?')).toEqual(['difference']);
+  });
+
+  it('knows words that occur, that are misspelled, and that do not occur', () => {
+    expect(occurrenceOf('index', ['All indexes'])).toEqual({ found: 'exact', correction: null });
+    expect(occurrenceOf('vacum', ['The vacuum'])).toEqual({ found: 'similar', correction: 'vacuum' });
+    expect(occurrenceOf('michigan', ['Ohio'])).toEqual({ found: 'none', correction: null });
+  });
+});
+
+describe('findings', () => {
+  it('have a good part of the query', () => {
+    const asked = plan(term('grand'), term('rapids'), term('michigan'));
+    expect(isRelevant(section('Totals', 'The grand total of a report.'), asked)).toBe(false);
+    expect(isRelevant(section('Cities', 'Grand Rapids is a city.'), asked)).toBe(true);
+  });
+
+  it('are recorded once, the best first, without the table of contents', () => {
+    const asked = plan(term('index'), term('vacuum'));
+    const [a, b] = [section('a', 'An index.'), section('b', 'Vacuum an index.')];
+    const contents = { ...a, uuid: 'c', edge: { fact: 'a', name: 'has section', target: 'a' } };
+    expect(newFindings([], [a, b, b, contents], asked)).toEqual([b, a]);
+    expect(newFindings([b], [a, b], asked)).toEqual([a]);
+  });
+
+  it('of edges name both ends, and have a bounded size', () => {
+    const found = {
+      graphId: 'g',
+      uuid: 'e',
+      fact: 'x'.repeat(5_000),
+      name: null,
+      source_node_uuid: 's',
+      target_node_uuid: 't',
+      created_at: '',
+      valid_at: null,
+      invalid_at: null,
+      sources: [],
+    };
+    const names = new Map([
+      ['s', 'Ada'],
+      ['t', 'Grace'],
+    ]);
+    const finding = findingOf(found, 1, names);
+    expect(finding).toMatchObject({ name: 'Ada', edge: { target: 'Grace' }, hop: 1 });
+    expect(finding.edge?.fact).toHaveLength(1_500);
+  });
+});
+
+describe('sentences', () => {
+  it('are whole, without code, headings, tables and Markdown', () => {
+    const passage = [
+      '# Heading',
+      '',
+      'rest of a sentence. **Vacuum** reclaims [space](https://example.org), e.g. of `rows`.',
+      'It is',
+      'wrapped \\_here\\_.',
+      '```',
+      'This is code, not text.',
+      '```',
+      '| A row | is no text. |',
+      '- An item of a list.',
+      'Only the operators @> and @? are supported here.',
+    ].join('\n');
+    expect(sentencesOf(passage)).toEqual([
+      'Vacuum reclaims space, e.g. of rows.',
+      'It is wrapped _here_.',
+      'An item of a list.',
+      'Only the operators @> and @? are supported here.',
+    ]);
+    expect(sentencesOf('倉庫は九時から十七時まで開いています。')).toHaveLength(1);
+  });
+});
+
+describe('the text of a report', () => {
+  it('cites passages by numbers, in the order in which they are cited', () => {
+    const asked = plan(term('warehouse'), term('bremen'), term('michigan', { found: 'none' }));
+    const findings = [
+      section('Hours', 'The warehouse in Bremen opens at nine. Bring a coat.'),
+      section('Staff', 'Ada runs the warehouse.', { sources: [], labels: ['Person'], summary: 'Runs the warehouse' }),
+    ];
+    const text = writeReport('Warehouse in Bremen, Michigan?', asked, findings);
+    expect(text).toContain('*Extractive report:');
+    expect(text).toContain('- **Hours**: The warehouse in Bremen opens at nine. [1]');
+    expect(text).toContain('- Staff: Runs the warehouse. [2]');
+    expect(text).toContain('Nothing was found for: michigan.');
+    expect(text).toContain('1. **Manual**, Hours <https://example.org/a%20b>: The warehouse in Bremen opens at nine.');
+    expect(text).toContain('2. A caller\'s statement in the graph "Company"');
+    expect(writeReport('Warehouse in Bremen, Michigan?', asked, findings)).toBe(text);
+  });
+
+  it('answers first with the first sentence under a heading of the query, and names the heading', () => {
+    const text = writeReport('partial index', plan(term('partial'), term('index')), [
+      section('Manual (2)', 'Each partial index is described here.'),
+      section('Costs (2)', 'Many small tables can be cheaper than a partial index.'),
+      section('Partial indexes', 'A partial index covers a part of a table. It pays where a partial index is small.'),
+    ]);
+    expect(text).toMatch(/## Answer\n\n- \*\*Partial indexes\*\*: A partial index covers a part of a table\. \[1\]\n/);
+    expect(text).toContain('- Each partial index is described here. [');
+    expect(text).toContain('- **Costs**: Many small tables can be cheaper than a partial index. [');
+  });
+
+  it('says that nothing was found', () => {
+    expect(writeReport('Michigan?', plan(term('michigan', { found: 'none' })), [])).toContain(
+      'The knowledge graph holds nothing on this question.',
+    );
+    expect(writeReport('Michigan?', { graphs: [], questions: [], terms: [] }, [])).toContain(
+      'There is no knowledge graph to search.',
+    );
+  });
+
+  it('shows text from outside as it is', () => {
+    const hostile = 'The warehouse <script>alert(1)</script> has ![x](javascript:x) and [a](b) &amp; snake_case.';
+    const fact = section('Ada', '', { labels: [], edge: { fact: hostile, name: null, target: '' }, sources: [] });
+    const text = writeReport('# warehouse', plan(term('warehouse')), [fact]);
+    expect(text).toContain(
+      'The warehouse \\<script\\>alert(1)\\</script\\> has !\\[x\\](javascript:x) and \\[a\\](b) &amp;amp; snake_case.',
+    );
+    expect(text).toMatch(/^# # warehouse\n/);
+  });
+});

@@ -1,0 +1,226 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { OrganizationSummary } from '#libs/features/organizations/index.ts';
+import { faultAfterWrite } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import type { EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+import {
+  commandContext,
+  etagOf,
+  eventStreamQuery,
+  eventStreamResponse,
+  invalidBody,
+  notFound,
+  openPage,
+  routesTagged,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import { agentEntity, nameFacet } from './agent.read.ts';
+import type { Agents } from './agent.read.ts';
+import { agentPageSchema, agentParams, agentSchema } from './agent.schemas.ts';
+import { createAgentBody, listAgentsQuery, updateAgentBody } from './agent.schemas.ts';
+import type { AgentResource, UpdateAgentBody } from './agent.schemas.ts';
+import { decideActivate, decideDeactivate, decideUpdate, newAgent } from './agent.ts';
+import type { Agent, AgentChanges } from './agent.ts';
+
+export interface AgentRouteParts {
+  readonly agents: Agents;
+  readonly knowledge: Pick<Knowledge, 'graph'>;
+  /** The contract's summary of an organization; null for one that does not exist. */
+  readonly summarize: (organizationId: EntityId) => Promise<OrganizationSummary | null>;
+}
+
+const { reads, writes } = routesTagged('agents');
+const params = agentParams;
+const response = { 200: agentSchema };
+
+export function agentRoutes(app: HttpApp, parts: AgentRouteParts): void {
+  readRoutes(app, parts);
+  createRoute(app, parts);
+  changeRoutes(app, parts);
+}
+
+function readRoutes(app: HttpApp, parts: AgentRouteParts): void {
+  const { agents } = parts;
+  const replies = new EntityReplies(agents, {});
+
+  app.get(
+    '/api/v1/agents',
+    reads({
+      operationId: 'listAgents',
+      summary: 'List agents, newest first; without personal ones, unless they are asked for',
+      querystring: listAgentsQuery,
+      response: { 200: agentPageSchema },
+    }),
+    async (request) => {
+      const { organizationId } = request.principal;
+      const { name, category, is_active, personal, knowledge_graph } = request.query;
+      const filter = { name: name && nameFacet(name), category, is_active, personal, knowledge_graph };
+      const page = openPage(request, request.query, { ...filter, organizationId });
+      const found = await agents.page(organizationId, filter, page);
+      const resources = found.documents.map(({ json }) => JSON.parse(json.toString()) as AgentResource);
+      return { items: await withNames(resources, organizationId, parts), meta: page.meta(found) };
+    },
+  );
+
+  app.get(
+    '/api/v1/agents/:id',
+    reads({ operationId: 'getAgent', summary: 'Read an agent', params, response }),
+    async (request, reply) => {
+      const { organizationId } = request.principal;
+      const found = await agents.document(organizationId, request.params.id);
+      if (found === null) throw notFound();
+      // No 304: the answer shows the names of the organization and the graph, which change without the revision.
+      void reply.header('etag', etagOf(found.revision));
+      return withName(JSON.parse(found.json.toString()) as AgentResource, organizationId, parts);
+    },
+  );
+
+  app.get(
+    '/api/v1/agents/:id/events',
+    reads({
+      operationId: 'streamAgentEvents',
+      summary: 'Follow the changes of an agent',
+      params,
+      querystring: z.object(eventStreamQuery),
+      response: eventStreamResponse,
+    }),
+    (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
+  );
+}
+
+function createRoute(app: HttpApp, parts: AgentRouteParts): void {
+  app.post(
+    '/api/v1/agents',
+    writes({ operationId: 'createAgent', summary: 'Create an agent', body: createAgentBody, response }),
+    async (request, reply) => {
+      const context = commandContext(request);
+      const { name } = request.body;
+      const data = newAgent(context.commandId, { ...(await changesOf(request, parts)), name });
+      const result = await parts.agents.create(context, data.id, { type: 'AgentCreated.v1', data });
+      return sendAgent(request, reply, result, parts);
+    },
+  );
+}
+
+function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
+  const { agents } = parts;
+
+  app.patch(
+    '/api/v1/agents/:id',
+    writes({
+      operationId: 'updateAgent',
+      summary: 'Change an agent: absent fields stay as they are, null gives a field its default',
+      params,
+      body: updateAgentBody,
+      response,
+    }),
+    async (request, reply) => {
+      const { id } = request.params;
+      if ((await agents.find(request.principal.organizationId, id)) === null) throw notFound();
+      const changes = await changesOf(request, parts);
+      const result = await agents.update(commandContext(request), id, (agent) => decideUpdate(agent, changes));
+      return sendAgent(request, reply, result, parts);
+    },
+  );
+
+  app.post(
+    '/api/v1/agents/:id/deactivate',
+    writes({
+      operationId: 'deactivateAgent',
+      summary: 'Deactivate an agent: it joins no channels and answers nothing until it is activated',
+      params,
+      response,
+    }),
+    async (request, reply) => {
+      const result = await agents.update(commandContext(request), request.params.id, decideDeactivate);
+      return sendAgent(request, reply, result, parts);
+    },
+  );
+
+  app.post(
+    '/api/v1/agents/:id/activate',
+    writes({ operationId: 'activateAgent', summary: 'Activate a deactivated agent', params, response }),
+    async (request, reply) => {
+      const result = await agents.update(commandContext(request), request.params.id, decideActivate);
+      return sendAgent(request, reply, result, parts);
+    },
+  );
+}
+
+/** @throws ValidationFailure 422 for a graph that the organization does not have */
+async function changesOf(
+  { body, principal }: { readonly body: UpdateAgentBody; readonly principal: FastifyRequest['principal'] },
+  { knowledge }: Pick<AgentRouteParts, 'knowledge'>,
+): Promise<AgentChanges> {
+  const { images, knowledge_graph: graphId } = body;
+  const graph = graphId ? await knowledge.graph(principal.organizationId, graphId) : null;
+  if (graphId && graph === null) throw invalidBody(body, 'knowledge_graph', 'there is no such knowledge graph');
+  return {
+    name: body.name,
+    description: body.description,
+    imageUrl: images === null ? null : images?.image_url,
+    bannerUrl: images === null ? null : images?.banner_url,
+    features: body.features,
+    personality: body.personality,
+    isPersonal: body.personal,
+    knowledgeGraph: graph === null ? (graphId as null | undefined) : { id: graph.id, name: graph.name },
+    website: body.website,
+    agentCapabilities: body.agent_capabilities,
+    temperature: body.logic_model_temperature,
+    agentAddress: body.agent_address,
+    agentHandle: body.agent_handle,
+    voiceId: body.voice_id,
+    pointOfInterest: body.point_of_interest,
+    category: body.category,
+    interestTags: body.interest_tags,
+    metaData: body.meta_data,
+    allowHtmlResponses: body.allow_html_responses,
+    modelName: body.model_name,
+    instructions: body.instructions,
+    tools: body.tools,
+  };
+}
+
+/** @throws Fault `outcome_unknown` where a name cannot be read: the agent has changed; the error of the rejection */
+async function sendAgent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: EntityResult<Agent, NotFound>,
+  parts: AgentRouteParts,
+): Promise<AgentResource> {
+  const agent = new EntityReplies(parts.agents, {}).accepted(request, reply, result);
+  try {
+    return await withName(agentEntity.resource(agent) as AgentResource, agent.organizationId, parts);
+  } catch (error) {
+    throw faultAfterWrite(error);
+  }
+}
+
+async function withName(
+  agent: AgentResource,
+  organizationId: EntityId,
+  parts: AgentRouteParts,
+): Promise<AgentResource> {
+  const [named] = await withNames([agent], organizationId, parts);
+  return named ?? agent;
+}
+
+/** Agents with the summary of their organization, and the names that their graphs have now. */
+async function withNames(
+  agents: readonly AgentResource[],
+  organizationId: EntityId,
+  { knowledge, summarize }: AgentRouteParts,
+): Promise<AgentResource[]> {
+  const organization = agents.length === 0 ? null : await summarize(organizationId);
+  return Promise.all(
+    agents.map(async (agent) => {
+      const graph = agent.knowledge_graph && (await knowledge.graph(organizationId, agent.knowledge_graph.id));
+      return { ...agent, organization, knowledge_graph: graph && { id: graph.id, name: graph.name } };
+    }),
+  );
+}

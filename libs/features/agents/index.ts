@@ -1,0 +1,26 @@
+/** Agents, which answer in the channels of their organization. One stream, `agent-<id>`, for each. */
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { OrganizationSummary } from '#libs/features/organizations/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { Core, Module } from '#libs/platform/runtime/index.ts';
+
+import { agentRoutes } from './agent.http.ts';
+import { agentEntity, Agents } from './agent.read.ts';
+
+export { agentEntity, Agents } from './agent.read.ts';
+export type { Agent, FeatureName } from './agent.ts';
+
+interface AgentsDeps {
+  readonly knowledge: Knowledge;
+  readonly summarize: (organizationId: EntityId) => Promise<OrganizationSummary | null>;
+}
+
+export const agentsModule = {
+  name: 'agents',
+  projections: [agentEntity.projection],
+  create(core: Core, { knowledge, summarize }: AgentsDeps) {
+    const agents = new Agents(core);
+    return { agents, routes: (app: HttpApp) => agentRoutes(app, { agents, knowledge, summarize }) };
+  },
+} satisfies Module;

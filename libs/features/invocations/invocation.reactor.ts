@@ -1,0 +1,199 @@
+import type { Agent, Agents } from '#libs/features/agents/index.ts';
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
+import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
+import type { InteractionCommands, InteractionEvent } from '#libs/features/interactions/index.ts';
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { reactor } from '#libs/platform/reactors/index.ts';
+import type { Process } from '#libs/platform/reactors/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import { messageOf, textOf } from './message.ts';
+import type { PostedMessage } from './message.ts';
+import { asksRelevance, decideInvocation, isFromAgent, MAX_HOPS } from './invocation.ts';
+import type { Behavior, Invocation, InvocationEvent, Message } from './invocation.ts';
+import type { Invocations } from './invocation.read.ts';
+import { MIN_SHARE, relevanceOf } from './relevance.ts';
+
+/** A run to start. Its id is derived from the message and the agent. */
+export interface RequestedRun {
+  readonly id: EntityId;
+  readonly agentId: EntityId;
+  readonly channelId: EntityId;
+  readonly messageId: EntityId;
+  readonly turnId: string;
+  readonly spanId: string;
+  readonly depth: number;
+  readonly invocationConfig: Readonly<Record<string, unknown>> | null;
+}
+
+export interface InvocationParts {
+  readonly invocations: Invocations;
+  readonly agents: Pick<Agents, 'agent'>;
+  readonly channels: Pick<Channels, 'entities'>;
+  readonly interactions: Pick<InteractionCommands, 'post'>;
+  readonly knowledge: Pick<Knowledge, 'search'>;
+  /** Port: starts a run, once for each id. */
+  readonly requestRun: (context: CommandContext, run: RequestedRun) => Promise<unknown>;
+  /** The application that created the organization, or null. */
+  readonly application: (organizationId: EntityId) => Promise<string | null>;
+  readonly store: Pick<EventStore, 'readStream'>;
+}
+
+type Context = Process<null, never>;
+
+/** Facts of a graph that a message is compared with. */
+const FACTS = 10;
+/** Messages of an import are old: they invoke no agents. */
+const IMPORT = 'import';
+
+/**
+ * Decides for each message of a channel and each agent in it whether the agent answers. All effects are commands whose ids
+ * are derived from the message and the agent, so there is nothing to record of the process itself.
+ */
+export function invocationReactor(parts: InvocationParts) {
+  return reactor<null, never, InteractionEvent>({
+    name: 'invocations',
+    on: ['InteractionPosted.v1', 'InteractionCompleted.v1'],
+    from: 'end',
+    triggers: interactionCodec,
+    processOf: (event, stream) =>
+      interactionId({ channelId: stream.slice(`${CHANNEL}-`.length), sequence: sequenceOfMessage(event) }),
+    process: {
+      category: 'invocations',
+      codec: defineEvents({}),
+      fold: { initialState: null, evolve: () => null },
+    },
+    isEnded: () => false,
+    hasEnded: (event, messageId) => !mayInvoke(event, messageId),
+    async handle(event, process) {
+      const message = await readMessage(event, process, parts);
+      if (message !== null) await invoke(message, process, parts);
+      return [];
+    },
+    giveUp: () => [],
+  });
+}
+
+function sequenceOfMessage(event: StreamEvent<InteractionEvent>): ChannelSequence {
+  return event.type === 'InteractionPosted.v1' ? sequenceOf(event.revision) : (event.data.sequence as ChannelSequence);
+}
+
+/** Whether an event may complete a message. Most events of runs do not, and cost no read of the log. */
+function mayInvoke({ type, data, metadata: { actor } }: StreamEvent<InteractionEvent>, messageId: EntityId): boolean {
+  if (actor.id === IMPORT && actor.type === 'system') return false;
+  if (type === 'InteractionPosted.v1') return data.complete && messageOf(messageId, data) !== null;
+  return type === 'InteractionCompleted.v1';
+}
+
+/** The complete message, or null for an event that makes none. */
+async function readMessage(
+  event: StreamEvent<InteractionEvent>,
+  process: Context,
+  { store }: InvocationParts,
+): Promise<PostedMessage | null> {
+  if (event.type === 'InteractionPosted.v1') return messageOf(process.id, event.data);
+  if (event.type !== 'InteractionCompleted.v1') return null;
+  const ref = parseInteractionId(process.id);
+  if (ref === null) return null;
+  const from = streamRevision(ref.sequence - 1);
+  for await (const stored of store.readStream(streamName(CHANNEL, ref.channelId), { from, limit: 1 })) {
+    const posted = interactionCodec.decode(stored);
+    if (posted?.type !== 'InteractionPosted.v1') return null;
+    return messageOf(process.id, { ...posted.data, content: event.data.content ?? posted.data.content });
+  }
+  return null;
+}
+
+async function invoke(posted: PostedMessage, process: Context, parts: InvocationParts): Promise<void> {
+  const { organizationId } = process;
+  const channel = await parts.channels.entities.current(process.commandContext('channel'), posted.channelId);
+  if (channel === null || channel.organizationId !== organizationId || channel.archivedAt !== null) return;
+  const ids = channel.participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
+  const found = await Promise.all(ids.map((id) => parts.agents.agent(organizationId, id)));
+  // Participants that joined before agents were registered are not in the log.
+  const agents = found.filter((agent) => agent !== null);
+  if (agents.length === 0) return;
+  const message = { ...posted, depth: await depthOf(posted, organizationId, parts.invocations) };
+  const decided = await Promise.all(
+    agents.map((agent) => decide({ message, agent, behavior: channel.agentInvocationBehavior }, process, parts)),
+  );
+  if (decided.some(({ reason }) => reason === 'depth_cap')) await notifyOfCap(message, decided, process, parts);
+}
+
+async function depthOf(message: PostedMessage, organizationId: EntityId, invocations: Invocations): Promise<number> {
+  if (!isFromAgent(message)) return 0;
+  const { channelId, turnId, sender } = message;
+  return invocations.hopsBefore(organizationId, { channelId, turnId, agentId: sender.agentId });
+}
+
+interface Subject {
+  readonly message: PostedMessage & Message;
+  readonly agent: Agent;
+  readonly behavior: Behavior;
+}
+
+/** Records the decision on one agent, and requests its run. */
+async function decide({ message, agent, behavior }: Subject, process: Context, parts: InvocationParts) {
+  const isRelevant =
+    asksRelevance(message, agent, behavior) && (await isAbout(message, agent, process.organizationId, parts));
+  const verdict = decideInvocation(message, agent, { behavior, isRelevant });
+  const { channelId, sequence, messageId, turnId, depth, spanId, invocationConfig } = message;
+  const id = derivedId(channelId, `invocation ${sequence} ${agent.id}`);
+  const about = { id, channelId, sequence, messageId, turnId, agentId: agent.id, depth };
+  const event: InvocationEvent = verdict.invoked
+    ? { type: 'AgentInvoked.v1', data: { ...about, reason: verdict.reason, runId: id } }
+    : { type: 'AgentWithheld.v1', data: { ...about, reason: verdict.reason } };
+  const recorded = await parts.invocations.record(process.commandContext(`decision ${agent.id}`), event);
+  if (recorded.runId !== null) {
+    const run = { id: recorded.runId, agentId: agent.id, channelId, messageId, turnId, spanId, invocationConfig };
+    await parts.requestRun(process.commandContext(`run ${agent.id}`), { ...run, depth: recorded.depth });
+  }
+  return recorded;
+}
+
+async function isAbout(
+  message: PostedMessage,
+  agent: Agent,
+  organizationId: EntityId,
+  { knowledge }: InvocationParts,
+): Promise<boolean> {
+  const query = textOf(message);
+  const texts = [agent.name, agent.description, agent.agentCapabilities ?? '', ...agent.interestTags];
+  const graph = agent.knowledgeGraph;
+  const found = graph && (await knowledge.search(organizationId, graph.id, { query, limit: FACTS }));
+  for (const { name, summary } of found?.nodes ?? []) texts.push(name, summary ?? '');
+  for (const { fact } of found?.edges ?? []) texts.push(fact);
+  return relevanceOf(query, texts) >= MIN_SHARE;
+}
+
+/** Shows in the channel that agents were not invoked because they would go on and on. A repeated post finds its span. */
+async function notifyOfCap(
+  { channelId, turnId, spanId, depth, sequence }: PostedMessage & Message,
+  decided: readonly Invocation[],
+  process: Context,
+  { interactions, application }: InvocationParts,
+): Promise<void> {
+  const agentIds = decided.flatMap(({ reason, agentId }) => (reason === 'depth_cap' ? [agentId] : []));
+  const text = `Agents have answered each other ${depth} times in this turn. The limit is ${MAX_HOPS}, so the last message invokes no further agent.`;
+  const notification = {
+    participant: { type: 'system' },
+    content: [{ type: 'text', text }],
+    contentRole: 'channel_notification' as const,
+    complete: true,
+    metadata: { reason: 'depth_cap', agent_ids: agentIds },
+    invocationConfig: null,
+    turnId,
+    spanId: derivedId(channelId, `depth cap ${sequence}`),
+    parentSpanId: spanId,
+    organizationApplication: await application(process.organizationId),
+  };
+  await interactions.post(process.commandContext('depth cap'), channelId, notification, { spanIsNew: false });
+}

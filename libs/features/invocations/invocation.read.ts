@@ -1,0 +1,95 @@
+import { z } from 'zod';
+
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { Entities, entity } from '#libs/platform/entity/index.ts';
+import type { EntityCore } from '#libs/platform/entity/index.ts';
+
+import { INVOCATION, invocationCodec, invocationFold, invokedReason, withheldReason } from './invocation.ts';
+import type { Invocation, InvocationEvent, InvocationState } from './invocation.ts';
+
+export const invocationSchema = z
+  .object({
+    message_id: z.string(),
+    agent_id: z.string(),
+    invoked: z.boolean(),
+    reason: z.enum([...invokedReason.options, ...withheldReason.options]),
+    run_id: z.string().nullable().describe('The run that answers; null for an agent that was not invoked'),
+    at: z.string(),
+    sequence: z.int().describe('Of the message, in the channel'),
+    interaction_id: z.string().describe('Id of the user turn'),
+    depth: z.int().describe('Hops between agents in the turn before this agent'),
+  })
+  .meta({ id: 'Invocation' });
+type InvocationResource = z.infer<typeof invocationSchema>;
+
+function resource(invocation: Invocation): InvocationResource {
+  return {
+    message_id: invocation.messageId,
+    agent_id: invocation.agentId,
+    invoked: invocation.runId !== null,
+    reason: invocation.reason,
+    run_id: invocation.runId,
+    at: invocation.createdAt,
+    sequence: invocation.sequence,
+    interaction_id: invocation.turnId,
+    depth: invocation.depth,
+  };
+}
+
+type InvocationFacets = {
+  readonly channel: string;
+  readonly agent: string;
+  readonly message: string;
+  readonly invoked: boolean;
+  /** Of those that were invoked, to count hops. */
+  readonly hop: readonly string[];
+};
+
+const hopOf = (channelId: EntityId, turnId: string, agentId: EntityId | null): string =>
+  [channelId, turnId, agentId].filter((part) => part !== null).join('/');
+
+export const invocationEntity = entity<InvocationState, InvocationEvent, InvocationFacets>({
+  category: INVOCATION,
+  version: 1,
+  codec: invocationCodec,
+  fold: invocationFold,
+  resource,
+  facets: ({ channelId, turnId, agentId, messageId, runId }) => ({
+    channel: channelId,
+    agent: agentId,
+    message: messageId,
+    invoked: runId !== null,
+    hop: runId === null ? [] : [hopOf(channelId, turnId, null), hopOf(channelId, turnId, agentId)],
+  }),
+});
+
+/** Newest invocations that hops are counted from. */
+const NEWEST = 50;
+
+export class Invocations extends Entities<InvocationState, InvocationEvent, InvocationFacets> {
+  constructor(core: EntityCore) {
+    super(invocationEntity, core);
+  }
+
+  /** Records a decision, once: a message that is decided again, perhaps otherwise, keeps its first decision. */
+  async record(context: CommandContext, event: InvocationEvent): Promise<Invocation> {
+    const result = await this.create(context, event.data.id, event);
+    if (!result.ok) throw new TypeError('a creation was refused');
+    return result.entity;
+  }
+
+  /**
+   * Hops between agents in the turn that a message of an agent follows from: one more than the deepest invocation of this
+   * agent, or of any agent for one that is not registered (null).
+   */
+  async hopsBefore(
+    organizationId: EntityId,
+    { channelId, turnId, agentId }: { channelId: EntityId; turnId: string; agentId: EntityId | null },
+  ): Promise<number> {
+    const page = { size: NEWEST, offset: 0, after: null };
+    const { documents } = await this.page(organizationId, { hop: hopOf(channelId, turnId, agentId) }, page);
+    const depths = documents.map(({ json }) => invocationSchema.parse(JSON.parse(json.toString())).depth);
+    return Math.max(0, ...depths) + 1;
+  }
+}

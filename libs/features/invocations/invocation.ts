@@ -1,0 +1,135 @@
+/*
+ * Event names and shapes are the storage format: written events stay in the log forever.
+ * Never change one in place. A new version is a new type, and the old one gets an upcaster.
+ */
+import { z } from 'zod';
+
+import type { Fold } from '#libs/kernel/decider.ts';
+import { createdBy } from '#libs/kernel/entity.ts';
+import type { EntityState } from '#libs/kernel/entity.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+
+/** Category of the streams, `invocation-<id>`: one for each message and agent, with one event. */
+export const INVOCATION = 'invocation';
+
+export const invokedReason = z.enum(['mentioned', 'all_messages', 'personal_agent', 'relevant']);
+export const withheldReason = z.enum([
+  'own_message',
+  'inactive',
+  'withheld',
+  'not_mentioned',
+  'not_personal',
+  'irrelevant',
+  'depth_cap',
+]);
+
+const about = {
+  id: z.string(),
+  channelId: z.string(),
+  /** Of the message, in the channel. */
+  sequence: z.int().positive(),
+  messageId: z.string(),
+  turnId: z.string(),
+  agentId: z.string(),
+  /** Hops between agents in the turn before this agent: 0 for a message of a user. */
+  depth: z.int().min(0),
+};
+
+export const invocationCodec = defineEvents({
+  'AgentInvoked.v1': z.object({ ...about, reason: invokedReason, runId: z.string() }),
+  'AgentWithheld.v1': z.object({ ...about, reason: withheldReason }),
+});
+
+export type InvocationEvent = EventOf<typeof invocationCodec>;
+export type Reason = z.infer<typeof invokedReason> | z.infer<typeof withheldReason>;
+
+/** Whether an agent was asked to answer a message, and why. */
+export type Invocation = Omit<Extract<InvocationEvent, { type: 'AgentInvoked.v1' }>['data'], 'reason' | 'runId'> &
+  EntityState & { readonly reason: Reason; readonly runId: EntityId | null };
+
+/** `null` until it is decided. */
+export type InvocationState = Invocation | null;
+
+export const invocationFold: Fold<InvocationState, InvocationEvent> = {
+  initialState: null,
+  evolve(state, event) {
+    if (state !== null) return state;
+    return { runId: null, ...event.data, ...createdBy(event) };
+  },
+};
+
+/** Hops between agents in one turn; the message of the last one invokes no further agent. */
+export const MAX_HOPS = 8;
+
+/** A message of a channel, as far as decisions depend on it. */
+export interface Message {
+  readonly sender: { readonly type: string; readonly agentId: EntityId | null };
+  /** Agents that the message mentions, and those that it must not invoke; by id, never by its text. */
+  readonly mentions: ReadonlySet<EntityId>;
+  readonly withheld: ReadonlySet<EntityId>;
+  /** See `depth` of the events. */
+  readonly depth: number;
+}
+
+const AGENTS: ReadonlySet<string> = new Set(['agent', 'external_agent']);
+
+/** Agents are invoked by the mentions of agents, and by messages of everyone else as the channel has it. */
+export function isFromAgent({ sender }: Pick<Message, 'sender'>): boolean {
+  return AGENTS.has(sender.type);
+}
+
+export interface InvocableAgent {
+  readonly id: EntityId;
+  readonly isActive: boolean;
+  readonly isPersonal: boolean;
+}
+
+export type Behavior = 'at_mentions_only' | 'all_messages' | 'all_messages_personal_agent' | 'intelligent' | null;
+
+export type Verdict =
+  | { readonly invoked: true; readonly reason: z.infer<typeof invokedReason> }
+  | { readonly invoked: false; readonly reason: z.infer<typeof withheldReason> };
+
+/** @param isRelevant whether the message is about what the agent knows; decides only where {@link asksRelevance} */
+export function decideInvocation(
+  message: Message,
+  agent: InvocableAgent,
+  { behavior, isRelevant }: { readonly behavior: Behavior; readonly isRelevant: boolean },
+): Verdict {
+  const obstacle = obstacleOf(message, agent);
+  if (obstacle !== null) return { invoked: false, reason: obstacle };
+  const verdict = verdictOf(message, agent, behavior, isRelevant);
+  return verdict.invoked && message.depth >= MAX_HOPS ? { invoked: false, reason: 'depth_cap' } : verdict;
+}
+
+/** Whether the decision depends on the relevance of the message, which costs a search. */
+export function asksRelevance(message: Message, agent: InvocableAgent, behavior: Behavior): boolean {
+  if (behavior !== 'intelligent' || isFromAgent(message) || message.mentions.has(agent.id)) return false;
+  return obstacleOf(message, agent) === null;
+}
+
+function obstacleOf({ sender, withheld }: Message, { id, isActive }: InvocableAgent) {
+  if (sender.agentId === id) return 'own_message';
+  if (withheld.has(id)) return 'withheld';
+  return isActive ? null : 'inactive';
+}
+
+function verdictOf(message: Message, agent: InvocableAgent, behavior: Behavior, isRelevant: boolean): Verdict {
+  if (message.mentions.has(agent.id)) return { invoked: true, reason: 'mentioned' };
+  if (isFromAgent(message)) return { invoked: false, reason: 'not_mentioned' };
+  switch (behavior) {
+    case 'at_mentions_only':
+    case null:
+      return { invoked: false, reason: 'not_mentioned' };
+    case 'all_messages':
+      return { invoked: true, reason: 'all_messages' };
+    case 'all_messages_personal_agent':
+      return agent.isPersonal
+        ? { invoked: true, reason: 'personal_agent' }
+        : { invoked: false, reason: 'not_personal' };
+    case 'intelligent':
+      return isRelevant ? { invoked: true, reason: 'relevant' } : { invoked: false, reason: 'irrelevant' };
+  }
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+import type { Model, ModelCall, ModelPart, ModelUsage } from '#libs/platform/model/index.ts';
+
+import { SEARCH_TOOL } from './run.tools.ts';
+
+/** Tokens are those of language models. */
+const NO_TOKENS: ModelUsage = { inputTokens: null, cachedInputTokens: null, outputTokens: null, reasoningTokens: null };
+const MAX_QUERY = 1_000;
+const MAX_QUOTE = 1_000;
+
+const searchResult = z.object({
+  quotes: z.array(
+    z.object({ text: z.string(), source: z.object({ name: z.string(), url: z.string().nullable() }).nullable() }),
+  ),
+  missing: z.array(z.string()).default([]),
+});
+type SearchResult = z.infer<typeof searchResult>;
+
+/**
+ * What answers where no model is configured: it searches the agent's graph for the message and quotes what it has found,
+ * with the sources. It is no language model, and says so.
+ */
+export const extractiveModel: Model = {
+  kind: 'extractive',
+  name: 'extractive',
+  async *stream(call: ModelCall): AsyncGenerator<ModelPart> {
+    const last = call.messages.at(-1);
+    const query = call.messages.findLast(({ role }) => role === 'user');
+    if (last?.role === 'user' && call.tools.some(({ name }) => name === SEARCH_TOOL) && last.text.trim() !== '') {
+      yield {
+        type: 'reasoning',
+        text: 'No language model is configured: searching the knowledge graph for the message.',
+      };
+      const input = { query: last.text.trim().slice(0, MAX_QUERY).toWellFormed() };
+      yield { type: 'tool_call', call: { id: 'search', name: SEARCH_TOOL, input } };
+      yield { type: 'finish', reason: 'tool_calls', usage: NO_TOKENS };
+      return;
+    }
+    const result = last?.role === 'tool' ? resultOf(last.result) : null;
+    for (const text of piecesOf(query?.role === 'user' ? query.text : '', result)) yield { type: 'text', text };
+    yield { type: 'finish', reason: 'stop', usage: NO_TOKENS };
+  },
+};
+
+/** The result of a search as the prompt holds it: JSON between the marks of untrusted data. */
+function resultOf(text: string): SearchResult | null {
+  try {
+    return searchResult.parse(JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)));
+  } catch {
+    return null;
+  }
+}
+
+/** The answer in pieces: an introduction, one for each quote, the sources. */
+function piecesOf(query: string, result: SearchResult | null): string[] {
+  if (query.trim() === '') return ['The message has no text to search for.'];
+  if (result === null) return ['This agent has no knowledge graph that could be searched, and no language model.'];
+  const { quotes, missing } = result;
+  if (quotes.length === 0) return ['The knowledge graph of this agent holds nothing on this message.'];
+  const sources: string[] = [];
+  const numberOf = ({ source }: SearchResult['quotes'][number]): number => {
+    const text = source === null ? 'A statement in the knowledge graph' : sourceText(source);
+    if (!sources.includes(text)) sources.push(text);
+    return sources.indexOf(text) + 1;
+  };
+  const lines = quotes.map((quote) => `- ${quote.text.slice(0, MAX_QUOTE).toWellFormed()} [${numberOf(quote)}]\n`);
+  return [
+    'Quoted from the knowledge graph; no language model wrote this.\n\n',
+    ...lines,
+    ...(missing.length === 0 ? [] : [`\nNothing was found for: ${missing.join(', ')}.\n`]),
+    `\nSources:\n\n${sources.map((source, index) => `${index + 1}. ${source}`).join('\n')}`,
+  ];
+}
+
+function sourceText({ name, url }: { readonly name: string; readonly url: string | null }): string {
+  return url === null ? name : `${name}, ${url}`;
+}

@@ -1,0 +1,57 @@
+/** Runs: agents answering messages in channels. One stream, `run-<id>`, for each. */
+import type { ExtractionPool } from '#libs/features/documents/index.ts';
+import type { InteractionCommands, InteractionQueries, Drafts } from '#libs/features/interactions/index.ts';
+import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { Core, Module } from '#libs/platform/runtime/index.ts';
+
+import type { RunAgents } from './run.agent.ts';
+import type { ChannelParts } from './run.channel.ts';
+import { runLiveCommands, runRoutes } from './run.http.ts';
+import { agentRuns, runEndings } from './run.reactor.ts';
+import { runEntity, Runs } from './run.read.ts';
+
+export type { RunAgent, RunAgents } from './run.agent.ts';
+export { RUN } from './run.ts';
+export type { Run, RunRequested } from './run.ts';
+export { runEntity } from './run.read.ts';
+export type { Runs } from './run.read.ts';
+
+interface RunsDeps {
+  readonly agents: RunAgents;
+  readonly interactions: {
+    readonly commands: InteractionCommands;
+    readonly queries: InteractionQueries;
+    readonly drafts: Drafts;
+  };
+  readonly reactions: { readonly commands: ChannelParts['receipts'] };
+  readonly application: ChannelParts['application'];
+  readonly knowledge: Knowledge;
+  readonly extraction: ExtractionPool;
+}
+
+export const runsModule = {
+  name: 'runs',
+  projections: [runEntity.projection],
+  create(core: Core, deps: RunsDeps) {
+    const { agents, interactions, reactions, application, knowledge, extraction } = deps;
+    const { store, log, fetcher, model, modelContextTokens } = core;
+    const runs = new Runs(core);
+    const parts = {
+      agents,
+      channel: { ...interactions, receipts: reactions.commands, application },
+      conversations: interactions.queries,
+      tools: { knowledge, fetcher, extraction },
+      model,
+      maxTokens: modelContextTokens,
+      store,
+      log,
+    };
+    return {
+      runs,
+      routes: (app: HttpApp) => runRoutes(app, runs),
+      liveCommands: runLiveCommands(runs),
+      reactors: [agentRuns(parts), runEndings(parts)],
+    };
+  },
+} satisfies Module;

@@ -1,0 +1,50 @@
+import type { Model } from '#libs/platform/model/index.ts';
+
+import { escapedTags } from './html.ts';
+import { ChannelRefusal } from './run.channel.ts';
+import type { RunInChannel } from './run.channel.ts';
+import type { StepOfRun } from './run.parts.ts';
+import { sourcesOf } from './run.sources.ts';
+import { answerOf } from './run.ts';
+import type { Run, RunEvent } from './run.ts';
+
+/** The metadata of a response: what wrote it, from which sources. */
+export function metadataOf(run: Run, { kind, name }: Pick<Model, 'kind' | 'name'>): Record<string, unknown> {
+  return { run_id: run.id, model: { kind, name }, sources: sourcesOf(run) };
+}
+
+export async function complete({ run, agent, channel }: StepOfRun, model: Model): Promise<RunEvent> {
+  const answer = answerOf(run);
+  if (answer === '') return { type: 'RunCompleted.v1', data: { responseId: null } };
+  const text = agent.allowHtmlResponses ? answer : escapedTags(answer);
+  const content = [{ type: 'text', text }];
+  // Posted already, in most runs: while the model wrote it.
+  const ref = await channel.post({
+    role: 'agent_response',
+    content,
+    name: 'response',
+    metadata: metadataOf(run, model),
+  });
+  await channel.complete(ref, text);
+  return { type: 'RunCompleted.v1', data: { responseId: channel.idOf(ref) } };
+}
+
+/** A partial answer is kept. */
+export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
+  const message = run.failure === null ? 'the run was cancelled' : run.failure.message;
+  try {
+    const response = await channel.openResponse();
+    if (response !== null) {
+      const text = (await channel.draftOf(response)) || escapedTags(answerOf(run));
+      if (text === '') await channel.fail(response, message);
+      else await channel.complete(response, text);
+    }
+    if (run.failure === null) return;
+    const content = [{ type: 'text', text: `The agent could not answer: ${message}.` }];
+    const metadata = { run_id: run.id, reason: run.failure.reason };
+    await channel.post({ role: 'internal_error', content, name: 'error', metadata });
+  } catch (error) {
+    // Nothing can be shown in a channel that was archived.
+    if (!(error instanceof ChannelRefusal)) throw error;
+  }
+}

@@ -1,0 +1,26 @@
+import type { EntityId } from '#libs/kernel/ids.ts';
+
+/** What runs need to know of an agent. */
+export interface RunAgent {
+  readonly id: EntityId;
+  readonly name: string;
+  readonly description: string;
+  readonly personality: string;
+  readonly instructions: string | null;
+  readonly isActive: boolean;
+  readonly features: { readonly general_web_search: boolean };
+  readonly knowledgeGraph: { readonly id: EntityId; readonly name: string } | null;
+  /** Of the model: 0 is the most predictable. */
+  readonly temperature: number;
+  /** Null: the configured model. */
+  readonly modelName: string | null;
+  readonly allowHtmlResponses: boolean;
+  /** Names of the only tools that it may use; null: all that its features allow. */
+  readonly tools: readonly string[] | null;
+}
+
+/** Port: agents as the log has them now. */
+export interface RunAgents {
+  /** Also a deactivated one; null if the organization has no such agent. @throws `Fault` `store_unavailable` */
+  agent(organizationId: EntityId, id: EntityId): Promise<RunAgent | null>;
+}

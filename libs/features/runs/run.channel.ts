@@ -1,0 +1,187 @@
+import type {
+  Drafts,
+  InteractionCommands,
+  InteractionQueries,
+  InteractionRef,
+} from '#libs/features/interactions/index.ts';
+import { interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { systemClock } from '#libs/kernel/clock.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+
+import type { Run } from './run.ts';
+
+/** What runs use of interactions and reactions. */
+export interface ChannelParts {
+  readonly commands: Pick<InteractionCommands, 'post' | 'update' | 'complete' | 'fail'>;
+  readonly queries: Pick<InteractionQueries, 'descendants'>;
+  readonly drafts: Pick<Drafts, 'put' | 'current'>;
+  readonly receipts: {
+    recordReceipt(context: CommandContext, ref: InteractionRef, agentId: EntityId): Promise<{ readonly ok: boolean }>;
+  };
+  /** The application that created the organization, or null. */
+  readonly application: (organizationId: EntityId) => Promise<string | null>;
+}
+
+type Role = 'agent_reasoning' | 'tool_call' | 'tool_call_result' | 'agent_response' | 'internal_error';
+
+interface Said {
+  readonly role: Role;
+  readonly content: readonly object[];
+  /** What of the run says it: the same name is posted once. */
+  readonly name: string;
+  /** Default: the message that is answered. */
+  readonly below?: string;
+  readonly complete?: boolean;
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+}
+
+/** The channel does not take what the run posts: it was archived, or the message is not there. */
+export class ChannelRefusal extends Error {
+  override readonly name = 'ChannelRefusal';
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`the channel refused: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+function refOf(document: string | Buffer): InteractionRef {
+  const ref = parseInteractionId((JSON.parse(document.toString()) as { id: string }).id);
+  if (ref === null) throw new TypeError('a posted interaction has no valid id');
+  return ref;
+}
+
+/** Namespace of the spans and commands of runs. Part of the storage format: never change it. */
+const RUNS = '2f0b7c61-5f0e-4a53-9d3a-6c1d1a1f7f04';
+
+const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
+
+/**
+ * What one run shows in its channel. All of it is posted once, however often a step is repeated and by however many
+ * workers: spans and commands are derived from the run. Throws the faults of commands.
+ */
+export class RunInChannel {
+  readonly #run: Run;
+  readonly #parts: ChannelParts;
+
+  constructor(run: Run, parts: ChannelParts) {
+    this.#run = run;
+    this.#parts = parts;
+  }
+
+  /** @throws ChannelRefusal */
+  async post(said: Said): Promise<InteractionRef> {
+    const { channelId } = this.#run;
+    const interaction = await this.#interaction(said);
+    const context = this.#context(said.name);
+    const post = (more: Partial<CommandContext> = {}) =>
+      this.#parts.commands.post({ ...context, ...more }, channelId, interaction, { spanIsNew: false });
+    let result = await post();
+    // Posted by an earlier attempt, or by another worker: its event is in the log.
+    if (!result.ok && result.rejection.reason === 'span_taken') {
+      result = await post({ repeatedSinceMs: Date.parse(this.#run.createdAt) });
+    }
+    if (!result.ok) throw new ChannelRefusal(result.rejection.reason);
+    return refOf(result.document);
+  }
+
+  /** Shows how far a tool call is, to clients that are there now. */
+  async update(call: { readonly id: string; readonly name: string }, sequence: number, text: string): Promise<void> {
+    const item = { type: 'tool_call_update', tool_name: call.name, tool_call_id: this.toolCallId(call.id), sequence };
+    const interaction = await this.#interaction({
+      role: 'tool_call',
+      content: [{ ...item, update: { kind: 'string', text } }],
+      name: `update ${call.id} ${sequence}`,
+      below: this.spanOf(`call ${call.id}`),
+    });
+    const { commands } = this.#parts;
+    const shown = { ...interaction, contentRole: 'tool_call_update' as const };
+    const update = { toolCallId: this.toolCallId(call.id), sequence };
+    await commands.update(this.#context(`update ${call.id} ${sequence}`), this.#run.channelId, shown, update);
+  }
+
+  /** Unique in the channel, where the calls of all runs are shown. */
+  toolCallId(callId: string): string {
+    return `${this.#run.id}-${callId}`;
+  }
+
+  spanOf(name: string): string {
+    return derivedId(RUNS, `run-${this.#run.id} ${name}`);
+  }
+
+  idOf(ref: InteractionRef): EntityId {
+    return interactionId(ref);
+  }
+
+  /** Only messages of users have read receipts. */
+  async recordReceipt(): Promise<void> {
+    const ref = parseInteractionId(this.#run.messageId);
+    if (ref !== null) await this.#parts.receipts.recordReceipt(this.#context('receipt'), ref, this.#run.agentId);
+  }
+
+  /** Completes an interaction; one that has ended by now stays as it is. */
+  async complete(ref: InteractionRef, text: string): Promise<void> {
+    const content = [{ type: 'text', text }];
+    await this.#parts.commands.complete(this.#context('complete'), ref, content, 'operator');
+  }
+
+  async fail(ref: InteractionRef, reason: string): Promise<void> {
+    await this.#parts.commands.fail(this.#context('fail'), ref, reason);
+  }
+
+  /** The response, if it was posted and is not complete. */
+  async openResponse(): Promise<InteractionRef | null> {
+    const { organizationId, channelId, spanId } = this.#run;
+    const shown = { reader: null, includeIncomplete: true };
+    const span = this.spanOf('response');
+    for (const document of await this.#parts.queries.descendants(organizationId, channelId, spanId, shown)) {
+      const found = JSON.parse(document.toString()) as { id: string; span_id: string; complete: boolean };
+      if (found.span_id === span) return found.complete ? null : parseInteractionId(found.id);
+    }
+    return null;
+  }
+
+  /** What subscribers have seen of a response that is not complete. */
+  async draftOf(ref: InteractionRef): Promise<string> {
+    const { organizationId, channelId } = this.#run;
+    const id = interactionId(ref);
+    const drafts = await this.#parts.drafts.current(organizationId, channelId);
+    const snapshots = drafts.map(({ json }) => JSON.parse(json) as { interaction_id?: string; text?: string });
+    return snapshots.find(({ interaction_id }) => interaction_id === id)?.text ?? '';
+  }
+
+  /** @param offset null replaces the draft @returns false if the draft is not as long as `offset`, or cannot be written */
+  async putDraft(ref: InteractionRef, offset: number | null, text: string): Promise<boolean> {
+    return (await this.#parts.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator')).ok;
+  }
+
+  async #interaction({ role, content, name, below, complete = true, metadata = null }: Said) {
+    const { agentId, turnId, spanId, organizationId } = this.#run;
+    return {
+      participant: { type: 'agent', agent_id: agentId, agent_metadata: null },
+      content: content as { type: string }[],
+      contentRole: role,
+      complete,
+      metadata,
+      invocationConfig: null,
+      turnId,
+      spanId: this.spanOf(name),
+      parentSpanId: below ?? spanId,
+      organizationApplication: await this.#parts.application(organizationId),
+    };
+  }
+
+  #context(name: string): CommandContext {
+    const { organizationId, id } = this.#run;
+    return {
+      commandId: derivedId(RUNS, `run-${id} ${name} command`),
+      organizationId,
+      actor: ACTOR,
+      at: systemClock.now(),
+      correlationId: id,
+    };
+  }
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+
+import type { InteractionQueries } from '#libs/features/interactions/index.ts';
+import { parseInteractionId } from '#libs/features/interactions/index.ts';
+import type { ModelMessage } from '#libs/platform/model/index.ts';
+
+import type { Run } from './run.ts';
+
+/** Interactions before the message that are looked through. */
+const MAX_BEFORE = 60;
+
+const interaction = z.object({
+  content_role: z.string(),
+  participant: z.looseObject({ type: z.string(), agent_id: z.string().optional() }),
+  content: z.array(z.looseObject({ type: z.string() })),
+});
+type ShownInteraction = z.infer<typeof interaction>;
+
+export type ConversationQueries = Pick<InteractionQueries, 'interaction' | 'list'>;
+
+/**
+ * The messages of users and agents up to the one that the run answers, oldest first. Null if that does not exist.
+ *
+ * @throws Fault `store_unavailable`
+ */
+export async function conversationOf(queries: ConversationQueries, run: Run): Promise<ModelMessage[] | null> {
+  const { organizationId, channelId, agentId } = run;
+  const ref = parseInteractionId(run.messageId);
+  const shown = { reader: null, includeIncomplete: true };
+  const asked = ref?.channelId === channelId ? await queries.interaction(organizationId, ref, shown) : null;
+  if (ref === null || asked === null) return null;
+  const before = await queries.list(
+    organizationId,
+    channelId,
+    { order: 'desc', beforeSequence: ref.sequence, includeIncomplete: false, includeToolCallUpdates: false },
+    { size: MAX_BEFORE, offset: 0, after: null },
+    null,
+  );
+  const earlier = (before?.items ?? []).toReversed().flatMap((json) => messageOf(json, agentId) ?? []);
+  // Also a message of another agent, which asks this one.
+  return [...earlier, { role: 'user', text: textOf(parsed(asked)) }];
+}
+
+/** @returns null for what is no message: reasoning, tool calls, notifications */
+function messageOf(json: Buffer, agentId: string): ModelMessage | null {
+  const shown = parsed(json);
+  const { content_role: role, participant } = shown;
+  if (role !== 'user_message' && role !== 'agent_response') return null;
+  const text = textOf(shown);
+  if (text === '') return null;
+  const isOwn = role === 'agent_response' && participant.agent_id === agentId;
+  return isOwn ? { role: 'assistant', text, toolCalls: [] } : { role: 'user', text };
+}
+
+function parsed(json: Buffer): ShownInteraction {
+  return interaction.parse(JSON.parse(json.toString()));
+}
+
+const media = z.object({ meta_data: z.object({ description: z.string(), mime_type: z.string() }) });
+
+function textOf({ content }: ShownInteraction): string {
+  const parts = content.map((item) => {
+    if (item.type === 'text') return String(item['text'] ?? '');
+    const file = item.type === 'media' ? media.safeParse(item).data : undefined;
+    return file === undefined ? '' : `[File: ${file.meta_data.description}, ${file.meta_data.mime_type}]`;
+  });
+  return parts.filter((part) => part !== '').join('\n');
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+
+import { refuse } from '#libs/kernel/decider.ts';
+import { EntityReplies } from '#libs/platform/entity/index.ts';
+import {
+  commandContext,
+  idParam,
+  idReference,
+  liveCommand,
+  notFound,
+  routesTagged,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
+
+import { runSchema } from './run.read.ts';
+import type { Runs } from './run.read.ts';
+import { decideCancel } from './run.ts';
+
+const params = z.object({ id: idParam('Id of the run') });
+const { reads, writes } = routesTagged('runs');
+const response = { 200: runSchema };
+
+export function runRoutes(app: HttpApp, runs: Runs): void {
+  const replies = new EntityReplies(runs, {});
+
+  app.get(
+    '/api/v1/runs/:id',
+    reads({ operationId: 'getRun', summary: 'Read a run of an agent, with its steps', params, response }),
+    (request, reply) => replies.sendOne(request, reply, request.principal.organizationId, request.params.id),
+  );
+
+  app.post(
+    '/api/v1/runs/:id/cancel',
+    writes({
+      operationId: 'cancelRun',
+      summary: 'Cancel a run; the text that was written so far is kept',
+      params,
+      response,
+    }),
+    async (request, reply) =>
+      replies.sendResult(request, reply, await runs.update(commandContext(request), request.params.id, decideCancel)),
+  );
+}
+
+/** The commands of sockets: the same as `POST /api/v1/runs/{id}/cancel`, for the runs of the socket's channel. */
+export function runLiveCommands(runs: Runs): readonly LiveCommandType[] {
+  return [
+    liveCommand({
+      type: 'run.cancel',
+      summary: 'Cancel a run of an agent in this channel; the text that was written so far is kept',
+      data: z.object({ run_id: idReference({ description: 'Id of the run' }) }).meta({ id: 'RunCancel' }),
+      isDurable: true,
+      async run({ context, channelId, data }) {
+        const result = await runs.update(context, data.run_id, (run) =>
+          run.channelId === channelId ? decideCancel(run) : refuse({ reason: 'not_found' as const }),
+        );
+        if (!result.ok) throw notFound();
+        // The channel shows the end of the run later, by events of its own.
+        return null;
+      },
+    }),
+  ];
+}

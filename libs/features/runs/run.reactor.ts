@@ -1,0 +1,96 @@
+import type { StreamEvent } from '#libs/kernel/event.ts';
+import { reactor } from '#libs/platform/reactors/index.ts';
+import type { Process } from '#libs/platform/reactors/index.ts';
+
+import { extractiveModel } from './extractive-model.ts';
+import { runModelStep } from './model-step.ts';
+import { complete, showEnd } from './response.ts';
+import { ChannelRefusal, RunInChannel } from './run.channel.ts';
+import { conversationOf } from './run.conversation.ts';
+import { failed } from './run.parts.ts';
+import type { RunParts, StepOfRun } from './run.parts.ts';
+import { overridesOf } from './run.prompt.ts';
+import { runEntity } from './run.read.ts';
+import { toolsOf } from './run.tools.ts';
+import { hasEnded, nextStep } from './run.ts';
+import type { Run, RunEvent, RunState } from './run.ts';
+import { runToolStep } from './tool-step.ts';
+
+/** Longest time of a step; a model has less. */
+const STEP_TIMEOUT_MS = 180_000;
+
+/**
+ * Moves runs on: each step of the model and each tool call is one event, which triggers the next one, so a step that a
+ * worker did not finish is done by another one.
+ */
+export function agentRuns(parts: RunParts) {
+  return reactor<RunState, RunEvent>({
+    name: 'agent-runs',
+    on: ['RunRequested.v1', 'RunClaimed.v1', 'ModelStepFinished.v1', 'ToolStepFinished.v1'],
+    process: runEntity.projection,
+    isEnded: (run) => run !== null && hasEnded(run),
+    async handle(event, process) {
+      const { state: run } = process;
+      if (run === null || isSuperseded(event, run)) return [];
+      try {
+        return [await next(parts, run, process)];
+      } catch (error) {
+        if (!(error instanceof ChannelRefusal)) throw error;
+        return [failed(`channel_${error.reason}`, 'the channel does not take the answer')];
+      }
+    },
+    giveUp(_run, { reason }) {
+      const why = reason === 'deadline' ? 'the run took too long' : 'a step of the run failed repeatedly';
+      return [failed(reason, why)];
+    },
+    limits: { concurrency: 256, maxHeld: 512, stepTimeoutMs: STEP_TIMEOUT_MS },
+  });
+}
+
+/** Shows the end of runs that failed or were cancelled in their channels. */
+export function runEndings(parts: RunParts) {
+  return reactor<RunState, RunEvent>({
+    name: 'run-endings',
+    on: ['RunFailed.v1', 'RunCancelled.v1'],
+    process: runEntity.projection,
+    startRevision: (run) => run?.changedRevision ?? null,
+    isEnded: (run) => run !== null && run.isEndShown,
+    async handle(_event, { state: run }) {
+      if (run === null) return [];
+      await showEnd(run, new RunInChannel(run, parts.channel));
+      return [{ type: 'RunEndShown.v1', data: {} }];
+    },
+    giveUp: () => [{ type: 'RunEndShown.v1', data: {} }],
+    limits: { concurrency: 32 },
+  });
+}
+
+/** A later event is responsible for the run. */
+function isSuperseded({ revision }: StreamEvent<RunEvent>, run: Run): boolean {
+  return revision < run.stepRevision;
+}
+
+async function next(parts: RunParts, run: Run, process: Process<RunState, RunEvent>): Promise<RunEvent> {
+  const agent = await parts.agents.agent(run.organizationId, run.agentId);
+  if (agent === null || !agent.isActive) return failed('agent_gone', 'the agent does not exist any longer');
+  const channel = new RunInChannel(run, parts.channel);
+  const step: StepOfRun = { run, agent, process, channel };
+  const model = parts.model ?? extractiveModel;
+  if (run.phase === 'queued') {
+    await channel.recordReceipt();
+    return { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind: model.kind, name: model.name } } };
+  }
+  const todo = nextStep(run);
+  const tools = toolsOf(agent, parts.tools, overridesOf(agent, run));
+  switch (todo.kind) {
+    case 'complete':
+      return complete(step, model);
+    case 'tool':
+      return runToolStep(step, todo, tools);
+    case 'model': {
+      const conversation = await conversationOf(parts.conversations, run);
+      if (conversation === null) return failed('message_gone', 'the message does not exist');
+      return runModelStep(step, { ...parts, model, conversation, tools: todo.mayCallTools ? tools : [] }, todo.step);
+    }
+  }
+}

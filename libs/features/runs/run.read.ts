@@ -1,0 +1,147 @@
+import { z } from 'zod';
+
+import { Entities, entity } from '#libs/platform/entity/index.ts';
+import type { EntityCore, EntityResult } from '#libs/platform/entity/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+
+import { hasEnded, RUN, runCodec, runFold, totalCost, totalUsage } from './run.ts';
+import type { Run, RunEvent, RunRequested, RunState, Step, TokenUsage } from './run.ts';
+
+const milliseconds = z.int().nullable();
+const tokens = z.int().nullable();
+
+const usageSchema = z
+  .object({ input_tokens: tokens, cached_input_tokens: tokens, output_tokens: tokens, reasoning_tokens: tokens })
+  .meta({ id: 'TokenUsage', description: 'As the model endpoint counts them; null where it does not' });
+
+const cost = z.number().nullable().describe('In the currency of the configured prices; null without them');
+
+const stepSchema = z
+  .object({
+    step: z.int(),
+    kind: z.enum(['model', 'tool']),
+    status: z
+      .string()
+      .describe('Why the model stopped, or the status of the tool call; `running` until it has finished'),
+    tool_name: z.string().nullable(),
+    tool_call_id: z.string().nullable(),
+    started: z.string(),
+    finished: z.string().nullable(),
+    duration_ms: milliseconds,
+    usage: usageSchema.nullable(),
+    cost,
+  })
+  .meta({ id: 'RunStep' });
+
+export const runSchema = z
+  .object({
+    id: z.string(),
+    agent_id: z.string(),
+    channel_id: z.string(),
+    message_id: z.string().describe('Id of the interaction that is answered'),
+    interaction_id: z.string().describe('Id of the user turn'),
+    response_id: z.string().nullable().describe('Id of the interaction with the answer'),
+    depth: z.int().describe('Hops between agents in this turn before this run'),
+    status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']),
+    error: z.object({ reason: z.string(), message: z.string() }).nullable(),
+    model: z.object({ kind: z.string(), name: z.string() }).nullable(),
+    steps: z.array(stepSchema),
+    usage: usageSchema,
+    cost,
+    duration_ms: milliseconds.describe('From the request to the end; null until then'),
+    created: z.string(),
+    modified: z.string(),
+  })
+  .meta({ id: 'Run' });
+
+type RunResource = z.infer<typeof runSchema>;
+
+function resource(run: Run): RunResource {
+  return {
+    id: run.id,
+    agent_id: run.agentId,
+    channel_id: run.channelId,
+    message_id: run.messageId,
+    interaction_id: run.turnId,
+    response_id: run.responseId,
+    depth: run.depth,
+    status: run.phase,
+    error: run.failure,
+    model: run.claim?.model ?? null,
+    steps: [...run.steps.map(finishedStep), ...runningStep(run)],
+    usage: usageOf(totalUsage(run)),
+    cost: totalCost(run),
+    duration_ms: run.endedAt === null ? null : Date.parse(run.endedAt) - Date.parse(run.createdAt),
+    created: run.createdAt,
+    modified: run.modified,
+  };
+}
+
+function finishedStep(one: Step): RunResource['steps'][number] {
+  const { step, kind, startedAt, finishedAt } = one;
+  const isTool = one.kind === 'tool';
+  return {
+    step,
+    kind,
+    status: isTool ? one.status : one.finish,
+    tool_name: isTool ? one.name : null,
+    tool_call_id: isTool ? one.callId : null,
+    started: startedAt,
+    finished: finishedAt,
+    duration_ms: Date.parse(finishedAt) - Date.parse(startedAt),
+    usage: isTool ? null : usageOf(one.usage),
+    cost: isTool ? null : one.cost,
+  };
+}
+
+function runningStep({ started, steps }: Run): RunResource['steps'] {
+  if (started === null) return [];
+  const { step, callId, at } = started;
+  const calls = steps.flatMap((one) => (one.kind === 'model' ? one.toolCalls : []));
+  return [
+    {
+      step,
+      kind: callId === null ? 'model' : 'tool',
+      status: 'running',
+      tool_name: calls.find(({ id }) => id === callId)?.name ?? null,
+      tool_call_id: callId,
+      started: at,
+      finished: null,
+      duration_ms: null,
+      usage: null,
+      cost: null,
+    },
+  ];
+}
+
+function usageOf({ inputTokens, cachedInputTokens, outputTokens, reasoningTokens }: TokenUsage): RunResource['usage'] {
+  return {
+    input_tokens: inputTokens,
+    cached_input_tokens: cachedInputTokens,
+    output_tokens: outputTokens,
+    reasoning_tokens: reasoningTokens,
+  };
+}
+
+type RunFacets = { readonly status: string; readonly agent: string; readonly channel: string };
+
+export const runEntity = entity<RunState, RunEvent, RunFacets>({
+  category: RUN,
+  version: 1,
+  codec: runCodec,
+  fold: runFold,
+  resource,
+  facets: (run) => ({ status: run.phase, agent: run.agentId, channel: run.channelId }),
+  isEnded: hasEnded,
+});
+
+export class Runs extends Entities<RunState, RunEvent, RunFacets> {
+  constructor(core: EntityCore) {
+    super(runEntity, core);
+  }
+
+  /** Requests a run; one with this id that exists stays as it is. The caller has checked the channel and the message. */
+  request(context: CommandContext, data: RunRequested): Promise<EntityResult<Run>> {
+    return this.create(context, data.id, { type: 'RunRequested.v1', data });
+  }
+}

@@ -1,0 +1,238 @@
+/*
+ * Event names and shapes are the storage format: what was written with them stays in the log for ever.
+ * Never change one in place. A new version is a new type, and the old one gets an upcaster.
+ */
+import { z } from 'zod';
+
+import { accept } from '#libs/kernel/decider.ts';
+import type { Decision, Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy } from '#libs/kernel/entity.ts';
+import type { EntityState } from '#libs/kernel/entity.ts';
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+
+/** Category of the streams, `run-<id>`. */
+export const RUN = 'run';
+
+const jsonMap = z.record(z.string(), z.unknown());
+
+const toolCall = z.object({
+  id: z.string(),
+  name: z.string(),
+  input: jsonMap,
+  /** Why the call is answered with a failure instead of being run; null for one that can be run. */
+  problem: z.string().nullable(),
+});
+
+const tokens = z.int().nullable();
+const usage = z.object({
+  inputTokens: tokens,
+  cachedInputTokens: tokens,
+  outputTokens: tokens,
+  reasoningTokens: tokens,
+});
+
+const step = z.int().positive();
+
+export const runCodec = defineEvents({
+  /**
+   * `messageId`: the interaction that is answered. `turnId`, `spanId`: its turn and span; what the run posts has the same
+   * turn, below that span. `depth`: hops between agents in this turn so far.
+   */
+  'RunRequested.v1': z.object({
+    id: z.string(),
+    agentId: z.string(),
+    channelId: z.string(),
+    messageId: z.string(),
+    turnId: z.string(),
+    spanId: z.string(),
+    depth: z.int().min(0),
+    invocationConfig: jsonMap.nullable(),
+  }),
+  /** A worker has begun. `model`: what writes the answer. */
+  'RunClaimed.v1': z.object({ agentName: z.string(), model: z.object({ kind: z.string(), name: z.string() }) }),
+  /** Precedes the effects of a step. `callId`: of the tool call that the step runs; null for a step of the model. */
+  'StepStarted.v1': z.object({ step, callId: z.string().nullable() }),
+  /** `text` and `reasoning` as the model wrote them. `cost`: in the currency of the configured prices; null without. */
+  'ModelStepFinished.v1': z.object({
+    step,
+    text: z.string(),
+    reasoning: z.string(),
+    toolCalls: z.array(toolCall),
+    finish: z.string(),
+    usage,
+    cost: z.number().nullable(),
+  }),
+  'ToolStepFinished.v1': z.object({
+    step,
+    callId: z.string(),
+    status: z.enum(['success', 'failure', 'rate_limited']),
+    result: jsonMap,
+  }),
+  /** `responseId`: the interaction with the answer; null if the answer is empty. */
+  'RunCompleted.v1': z.object({ responseId: z.string().nullable() }),
+  /** `message`: a sentence for users, without a full stop. */
+  'RunFailed.v1': z.object({ reason: z.string(), message: z.string() }),
+  'RunCancelled.v1': z.object({}),
+  /** The channel shows the end of a run that failed or was cancelled. */
+  'RunEndShown.v1': z.object({}),
+});
+
+export type RunEvent = EventOf<typeof runCodec>;
+type Data<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
+
+export type RunRequested = Data<'RunRequested.v1'>;
+export type ToolCall = z.infer<typeof toolCall>;
+export type TokenUsage = z.infer<typeof usage>;
+
+interface StepTimes {
+  readonly step: number;
+  readonly startedAt: Timestamp;
+  readonly finishedAt: Timestamp;
+}
+export type ModelStep = StepTimes & { readonly kind: 'model' } & Omit<Data<'ModelStepFinished.v1'>, 'step'>;
+export type ToolStep = StepTimes & { readonly kind: 'tool'; readonly name: string } & Omit<
+    Data<'ToolStepFinished.v1'>,
+    'step'
+  >;
+export type Step = ModelStep | ToolStep;
+
+export type RunPhase = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+
+export type Run = RunRequested &
+  EntityState & {
+    readonly phase: RunPhase;
+    readonly claim: Data<'RunClaimed.v1'> | null;
+    /** The finished ones, in order. */
+    readonly steps: readonly Step[];
+    /** The step that has started and not finished. */
+    readonly started: { readonly step: number; readonly callId: string | null; readonly at: Timestamp } | null;
+    readonly responseId: string | null;
+    readonly failure: Data<'RunFailed.v1'> | null;
+    readonly endedAt: Timestamp | null;
+    /** Whether the channel shows the end of the run. */
+    readonly isEndShown: boolean;
+    /** Revision of the event that the next step follows from. */
+    readonly stepRevision: StreamRevision;
+  };
+
+/** `null` until the run is requested. */
+export type RunState = Run | null;
+
+export const runFold: Fold<RunState, RunEvent> = {
+  initialState: null,
+  evolve(state, event) {
+    if (event.type === 'RunRequested.v1') return requested(event);
+    // A run that has ended stays as it is, but for what its channel shows.
+    if (state === null || (hasEnded(state) && event.type !== 'RunEndShown.v1')) return state;
+    return { ...state, ...changedBy(event), ...changes(state, event) };
+  },
+};
+
+function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1' }>>): Run {
+  return {
+    ...event.data,
+    ...createdBy(event),
+    phase: 'queued',
+    claim: null,
+    steps: [],
+    started: null,
+    responseId: null,
+    failure: null,
+    endedAt: null,
+    isEndShown: false,
+    stepRevision: event.revision,
+  };
+}
+
+function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEvent<RunEvent>): Partial<Run> {
+  switch (type) {
+    case 'RunRequested.v1':
+      return {};
+    case 'RunClaimed.v1':
+      return { phase: 'running', claim: data, stepRevision: revision };
+    case 'StepStarted.v1':
+      return { started: { ...data, at } };
+    case 'ModelStepFinished.v1':
+    case 'ToolStepFinished.v1': {
+      const times = { startedAt: run.started?.at ?? at, finishedAt: at };
+      const finished: Step =
+        'callId' in data
+          ? { kind: 'tool', name: callOf(run, data.callId)?.name ?? '', ...times, ...data }
+          : { kind: 'model', ...times, ...data };
+      return { steps: [...run.steps, finished], started: null, stepRevision: revision };
+    }
+    case 'RunCompleted.v1':
+      return { phase: 'completed', responseId: data.responseId, endedAt: at, started: null, isEndShown: true };
+    case 'RunFailed.v1':
+      return { phase: 'failed', failure: data, endedAt: at, started: null };
+    case 'RunCancelled.v1':
+      return { phase: 'cancelled', endedAt: at, started: null };
+    case 'RunEndShown.v1':
+      return { isEndShown: true };
+  }
+}
+
+export function hasEnded({ phase }: Run): boolean {
+  return phase !== 'queued' && phase !== 'running';
+}
+
+/** What follows from the steps that have finished. */
+export type NextStep =
+  | { readonly kind: 'model'; readonly step: number; readonly mayCallTools: boolean }
+  | { readonly kind: 'tool'; readonly step: number; readonly call: ToolCall }
+  | { readonly kind: 'complete' };
+
+/** Times that the model is called in one run; the last time without tools, so that it answers. */
+export const MAX_MODEL_STEPS = 8;
+/** Of one answer of the model; further calls are not run. */
+export const MAX_TOOL_CALLS = 8;
+
+export function nextStep(run: Run): NextStep {
+  const step = run.steps.length + 1;
+  const models = run.steps.filter((one) => one.kind === 'model');
+  const last = models.at(-1);
+  const done = new Set(run.steps.flatMap((one) => (one.kind === 'tool' ? [one.callId] : [])));
+  const call = last?.toolCalls.find(({ id }) => !done.has(id));
+  if (call !== undefined) return { kind: 'tool', step, call };
+  if (last !== undefined && last.toolCalls.length === 0) return { kind: 'complete' };
+  return { kind: 'model', step, mayCallTools: models.length + 1 < MAX_MODEL_STEPS };
+}
+
+export function callOf({ steps }: Pick<Run, 'steps'>, callId: string): ToolCall | null {
+  const calls = steps.flatMap((one) => (one.kind === 'model' ? one.toolCalls : []));
+  return calls.find(({ id }) => id === callId) ?? null;
+}
+
+/** The answer so far: what the model has written in all of its steps. */
+export function answerOf({ steps }: Pick<Run, 'steps'>): string {
+  return steps.flatMap((one) => (one.kind === 'model' && one.text !== '' ? [one.text] : [])).join('\n\n');
+}
+
+/** Tokens of all steps; a sum is null if no step knows it. */
+export function totalUsage({ steps }: Pick<Run, 'steps'>): TokenUsage {
+  const usages = steps.flatMap((one) => (one.kind === 'model' ? [one.usage] : []));
+  return {
+    inputTokens: sumOf(usages.map(({ inputTokens }) => inputTokens)),
+    cachedInputTokens: sumOf(usages.map(({ cachedInputTokens }) => cachedInputTokens)),
+    outputTokens: sumOf(usages.map(({ outputTokens }) => outputTokens)),
+    reasoningTokens: sumOf(usages.map(({ reasoningTokens }) => reasoningTokens)),
+  };
+}
+
+/** Null if no step knows its cost. */
+export function totalCost({ steps }: Pick<Run, 'steps'>): number | null {
+  return sumOf(steps.flatMap((one) => (one.kind === 'model' ? [one.cost] : [])));
+}
+
+function sumOf(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+/** A run that has ended stays as it is. */
+export function decideCancel(run: Run): Decision<RunEvent, never> {
+  return hasEnded(run) ? accept() : accept({ type: 'RunCancelled.v1', data: {} });
+}

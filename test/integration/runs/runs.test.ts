@@ -1,0 +1,235 @@
+/** Runs on all stores, with the extractive default: their trees, their ends, and workers that die. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
+import { RunsApi } from '#test/support/runs-api.ts';
+import type { Json } from '#test/support/runs-api.ts';
+
+let api: RunsApi;
+
+beforeAll(async () => {
+  api = await RunsApi.start();
+});
+afterAll(async () => {
+  await api?.stop();
+});
+
+const HOURS = 'The warehouse in Bremen opens at nine and closes at five.';
+
+describe('a run', () => {
+  it('answers from the graph with sources, in a tree below the message', async () => {
+    const channelId = await api.newChannel();
+    const topic = await subscribeToTopic(api.platform, api.organizationId, channelId);
+    const asked = await api.ask('When does the warehouse in Bremen open?', { channelId });
+    const run = await api.ended(asked.runId);
+    expect(run).toMatchObject({
+      status: 'completed',
+      error: null,
+      agent_id: api.agentId,
+      message_id: asked.message.id,
+      interaction_id: asked.message.interaction_id,
+      model: { kind: 'extractive', name: 'extractive' },
+      cost: 0,
+    });
+    expect(run.steps).toMatchObject([
+      { step: 1, kind: 'model', status: 'tool_calls' },
+      { step: 2, kind: 'tool', tool_name: 'search_knowledge_graph', status: 'success' },
+      { step: 3, kind: 'model', status: 'stop' },
+    ]);
+    expect(run.duration_ms).toBeGreaterThanOrEqual(0);
+
+    const tree = await api.tree(asked);
+    expect(tree.map(({ content_role }) => content_role)).toEqual([
+      'agent_reasoning',
+      'tool_call',
+      'tool_call_result',
+      'agent_response',
+    ]);
+    const [reasoning, call, result, response] = tree;
+    for (const one of [reasoning, call, response]) expect(one.parent_span_id).toBe(asked.message.span_id);
+    expect(result.parent_span_id).toBe(call.span_id);
+    expect(call.content).toMatchObject([
+      { type: 'tool_call', tool_name: 'search_knowledge_graph', tool_args: { query: asked.text } },
+    ]);
+    expect(result.content).toMatchObject([
+      { tool_call_id: call.content[0].tool_call_id, status: 'success', tool_result: { quotes: [{ text: HOURS }] } },
+    ]);
+    expect(response).toMatchObject({
+      id: run.response_id,
+      complete: true,
+      participant: { type: 'agent', agent_id: api.agentId },
+      metadata: { run_id: run.id, model: { kind: 'extractive' }, sources: [{ name: 'Warehouse handbook' }] },
+    });
+    expect(response.content[0].text).toContain(`- ${HOURS} [1]`);
+    expect(response.content[0].text).toContain('no language model wrote this');
+
+    const message = (await api.call('GET', `/api/v1/interactions/${asked.message.id}`)).json;
+    expect(message.agent_read_receipts).toMatchObject([{ agent_id: api.agentId }]);
+    const frames = (await topic.take()).map(({ frame }) => frame as Json);
+    const text = frames.filter(({ frame }) => frame === 'delta').map((one) => one.text);
+    expect(text.join('')).toBe(response.content[0].text);
+    const updates = frames.filter(({ frame }) => frame === 'ephemeral').map(({ data }) => data.content[0].update.text);
+    expect(updates).toEqual([
+      'Searching the knowledge graph for “When does the warehouse in Bremen open?”',
+      'Found one passage',
+    ]);
+    topic.stop();
+  });
+
+  it('says plainly that it has found nothing', async () => {
+    const asked = await api.ask('Is there a zeppelin?');
+    await api.ended(asked.runId);
+    expect((await api.response(asked)).content[0].text).toBe(
+      'The knowledge graph of this agent holds nothing on this message.',
+    );
+  });
+
+  it('answers without a graph that it has none to search', async () => {
+    const { id } = await api.newAgent({ name: 'Blank' });
+    const asked = await api.ask('When does it open?', { agentId: id });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed', steps: [{ kind: 'model' }] });
+    expect((await api.response(asked)).content[0].text).toMatch(/has no knowledge graph/);
+  });
+
+  it('ends with an internal error in the channel, when it fails', async () => {
+    const { id } = await api.newAgent({ name: 'Gone' });
+    await api.call('POST', `/api/v1/agents/${id}/deactivate`);
+    const asked = await api.ask('Are you there?', { agentId: id });
+    const run = await api.ended(asked.runId);
+    expect(run).toMatchObject({ status: 'failed', error: { reason: 'agent_gone' }, response_id: null });
+    await eventually(async () => expect(await api.tree(asked)).toHaveLength(1));
+    const [error] = await api.tree(asked);
+    expect(error).toMatchObject({ content_role: 'internal_error', metadata: { run_id: run.id, reason: 'agent_gone' } });
+  });
+
+  it('of a channel that is archived fails without a trace in it', async () => {
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('When does the warehouse open?');
+      await api.call('POST', `/api/v1/channels/${one.channelId}/archive`);
+      return one;
+    });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'failed', error: { reason: 'channel_archived' } });
+    await eventually(async () => expect(await api.types(asked.runId)).toContain('RunEndShown'));
+    expect(await api.tree(asked)).toEqual([]);
+  });
+
+  it('is requested once, however often the request is repeated', async () => {
+    const asked = await api.ask('When does the warehouse in Bremen open?');
+    await api.request(asked);
+    await api.ended(asked.runId);
+    await api.request(asked);
+    expect((await api.types(asked.runId)).filter((type) => type === 'RunRequested')).toHaveLength(1);
+    expect(await api.tree(asked)).toHaveLength(4);
+  });
+});
+
+describe('the routes of runs', () => {
+  it('cancel a run once; it stays cancelled', async () => {
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('When does the warehouse in Bremen open?');
+      const cancelled = await api.call('POST', `/api/v1/runs/${one.runId}/cancel`);
+      expect(cancelled).toMatchObject({ status: 200, json: { status: 'cancelled', steps: [] } });
+      expect((await api.call('POST', `/api/v1/runs/${one.runId}/cancel`)).json).toMatchObject({ status: 'cancelled' });
+      return one;
+    });
+    await eventually(async () =>
+      expect(await api.types(asked.runId)).toEqual(['RunRequested', 'RunCancelled', 'RunEndShown']),
+    );
+    expect(await api.tree(asked)).toEqual([]);
+  });
+
+  it('cancel a run whose worker posts the response after the end was shown: it is not left incomplete', async () => {
+    const { id } = await api.newAgent({ name: 'Late' });
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('When does it open?', { agentId: id });
+      await (await api.stepOf(one.runId, 0))?.attempt();
+      const step = await api.stepOf(one.runId, 1);
+      await step?.attempt(async (_event, process) => {
+        await process.recordIntent({ type: 'StepStarted.v1', data: { step: 1, callId: null } });
+        throw new Error('killed');
+      });
+      await step?.attempt(async (...late) => {
+        await api.call('POST', `/api/v1/runs/${one.runId}/cancel`);
+        await (await api.stepOf(one.runId, 0, 'run-endings'))?.attempt();
+        return step.handle(...late);
+      });
+      return one;
+    });
+    const ended = ['RunRequested', 'RunClaimed', 'StepStarted', 'RunCancelled', 'RunEndShown'];
+    expect(await api.types(asked.runId)).toEqual(ended);
+    expect(await api.response(asked)).toMatchObject({ complete: true });
+  });
+
+  it('answer another organization as for a run that does not exist', async () => {
+    const asked = await api.ask('When does the warehouse in Bremen open?');
+    const missing = await api.call('GET', `/api/v1/runs/${newId()}`);
+    expect(missing.status).toBe(404);
+    for (const [method, url] of [
+      ['GET', `/api/v1/runs/${asked.runId}`],
+      ['POST', `/api/v1/runs/${asked.runId}/cancel`],
+    ] as const) {
+      const foreign = await api.call(method, url, undefined, api.foreignKey);
+      expect([foreign.status, foreign.bytes]).toEqual([404, missing.bytes]);
+    }
+    expect((await api.call('GET', '/api/v1/runs/none')).bytes).toBe(missing.bytes);
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('a worker that dies', () => {
+  /** Every event of a run is handled twice, the second time by a worker that knows nothing of the first. */
+  it('at any step leaves a run that another one ends, with each part of its tree once', async () => {
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('When does the warehouse in Bremen open?');
+      for (
+        let step = await api.stepOf(one.runId, 0);
+        step !== null;
+        step = await api.stepOf(one.runId, step.revision + 1)
+      ) {
+        // What it does in the channel is done; its outcome is not recorded.
+        await step.diesBeforeItsOutcome();
+        await step.attempt();
+      }
+      return one;
+    });
+    const types = await api.types(asked.runId);
+    expect(types).toEqual([
+      'RunRequested',
+      'RunClaimed',
+      'StepStarted',
+      'ModelStepFinished',
+      'StepStarted',
+      'ToolStepFinished',
+      'StepStarted',
+      'ModelStepFinished',
+      'RunCompleted',
+    ]);
+    const tree = await api.tree(asked);
+    expect(tree.map(({ content_role }) => content_role)).toEqual([
+      'agent_reasoning',
+      'tool_call',
+      'tool_call_result',
+      'agent_response',
+    ]);
+    expect((await api.response(asked)).content[0].text).toContain(`- ${HOURS} [1]`);
+    const message = (await api.call('GET', `/api/v1/interactions/${asked.message.id}`)).json;
+    expect(message.agent_read_receipts).toHaveLength(1);
+  });
+});
+
+describe('several workers', () => {
+  it('share runs, and each run is answered once', async () => {
+    const others: RunningRole[] = [await api.startWorker(), await api.startWorker()];
+    const asked = await Promise.all(
+      Array.from({ length: 12 }, () => api.ask('When does the warehouse in Bremen open?')),
+    );
+    for (const one of asked) {
+      expect(await api.ended(one.runId)).toMatchObject({ status: 'completed' });
+      expect(await api.tree(one)).toHaveLength(4);
+    }
+    await Promise.all(others.map((worker) => worker.stop()));
+  });
+});

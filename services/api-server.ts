@@ -1,9 +1,7 @@
-import type { Config } from '#libs/platform/config/index.ts';
-import { buildHttpServer } from '#libs/platform/http/index.ts';
-import type { HttpServer, HttpServerOptions } from '#libs/platform/http/index.ts';
+import { VERSION, type Config } from '#libs/platform/config/index.ts';
+import { buildHttpServer, type HttpServer, type HttpServerOptions } from '#libs/platform/http/index.ts';
 
 import type { RoleContext } from './role.ts';
-import { VERSION } from './version.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -2,23 +2,28 @@
  * The list of modules: what all features contribute to each role, and what they use of each other. Composed by hand, so
  * that the path of a request can be read.
  */
+import { agentsModule } from '#libs/features/agents/index.ts';
 import { CHANNEL, CHANNEL_READ_MODEL, channelBefore, channelsModule } from '#libs/features/channels/index.ts';
+import { crawlsModule } from '#libs/features/crawls/index.ts';
+import { documentsModule, type MediaFiles } from '#libs/features/documents/index.ts';
+import { invocationsModule } from '#libs/features/invocations/index.ts';
 import { interactionsModule, openBefore, openSequences } from '#libs/features/interactions/index.ts';
 import { keysModule } from '#libs/features/keys/index.ts';
-import { organizationsModule } from '#libs/features/organizations/index.ts';
-import type { Organizations } from '#libs/features/organizations/index.ts';
+import { knowledgeModule } from '#libs/features/knowledge/index.ts';
+import { mediaModule } from '#libs/features/media/index.ts';
+import { organizationsModule, type Organizations } from '#libs/features/organizations/index.ts';
 import { ReactionAnnotations, reactionsModule } from '#libs/features/reactions/index.ts';
 import { realtimeModule } from '#libs/features/realtime/index.ts';
-import { usersModule } from '#libs/features/users/index.ts';
-import type { Users } from '#libs/features/users/index.ts';
+import { reportsModule } from '#libs/features/reports/index.ts';
+import { runsModule } from '#libs/features/runs/index.ts';
+import { usersModule, type Users } from '#libs/features/users/index.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CorruptEventError } from '#libs/kernel/faults.ts';
 import { CommandHandler, runnerOfEvents, runnerOfPart } from '#libs/platform/commands/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import { PublicMessages } from '#libs/platform/live/index.ts';
-import { composeProjections, withHistory } from '#libs/platform/readmodel/index.ts';
-import type { AnyProjection, HistoricEntity } from '#libs/platform/readmodel/index.ts';
+import { composeProjections, withHistory, type AnyProjection, type EntityRef } from '#libs/platform/readmodel/index.ts';
 import { openCore, openReadModels } from '#libs/platform/runtime/index.ts';
 import type { Core, Module, ModuleInstance, Platform, ReadModels } from '#libs/platform/runtime/index.ts';
 
@@ -31,6 +36,14 @@ const MODULES: readonly Module[] = [
   organizationsModule,
   usersModule,
   keysModule,
+  knowledgeModule,
+  documentsModule,
+  crawlsModule,
+  reportsModule,
+  mediaModule,
+  agentsModule,
+  runsModule,
+  invocationsModule,
   realtimeModule,
 ];
 
@@ -52,6 +65,9 @@ export const PROJECTIONS: readonly AnyProjection[] = [
   ...MODULES.flatMap(({ projections }) => projections ?? []),
 ];
 const PUBLIC_EVENTS = MODULES.flatMap(({ publicEvents }) => publicEvents ?? []);
+
+/** Where all events of Parley name blobs. */
+export const BLOB_REFERENCES = MODULES.flatMap(({ blobReferences }) => blobReferences ?? []);
 
 /** Every type of event that Kafka publishes for other teams. */
 export const publicEventTypes = PUBLIC_EVENTS.flatMap(({ described }) => described);
@@ -75,14 +91,11 @@ export type Features = ReturnType<typeof composeFeatures>;
 
 export function composeFeatures(platform: Platform) {
   const core = openCore(platform, PROJECTIONS);
-  const organizations = organizationsModule.create(core, {
-    summarizeUser: (organizationId, userId) => users.users.summary(organizationId, userId),
-  });
+  const organizations = organizationsModule.create(core, { summarizeUser: (...user) => users.users.summary(...user) });
   const keys = keysModule.create(core, organizations);
   const users = usersModule.create(core, {
     ...organizations,
-    onDeactivated: (organizationId, userId) =>
-      keys.changes.announce({ kind: 'user-deactivated', organizationId, userId }),
+    onDeactivated: announcing(keys.changes),
   });
   const directory = directoryOf(users.users, organizations.organizations);
 
@@ -97,17 +110,21 @@ export function composeFeatures(platform: Platform) {
     interactions: interactions.queries,
     ...directory,
   });
+  const sources = sourcesOf(core, { file: (organizationId, id) => inChannels.media.file(organizationId, id) });
+  const answering = answeringOf(core, { ...sources, ...organizations, ...directory, interactions, reactions });
   const channels = channelsModule.create(core, {
     runner: runnerOfPart(runner, 'channel'),
     interactions: interactions.ofChannel,
     users: users.users,
+    agents: { agent: (organizationId, id) => answering.agents.agents.find(organizationId, id) },
   });
-
+  const inChannels = inChannelsOf(core, { ...sources, ...answering, ...channels, ...directory, interactions });
+  const others = [...Object.values(sources), ...Object.values(answering), ...Object.values(inChannels)];
   const realtime = realtimeModule.create(core, {
     channelEvents: { projection: channelEvents, stateBefore: stateOfChannelBefore(core) },
     channels: channels.channels,
     keys,
-    modules: [interactions, reactions, channels, organizations, users, keys],
+    modules: [interactions, reactions, channels, organizations, users, keys, ...others],
     liveEvents: MODULES.flatMap(({ liveEvents }) => liveEvents ?? []),
     publicEvents: publicEventTypes,
   });
@@ -124,8 +141,56 @@ export function composeFeatures(platform: Platform) {
     reactions,
     channels: channels.channels,
     realtime,
-    ...contributionsOf([interactions, reactions, realtime, channels, organizations, users, keys]),
+    knowledge: sources.knowledge.knowledge,
+    documents: sources.documents.documents,
+    agents: answering.agents.agents,
+    runs: answering.runs.runs,
+    ...contributionsOf([interactions, reactions, realtime, channels, ...others, organizations, users, keys]),
   };
+}
+
+/** What agents know, and where that comes from. */
+function sourcesOf(core: Core, media: MediaFiles) {
+  const knowledge = knowledgeModule.create(core);
+  const documents = documentsModule.create(core, { ...knowledge, media });
+  const crawls = crawlsModule.create(core, { ...knowledge, ...documents });
+  const reports = reportsModule.create(core, knowledge);
+  return { knowledge, documents, crawls, reports };
+}
+
+function announcing(changes: ReturnType<typeof keysModule.create>['changes']) {
+  return (organizationId: EntityId, userId: EntityId) =>
+    changes.announce({ kind: 'user-deactivated', organizationId, userId });
+}
+
+type PartsOfAnswering = ReturnType<typeof sourcesOf> &
+  ReturnType<typeof directoryOf> &
+  Pick<ReturnType<typeof organizationsModule.create>, 'summarize'> & {
+    readonly interactions: ReturnType<typeof interactionsModule.create>;
+    readonly reactions: ReturnType<typeof reactionsModule.create>;
+  };
+
+/** Agents, and their answers in channels. */
+function answeringOf(core: Core, { knowledge, documents, summarize, ...parts }: PartsOfAnswering) {
+  const agents = agentsModule.create(core, { ...knowledge, summarize });
+  return { agents, runs: runsModule.create(core, { ...parts, ...knowledge, ...documents, ...agents }) };
+}
+
+type PartsInChannels = Omit<PartsOfAnswering, 'reactions' | 'summarize'> &
+  ReturnType<typeof answeringOf> &
+  Pick<ReturnType<typeof channelsModule.create>, 'channels'>;
+
+/** The files of channels, and which agents answer their messages. */
+function inChannelsOf(core: Core, { knowledge, documents, agents, runs, interactions, ...parts }: PartsInChannels) {
+  const media = mediaModule.create(core, { ...knowledge, ...documents, ...parts, interactions });
+  const invocations = invocationsModule.create(core, {
+    ...parts,
+    ...knowledge,
+    ...agents,
+    interactions: interactions.commands,
+    requestRun: (context, run) => runs.runs.request(context, run),
+  });
+  return { media, invocations };
 }
 
 function contributionsOf(modules: readonly ModuleInstance[]) {
@@ -138,7 +203,7 @@ function contributionsOf(modules: readonly ModuleInstance[]) {
 
 /** Where a replay of a channel's events starts. */
 function stateOfChannelBefore(core: Core) {
-  return async (channel: HistoricEntity, revision: StreamRevision) => ({
+  return async (channel: EntityRef, revision: StreamRevision) => ({
     channel: await channelBefore(core.history, channel, revision),
     interactions: await openBefore({ ...core, channel }, revision),
     reactions: null,

@@ -1,19 +1,26 @@
 /** The first organization, its owner and a key: created once per log, however often the first start is interrupted. */
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { systemClock } from '#libs/kernel/clock.ts';
-import { derivedId, newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import { canBeKey, keyScope, newKey, OWN_KEY_FORM } from '#libs/features/keys/index.ts';
-import type { KeyDescription, Keys } from '#libs/features/keys/index.ts';
-import { ORGANIZATION } from '#libs/features/organizations/index.ts';
-import type { Organizations } from '#libs/features/organizations/index.ts';
+import { derivedId, newId, type EntityId } from '#libs/kernel/ids.ts';
+import { canBeKey, keyScope, newKey, OWN_KEY_FORM, type KeyDescription, type Keys } from '#libs/features/keys/index.ts';
+import { ORGANIZATION, type Organizations } from '#libs/features/organizations/index.ts';
 import type { Users } from '#libs/features/users/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
-import { StartRefusal } from '#libs/platform/lifecycle/index.ts';
+import { replaceFile } from '#libs/platform/files/index.ts';
+import {
+  pause,
+  startBackgroundJob,
+  StartRefusal,
+  throwUncaught,
+  unlessAborted,
+} from '#libs/platform/lifecycle/index.ts';
+import type { BackgroundJob } from '#libs/platform/lifecycle/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
+
+import type { RoleContext } from './role.ts';
 
 export interface BootstrapParts {
   readonly store: EventStore;
@@ -58,7 +65,7 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
   let apiKey = file === null ? null : await savedSecret(file);
   if (file !== null && apiKey === null && bootstrapKey === undefined && !(await isBootstrapped(parts.store))) {
     apiKey = newKey().secret;
-    await saveSecret(file, apiKey);
+    await replaceFile(file, `${apiKey}\n`, { isDurable: true });
   }
 
   // 2. Creates the owner before its keys, and the organization last: its existence shows that all steps were done.
@@ -76,6 +83,43 @@ export async function bootstrap(parts: BootstrapParts): Promise<Bootstrapped> {
       if (file !== null) await rm(file, { force: true });
     },
   };
+}
+
+/** With both stores available, a gateway serves nothing before the log is checked; otherwise it starts all the same. */
+const CHECK_WAIT_MS = 1_000;
+
+/** The first organization, its owner and its key, on the stores of a process: see `bootstrap`. */
+export function bootstrapOn(
+  { platform, features }: Pick<RoleContext, 'platform' | 'features'>,
+  options: Pick<BootstrapParts, 'bootstrapKey' | 'dataDir'>,
+): Promise<Bootstrapped> {
+  const { organizations, users, keys } = features;
+  return bootstrap({ store: platform.store, organizations, users, keys, ...options });
+}
+
+/**
+ * Creates the first organization once the stores answer and the log is checked; until then the process is not ready.
+ * Several processes may do it at once: the log takes the events of one, and the others find them there.
+ */
+export async function startBootstrap(context: RoleContext, bootstrapKey: string | undefined): Promise<BackgroundJob> {
+  const { platform, logChecked } = context;
+  let ok = false;
+  platform.probes.push({ name: 'bootstrap', check: async () => ({ ok }) });
+  const job = startBackgroundJob({
+    name: 'bootstrap',
+    log: platform.log,
+    backoff: { maxMs: 3_000 },
+    async run(signal) {
+      await unlessAborted(logChecked, signal);
+      await unlessAborted(bootstrapOn(context, { bootstrapKey, dataDir: null }), signal);
+      ok = true;
+    },
+    // A bootstrap key of another organization never becomes usable.
+    isFatal: (error) => error instanceof StartRefusal,
+    onFatal: throwUncaught,
+  });
+  await Promise.race([job.ended, pause(CHECK_WAIT_MS, new AbortController().signal)]);
+  return job;
 }
 
 /** @throws StartRefusal for a `PARLEY_BOOTSTRAP_KEY` that cannot be a key; needs no store */
@@ -124,20 +168,4 @@ async function savedSecret(file: string): Promise<string | null> {
   const content = await readFile(file, 'utf8').catch(() => '');
   const secret = content.trim();
   return canBeKey(secret) ? secret : null;
-}
-
-/** Atomic, readable by the process's user only, and durable when this resolves. */
-async function saveSecret(file: string, secret: string): Promise<void> {
-  const next = `${file}.next`;
-  await rm(next, { force: true });
-  const handle = await open(next, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${secret}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(next, file);
-  const folder = await open(join(file, '..'));
-  await folder.sync().finally(() => folder.close());
 }

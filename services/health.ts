@@ -1,11 +1,10 @@
 import type { GlobalPosition } from '#libs/kernel/event.ts';
-import type { Config } from '#libs/platform/config/index.ts';
+import { VERSION, type Config } from '#libs/platform/config/index.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import type { RoleContext } from './role.ts';
-import { VERSION } from './version.ts';
 
 /** Serves health and metrics alone, for a process in which no role listens. */
 export async function startHealth({ platform }: RoleContext, config: Config): Promise<RunningRole> {

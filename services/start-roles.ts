@@ -1,6 +1,5 @@
 /** What `standalone` and the process of one role have in common. */
-import { ConfigError } from '#libs/platform/config/index.ts';
-import type { Config } from '#libs/platform/config/index.ts';
+import { ConfigError, type Config } from '#libs/platform/config/index.ts';
 import type { StopSequence } from '#libs/platform/lifecycle/index.ts';
 
 import { startHealth } from './health.ts';

@@ -4,17 +4,18 @@
  * no key, and Parley need not run.
  */
 import { keyScope } from '#libs/features/keys/index.ts';
-import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
-import type { RestClient } from '#libs/client/src/index.ts';
-import { buildHttpServer } from '#libs/platform/http/index.ts';
-import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
+import { ParleyClient, refusalOf, type RestClient } from '#libs/client/src/index.ts';
+import { buildHttpServer, type HttpServer, type Principal } from '#libs/platform/http/index.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
-import { VERSION } from '#services/version.ts';
+import { VERSION } from '#libs/platform/config/index.ts';
+import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
+import { startReactors } from '#services/worker/role.ts';
 
-import { withSession } from './command-context.ts';
-import type { CliParts } from './command-context.ts';
+import { organizationOf, printOne, printRows, withSession } from './command-context.ts';
+import type { CliParts, OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
-import { organizationOf } from './organization-option.ts';
+import type { Row } from './output.ts';
+import type { Session } from './session.ts';
 
 /** The operator may do everything, in every organization. */
 const OPERATOR: Principal = {
@@ -32,11 +33,17 @@ export interface Api {
   readonly defaultOrganization: string | undefined;
 }
 
-/** @param needsOrganization whether the first organization must exist: commands that act within one */
+interface ApiOptions {
+  /** Whether the first organization must exist: commands that act within one. */
+  readonly needsOrganization?: boolean;
+  /** Runs the reactors of all features if no Parley runs: commands that wait for their effects. */
+  readonly runsWorker?: boolean;
+}
+
 export async function withApi(
   parts: CliParts,
   work: (api: Api) => Promise<void>,
-  { needsOrganization = true } = {},
+  { needsOrganization = true, runsWorker = false }: ApiOptions = {},
 ): Promise<void> {
   const { PARLEY_URL: url, PARLEY_KEY: apiKey } = parts.environment;
   if (url && !apiKey) {
@@ -55,15 +62,22 @@ export async function withApi(
       rateLimits: { perKey: false, perAddress: false },
       info: { title: 'Parley', version: VERSION },
     });
+    const worker = runsWorker && session.isAlone ? await startWorker(session) : null;
     try {
       const client = new ParleyClient({ url: 'http://127.0.0.1', apiKey: 'operator', fetch: fetchFrom(server) });
       await work({ rest: client.rest, defaultOrganization: FIRST_ORGANIZATION });
     } finally {
+      await worker?.stop();
       // Created for the routes of event streams.
       await session.features.realtime.node().stop();
       await server.close();
     }
   });
+}
+
+function startWorker({ platform, features }: Session): Promise<RunningRole> {
+  const context = { platform, features, logChecked: Promise.resolve() };
+  return startReactors(context, features.reactors);
 }
 
 /** `fetch` without a network: the requests of the client go straight into the server. */
@@ -82,16 +96,15 @@ function fetchFrom({ app }: HttpServer): typeof fetch {
   };
 }
 
+type Reply<T> = Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
+
 /**
  * The data of a reply.
  *
  * @param missing the message for status 404
  * @throws CliError for every refusal
  */
-export async function dataOf<T>(
-  call: Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>,
-  missing: string,
-): Promise<T> {
+export async function dataOf<T>(call: Reply<T>, missing: string): Promise<T> {
   const { data, error, response } = await call.catch((cause: unknown) => {
     throw new CliError(`Parley cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`);
   });
@@ -101,18 +114,45 @@ export async function dataOf<T>(
   throw new CliError(response.status === 404 ? missing : message.replaceAll(/(^|; )body\./g, '$1'));
 }
 
+interface PrintOptions<T> {
+  /** The message for status 404. */
+  readonly missing: string;
+  /** What to print. Default: the data as they are. */
+  readonly rowOf?: (data: T) => Row;
+  readonly needsOrganization?: boolean;
+}
+
+/** Calls the API, and prints the data of the reply. */
+export async function printReply<T extends Row>(
+  parts: CliParts,
+  options: OutputOptions,
+  { missing, rowOf = (data) => data, ...needs }: PrintOptions<T>,
+  call: (rest: RestClient) => Reply<T>,
+): Promise<void> {
+  const work = async ({ rest }: Api) => printOne(parts, options, rowOf(await dataOf(call(rest), missing)));
+  await withApi(parts, work, needs);
+}
+
 interface Page<T> {
   readonly items: readonly T[];
   readonly meta: { readonly next_cursor: string | null };
 }
 
-/** The items of all pages of a list. */
-export async function allItems<T>(read: (query: { size: number; cursor?: string }) => Promise<Page<T>>): Promise<T[]> {
-  const items: T[] = [];
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: Page<T> = await read({ size: 100, ...(cursor !== undefined && { cursor }) });
-    items.push(...page.items);
-    cursor = page.meta.next_cursor;
-  }
-  return items;
+/** Calls the API for all pages of a list, and prints their items. */
+export async function printList<T extends Row>(
+  parts: CliParts,
+  options: OutputOptions,
+  { missing, rowOf = (data) => data, columns, ...needs }: PrintOptions<T> & { readonly columns: string[] },
+  call: (rest: RestClient, page: { size: number; cursor?: string }) => Reply<Page<T>>,
+): Promise<void> {
+  const work = async ({ rest }: Api): Promise<void> => {
+    const rows: Row[] = [];
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page = await dataOf(call(rest, { size: 100, ...(cursor !== undefined && { cursor }) }), missing);
+      rows.push(...page.items.map(rowOf));
+      cursor = page.meta.next_cursor;
+    }
+    printRows(parts, options, rows, columns);
+  };
+  await withApi(parts, work, needs);
 }

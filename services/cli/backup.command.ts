@@ -1,4 +1,4 @@
-import { readdir, realpath } from 'node:fs/promises';
+import { cp, readdir, realpath } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 
 import { Command } from 'commander';
@@ -10,13 +10,12 @@ import { makeFolder } from '#libs/platform/files/index.ts';
 
 import { LostLog } from '#services/log-check.ts';
 
-import { printOne, withSession } from './command-context.ts';
-import type { CliParts, OutputOptions } from './command-context.ts';
+import { printOne, withSession, type CliParts, type OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
 
 export function backupCommand(parts: CliParts): Command {
   return new Command('backup')
-    .description('Copy the log of the data folder, also while Parley runs, into a new data folder')
+    .description('Copy the log and the files of media, also while Parley runs, into a new data folder')
     .argument('<folder>', 'absent or empty; start Parley on it with DATA_DIR=<folder>')
     .option('--json', 'print JSON')
     .action((folder: string, options: OutputOptions) => run(parts, folder, options));
@@ -37,6 +36,8 @@ async function run(parts: CliParts, folder: string, options: OutputOptions): Pro
   const startedAt = performance.now();
   // The log first: without the other files the folder is not a data folder, so Parley does not start on half a copy.
   const bytes = await copying(() => backUpEventStore(log, join(target, 'eventstore')));
+  // After the log, so that all blobs which it names are among them.
+  await copying(() => copyBlobs(join(dataDir, 'blobs'), join(target, 'blobs')), 'the files of media');
   await copyIdentity(dataDir, target);
   printOne(parts, options, {
     folder: target,
@@ -90,11 +91,16 @@ async function takeEmpty(target: string): Promise<void> {
   throw new CliError(`${target} is not empty: name a new folder`);
 }
 
-async function copying<T>(step: () => Promise<T>): Promise<T> {
+async function copyBlobs(source: string, target: string): Promise<void> {
+  const isComplete = (path: string): boolean => !['incoming', 'removed'].includes(relative(source, path));
+  if ((await realPathOf(source)) !== null) await cp(source, target, { recursive: true, filter: isComplete });
+}
+
+async function copying<T>(step: () => Promise<T>, what = 'the log'): Promise<T> {
   try {
     return await step();
   } catch (error) {
-    throw new CliError(`the log could not be copied: ${messageOf(error)}`);
+    throw new CliError(`${what} could not be copied: ${messageOf(error)}`);
   }
 }
 

@@ -1,11 +1,9 @@
 import { systemClock } from '#libs/kernel/clock.ts';
-import { newId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { newId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
-import type { DescribedVariable } from '#libs/platform/config/index.ts';
+import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import { CliError } from './errors.ts';
-import { details, json, table } from './output.ts';
-import type { Row } from './output.ts';
+import { details, json, table, type Row } from './output.ts';
 import type { Session, SessionOptions } from './session.ts';
 
 /** Dependencies of the commands on their process. */
@@ -51,11 +49,6 @@ export function printOne(parts: CliParts, options: OutputOptions, row: Row): voi
   parts.print(options.json === true ? json(row) : details(row));
 }
 
-export function printVariables(parts: CliParts, options: OutputOptions, variables: readonly DescribedVariable[]): void {
-  const rows = variables.map(({ name, value, source, description }) => ({ name, value, source, description }));
-  printRows(parts, options, rows, ['name', 'value', 'source', 'description']);
-}
-
 /** The operator of the machine acts without a key. */
 export function operatorContext(organizationId: EntityId): CommandContext {
   return { commandId: newId(), organizationId, actor: { type: 'system', id: 'cli' }, at: systemClock.now() };
@@ -73,4 +66,35 @@ export function nameOf(argument: string | undefined, option: string | undefined,
   const name = argument ?? option;
   if (name === undefined) throw new CliError(`a name is missing; give it with ${flag}`);
   return name;
+}
+
+/** Commands that act within one organization take the option. */
+export interface OrganizationOptions extends OutputOptions {
+  readonly organization?: string;
+}
+
+export const ORGANIZATION_OPTION = [
+  '-o, --organization <id>',
+  'organization; default: the first one, or that of PARLEY_KEY',
+] as const;
+
+export function organizationQuery({ organization }: OrganizationOptions): { organization_id?: EntityId } {
+  return organization === undefined ? {} : { organization_id: organization };
+}
+
+export function inOrganization(id: EntityId, options: OrganizationOptions) {
+  return { params: { path: { id }, query: organizationQuery(options) } };
+}
+
+export function noOrganization({ organization }: OrganizationOptions): string {
+  return organization === undefined
+    ? 'there is no organization yet; npm start or a restarted gateway creates the first one'
+    : `there is no organization ${organization}`;
+}
+
+/** @throws CliError if there is no such organization */
+export async function organizationOf({ features }: Session, options: OrganizationOptions): Promise<EntityId> {
+  const id = options.organization ?? FIRST_ORGANIZATION;
+  if ((await features.organizations.find(id, id)) !== null) return id;
+  throw new CliError(noOrganization(options));
 }

@@ -3,14 +3,13 @@ import { Command } from 'commander';
 import type { components } from '#libs/client/src/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 
-import { allItems, dataOf, withApi } from './api.ts';
-import type { Api } from './api.ts';
-import { printOne, printRows } from './command-context.ts';
-import type { CliParts } from './command-context.ts';
+import { dataOf, printList, printReply, withApi, type Api } from './api.ts';
+import { inOrganization, noOrganization, ORGANIZATION_OPTION, organizationQuery, printOne } from './command-context.ts';
+import type { CliParts, OrganizationOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
-import { noOrganization, ORGANIZATION_OPTION, organizationQuery } from './organization-option.ts';
-import type { OrganizationOptions } from './organization-option.ts';
+import type { Row } from './output.ts';
 
+type ApiKey = components['schemas']['ApiKey'];
 type NewKey = components['schemas']['NewApiKey'];
 type Principal = NewKey['principal'];
 
@@ -65,7 +64,11 @@ export function keysCommand(parts: CliParts): Command {
     .description('Revoke an API key: it stops working at once, for good')
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
-    .action((id: string, options: OrganizationOptions) => revoke(parts, id, options));
+    .action((id: string, options: OrganizationOptions) =>
+      printReply(parts, options, { missing: missing(id) }, (rest) =>
+        rest.POST('/api/v1/keys/{id}/revoke', inOrganization(id, options)),
+      ),
+    );
 
   return command;
 }
@@ -102,40 +105,24 @@ async function principalOf({ rest, defaultOrganization }: Api, options: CreateOp
   return { type: 'user', id: owner };
 }
 
-async function list(parts: CliParts, options: OrganizationOptions): Promise<void> {
-  await withApi(parts, async ({ rest }) => {
-    const keys = await allItems((page) => {
-      const query = { ...page, ...organizationQuery(options) };
-      return dataOf(rest.GET('/api/v1/keys', { params: { query } }), noOrganization(options));
-    });
-    const now = systemClock.now();
-    printRows(
-      parts,
-      options,
-      keys.map((key) => ({ ...key, status: statusOf(key, now) })),
-      COLUMNS,
-    );
-  });
+function list(parts: CliParts, options: OrganizationOptions): Promise<void> {
+  const now = systemClock.now();
+  const rowOf = (key: ApiKey): Row => ({ ...key, status: statusOf(key, now) });
+  return printList(parts, options, { missing: noOrganization(options), rowOf, columns: COLUMNS }, (rest, page) =>
+    rest.GET('/api/v1/keys', { params: { query: { ...page, ...organizationQuery(options) } } }),
+  );
 }
 
-function statusOf(key: components['schemas']['ApiKey'], now: string): string {
+function statusOf(key: ApiKey, now: string): string {
   if (key.revoked_at !== null) return 'revoked';
   return key.expires_at !== null && key.expires_at <= now ? 'expired' : 'active';
 }
 
 async function rotate(parts: CliParts, id: string, options: RotateOptions): Promise<void> {
   const { grace } = options;
+  const request = { ...inOrganization(id, options), body: grace === undefined ? {} : { grace_seconds: Number(grace) } };
   await withApi(parts, async ({ rest }) => {
-    const params = { path: { id }, query: organizationQuery(options) };
-    const body = grace === undefined ? {} : { grace_seconds: Number(grace) };
-    printNewKey(parts, options, await dataOf(rest.POST('/api/v1/keys/{id}/rotate', { params, body }), missing(id)));
-  });
-}
-
-async function revoke(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
-  await withApi(parts, async ({ rest }) => {
-    const params = { path: { id }, query: organizationQuery(options) };
-    printOne(parts, options, await dataOf(rest.POST('/api/v1/keys/{id}/revoke', { params }), missing(id)));
+    printNewKey(parts, options, await dataOf(rest.POST('/api/v1/keys/{id}/rotate', request), missing(id)));
   });
 }
 

@@ -2,9 +2,8 @@ import { Command } from 'commander';
 
 import type { components } from '#libs/client/src/index.ts';
 
-import { allItems, dataOf, withApi } from './api.ts';
-import { nameOf, printOne, printRows } from './command-context.ts';
-import type { CliParts, OutputOptions } from './command-context.ts';
+import { printList, printReply } from './api.ts';
+import { nameOf, type CliParts, type OutputOptions } from './command-context.ts';
 import type { Row } from './output.ts';
 
 type Organization = components['schemas']['Organization'];
@@ -36,13 +35,21 @@ export function organizationsCommand(parts: CliParts): Command {
     .command('list')
     .description('List all organizations, newest first')
     .option('--json', 'print JSON')
-    .action((options: OutputOptions) => list(parts, options));
+    .action((options: OutputOptions) =>
+      printList(parts, options, { ...printed('no such route'), columns: COLUMNS }, (rest, query) =>
+        rest.GET('/api/v1/organizations', { params: { query } }),
+      ),
+    );
 
   command
     .command('show <id>')
     .description('Show an organization')
     .option('--json', 'print JSON')
-    .action((id: string, options: OutputOptions) => show(parts, id, options));
+    .action((id: string, options: OutputOptions) =>
+      printReply(parts, options, printed(`there is no organization ${id}`), (rest) =>
+        rest.GET('/api/v1/organizations/{id}', { params: { path: { id } } }),
+      ),
+    );
 
   command
     .command('update <id>')
@@ -56,65 +63,25 @@ export function organizationsCommand(parts: CliParts): Command {
   return command;
 }
 
-/** The commands act on any organization, so the first one need not exist. */
-const ANY = { needsOrganization: false };
-
-async function create(parts: CliParts, name: string, { application, ...options }: ChangeOptions): Promise<void> {
+function create(parts: CliParts, name: string, { application, ...options }: ChangeOptions): Promise<void> {
   const body = { name, ...(application !== undefined && { application: application as Application }) };
-  await withApi(
-    parts,
-    async ({ rest }) => {
-      printOne(parts, options, rowOf(await dataOf(rest.POST('/api/v1/organizations', { body }), 'no such route')));
-    },
-    ANY,
-  );
+  return printReply(parts, options, printed('no such route'), (rest) => rest.POST('/api/v1/organizations', { body }));
 }
 
-async function list(parts: CliParts, options: OutputOptions): Promise<void> {
-  await withApi(
-    parts,
-    async ({ rest }) => {
-      const found = await allItems((query) =>
-        dataOf(rest.GET('/api/v1/organizations', { params: { query } }), 'no such route'),
-      );
-      printRows(parts, options, found.map(rowOf), COLUMNS);
-    },
-    ANY,
-  );
-}
-
-async function show(parts: CliParts, id: string, options: OutputOptions): Promise<void> {
-  await withApi(
-    parts,
-    async ({ rest }) => {
-      const call = rest.GET('/api/v1/organizations/{id}', { params: { path: { id } } });
-      printOne(parts, options, rowOf(await dataOf(call, missing(id))));
-    },
-    ANY,
-  );
-}
-
-async function update(parts: CliParts, id: string, options: ChangeOptions): Promise<void> {
+function update(parts: CliParts, id: string, options: ChangeOptions): Promise<void> {
   const { name, application, owner } = options;
   const body = {
     ...(name !== undefined && { name }),
     ...(application !== undefined && { application: (application || null) as Application }),
     ...(owner !== undefined && { owner_id: owner || null }),
   };
-  await withApi(
-    parts,
-    async ({ rest }) => {
-      const call = rest.PATCH('/api/v1/organizations/{id}', { params: { path: { id } }, body });
-      printOne(parts, options, rowOf(await dataOf(call, missing(id))));
-    },
-    ANY,
+  return printReply(parts, options, printed(`there is no organization ${id}`), (rest) =>
+    rest.PATCH('/api/v1/organizations/{id}', { params: { path: { id } }, body }),
   );
 }
 
-function rowOf(organization: Organization): Row {
-  return { ...organization, owner: organization.owner?.display_name ?? null };
-}
-
-function missing(id: string): string {
-  return `there is no organization ${id}`;
+/** The commands act on any organization, so the first one need not exist. */
+function printed(missing: string) {
+  const rowOf = (one: Organization): Row => ({ ...one, owner: one.owner?.display_name ?? null });
+  return { missing, rowOf, needsOrganization: false };
 }

@@ -1,4 +1,5 @@
-/** Tables, JSON and error lines. */
+/** Tables, JSON, and progress bars. */
+import { SingleBar } from 'cli-progress';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -33,7 +34,7 @@ export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-function cell(value: unknown): string {
+export function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   if (Array.isArray(value)) return value.map(cell).join(',');
   if (typeof value === 'object') return Object.values(value).map(cell).join(' ');
@@ -48,4 +49,23 @@ function width(text: string): number {
 
 function pad(text: string, to: number): string {
   return text + ' '.repeat(Math.max(0, to - width(text)));
+}
+
+export interface ProgressBar {
+  /** @param fraction 0 to 1 */
+  update(fraction: number, values: Readonly<Record<string, unknown>>): void;
+  stop(): void;
+}
+
+/** A progress bar; without a terminal it shows nothing. @param initial the values that the format names */
+export function progressBar(terminal: NodeJS.WriteStream | undefined, format: string, initial: object): ProgressBar {
+  if (terminal === undefined) return { update: () => undefined, stop: () => undefined };
+  const bar = new SingleBar({ format, stream: terminal, hideCursor: true, barsize: 30, clearOnComplete: false });
+  bar.start(1_000, 0, initial);
+  return { update: (fraction, values) => bar.update(Math.round(fraction * 1_000), values), stop: () => bar.stop() };
+}
+
+/** Units per second since `startedAtMs`, by `performance.now()`. */
+export function rateSince(startedAtMs: number, units: number): number {
+  return Math.round((units * 1_000) / Math.max(1, performance.now() - startedAtMs));
 }

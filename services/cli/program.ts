@@ -1,15 +1,17 @@
 import { Command } from 'commander';
-import { VERSION } from '#services/version.ts';
+import { VERSION, describeConfig } from '#libs/platform/config/index.ts';
+import { ROLES } from '#services/roles.ts';
 import { backupCommand } from './backup.command.ts';
-import type { CliParts } from './command-context.ts';
-import { configCommand } from './config.command.ts';
+import { printRows, type CliParts, type OutputOptions } from './command-context.ts';
+import { crawlCommand, searchCommand } from './crawl.command.ts';
 import { exportCommand } from './import/export.command.ts';
 import { importCommand } from './import/import.command.ts';
 import { keysCommand } from './keys.command.ts';
 import { organizationsCommand } from './organizations.command.ts';
 import { reactorsCommand } from './reactors.command.ts';
 import { rebuildCommand } from './rebuild.command.ts';
-import { runCommands } from './run.command.ts';
+import { reportCommand } from './report.command.ts';
+import { sweepCommand } from './sweep.command.ts';
 import { tailCommand } from './tail.command.ts';
 import { usersCommand } from './users.command.ts';
 
@@ -28,10 +30,39 @@ export function parleyProgram(parts: CliParts): Command {
     .addCommand(reactorsCommand(parts))
     .addCommand(rebuildCommand(parts))
     .addCommand(backupCommand(parts))
+    .addCommand(sweepCommand(parts))
     .addCommand(importCommand(parts))
     .addCommand(exportCommand(parts))
     .addCommand(tailCommand(parts))
+    .commandsGroup('Knowledge:')
+    .addCommand(crawlCommand(parts))
+    .addCommand(searchCommand(parts))
+    .addCommand(reportCommand(parts))
     .commandsGroup('Processes, which run until they are stopped:');
   for (const command of runCommands(parts)) program.addCommand(command);
   return program;
+}
+
+function configCommand(parts: CliParts): Command {
+  return new Command('config')
+    .description('Show every setting with its value and its source; secrets are hidden')
+    .option('--json', 'print JSON')
+    .action((options: OutputOptions) => {
+      const variables = describeConfig(parts.environment);
+      const rows = variables.map(({ name, value, source, description }) => ({ name, value, source, description }));
+      printRows(parts, options, rows, ['name', 'value', 'source', 'description']);
+    });
+}
+
+/** Each command runs until it receives a signal to stop. It loads its code only when it runs. */
+function runCommands({ environment }: CliParts): readonly Command[] {
+  const standalone = new Command('standalone')
+    .description('Run all roles in one process, as npm start does; needs redis-server or REDIS_URL')
+    .action(async () => (await import('#services/standalone/run.ts')).runStandalone(environment));
+  const roles = ROLES.map((role) =>
+    new Command(role.name)
+      .description(`${role.does} (one role, on the stores of EVENTSTORE_URL and REDIS_URL)`)
+      .action(async () => (await import('#services/role-process/app.ts')).runRole(role, environment)),
+  );
+  return [standalone, ...roles];
 }

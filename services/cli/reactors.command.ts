@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import type { ConsumerGroupStatus } from '#libs/platform/eventstore/index.ts';
 import { GROUP_PREFIX, groupNameOf, reactorNameOf } from '#libs/platform/reactors/index.ts';
-import { printOne, printRows, withSession } from './command-context.ts';
-import type { CliParts, OutputOptions } from './command-context.ts';
+import { printOne, printRows, withSession, type CliParts, type OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
 import type { Session } from './session.ts';
 

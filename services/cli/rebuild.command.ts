@@ -1,11 +1,10 @@
-import { SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { ACCEPT_OPTION } from '#services/log-check.ts';
 import { rebuild } from '#services/projector/rebuild.ts';
 import type { ReadModelName } from '#libs/platform/readmodel/index.ts';
-import { printOne, withSession } from './command-context.ts';
-import type { CliParts, OutputOptions } from './command-context.ts';
+import { printOne, withSession, type CliParts, type OutputOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
+import { progressBar, rateSince } from './output.ts';
 import type { Session } from './session.ts';
 
 export function rebuildCommand(parts: CliParts): Command {
@@ -16,6 +15,8 @@ export function rebuildCommand(parts: CliParts): Command {
     .option('--json', 'print JSON')
     .action((options: RebuildOptions) => run(parts, options));
 }
+
+const FORMAT = 'rebuild  {bar}  {percentage}%  {events} events  {rate}/s  {problem}';
 
 interface RebuildOptions extends OutputOptions {
   readonly acceptLostEvents?: boolean;
@@ -32,11 +33,16 @@ async function run(parts: CliParts, options: RebuildOptions): Promise<void> {
   try {
     const work = async ({ platform, features }: Session): Promise<void> => {
       const startedAt = performance.now();
-      const bar = progressBar(parts.terminal);
+      const bar = progressBar(parts.terminal, FORMAT, { events: 0, rate: 0, problem: '' });
       const only = options.only && categoriesOf(options.only, features.projector.readModels);
       const events = await rebuild(
         { feed: platform.feed, state: features.state, projector: features.projector },
-        { only, signal: stop.signal, onProgress: (progress) => bar.update(progress) },
+        {
+          only,
+          signal: stop.signal,
+          onProgress: ({ events, fraction, problem }) =>
+            bar.update(fraction, { events, rate: rateSince(startedAt, events), problem: problem ?? '' }),
+        },
       ).finally(() => bar.stop());
       const seconds = (performance.now() - startedAt) / 1_000;
       const rate = Math.round(events / seconds);
@@ -56,26 +62,4 @@ function categoriesOf(names: readonly string[], known: readonly ReadModelName[])
     const all = known.map(({ category }) => `${category}s`).join(', ');
     throw new CliError(`there are no read models of ${JSON.stringify(name)}; choose from ${all}`);
   });
-}
-
-interface Progress {
-  readonly events: number;
-  readonly fraction: number;
-  readonly problem: string | null;
-}
-
-/** A bar with the rate so far, if the output is a terminal. */
-function progressBar(terminal: NodeJS.WriteStream | undefined): { update(progress: Progress): void; stop(): void } {
-  if (terminal === undefined) return { update: () => undefined, stop: () => undefined };
-  const format = 'rebuild  {bar}  {percentage}%  {events} events  {rate}/s  {problem}';
-  const bar = new SingleBar({ format, stream: terminal, hideCursor: true, barsize: 30, clearOnComplete: false });
-  const startedAt = performance.now();
-  bar.start(1_000, 0, { events: 0, rate: 0, problem: '' });
-  return {
-    update({ events, fraction, problem }) {
-      const rate = Math.round((events * 1_000) / Math.max(1, performance.now() - startedAt));
-      bar.update(Math.round(fraction * 1_000), { events, rate, problem: problem ?? '' });
-    },
-    stop: () => bar.stop(),
-  };
 }

@@ -1,5 +1,4 @@
-import { parseConfig } from '#libs/platform/config/index.ts';
-import type { Variables } from '#libs/platform/config/index.ts';
+import { parseConfig, type Variables } from '#libs/platform/config/index.ts';
 
 import { errorLines } from './errors.ts';
 import { parleyProgram } from './program.ts';

@@ -1,25 +1,24 @@
 /** The stores of an installation: named by the environment, running, or started for this command. */
 import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { findRunning, openDataFolder } from '#infra/data-folder/index.ts';
-import { backoffMs, createStopSequence, pause, silentLog } from '#libs/platform/lifecycle/index.ts';
-import type { StopSequence } from '#libs/platform/lifecycle/index.ts';
+import { backoffMs, StopSequence, pause, silentLog } from '#libs/platform/lifecycle/index.ts';
 import type { Config } from '#libs/platform/config/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
-import { openPlatform } from '#libs/platform/runtime/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
+import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
-import { composeFeatures } from '#services/features.ts';
-import type { Features } from '#services/features.ts';
+import { composeFeatures, type Features } from '#services/features.ts';
 import { refuseLostLog } from '#services/log-check.ts';
 import { start as startProjector } from '#services/projector/role.ts';
-import { startStores } from '#services/standalone/stores.ts';
-import type { Stores } from '#services/standalone/stores.ts';
+import { startStores, type Stores } from '#services/standalone/stores.ts';
 import { CliError } from './errors.ts';
 
 /** Clients of the stores, for one command. */
 export interface Session {
   readonly platform: Platform;
   readonly features: Features;
+  /** Whether this process has started the stores: no other process of Parley runs on them. */
+  readonly isAlone: boolean;
   close(): Promise<void>;
 }
 
@@ -41,7 +40,7 @@ const PROJECTION_WAIT_MS = 60_000;
  */
 export async function openSession(config: Config, options: SessionOptions = {}): Promise<Session> {
   const { acceptLostEvents = false, catchUp = true } = options;
-  const stops = createStopSequence(silentLog, config.stopTimeoutMs);
+  const stops = new StopSequence(silentLog, config.stopTimeoutMs);
   try {
     const { stores, ours } = await findStores(config, stops);
     const platform = openPlatform({
@@ -49,6 +48,9 @@ export async function openSession(config: Config, options: SessionOptions = {}):
       log: createLogger({ level: 'silent' }),
       metrics: createMetrics(),
       tokenSecret: 'no tokens are made here',
+      fetch: { allowHosts: config.fetchAllowHosts },
+      blobsDir: join(config.dataDir, 'blobs'),
+      blobsS3: config.mediaS3,
     });
     stops.add('clients of the stores', () => platform.close());
     await waitForRedis(platform.redis, REDIS_WAIT_MS);
@@ -56,7 +58,7 @@ export async function openSession(config: Config, options: SessionOptions = {}):
     const features = composeFeatures(platform);
     // A projector would refuse a log that lacks events; the rebuild that accepts it reads the log itself.
     if (ours && catchUp && !acceptLostEvents) await project(platform, features, config, stops);
-    return { platform, features, close: async () => void (await stops.stop()) };
+    return { platform, features, isAlone: ours, close: async () => void (await stops.stop()) };
   } catch (error) {
     await stops.stop();
     throw error;

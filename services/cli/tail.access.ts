@@ -5,11 +5,9 @@ import { systemClock } from '#libs/kernel/clock.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
-import { operatorContext, withSession } from './command-context.ts';
-import type { CliParts } from './command-context.ts';
+import { operatorContext, organizationOf, withSession } from './command-context.ts';
+import type { CliParts, OrganizationOptions } from './command-context.ts';
 import { CliError } from './errors.ts';
-import { organizationOf } from './organization-option.ts';
-import type { OrganizationOptions } from './organization-option.ts';
 import type { Session } from './session.ts';
 
 export interface AccessOptions extends OrganizationOptions {

@@ -3,11 +3,9 @@ import { Command } from 'commander';
 import { refusalOf, SubscriptionError } from '#libs/client/src/index.ts';
 import type { ChannelSubscription, ParleyClient, SubscriptionState } from '#libs/client/src/index.ts';
 
-import type { CliParts } from './command-context.ts';
+import { ORGANIZATION_OPTION, type CliParts } from './command-context.ts';
 import { CliError } from './errors.ts';
-import { ORGANIZATION_OPTION } from './organization-option.ts';
-import { openAccess } from './tail.access.ts';
-import type { Access, AccessOptions } from './tail.access.ts';
+import { openAccess, type Access, type AccessOptions } from './tail.access.ts';
 import { coloured, plain, TailLines } from './tail.lines.ts';
 
 interface TailOptions extends AccessOptions {
@@ -80,7 +78,7 @@ interface Tail {
 async function follow({ parts, options, channelId, after, lines, client, signal }: Tail): Promise<void> {
   const screen = options.json === true ? undefined : parts.screen;
   const subscription = client.channel(channelId).subscribe({ after, signal });
-  const status = new StatusLine(screen);
+  const status = statusLine(screen);
   subscription.on('state', (state) => sayState(state));
   if (screen !== undefined) {
     subscription.on('draft', ({ interactionId, text }) =>
@@ -127,21 +125,16 @@ function say(line: string): void {
 }
 
 /** A status line at the bottom of a terminal. */
-class StatusLine {
-  readonly #screen: NodeJS.WriteStream | undefined;
-  #shown = false;
-
-  constructor(screen: NodeJS.WriteStream | undefined) {
-    this.#screen = screen;
-  }
-
-  show(text: string): void {
-    this.#screen?.write(`\r\u{1b}[K${text}`);
-    this.#shown = true;
-  }
-
-  clear(): void {
-    if (this.#shown) this.#screen?.write('\r\u{1b}[K');
-    this.#shown = false;
-  }
+function statusLine(screen: NodeJS.WriteStream | undefined) {
+  let isShown = false;
+  return {
+    show(text: string): void {
+      screen?.write(`\r\u{1b}[K${text}`);
+      isShown = true;
+    },
+    clear(): void {
+      if (isShown) screen?.write('\r\u{1b}[K');
+      isShown = false;
+    },
+  };
 }

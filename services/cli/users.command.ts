@@ -1,10 +1,8 @@
 import { Command } from 'commander';
 
-import { allItems, dataOf, withApi } from './api.ts';
-import { nameOf, printOne, printRows } from './command-context.ts';
-import type { CliParts } from './command-context.ts';
-import { noOrganization, ORGANIZATION_OPTION, organizationQuery } from './organization-option.ts';
-import type { OrganizationOptions } from './organization-option.ts';
+import { printList, printReply } from './api.ts';
+import { inOrganization, nameOf, noOrganization, ORGANIZATION_OPTION, organizationQuery } from './command-context.ts';
+import type { CliParts, OrganizationOptions } from './command-context.ts';
 
 interface ChangeOptions extends OrganizationOptions {
   readonly name?: string;
@@ -35,14 +33,20 @@ export function usersCommand(parts: CliParts): Command {
     .description('List the users of an organization, newest first')
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
-    .action((options: OrganizationOptions) => list(parts, options));
+    .action((options: OrganizationOptions) =>
+      printList(parts, options, { missing: noOrganization(options), columns: COLUMNS }, (rest, page) =>
+        rest.GET('/api/v1/users', { params: { query: { ...page, ...organizationQuery(options) } } }),
+      ),
+    );
 
   command
     .command('show <id>')
     .description('Show a user')
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
-    .action((id: string, options: OrganizationOptions) => show(parts, id, options));
+    .action((id: string, options: OrganizationOptions) =>
+      printReply(parts, options, missing(id), (rest) => rest.GET('/api/v1/users/{id}', inOrganization(id, options))),
+    );
 
   command
     .command('update <id>')
@@ -59,12 +63,14 @@ export function usersCommand(parts: CliParts): Command {
     .description('Deactivate a user for good; its API keys stop working at once')
     .option(...ORGANIZATION_OPTION)
     .option('--json', 'print JSON')
-    .action((id: string, options: OrganizationOptions) => deactivate(parts, id, options));
+    .action((id: string, options: OrganizationOptions) =>
+      printReply(parts, options, missing(id), (rest) => rest.DELETE('/api/v1/users/{id}', inOrganization(id, options))),
+    );
 
   return command;
 }
 
-async function create(parts: CliParts, name: string, options: ChangeOptions): Promise<void> {
+function create(parts: CliParts, name: string, options: ChangeOptions): Promise<void> {
   const { email, imageUrl } = options;
   const body = {
     display_name: name,
@@ -72,48 +78,21 @@ async function create(parts: CliParts, name: string, options: ChangeOptions): Pr
     ...(imageUrl !== undefined && { image_url: imageUrl }),
     ...organizationQuery(options),
   };
-  await withApi(parts, async ({ rest }) => {
-    printOne(parts, options, await dataOf(rest.POST('/api/v1/users', { body }), noOrganization(options)));
-  });
+  const missing = noOrganization(options);
+  return printReply(parts, options, { missing }, (rest) => rest.POST('/api/v1/users', { body }));
 }
 
-async function list(parts: CliParts, options: OrganizationOptions): Promise<void> {
-  await withApi(parts, async ({ rest }) => {
-    const users = await allItems((page) => {
-      const query = { ...page, ...organizationQuery(options) };
-      return dataOf(rest.GET('/api/v1/users', { params: { query } }), noOrganization(options));
-    });
-    printRows(parts, options, users, COLUMNS);
-  });
-}
-
-async function show(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
-  await withApi(parts, async ({ rest }) => {
-    const call = rest.GET('/api/v1/users/{id}', { params: { path: { id }, query: organizationQuery(options) } });
-    printOne(parts, options, await dataOf(call, missing(id)));
-  });
-}
-
-async function update(parts: CliParts, id: string, options: ChangeOptions): Promise<void> {
+function update(parts: CliParts, id: string, options: ChangeOptions): Promise<void> {
   const { name, email, imageUrl } = options;
   const body = {
     ...(name !== undefined && { display_name: name }),
     ...(email !== undefined && { email: email || null }),
     ...(imageUrl !== undefined && { image_url: imageUrl || null }),
   };
-  await withApi(parts, async ({ rest }) => {
-    const params = { path: { id }, query: organizationQuery(options) };
-    printOne(parts, options, await dataOf(rest.PATCH('/api/v1/users/{id}', { params, body }), missing(id)));
-  });
+  const request = { ...inOrganization(id, options), body };
+  return printReply(parts, options, missing(id), (rest) => rest.PATCH('/api/v1/users/{id}', request));
 }
 
-async function deactivate(parts: CliParts, id: string, options: OrganizationOptions): Promise<void> {
-  await withApi(parts, async ({ rest }) => {
-    const params = { path: { id }, query: organizationQuery(options) };
-    printOne(parts, options, await dataOf(rest.DELETE('/api/v1/users/{id}', { params }), missing(id)));
-  });
-}
-
-function missing(id: string): string {
-  return `the organization has no user ${id}; name another organization with --organization`;
+function missing(id: string): { readonly missing: string } {
+  return { missing: `the organization has no user ${id}; name another organization with --organization` };
 }

@@ -1,6 +1,5 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
-import type { HttpServer, ReadinessProbe } from '#libs/platform/http/index.ts';
+import { RedisIdempotencyStore, type HttpServer, type ReadinessProbe } from '#libs/platform/http/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { buildApiServer } from '#services/api-server.ts';
 import type { RoleContext } from '#services/role.ts';

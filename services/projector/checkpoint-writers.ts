@@ -33,57 +33,44 @@ export interface PartitionsProgress {
 }
 
 /** For partitions: one checkpoint for each. */
-export class PartitionCheckpointWriter implements CheckpointWriter {
-  readonly #partitions: PartitionCheckpoints;
-  readonly #start: ProjectionStart;
-  readonly #handover: string;
-  readonly #onProgress: (progress: PartitionsProgress) => void;
+export function partitionCheckpointWriter(
+  partitions: PartitionCheckpoints,
+  start: ProjectionStart,
+  handover: string,
+  onProgress: (progress: PartitionsProgress) => void,
+): Required<CheckpointWriter> {
   /** By partition. `saved` is in Redis for certain: a lower checkpoint there means that Redis lost writes. */
-  #held = new Map<string, { reached: ReachedCheckpoint; saved: string }>();
-
-  constructor(
-    partitions: PartitionCheckpoints,
-    start: ProjectionStart,
-    handover: string,
-    onProgress: (progress: PartitionsProgress) => void,
-  ) {
-    this.#partitions = partitions;
-    this.#start = start;
-    this.#handover = handover;
-    this.#onProgress = onProgress;
-  }
-
-  begin(checkpoints: readonly PartitionCheckpoint[]): void {
-    this.#held = new Map(checkpoints.map((reached) => [reached.partition, { reached, saved: reached.checkpoint }]));
-    this.#report(null);
-  }
-
-  note(checkpoints: readonly ReachedCheckpoint[]): void {
-    for (const reached of checkpoints) {
-      const held = this.#held.get(reached.partition);
-      if (held !== undefined) held.reached = reached;
-    }
-  }
-
-  /** Saves unchanged checkpoints as well, to notice a Redis that lost them. */
-  async save(): Promise<boolean> {
-    const saving = [...this.#held.values()].map((held) => ({ held, known: held.saved, reached: held.reached }));
-    const position = await this.#partitions.save(this.#start, this.#handover, {
-      checkpoints: saving.map(({ reached }) => reached),
-      known: new Map(saving.map(({ reached, known }) => [reached.partition, known])),
-    });
-    if (position === null) return false;
-    for (const { held, reached } of saving) held.saved = reached.checkpoint;
-    this.#report(position);
-    return true;
-  }
-
-  #report(position: GlobalPosition | null): void {
-    const held = [...this.#held.values()].map(({ reached }) => ({
-      partition: reached.partition,
-      position: reached.position,
-      behind: reached.behind ?? null,
+  let held = new Map<string, { reached: ReachedCheckpoint; saved: string }>();
+  const report = (position: GlobalPosition | null): void => {
+    const reached = [...held.values()].map(({ reached: { partition, position, behind = null } }) => ({
+      partition,
+      position,
+      behind,
     }));
-    this.#onProgress({ position, held });
-  }
+    onProgress({ position, held: reached });
+  };
+  return {
+    begin(checkpoints) {
+      held = new Map(checkpoints.map((reached) => [reached.partition, { reached, saved: reached.checkpoint }]));
+      report(null);
+    },
+    note(checkpoints) {
+      for (const reached of checkpoints) {
+        const partition = held.get(reached.partition);
+        if (partition !== undefined) partition.reached = reached;
+      }
+    },
+    /** Saves unchanged checkpoints as well, to notice a Redis that lost them. */
+    async save() {
+      const saving = [...held.values()].map((partition) => ({ partition, ...partition }));
+      const position = await partitions.save(start, handover, {
+        checkpoints: saving.map(({ reached }) => reached),
+        known: new Map(saving.map(({ reached, saved }) => [reached.partition, saved])),
+      });
+      if (position === null) return false;
+      for (const { partition, reached } of saving) partition.saved = reached.checkpoint;
+      report(position);
+      return true;
+    },
+  };
 }

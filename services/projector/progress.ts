@@ -17,7 +17,6 @@ export interface ProjectionProgress {
   readonly problem: string | null;
 }
 
-/** The progress of a projection loop; its parts report to it. */
 export class ProgressReport {
   readonly #onChange: ((progress: ProjectionProgress) => void) | undefined;
   readonly #onProblem: (error: unknown, progress: ProjectionProgress) => void;

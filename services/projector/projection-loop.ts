@@ -9,10 +9,9 @@ import type {
   Projector,
   SavedPartitions,
 } from '#libs/platform/readmodel/index.ts';
-import { PartitionCheckpointWriter } from './checkpoint-writers.ts';
+import { partitionCheckpointWriter } from './checkpoint-writers.ts';
 import { Follower } from './follower.ts';
-import { ProgressReport } from './progress.ts';
-import type { ProjectionProgress } from './progress.ts';
+import { ProgressReport, type ProjectionProgress } from './progress.ts';
 import type { RecentCheckpoints } from './recent-checkpoints.ts';
 
 /** A feed that projectors divide among them, and the checkpoints of its partitions. */
@@ -188,7 +187,7 @@ export class ProjectionLoop {
     signal: AbortSignal,
   ): Promise<void> {
     this.#progress.report({ phase: 'catching-up', position: start.from === 'start' ? null : start.from, source: [] });
-    const checkpoints = new PartitionCheckpointWriter(partitions, start, handover, ({ position, held }) =>
+    const checkpoints = partitionCheckpointWriter(partitions, start, handover, ({ position, held }) =>
       this.#progress.report({ source: held, ...(position !== null && { position }) }),
     );
     const from = async () => {

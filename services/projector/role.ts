@@ -1,20 +1,17 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import { comparePositions, encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { LogFeed } from '#libs/platform/eventstore/index.ts';
+import { comparePositions, encodePosition, type LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { KafkaConnection, kafkaOptionsOf, KafkaEventFeed, LogMessages, logTopics } from '#libs/platform/kafka/index.ts';
 import type { LogTopics } from '#libs/platform/kafka/index.ts';
-import { pause, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
+import { pause, settledWithin, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
-import { OldReadModels, PartitionCheckpoints } from '#libs/platform/readmodel/index.ts';
-import type { ReadModelName } from '#libs/platform/readmodel/index.ts';
+import { OldReadModels, PartitionCheckpoints, type ReadModelName } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeReadModels, skippedEvents } from '#services/features.ts';
 import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 
-import { ProjectionLoop } from './projection-loop.ts';
-import type { PartitionedSource } from './projection-loop.ts';
+import { ProjectionLoop, type PartitionedSource } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
 import { RecentCheckpoints } from './recent-checkpoints.ts';
 
@@ -68,15 +65,13 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
     log,
     run: (signal) => removeOld(old, { loop, log, signal }),
   });
-  return { stop };
-
-  async function stop(): Promise<void> {
-    stopRestarting();
-    const stopped = new AbortController();
-    await Promise.all([Promise.race([job.stop(), pause(STOP_MS, stopped.signal)]), cleaning.stop()]);
-    stopped.abort();
-    await kafka?.close();
-  }
+  return {
+    async stop() {
+      stopRestarting();
+      await Promise.all([settledWithin(STOP_MS, job.stop()), cleaning.stop()]);
+      await kafka?.close();
+    },
+  };
 }
 
 function observeLoop(platform: Platform, loop: ProjectionLoop): void {
@@ -115,7 +110,8 @@ function partitionedSource(
     topic,
     groupId,
     onRefused: (reason) => refused.add({ reason }),
-    onInterruption: (error, inARow) => log.warn({ err: error, in_a_row: inARow }, 'kafka: the feed was interrupted'),
+    onInterruption: (error, failures) =>
+      log.warn({ err: error, consecutive_failures: failures }, 'kafka: the feed was interrupted'),
   });
   return { feed, partitions: new PartitionCheckpoints(redis, readModels) };
 }

@@ -1,10 +1,8 @@
 import type { Config } from '#libs/platform/config/index.ts';
-import { encodePosition } from '#libs/platform/eventstore/index.ts';
-import type { LogFeed } from '#libs/platform/eventstore/index.ts';
+import { encodePosition, type LogFeed } from '#libs/platform/eventstore/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { KafkaConnection, kafkaOptionsOf, LogMessages, logTopics, Relay } from '#libs/platform/kafka/index.ts';
-import { pause, startBackgroundJob, StartRefusal } from '#libs/platform/lifecycle/index.ts';
-import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
+import { settledWithin, startBackgroundJob, StartRefusal, type RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 import { composePublicMessages } from '#services/features.ts';
@@ -53,9 +51,7 @@ export async function start({ platform }: RoleContext, config: Config): Promise<
   const job = startBackgroundJob({ name: 'relay', log, run: (signal) => relay.run(signal) });
   return {
     async stop() {
-      const stopped = new AbortController();
-      await Promise.race([job.stop(), pause(STOP_MS, stopped.signal)]);
-      stopped.abort();
+      await settledWithin(STOP_MS, job.stop());
       await kafka.close();
     },
   };

@@ -1,15 +1,11 @@
-/** One role in its own process, on stores that it shares with other processes. It stores nothing on the local disk. */
+/** One role in its own process, on stores that it shares with other processes. Its local disk holds blobs only. */
+import { join } from 'node:path';
+
 import { parseConfig, type Config, type Variables } from '#libs/platform/config/index.ts';
-import {
-  createStopSequence,
-  runProcess,
-  type LifecycleLog,
-  type StopSequence,
-} from '#libs/platform/lifecycle/index.ts';
+import { runProcess, type LifecycleLog, StopSequence } from '#libs/platform/lifecycle/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
-import { startBootstrap } from '#services/bootstrap.ts';
-import { refuseUnusableKey } from '#services/first-organization.ts';
+import { refuseUnusableKey, startBootstrap } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
 import { ensureListenable, listenRefusal } from '#services/listen-address.ts';
 import { startLogCheck } from '#services/log-check.ts';
@@ -51,7 +47,7 @@ export async function startRoleProcess(
   config: Config,
   log: ReturnType<typeof createLogger> & LifecycleLog,
 ): Promise<RoleProcess> {
-  const stops = createStopSequence(log, config.stopTimeoutMs);
+  const stops = new StopSequence(log, config.stopTimeoutMs);
   const command = `npx parley ${role.name}`;
   try {
     await ensureListenable(config.host, config.port, command);
@@ -74,7 +70,20 @@ async function start(
     throw new TypeError('the configuration is not one of configOfRole');
   }
   const metrics = createMetrics();
-  const platform = openPlatform({ eventstoreUrl, redisUrl, tokenSecret, log, metrics, stopping: stops.stopping });
+  const platform = openPlatform({
+    eventstoreUrl,
+    redisUrl,
+    tokenSecret,
+    log,
+    metrics,
+    fetch: { allowHosts: config.fetchAllowHosts },
+    embedding: config.embedding,
+    model: config.model,
+    modelContextTokens: config.modelContextTokens,
+    blobsDir: join(config.dataDir, 'blobs'),
+    blobsS3: config.mediaS3,
+    stopping: stops.stopping,
+  });
   stops.add('clients of the stores', () => platform.close());
   const check = startLogCheck(platform);
   stops.add('log check', () => check.stop());

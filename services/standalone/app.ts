@@ -1,21 +1,14 @@
 /** All of Parley in one process. `main.ts` runs it; integration tests start whole ones in temporary folders. */
+import { join } from 'node:path';
+
 import { openDataFolder } from '#infra/data-folder/index.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import type { Bootstrapped } from '#services/first-organization.ts';
 import type { Config } from '#libs/platform/config/index.ts';
-import {
-  createStopSequence,
-  retry,
-  StartRefusal,
-  throwUncaught,
-  unlessAborted,
-  type StopSequence,
-} from '#libs/platform/lifecycle/index.ts';
+import { retry, StartRefusal, throwUncaught, unlessAborted, StopSequence } from '#libs/platform/lifecycle/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 import { openPlatform, type Platform } from '#libs/platform/runtime/index.ts';
-import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
-import type { Metrics } from '#libs/platform/telemetry/index.ts';
-import { bootstrapOn } from '#services/bootstrap.ts';
+import { createLogger, createMetrics, type Metrics } from '#libs/platform/telemetry/index.ts';
+import { bootstrapOn, type Bootstrapped } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';
 import { ensureListenable, listenRefusal } from '#services/listen-address.ts';
 import { refuseLostLog, startLogCheck } from '#services/log-check.ts';
@@ -58,7 +51,7 @@ export async function startStandalone(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Standalone> {
   const log = parts.log ?? createLogger({ level: config.logLevel });
-  const stops = createStopSequence(log, config.stopTimeoutMs);
+  const stops = new StopSequence(log, config.stopTimeoutMs);
   try {
     return await start(config, { onLost: throwUncaught, ...parts, log, signal }, stops);
   } catch (error) {
@@ -95,6 +88,13 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     metrics: parts.metrics ?? createMetrics(),
     stopping: stops.stopping,
     tokenSecret: config.tokenSecret ?? `of ${folder.instanceId}`,
+    fetch: { allowHosts: config.fetchAllowHosts },
+    embedding: config.embedding,
+    model: config.model,
+    modelContextTokens: config.modelContextTokens,
+    cacheDir: folder.path,
+    blobsDir: join(folder.path, 'blobs'),
+    blobsS3: config.mediaS3,
   });
   stops.add('clients of the stores', () => platform.close());
   await folder.publish(stores);

@@ -1,6 +1,12 @@
 /** The embedded event store in a worker thread, restarted on its port when the thread dies. */
 import { CannotStartError, startEventStoreWorker, type EventStoreWorker } from '#infra/embedded-eventstore/index.ts';
-import { retry, startBackgroundJob, StartRefusal, type LifecycleLog } from '#libs/platform/lifecycle/index.ts';
+import {
+  retry,
+  startBackgroundJob,
+  StartRefusal,
+  unlessAborted,
+  type LifecycleLog,
+} from '#libs/platform/lifecycle/index.ts';
 
 export interface EmbeddedEventStoreOptions {
   readonly dataDir: string;
@@ -16,7 +22,7 @@ export interface EmbeddedEventStore {
 }
 
 /** With the pauses between them, about half a minute. */
-const RESTARTS_IN_A_ROW = 10;
+const CONSECUTIVE_RESTARTS = 10;
 
 /** @throws StartRefusal when the folder or the port cannot be used */
 export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions): Promise<EmbeddedEventStore> {
@@ -33,10 +39,14 @@ export async function startEmbeddedEventStore(options: EmbeddedEventStoreOptions
     onFatal: onLost,
     async run(signal) {
       for (;;) {
-        const error = await Promise.race([ended, aborted(signal)]);
-        if (signal.aborted) return;
+        const error = await unlessAborted(ended, signal);
         log.error({ err: error }, 'the thread of the event store has died; restarting it');
-        worker = await restart(() => startEventStoreWorker({ ...location, port }), signal);
+        worker = await retry(() => startEventStoreWorker({ ...location, port }), {
+          signal,
+          onFailure(error, failures) {
+            if (signal.aborted || failures === CONSECUTIVE_RESTARTS) throw error;
+          },
+        });
         ended = endOf(worker);
       }
     },
@@ -59,22 +69,6 @@ async function startFirst(location: { dataDir: string; host: string }): Promise<
   }
 }
 
-async function restart(start: () => Promise<EventStoreWorker>, signal: AbortSignal): Promise<EventStoreWorker> {
-  return retry(start, {
-    signal,
-    onFailure(error, failures) {
-      if (signal.aborted || failures === RESTARTS_IN_A_ROW) throw error;
-    },
-  });
-}
-
 function endOf(worker: EventStoreWorker): Promise<Error | undefined> {
   return new Promise((resolve) => worker.onExit(resolve));
-}
-
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
 }

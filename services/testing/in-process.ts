@@ -1,17 +1,13 @@
 import { startEmbeddedEventStore } from '#infra/embedded-eventstore/index.ts';
 import { makeTemporaryFolder } from '#infra/data-folder/index.ts';
-import { parseConfig } from '#libs/platform/config/index.ts';
-import type { Config, VariableName } from '#libs/platform/config/index.ts';
+import { parseConfig, type Config, type VariableName } from '#libs/platform/config/index.ts';
 import { createApiKey } from '#libs/platform/http/index.ts';
-import { createStopSequence, pause, silentLog, StartRefusal } from '#libs/platform/lifecycle/index.ts';
-import type { StopSequence } from '#libs/platform/lifecycle/index.ts';
+import { StopSequence, pause, silentLog, StartRefusal } from '#libs/platform/lifecycle/index.ts';
 import { createLogger, createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeReadModels } from '#services/features.ts';
-import { startStandalone } from '#services/standalone/app.ts';
-import type { Standalone } from '#services/standalone/app.ts';
+import { startStandalone, type Standalone } from '#services/standalone/app.ts';
 
-import { testParley } from './test-parley.ts';
-import type { TestParley } from './test-parley.ts';
+import { testParley, type TestParley } from './test-parley.ts';
 
 export interface StartParleyOptions {
   /**
@@ -37,10 +33,9 @@ export interface StartedParley extends TestParley {
 /** Long enough for configured stores that hold data. */
 const READ_MODELS_WITHIN_MS = 30_000;
 
-/** See `startParley`. */
 export async function startInProcess({ settings = {} }: StartParleyOptions): Promise<StartedParley> {
   const apiKey = settings.PARLEY_BOOTSTRAP_KEY ?? createApiKey();
-  const stops = createStopSequence(silentLog, 60_000);
+  const stops = new StopSequence(silentLog, 60_000);
   try {
     const config = await configOf({ PARLEY_BOOTSTRAP_KEY: apiKey, ...settings }, stops);
     const standalone = await startStandalone(config, {

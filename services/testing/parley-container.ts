@@ -6,8 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { AbstractStartedContainer, GenericContainer, Network, Wait } from 'testcontainers';
 import type { StartedNetwork, StartedTestContainer, StopOptions, StoppedTestContainer } from 'testcontainers';
 
-import { testParley } from './test-parley.ts';
-import type { ChannelFields, KeyFields, TestOrganization, TestParley, TestUser, UserFields } from './test-parley.ts';
+import { testParley, type TestParley } from './test-parley.ts';
 
 const PORT = 8080;
 const START_MS = 120_000;
@@ -56,7 +55,7 @@ export class ParleyContainer extends GenericContainer {
     try {
       started = await super.start();
       const url = `http://${started.getHost()}:${started.getMappedPort(PORT)}`;
-      return new StartedParleyContainer(started, await testParley({ url, apiKey }), beside);
+      return Object.assign(new Started(started, beside), await testParley({ url, apiKey }));
     } catch (error) {
       await started?.stop();
       await end(beside);
@@ -83,51 +82,20 @@ export class ParleyContainer extends GenericContainer {
   }
 }
 
-/** A Parley in a container. Its `apiKey` has all scopes. */
-export class StartedParleyContainer extends AbstractStartedContainer implements TestParley {
-  readonly #parley: TestParley;
+/**
+ * A Parley in a container. Its `apiKey` has all scopes. `url` is for the test; another container needs a network that both
+ * share. `stop` also stops the Redis that was started with it, and leaves nothing behind.
+ */
+export type StartedParleyContainer = AbstractStartedContainer & TestParley;
+
+class Started extends AbstractStartedContainer {
   readonly #beside: Beside | undefined;
 
-  constructor(started: StartedTestContainer, parley: TestParley, beside: Beside | undefined) {
+  constructor(started: StartedTestContainer, beside: Beside | undefined) {
     super(started);
-    this.#parley = parley;
     this.#beside = beside;
   }
 
-  /** The URL for the test; another container needs a network that both share. */
-  get url(): string {
-    return this.#parley.url;
-  }
-
-  get apiKey(): string {
-    return this.#parley.apiKey;
-  }
-
-  get organizationId(): string {
-    return this.#parley.organizationId;
-  }
-
-  get client(): TestParley['client'] {
-    return this.#parley.client;
-  }
-
-  createChannel(fields?: ChannelFields): ReturnType<TestParley['createChannel']> {
-    return this.#parley.createChannel(fields);
-  }
-
-  createUser(fields?: UserFields): Promise<TestUser> {
-    return this.#parley.createUser(fields);
-  }
-
-  createKey(fields?: KeyFields): Promise<string> {
-    return this.#parley.createKey(fields);
-  }
-
-  createOrganization(name?: string): Promise<TestOrganization> {
-    return this.#parley.createOrganization(name);
-  }
-
-  /** Stops it and the Redis that was started with it; leaves nothing behind. */
   override async stop(options?: Partial<StopOptions>): Promise<StoppedTestContainer> {
     const stopped = await super.stop(options);
     await end(this.#beside);

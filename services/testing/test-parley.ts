@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { ParleyClient, refusalOf } from '#libs/client/src/index.ts';
-import type { Channel, components, paths } from '#libs/client/src/index.ts';
+import { ParleyClient, refusalOf, type Channel, type components, type paths } from '#libs/client/src/index.ts';
 
 /** Request body of a route that creates something, all fields optional: missing ones get a default. */
 type Fields<Path extends '/api/v1/channels' | '/api/v1/keys' | '/api/v1/users'> = Partial<

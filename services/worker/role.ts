@@ -1,15 +1,19 @@
 import type { Config } from '#libs/platform/config/index.ts';
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
-import { startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
-import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
-import { GROUP_PREFIX, reactorNameOf, ReactorRunner } from '#libs/platform/reactors/index.ts';
-import type { AnyReactor } from '#libs/platform/reactors/index.ts';
+import { startBackgroundJob, unlessAborted, type RunningRole } from '#libs/platform/lifecycle/index.ts';
+import { GROUP_PREFIX, reactorNameOf, ReactorRunner, type AnyReactor } from '#libs/platform/reactors/index.ts';
 import type { Labels } from '#libs/platform/telemetry/index.ts';
+import { BLOB_REFERENCES } from '#services/features.ts';
 import type { RoleContext } from '#services/role.ts';
 
-/** Runs the reactors of all features. The event store distributes the events over all workers. */
+import { startBlobSweeps } from './blob-sweep.ts';
+
+/** Runs the reactors of all features, and sweeps. The event store distributes the events over all workers. */
 export async function start(context: RoleContext, config: Config): Promise<RunningRole> {
-  return startReactors(context, context.features.reactors, config);
+  const { platform, features, logChecked } = context;
+  const reactors = await startReactors(context, features.reactors, config);
+  const sweeps = startBlobSweeps(platform, BLOB_REFERENCES, logChecked);
+  return { stop: async () => void (await Promise.all([reactors.stop(), sweeps.stop()])) };
 }
 
 /** Runs `reactors` in this process, once the log was checked. */

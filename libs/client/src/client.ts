@@ -2,10 +2,9 @@ import createFetchClient from 'openapi-fetch';
 import type { Client } from 'openapi-fetch';
 
 import type { paths } from './api.generated.ts';
-import { refusalOf } from './answers.ts';
-import { ChannelSubscription } from './subscription.ts';
-import type { SubscribeOptions } from './subscription.ts';
-import type { Ticket, TicketSource } from './tickets.ts';
+import { refusalOf } from './errors.ts';
+import type { Ticket, TicketSource } from './link.ts';
+import { ChannelSubscription, type SubscribeOptions } from './subscription.ts';
 import type { WebSocketConstructor } from './websocket.ts';
 
 export interface ClientOptions {
@@ -75,7 +74,6 @@ interface ChannelParts {
   readonly WebSocket: WebSocketConstructor | undefined;
 }
 
-/** One channel. */
 export class ChannelHandle {
   readonly id: string;
   readonly #parts: ChannelParts;
@@ -85,7 +83,6 @@ export class ChannelHandle {
     this.#parts = parts;
   }
 
-  /** Subscribes to the channel: see {@link ChannelSubscription}. */
   subscribe(options: SubscribeOptions = {}): ChannelSubscription {
     return new ChannelSubscription({ channelId: this.id, ...this.#parts }, options);
   }

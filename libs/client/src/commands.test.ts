@@ -6,7 +6,7 @@ const LIMIT = 65_536;
 const ids = (outbox: CommandOutbox, nowMs = 0): string[] => outbox.take(nowMs, LIMIT).frames.map(({ id }) => id);
 
 describe('CommandOutbox', () => {
-  it('gives each command out once a connection, with the same id on every one, until it is answered', async () => {
+  it('sends each command once per connection, always with the same id, until it is answered', async () => {
     const outbox = new CommandOutbox();
     const first = outbox.add('typing', undefined, 'a');
     const second = outbox.add('reaction.add', { emoji: '👍' }, 'b');
@@ -24,13 +24,13 @@ describe('CommandOutbox', () => {
     ]);
   });
 
-  it('makes ids that are UUIDs', () => {
+  it('generates UUIDs as ids', () => {
     const outbox = new CommandOutbox();
     void outbox.add('typing', undefined);
     expect(ids(outbox)[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  it('rejects what the server refuses, with its words', async () => {
+  it('rejects refused commands with the message of the server', async () => {
     const outbox = new CommandOutbox();
     const refused = outbox.add('reaction.add', {}, 'a');
     outbox.settle({
@@ -47,7 +47,7 @@ describe('CommandOutbox', () => {
     });
   });
 
-  it('keeps what a server refuses that is about to stop, for the next connection', async () => {
+  it('keeps commands that a stopping server refuses for the next connection', async () => {
     const outbox = new CommandOutbox();
     const posted = outbox.add('typing', undefined, 'a');
     outbox.take(0, LIMIT);
@@ -70,14 +70,14 @@ describe('CommandOutbox', () => {
     expect(ids(outbox, 61_000)).toHaveLength(90);
   });
 
-  it('does not send what is too large for the server', async () => {
+  it('rejects commands that are too large for the server', async () => {
     const outbox = new CommandOutbox();
     const large = outbox.add('interaction.post', { text: '€'.repeat(LIMIT / 3) }, 'a');
     expect(ids(outbox)).toEqual([]);
     await expect(large).rejects.toMatchObject({ code: 'too_large' });
   });
 
-  it('says of what nobody will answer whether it was sent', async () => {
+  it('reports for each abandoned command whether it was sent', async () => {
     const outbox = new CommandOutbox();
     const sent = outbox.add('typing', undefined, 'a');
     outbox.take(0, LIMIT);
@@ -88,7 +88,7 @@ describe('CommandOutbox', () => {
     await expect(unsent).rejects.toThrow('closed; command b was not sent');
   });
 
-  it('refuses an id that waits already, and more than it can hold', async () => {
+  it('refuses a duplicate id, and commands beyond its limit', async () => {
     const outbox = new CommandOutbox();
     for (let index = 0; index < 1_000; index++) void outbox.add('typing', undefined, `${index}`);
     await expect(outbox.add('typing', undefined, '7')).rejects.toMatchObject({ code: 'duplicate_id' });

@@ -1,13 +1,10 @@
 /** Commands without an answer yet: each is sent again on every new connection until it is answered. */
 import type { components } from './api.generated.ts';
-import { CommandError } from './errors.ts';
-import { sentenceOf } from './follower.ts';
+import { CommandError, sentenceOf } from './errors.ts';
 import type { AckFrame, CommandFrame, ErrorFrame } from './frames.ts';
-import { randomUuid } from './uuid.ts';
 
 type Schemas = components['schemas'];
 
-/** `data` of each type of command. */
 export interface CommandData {
   /** As the body of REST's `POST /api/v1/channels/{id}/interactions`. */
   readonly 'interaction.post': Schemas['InteractionPostInput'];
@@ -35,7 +32,6 @@ interface Pending {
   readonly frame: CommandFrame;
   readonly resolve: (acknowledgement: Acknowledgement) => void;
   readonly reject: (error: CommandError) => void;
-  /** Sent on the current connection. */
   sent: boolean;
   /** Sent on any connection. */
   attempted: boolean;
@@ -126,4 +122,13 @@ export class CommandOutbox {
     }
     this.#pending.clear();
   }
+}
+
+/** A random UUID (version 4). `crypto.randomUUID` is only available to pages that were loaded over HTTPS. */
+function randomUuid(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

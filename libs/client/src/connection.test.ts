@@ -5,7 +5,7 @@ import type { Ending } from './connection.ts';
 import type { ServerFrame } from './frames.ts';
 import type { WebSocketLike } from './websocket.ts';
 
-/** A websocket without a network: what it is given to send, and what it is made to hear. */
+/** A websocket without a network: records sent frames, and delivers frames of the test. */
 class Wire implements WebSocketLike {
   readonly protocol = 'parley.v1';
   readonly sent: unknown[] = [];
@@ -45,7 +45,7 @@ describe('Connection', () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  it('is left when no hello comes', async () => {
+  it('is closed when no hello arrives', async () => {
     await vi.advanceTimersByTimeAsync(14_999);
     expect(ending).toBeNull();
     await vi.advanceTimersByTimeAsync(1);
@@ -53,7 +53,7 @@ describe('Connection', () => {
     expect(wire.closedWith).toBe(4013);
   });
 
-  it('asks a server that is silent, and is left when there is no answer', async () => {
+  it('pings a silent server, and is closed without an answer', async () => {
     connection.expectHeartbeat(1_000);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(wire.sent).toEqual([{ frame: 'ping' }]);
@@ -63,7 +63,7 @@ describe('Connection', () => {
     expect(ending).toEqual({ code: 4013, reason: 'no pong' });
   });
 
-  it('lives for as long as anything is heard', async () => {
+  it('stays open while frames arrive', async () => {
     connection.expectHeartbeat(1_000);
     for (let time = 0; time < 10; time++) {
       await vi.advanceTimersByTimeAsync(900);
@@ -77,14 +77,14 @@ describe('Connection', () => {
     expect(frames).toHaveLength(11);
   });
 
-  it.each(['no JSON', '[]x', '7', 'null', '{}', new ArrayBuffer(1)])('is left when %o comes', async (data) => {
+  it.each(['no JSON', '[]x', '7', 'null', '{}', new ArrayBuffer(1)])('is closed when %o arrives', async (data) => {
     wire.hear(data);
     await vi.advanceTimersByTimeAsync(0);
     expect(ending).toMatchObject({ code: 4000 });
     expect(frames).toEqual([]);
   });
 
-  it('is over at once when it is left, whatever comes behind', async () => {
+  it('ends at once when it is closed, and ignores later frames', async () => {
     connection.leave(1000, '');
     wire.hear('{"frame":"ping"}');
     wire.end(1006);
@@ -94,7 +94,7 @@ describe('Connection', () => {
     expect({ frames, sent: wire.sent }).toEqual({ frames: [], sent: [] });
   });
 
-  it('ends as the websocket did', async () => {
+  it('ends with the code and reason of the websocket', async () => {
     wire.end(1012);
     await vi.advanceTimersByTimeAsync(0);
     expect(ending).toEqual({ code: 1012, reason: '' });

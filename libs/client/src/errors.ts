@@ -1,3 +1,5 @@
+import type { ErrorFrame } from './frames.ts';
+
 /** Base of all errors that the client throws; `code` is for programs. */
 export class ParleyError extends Error {
   override readonly name: string = 'ParleyError';
@@ -79,4 +81,31 @@ export class CommandError extends ParleyError {
     this.retryAfter = more.retryAfter ?? null;
     this.faults = more.faults ?? [];
   }
+}
+
+/**
+ * The error of a reply that is not a success.
+ *
+ * @param body `error` of `openapi-fetch`
+ */
+export function refusalOf(response: Response, body: unknown): ApiError {
+  const { detail, code, request_id: requestId } = membersOf(body);
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const isDetail = typeof detail === 'string' || Array.isArray(detail);
+  return new ApiError({
+    status: response.status,
+    code: typeof code === 'string' ? code : response.status === 422 ? 'validation_error' : `http_${response.status}`,
+    detail: isDetail ? sentenceOf(detail) : `the server answered ${response.status}`,
+    retryAfter: Number.isFinite(retryAfter) ? retryAfter : null,
+    requestId: typeof requestId === 'string' ? requestId : null,
+  });
+}
+
+function membersOf(body: unknown): { detail?: unknown; code?: unknown; request_id?: unknown } {
+  return typeof body === 'object' && body !== null ? body : {};
+}
+
+/** The detail of an error as one line: validation errors are joined. */
+export function sentenceOf(detail: ErrorFrame['detail']): string {
+  return typeof detail === 'string' ? detail : detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
 }

@@ -6,7 +6,7 @@ import type { ChannelEvent } from './events.ts';
 const event = (seq: number): ChannelEvent => ({ seq, type: 'unknown', at: '2026-01-01T00:00:00.000Z', data: null });
 
 describe('EventQueue', () => {
-  it('gives events back in order', () => {
+  it('returns events in order', () => {
     const queue = new EventQueue();
     const taken: (number | undefined)[] = [];
     for (let seq = 1; seq <= 100; seq++) {

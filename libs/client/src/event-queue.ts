@@ -12,7 +12,6 @@ export class EventQueue {
   readonly #maxEvents: number;
   readonly #maxCharacters: number;
   #items: { readonly event: ChannelEvent; readonly size: number }[] = [];
-  #first = 0;
   #characters = 0;
 
   constructor({ events = 1_000, characters = 8_000_000 }: QueueLimits = {}) {
@@ -21,7 +20,7 @@ export class EventQueue {
   }
 
   get length(): number {
-    return this.#items.length - this.#first;
+    return this.#items.length;
   }
   get full(): boolean {
     return this.length >= this.#maxEvents || this.#characters >= this.#maxCharacters;
@@ -38,21 +37,13 @@ export class EventQueue {
   }
 
   shift(): ChannelEvent | undefined {
-    const item = this.#items[this.#first];
-    if (item === undefined) return undefined;
-    this.#first += 1;
-    this.#characters -= item.size;
-    // In steps, so that the amortised cost is constant.
-    if (this.#first * 2 >= this.#items.length) {
-      this.#items = this.#items.slice(this.#first);
-      this.#first = 0;
-    }
-    return item.event;
+    const item = this.#items.shift();
+    this.#characters -= item?.size ?? 0;
+    return item?.event;
   }
 
   clear(): void {
     this.#items = [];
-    this.#first = 0;
     this.#characters = 0;
   }
 }

@@ -17,7 +17,6 @@ export interface ReactionChange {
   readonly target_sender_id: string | null;
 }
 
-/** `data` of each type of event. */
 export interface EventData {
   readonly 'channel.created': Channel;
   readonly 'channel.updated': Channel;

@@ -5,11 +5,11 @@ import { Follower } from './follower.ts';
 import type { Step } from './follower.ts';
 import type { ServerFrame } from './frames.ts';
 
-/** What a connection does to the events that it should send: all is well, or something is not. */
+/** What a connection does with an event: sends it correctly, or with a fault. */
 const fault = fc.constantFrom('none', 'none', 'skip', 'repeat', 'back');
 const connection = fc.record({ faults: fc.array(fault, { minLength: 1, maxLength: 30 }), grows: fc.nat(10) });
 
-it('gives each event once and in order, whatever connections skip, repeat and cut off', () => {
+it('yields each event once and in order, whatever connections skip, repeat or truncate', () => {
   fc.assert(
     fc.property(fc.nat(20), fc.array(connection, { maxLength: 20 }), (before, connections) => {
       const run = new ServerRun(before);
@@ -34,7 +34,7 @@ class ServerRun {
     this.head = head;
   }
 
-  /** @param faults one for each event; behind the last one the connection breaks, without any it is whole */
+  /** @param faults one for each event; the connection breaks after the last one. Without any it works */
   connect(faults: readonly string[]): void {
     this.#follower.connected();
     const [resume] = this.#hear(hello(this.head));

@@ -32,7 +32,7 @@ class Run {
   steps(...frames: ServerFrame[]): Step[] {
     return frames.flatMap((frame) => this.follower.receive(frame, this.nowMs));
   }
-  /** Sequences of the events that come out. */
+  /** Sequences of the yielded events. */
   seqs(...frames: ServerFrame[]): number[] {
     return this.steps(...frames).flatMap((step) => (step.do === 'event' ? [step.event.seq] : []));
   }
@@ -43,19 +43,19 @@ class Run {
 }
 
 describe('Follower', () => {
-  it('resumes after what it was given, with what it wants', () => {
+  it('resumes after the given sequence, with the given options', () => {
     const run = new Run(7);
     expect(run.connect(9)[0]).toEqual({ do: 'send', frame: { frame: 'resume', after: 7, include: ['nested'] } });
   });
 
-  it('that wants only what is new begins at the head of the first connection, and stays there', () => {
+  it('for new events only begins at the head of the first connection, also after reconnections', () => {
     const run = new Run();
     expect(run.connect(9)[0]).toMatchObject({ frame: { after: 9 } });
     expect(run.connect(12)[0]).toMatchObject({ frame: { after: 9 } });
     expect(run.seqs(event(10), event(11), event(12))).toEqual([10, 11, 12]);
   });
 
-  it('lets each event out once, in order, over several connections', () => {
+  it('yields each event once, in order, over several connections', () => {
     const run = new Run(0);
     run.connect(3);
     expect(run.seqs(event(1), event(2), event(2), event(1))).toEqual([1, 2]);
@@ -64,14 +64,14 @@ describe('Follower', () => {
     expect(run.follower.received).toBe(4);
   });
 
-  it('leaves at a hole, and lets nothing out from behind it', () => {
+  it('disconnects at a gap, and yields no event after it', () => {
     const run = new Run(0);
     run.connect(5);
     expect(run.steps(event(1), event(3))).toMatchObject([{ do: 'event' }, { do: 'leave', code: 4000 }]);
     expect(run.connect(5)[0]).toMatchObject({ frame: { after: 1 } });
   });
 
-  it('leaves when the server says that it has sent what did not come', () => {
+  it('disconnects when the server reports events as sent that did not arrive', () => {
     const run = new Run(3);
     run.connect(5);
     expect(run.steps(event(4), caughtUp(5)).at(-1)).toMatchObject({ do: 'leave' });
@@ -79,15 +79,15 @@ describe('Follower', () => {
     expect(run.steps(event(5), caughtUp(5)).at(-1)).toEqual({ do: 'caught up', seq: 5 });
   });
 
-  it('leaves when something comes before hello, or hello is of another protocol', () => {
+  it('disconnects on a frame before hello, and on a hello of another protocol', () => {
     const run = new Run(0);
     expect(run.steps(event(1))).toMatchObject([{ do: 'leave' }]);
-    // What a later server might say.
+    // A frame of a later version.
     const other = JSON.parse(JSON.stringify(hello(0)).replace('parley.v1', 'parley.v2')) as ServerFrame;
     expect(run.steps(other)).toMatchObject([{ do: 'leave' }]);
   });
 
-  it('answers pings, and passes over frames that it does not know', () => {
+  it('answers pings, and ignores unknown frames', () => {
     const run = new Run(0);
     run.connect(0);
     expect(run.steps({ frame: 'ping' })).toEqual([{ do: 'send', frame: { frame: 'pong' } }]);
@@ -104,7 +104,7 @@ describe('Follower', () => {
     const snapshot = (text: string): ServerFrame => ({ frame: 'snapshot', interaction_id: 'i', text });
     const texts = (steps: readonly Step[]) => steps.flatMap((step) => (step.do === 'draft' ? [step.draft.text] : []));
 
-    it('grows by deltas that fit, counted in UTF-16 code units', () => {
+    it('grows by deltas at its length in UTF-16 code units', () => {
       const run = new Run(0);
       run.connect(0);
       expect(texts(run.steps(delta(0, '🦜'), delta(2, ' says'), delta(7, ' hi')))).toEqual([
@@ -114,7 +114,7 @@ describe('Follower', () => {
       ]);
     });
 
-    it('is unknown after a lost delta, until it comes whole', () => {
+    it('is unknown after a lost delta, until a snapshot arrives', () => {
       const run = new Run(0);
       run.connect(0);
       expect(texts(run.steps(delta(0, 'ab'), delta(3, 'd'), delta(4, 'e')))).toEqual(['ab']);
@@ -122,7 +122,7 @@ describe('Follower', () => {
       expect(texts(run.steps(snapshot('abcde'), delta(5, 'f')))).toEqual(['abcde', 'abcdef']);
     });
 
-    it.each(['interaction.completed', 'interaction.failed'])('is gone after %s', (type) => {
+    it.each(['interaction.completed', 'interaction.failed'])('is deleted by %s', (type) => {
       const run = new Run(0);
       run.connect(0);
       run.steps(delta(0, 'ab'), event(1, type, { id: 'other' }));
@@ -132,11 +132,11 @@ describe('Follower', () => {
     });
   });
 
-  describe('things of the moment', () => {
+  describe('ephemeral values', () => {
     const values = (steps: readonly Step[]) =>
       steps.flatMap((step) => (step.do === 'ephemeral' ? [step.ephemeral.data] : []));
 
-    it('come out only when they are newer', () => {
+    it('are yielded only if they are newer', () => {
       const run = new Run(0);
       run.connect(0);
       expect(values(run.steps(ephemeral(1), ephemeral(3), ephemeral(2), ephemeral(3), ephemeral(4)))).toEqual([
@@ -144,7 +144,7 @@ describe('Follower', () => {
       ]);
     });
 
-    it('count anew when the old one holds no more, and after a reconnection', () => {
+    it('may restart their versions after the expiry, and after a reconnection', () => {
       const run = new Run(0);
       run.connect(0);
       expect(values(run.steps(ephemeral(9, 100)))).toEqual([9]);

@@ -3,14 +3,39 @@
  * event of the channel results in one step, in order.
  */
 import { CLOSE } from './close-codes.ts';
-import { Drafts } from './drafts.ts';
-import type { Draft } from './drafts.ts';
-import { Ephemerals } from './ephemerals.ts';
-import type { Ephemeral } from './ephemerals.ts';
-import { asEvent } from './events.ts';
-import type { ChannelEvent } from './events.ts';
+import { sentenceOf } from './errors.ts';
+import { asEvent, type ChannelEvent } from './events.ts';
 import { PROTOCOL } from './frames.ts';
-import type { AckFrame, ClientFrame, ErrorFrame, EventFrame, HelloFrame, Include, ServerFrame } from './frames.ts';
+import type {
+  AckFrame,
+  ClientFrame,
+  DeltaFrame,
+  EphemeralFrame,
+  ErrorFrame,
+  EventFrame,
+  HelloFrame,
+  Include,
+  ServerFrame,
+  SnapshotFrame,
+} from './frames.ts';
+
+/** The text so far of an interaction that is being written. */
+export interface Draft {
+  readonly interactionId: string;
+  /** The whole text so far. */
+  readonly text: string;
+  /** What the last frame appended; null if it replaced the whole text. */
+  readonly added: string | null;
+}
+
+/** A value that is not stored, such as a typing indicator. */
+export interface Ephemeral {
+  /** A newer value replaces an older one with the same key. */
+  readonly key: string;
+  readonly data: unknown;
+  /** Milliseconds after which the value expires. */
+  readonly ttlMs: number;
+}
 
 export type Step =
   | { readonly do: 'send'; readonly frame: ClientFrame }
@@ -124,7 +149,62 @@ function leave(reason: string): Step {
   return { do: 'leave', code: CLOSE.outOfStep, reason };
 }
 
-/** The detail of an error as one line. */
-export function sentenceOf(detail: ErrorFrame['detail']): string {
-  return typeof detail === 'string' ? detail : detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+/**
+ * Texts of answers that are being written. A delta applies only at its offset. After a lost delta the text is unknown
+ * until the server sends it whole; until then nothing is shown.
+ */
+class Drafts {
+  readonly #texts = new Map<string, string>();
+
+  get texts(): ReadonlyMap<string, string> {
+    return this.#texts;
+  }
+
+  /** @returns null if the text before the delta is not known */
+  append({ interaction_id: interactionId, offset, text: added }: DeltaFrame): Draft | null {
+    const held = offset === 0 ? '' : this.#texts.get(interactionId);
+    // Offset 0 starts a new attempt and replaces the known text.
+    if (held === undefined || held.length !== offset) {
+      this.#texts.delete(interactionId);
+      return null;
+    }
+    const text = held + added;
+    this.#texts.set(interactionId, text);
+    return { interactionId, text, added };
+  }
+
+  replace({ interaction_id: interactionId, text }: SnapshotFrame): Draft {
+    this.#texts.set(interactionId, text);
+    return { interactionId, text, added: null };
+  }
+
+  /** The interaction has completed or failed: its event has the final text. */
+  end(interactionId: string): void {
+    this.#texts.delete(interactionId);
+  }
+}
+
+/** Bounds the memory of a busy channel. */
+const MAX_KEYS = 1_000;
+
+/** Drops values that are older than the newest one of their key. Versions count until the value expires, and within one connection. */
+class Ephemerals {
+  readonly #newest = new Map<string, { readonly n: number; readonly until: number }>();
+
+  /** @returns null if a newer value has been received */
+  take({ key, n, data, ttl_ms: ttlMs }: EphemeralFrame, nowMs: number): Ephemeral | null {
+    const held = this.#newest.get(key);
+    if (held !== undefined && held.until > nowMs && n <= held.n) return null;
+    // Moves the key to the end, so that the first key of the map is the oldest one.
+    this.#newest.delete(key);
+    this.#newest.set(key, { n, until: nowMs + ttlMs });
+    const [oldest = key] = this.#newest.keys();
+    if (this.#newest.size > MAX_KEYS) this.#newest.delete(oldest);
+    return { key, data, ttlMs };
+  }
+
+  /** The server of a new connection may count from the start. */
+  clear(): void {
+    this.#newest.clear();
+  }
 }

@@ -6,11 +6,10 @@ export {
   type SubscriptionEvents,
   type SubscriptionState,
 } from './subscription.ts';
-export { type LinkState } from './link.ts';
+export { type LinkState, type Ticket, type TicketSource } from './link.ts';
 export { type BackoffOptions } from './backoff.ts';
 export { type QueueLimits } from './event-queue.ts';
-export { type Draft } from './drafts.ts';
-export { type Ephemeral } from './ephemerals.ts';
+export { type Draft, type Ephemeral } from './follower.ts';
 export { type Acknowledgement, type CommandData, type CommandType, type ReactionCommand } from './commands.ts';
 export {
   type Channel,
@@ -21,9 +20,14 @@ export {
   type Interaction,
   type ReactionChange,
 } from './events.ts';
-export { ApiError, CommandError, ParleyError, SubscriptionError, type SubscriptionErrorCode } from './errors.ts';
-export { refusalOf } from './answers.ts';
-export { type Ticket, type TicketSource } from './tickets.ts';
+export {
+  ApiError,
+  CommandError,
+  ParleyError,
+  refusalOf,
+  SubscriptionError,
+  type SubscriptionErrorCode,
+} from './errors.ts';
 export { type WebSocketConstructor, type WebSocketLike } from './websocket.ts';
 export { type Include } from './frames.ts';
 export type { components, operations, paths } from './api.generated.ts';

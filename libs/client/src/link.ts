@@ -1,18 +1,25 @@
 /** Keeps a subscription connected: fetches tickets, opens websockets, and reconnects. */
-import { pauseMs } from './backoff.ts';
-import type { BackoffOptions } from './backoff.ts';
+import { pauseMs, type BackoffOptions } from './backoff.ts';
 import { CLOSE, meaningOf } from './close-codes.ts';
 import { CommandOutbox } from './commands.ts';
-import { Connection, lost } from './connection.ts';
-import type { Ending } from './connection.ts';
+import { Connection, lost, type Ending } from './connection.ts';
 import { ApiError, SubscriptionError } from './errors.ts';
-import { Follower } from './follower.ts';
-import type { FollowerOptions, Step } from './follower.ts';
-import { PROTOCOL } from './frames.ts';
-import type { HelloFrame, ServerFrame } from './frames.ts';
-import type { TicketSource } from './tickets.ts';
-import { findWebSocket } from './websocket.ts';
-import type { WebSocketConstructor } from './websocket.ts';
+import { Follower, type FollowerOptions, type Step } from './follower.ts';
+import { PROTOCOL, type HelloFrame, type ServerFrame } from './frames.ts';
+import { findWebSocket, type WebSocketConstructor } from './websocket.ts';
+
+/** Opens one websocket of one channel, once, within a minute. */
+export interface Ticket {
+  readonly value: string;
+}
+
+/**
+ * Fetches a ticket. A web page must not hold an API key, so it asks its own backend, which asks Parley.
+ *
+ * An {@link ApiError} that is not `passing` (its `status` is 4xx, except 408, 425 and 429) ends the subscription; after
+ * every other error the client retries.
+ */
+export type TicketSource = (channelId: string, signal: AbortSignal) => Promise<Ticket>;
 
 export type LinkState =
   | { readonly state: 'connecting' }
@@ -61,11 +68,7 @@ export class Link {
     this.follower = new Follower(options);
   }
 
-  /**
-   * Runs until {@link close}.
-   *
-   * @throws SubscriptionError if a retry cannot succeed
-   */
+  /** Runs until {@link close}. @throws SubscriptionError if a retry cannot succeed */
   async run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {

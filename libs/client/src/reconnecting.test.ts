@@ -5,19 +5,19 @@ import { meaningOf } from './close-codes.ts';
 
 describe('after the end of a connection', () => {
   it.each([1000, 1001, 1005, 1006, 1011, 1012, 4000, 4008, 4009, 4010, 4013, 4014, 4499])(
-    '%i: it is resumed',
+    '%i: the client resumes',
     (code) => {
       expect(meaningOf(code)).toBe('resume');
     },
   );
-  it('1008: another ticket is fetched', () => {
+  it('1008: the client fetches another ticket', () => {
     expect(meaningOf(1008)).toBe('new ticket');
   });
-  it.each([1002, 1007, 1009, 4500, 4501, 4503, 4504, 4999])('%i: it is given up', (code) => {
+  it.each([1002, 1007, 1009, 4500, 4501, 4503, 4504, 4999])('%i: the client gives up', (code) => {
     expect(meaningOf(code)).toBe('give up');
   });
 
-  it('the pause is anything below a bound that doubles up to a limit', () => {
+  it('the pause is random, below a bound that doubles up to a limit', () => {
     const bounds = [1, 2, 3, 4, 100].map((attempt) => pauseMs(attempt, { firstMs: 100, maxMs: 500 }, () => 1));
     expect(bounds).toEqual([100, 200, 400, 500, 500]);
     expect(pauseMs(3, { firstMs: 100 }, () => 0)).toBe(0);

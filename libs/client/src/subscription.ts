@@ -1,23 +1,17 @@
 import type { BackoffOptions } from './backoff.ts';
 import type { Acknowledgement, CommandData, CommandType } from './commands.ts';
-import type { Draft } from './drafts.ts';
 import { CommandError } from './errors.ts';
-import type { Ephemeral } from './ephemerals.ts';
-import { EventQueue } from './event-queue.ts';
-import type { QueueLimits } from './event-queue.ts';
+import { EventQueue, type QueueLimits } from './event-queue.ts';
 import type { ChannelEvent } from './events.ts';
-import type { Step } from './follower.ts';
+import type { Draft, Ephemeral, Step } from './follower.ts';
 import type { Include } from './frames.ts';
-import { Link } from './link.ts';
-import type { LinkParts, LinkState } from './link.ts';
-import { Listeners } from './listeners.ts';
+import { Link, type LinkParts, type LinkState } from './link.ts';
 
 export interface SubscribeOptions {
   /** Sequence of the last event seen; 0: from the beginning. Absent: new events only. */
   readonly after?: number | undefined;
   /** Default: all three. Events that are not included have no `data`, so sequences stay contiguous. */
   readonly include?: readonly Include[] | undefined;
-  /** Closes the subscription when it aborts. */
   readonly signal?: AbortSignal | undefined;
   /** Limits of the queue for a slow consumer. When it is full, the subscription disconnects until half of it is taken. */
   readonly queue?: QueueLimits | undefined;
@@ -237,5 +231,35 @@ export class ChannelSubscription implements AsyncIterable<ChannelEvent> {
     }
     if (this.#taker !== null) return Promise.reject(new TypeError('the previous event is still awaited'));
     return new Promise((resolve, reject) => (this.#taker = { resolve, reject }));
+  }
+}
+
+class Listeners<Events extends object> {
+  readonly #functions = new Map<keyof Events, Set<(value: never) => void>>();
+
+  /** @returns removes the listener */
+  add<Name extends keyof Events>(name: Name, listener: (value: Events[Name]) => void): () => void {
+    const functions = this.#functions.get(name) ?? new Set();
+    this.#functions.set(name, functions);
+    functions.add(listener);
+    return () => void functions.delete(listener);
+  }
+
+  has(name: keyof Events): boolean {
+    return (this.#functions.get(name)?.size ?? 0) > 0;
+  }
+
+  /** An error of a listener is reported as uncaught and does not affect the other listeners. */
+  emit<Name extends keyof Events>(name: Name, value: Events[Name]): void {
+    for (const listener of this.#functions.get(name) ?? []) {
+      try {
+        // `add` accepts only listeners of the type of this name.
+        (listener as (value: Events[Name]) => void)(value);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
   }
 }

@@ -6,6 +6,7 @@ import {
   BadInput,
   checkedMessage,
   fitsAsMap,
+  parsedBy,
   parseSourceJson,
   shortName,
   sourceTime,
@@ -49,17 +50,14 @@ export function conversationOf(
     ...(JSON.isRawJSON(id) && { source_id: id.rawJSON }),
   };
   const described = tools === undefined ? [] : [{ tools }, { tools: JSON.stringify(tools) }, { tools_left_out: true }];
-  const parsed = createChannelBody.safeParse({
+  const channel = {
     name: typeof title === 'string' && title.trim() !== '' ? shortName(title) : nameOf(messages, place),
     participants: participantsOf(messages),
     meta_data: described.map((more) => ({ ...meta, ...more })).find(fitsAsMap) ?? meta,
-  });
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new BadInput(`channel: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}`);
-  }
+  };
   const key = `${format}\n${place.file}\n${place.line}\n${line}`;
-  return { channel: { key, place, body: parsed.data }, messages };
+  const body = parsedBy(createChannelBody, channel, '', 'channel: ');
+  return { channel: { key, place, body }, messages };
 }
 
 function nameOf(messages: readonly MessageDraft[], { file, line }: Place): string {

@@ -1,19 +1,16 @@
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { Readable, Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import { Command } from 'commander';
 
-import type { Channels } from '#libs/features/channels/index.ts';
 import type { InteractionQueries } from '#libs/features/interactions/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { withSession } from '../command-context.ts';
-import type { CliParts } from '../command-context.ts';
+import { ORGANIZATION_OPTION, organizationOf, withSession } from '../command-context.ts';
+import type { CliParts, OrganizationOptions } from '../command-context.ts';
 import { CliError } from '../errors.ts';
-import { ORGANIZATION_OPTION, organizationOf } from '../organization-option.ts';
-import type { OrganizationOptions } from '../organization-option.ts';
 
 interface ExportOptions extends OrganizationOptions {
   readonly output?: string;
@@ -32,30 +29,17 @@ async function run(parts: CliParts, id: string, options: ExportOptions): Promise
   await withSession(parts, async (session) => {
     const organizationId = await organizationOf(session, options);
     const { channels, interactions } = session.features;
-    const queries = { channels, interactions: interactions.queries };
-    const lines = exportChannel(queries, organizationId, id);
-    const first = await lines.next();
-    if (first.done === true) throw new CliError(`the organization has no channel ${id}`);
-    async function* all(head: Buffer): AsyncGenerator<string> {
-      yield `${head.toString()}\n`;
-      for await (const line of lines) yield `${line.toString()}\n`;
-    }
-    await write(parts, options.output, Readable.from(all(first.value)));
+    const channel = await channels.channel(organizationId, id);
+    if (channel === null) throw new CliError(`the organization has no channel ${id}`);
+    const lines = linesOf(channel.json, interactions.queries, organizationId, id);
+    await write(parts, options.output, Readable.from(lines));
   });
 }
 
 /** Creates the file atomically. */
 async function write(parts: CliParts, output: string | undefined, lines: Readable): Promise<void> {
   if (output === undefined) {
-    await pipeline(
-      lines,
-      new Writable({
-        write(chunk, _encoding, done) {
-          parts.print(String(chunk));
-          done();
-        },
-      }),
-    );
+    for await (const line of lines) parts.print(String(line));
     return;
   }
   const next = `${output}.part`;
@@ -73,28 +57,18 @@ const PAGE = 200;
 const READER = { userId: null };
 const FILTER = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
 
-/**
- * The channel as JSON lines: the channel, then its interactions by sequence, in the form of the REST API. Yields
- * nothing if the organization has no such channel.
- */
-async function* exportChannel(
-  queries: { readonly channels: Channels; readonly interactions: InteractionQueries },
+/** The channel, then its interactions by sequence, in the form of the REST API. */
+async function* linesOf(
+  channel: Buffer,
+  interactions: InteractionQueries,
   organizationId: EntityId,
-  channelId: EntityId,
-): AsyncGenerator<Buffer> {
-  const channel = await queries.channels.channel(organizationId, channelId);
-  if (channel === null) return;
-  yield channel.json;
+  id: EntityId,
+): AsyncGenerator<string> {
+  yield `${channel.toString()}\n`;
   for (let after: string | null = null, more = true; more;) {
-    const page = await queries.interactions.list(
-      organizationId,
-      channelId,
-      FILTER,
-      { size: PAGE, offset: 0, after },
-      READER,
-    );
+    const page = await interactions.list(organizationId, id, FILTER, { size: PAGE, offset: 0, after }, READER);
     if (page === null) return;
-    yield* page.items;
+    for (const item of page.items) yield `${item.toString()}\n`;
     after = page.last;
     more = page.hasNext && after !== null;
   }

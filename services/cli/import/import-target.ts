@@ -1,6 +1,6 @@
 /** Posts jobs through the same commands as HTTP. All ids are derived from the source, so a repetition adds nothing. */
 import { channelToCreate } from '#libs/features/channels/index.ts';
-import type { Channels, UserDirectory } from '#libs/features/channels/index.ts';
+import type { AgentDirectory, Channels, UserDirectory } from '#libs/features/channels/index.ts';
 import { interactionToPost } from '#libs/features/interactions/index.ts';
 import type {
   InteractionCommands,
@@ -9,8 +9,7 @@ import type {
 } from '#libs/features/interactions/index.ts';
 import { systemClock } from '#libs/kernel/clock.ts';
 import { Fault } from '#libs/kernel/faults.ts';
-import { derivedId } from '#libs/kernel/ids.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
+import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { retry } from '#libs/platform/lifecycle/index.ts';
 
@@ -20,6 +19,7 @@ export interface ImportParts {
   readonly channels: Channels;
   readonly interactions: { readonly commands: InteractionCommands };
   readonly users: UserDirectory;
+  readonly agents: AgentDirectory;
   readonly organizationId: EntityId;
   readonly directory: InteractionDirectory;
 }
@@ -72,13 +72,13 @@ export class ImportTarget {
   }
 
   /** @returns the reason why the channel was refused, or null */
-  async #create(channelId: EntityId, { body }: ChannelDraft): Promise<string | null> {
+  async #create(channelId: EntityId, { body, names }: ChannelDraft): Promise<string | null> {
     if (this.#known.has(channelId)) return null;
-    const { users, channels } = this.#parts;
+    const { channels } = this.#parts;
     const context = this.#context(channelId);
     const result = await this.#retry.run(async () => {
-      const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one)));
-      const channel = await channelToCreate(context, { ...body, participants }, users);
+      const participants = await Promise.all((body.participants ?? []).map((one) => this.#participant(one, names)));
+      const channel = await channelToCreate(context, { ...body, participants }, this.#parts);
       return channels.create(context, channel);
     });
     if (!result.ok) return `refused: ${result.rejection.reason}`;
@@ -140,13 +140,25 @@ export class ImportTarget {
     return { context, interaction };
   }
 
-  /** A user that the organization does not have becomes an unauthenticated user. */
-  async #participant<T extends { readonly type: string }>(one: T): Promise<T | UnknownUser> {
-    if (one.type !== 'authenticated_user' || !('user_id' in one)) return one;
-    const userId = String(one.user_id);
-    if ((await this.#parts.users.user(this.#parts.organizationId, userId)) !== null) return one;
-    const name = 'display_name' in one ? { name: String(one.display_name) } : {};
-    return { type: 'non_authenticated_user', user_metadata: { source_user_id: userId, ...name } };
+  /** A user that the organization does not have becomes an unauthenticated user, such an agent an external one. */
+  async #participant<T extends { readonly type: string }>(
+    one: T,
+    names: ChannelDraft['names'] = new Map(),
+  ): Promise<T | Unknown> {
+    const { organizationId, users, agents } = this.#parts;
+    const named = (id: string) => (names.has(id) ? { name: names.get(id) ?? '' } : {});
+    if (one.type === 'authenticated_user' && 'user_id' in one) {
+      const userId = String(one.user_id);
+      if ((await users.user(organizationId, userId)) !== null) return one;
+      return { type: 'non_authenticated_user', user_metadata: { source_user_id: userId, ...named(userId) } };
+    }
+    // Senders that are agents have an `agent_id`, and need not be registered.
+    if (one.type === 'agent' && 'id' in one) {
+      const agentId = String(one.id);
+      if ((await agents.agent(organizationId, agentId))?.isActive === true) return one;
+      return { type: 'external_agent', agent_metadata: { source_agent_id: agentId, ...named(agentId) } };
+    }
+    return one;
   }
 
   #context(commandId: EntityId): CommandContext {
@@ -155,10 +167,9 @@ export class ImportTarget {
   }
 }
 
-interface UnknownUser {
-  readonly type: 'non_authenticated_user';
-  readonly user_metadata: Record<string, string>;
-}
+type Unknown =
+  | { readonly type: 'non_authenticated_user'; readonly user_metadata: Record<string, string> }
+  | { readonly type: 'external_agent'; readonly agent_metadata: Record<string, string> };
 
 interface Prepared {
   readonly context: CommandContext;

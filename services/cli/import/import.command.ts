@@ -1,25 +1,21 @@
 import { resolve } from 'node:path';
 
-import { SingleBar } from 'cli-progress';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { parseConfig } from '#libs/platform/config/index.ts';
 
-import { printOne, withSession } from '../command-context.ts';
-import type { CliParts } from '../command-context.ts';
+import { ORGANIZATION_OPTION, organizationOf, printOne, withSession } from '../command-context.ts';
+import type { CliParts, OrganizationOptions } from '../command-context.ts';
 import { CliError } from '../errors.ts';
-import { ORGANIZATION_OPTION, organizationOf } from '../organization-option.ts';
-import type { OrganizationOptions } from '../organization-option.ts';
+import { progressBar, rateSince } from '../output.ts';
 import type { Session } from '../session.ts';
-import { BadInput, FORMATS } from './import.model.ts';
-import type { ImportFormat, ImportSource, Problem } from './import.model.ts';
+import { BadInput, FORMATS, type ImportFormat, type ImportSource, type Problem } from './import.model.ts';
 import { ImportTarget, StoreRetry } from './import-target.ts';
 import { openSource } from './open-source.ts';
 import { ProgressFile } from './progress-file.ts';
-import { NOTHING_YET, runImport } from './run-import.ts';
-import type { ImportProgress } from './run-import.ts';
+import { NOTHING_YET, runImport, type ImportProgress } from './run-import.ts';
 
 interface ImportOptions extends OrganizationOptions {
   readonly format?: ImportFormat;
@@ -93,16 +89,14 @@ interface Work {
 
 /** Problems in the JSON summary; all of them are written to standard error. */
 const MAX_PROBLEMS = 1_000;
-const SAVE_EVERY_MS = 500;
 
 async function work(parts: CliParts, session: Session, { path, source, organizationId, waitMs, signal }: Work) {
   const { dataDir, eventstoreUrl = '' } = parseConfig(parts.environment);
   const file = new ProgressFile(dataDir, [resolve(path), organizationId, eventstoreUrl], source.fingerprint);
   const from = await file.read();
-  const bar = progressBar(parts.terminal);
+  const bar = progressOf(parts.terminal);
   const problems: Problem[] = [];
   const reasons: Record<string, number> = {};
-  const saver = new Saver(file);
   const retry = new StoreRetry({
     waitMs,
     signal,
@@ -123,11 +117,11 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
         },
         advanced(now, fraction) {
           bar.update(now, fraction);
-          saver.note(now);
+          file.note(now);
         },
       },
     });
-    await saver.end();
+    await file.flush();
     if (!signal.aborted) await file.remove();
     return { progress, resumed: from !== null, problems, reasons };
   } catch (error) {
@@ -135,12 +129,12 @@ async function work(parts: CliParts, session: Session, { path, source, organizat
     throw error;
   } finally {
     bar.stop();
-    await saver.end();
+    await file.flush();
   }
 }
 
 function partsOf({ features }: Session, organizationId: EntityId) {
-  const { channels, interactions, users, organizations } = features;
+  const { channels, interactions, users, agents, organizations } = features;
   // Needed for every message and constant during an import. A failed read is not remembered.
   let known: Promise<string | null> | undefined;
   const application = (): Promise<string | null> => {
@@ -158,6 +152,7 @@ function partsOf({ features }: Session, organizationId: EntityId) {
     channels,
     interactions,
     users: { user },
+    agents: { agent: (organization: EntityId, id: EntityId) => agents.find(organization, id) },
     organizationId,
     directory: { user, application },
   };
@@ -167,60 +162,22 @@ function placeOf({ file, line }: Problem): string {
   return line === null ? file : `${file}:${line}`;
 }
 
-/** Saves the progress at intervals. A file that cannot be written only costs the next run time. */
-class Saver {
-  readonly #file: ProgressFile;
-  #latest: ImportProgress | null = null;
-  #savedAt = 0;
-  #saving: Promise<void> = Promise.resolve();
+const FORMAT = 'import  {bar}  {percentage}%  {messages} messages  {rate}/s  {bad} bad';
 
-  constructor(file: ProgressFile) {
-    this.#file = file;
-  }
-
-  note(progress: ImportProgress): void {
-    this.#latest = progress;
-    if (performance.now() - this.#savedAt < SAVE_EVERY_MS) return;
-    this.#savedAt = performance.now();
-    this.#save();
-  }
-
-  end(): Promise<void> {
-    this.#save();
-    return this.#saving;
-  }
-
-  #save(): void {
-    const latest = this.#latest;
-    this.#latest = null;
-    if (latest === null) return;
-    this.#saving = this.#saving.then(() => this.#file.save(latest)).catch(() => undefined);
-  }
-}
-
-/** A bar with the rate of this run; without a terminal, only problems are printed. */
-function progressBar(terminal: NodeJS.WriteStream | undefined): {
-  update(progress: ImportProgress, fraction: number): void;
-  line(text: string): void;
-  stop(): void;
-} {
-  const warn = (text: string): void => void process.stderr.write(`parley: ${text.replace(/\p{Cc}/gu, '\u{FFFD}')}\n`);
-  if (terminal === undefined) return { update: () => undefined, line: warn, stop: () => undefined };
-  const format = 'import  {bar}  {percentage}%  {messages} messages  {rate}/s  {bad} bad';
-  const bar = new SingleBar({ format, stream: terminal, hideCursor: true, barsize: 30, clearOnComplete: false });
+/** A bar with the rate of this run, and lines above it; without a terminal, only the lines. */
+function progressOf(terminal: NodeJS.WriteStream | undefined) {
+  const bar = progressBar(terminal, FORMAT, { messages: 0, rate: 0, bad: 0 });
   const startedAt = performance.now();
   let before: number | null = null;
-  bar.start(1_000, 0, { messages: 0, rate: 0, bad: 0 });
   return {
-    update({ counts }, fraction) {
+    update({ counts }: ImportProgress, fraction: number): void {
       const messages = counts.imported + counts.already;
       before ??= messages;
-      const rate = Math.round(((messages - before) * 1_000) / Math.max(1, performance.now() - startedAt));
-      bar.update(Math.round(fraction * 1_000), { messages, rate, bad: counts.bad });
+      bar.update(fraction, { messages, rate: rateSince(startedAt, messages - before), bad: counts.bad });
     },
-    line(text) {
-      terminal.write('\r\u{1b}[K');
-      warn(text);
+    line(text: string): void {
+      terminal?.write('\r\u{1b}[K');
+      process.stderr.write(`parley: ${text.replace(/\p{Cc}/gu, '\u{FFFD}')}\n`);
     },
     stop: () => bar.stop(),
   };

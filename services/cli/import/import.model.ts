@@ -2,9 +2,10 @@
  * The common model of all import formats: jobs of one channel and some of its messages each, so that a source
  * of any size is imported with bounded memory.
  */
+import type { z } from 'zod';
+
 import type { CreateChannelBody } from '#libs/features/channels/index.ts';
-import { postInteractionBody } from '#libs/features/interactions/index.ts';
-import type { PostInteractionBody } from '#libs/features/interactions/index.ts';
+import { postInteractionBody, type PostInteractionBody } from '#libs/features/interactions/index.ts';
 import { jsonMap, parseJson, scanJson } from '#libs/platform/http/index.ts';
 
 export const FORMATS = ['slack', 'sharegpt', 'openai', 'parley'] as const;
@@ -43,6 +44,8 @@ export interface ChannelDraft {
   readonly key: string;
   readonly place: Place;
   readonly body: CreateChannelBody;
+  /** Names of its users and agents in the source, by their ids there. */
+  readonly names?: ReadonlyMap<string, string>;
 }
 
 /** A unit of work. Jobs of one channel run in order, jobs of different channels concurrently. */
@@ -50,7 +53,6 @@ export interface ImportJob {
   /** Null if the job only reports problems. */
   readonly channel: ChannelDraft | null;
   readonly messages: readonly MessageDraft[];
-  /** Parts that cannot be imported. */
   readonly bad: readonly Problem[];
   /** Parts that are left out on purpose. */
   readonly skipped: readonly Problem[];
@@ -68,21 +70,25 @@ export interface ImportSource {
 /** An event must fit into one append, with its metadata. */
 const MAX_MESSAGE_BYTES = 512 * 1024;
 
+/** Parses a value by a schema. @throws BadInput with the first problem; `root` names the value itself */
+export function parsedBy<T>(schema: z.ZodType<T>, value: unknown, root = 'it', prefix = ''): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new BadInput(`${prefix}${issue?.path.join('.') || root}: ${issue?.message ?? 'is invalid'}`);
+}
+
 /** @throws BadInput with the first problem */
 export function checkedMessage(input: unknown): PostInteractionBody {
-  const parsed = postInteractionBody.safeParse(input);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new BadInput(`${issue?.path.join('.') ?? 'message'}: ${issue?.message ?? 'is invalid'}`);
-  }
-  const { content_role: role, content } = parsed.data;
+  const message = parsedBy(postInteractionBody, input, '');
+  const { content_role: role, content } = message;
   if (role === 'tool_call_update' || content.some(({ type }) => type === 'tool_call_update')) {
     throw new BadInput('tool-call updates are not kept');
   }
-  if (Buffer.byteLength(JSON.stringify(parsed.data)) > MAX_MESSAGE_BYTES) {
+  if (Buffer.byteLength(JSON.stringify(message)) > MAX_MESSAGE_BYTES) {
     throw new BadInput(`a message of more than ${MAX_MESSAGE_BYTES / 1024} KiB`);
   }
-  return parsed.data;
+  return message;
 }
 
 const map = jsonMap();
@@ -159,7 +165,6 @@ function isoOf(milliseconds: number): string | null {
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
-/** The beginning of a text, as a name. */
 export function shortName(text: string, max = 80): string {
   const line = text.replace(/\s+/g, ' ').trim();
   const characters = [...line];

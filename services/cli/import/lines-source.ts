@@ -36,7 +36,7 @@ interface LinesFile {
 
 /** Reads from the beginning, because the line number is not part of the checkpoint. */
 async function* linesFrom({ path }: LinesFile, from: number): AsyncGenerator<SourceLine> {
-  for await (const line of readLines(path, { offset: 0, number: 1 })) {
+  for await (const line of readLines(path)) {
     if (line.end > from && line.text !== '') yield line;
   }
 }
@@ -63,14 +63,8 @@ async function* exportedJobs(file: LinesFile, from: number): AsyncGenerator<Impo
   let bad: (Place & { readonly reason: string })[] = [];
   let end = from;
   const nextJob = (): ImportJob => {
-    const job = {
-      channel,
-      messages,
-      bad,
-      skipped: [],
-      checkpoint: end,
-      fraction: file.size === 0 ? 1 : end / file.size,
-    };
+    const fraction = file.size === 0 ? 1 : end / file.size;
+    const job = { channel, messages, bad, skipped: [], checkpoint: end, fraction };
     messages = [];
     bad = [];
     return job;
@@ -109,7 +103,7 @@ function attempt<T>({ text, problem }: SourceLine, parse: (text: string) => T): 
 
 /** The format of a file, from the first line that identifies one; null if none of the first 100 does. */
 export async function detectLines(path: string): Promise<LinesFormat | null> {
-  for await (const { number, text } of readLines(path, { offset: 0, number: 1 })) {
+  for await (const { number, text } of readLines(path)) {
     const found = text === null ? null : formatOfLine(text);
     if (found !== null || number >= 100) return found;
   }
@@ -152,22 +146,18 @@ interface SourceLine {
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** Reads lines with bounded memory. @param from the offset at which a line begins, and its number */
-async function* readLines(
-  path: string,
-  from: { readonly offset: number; readonly number: number },
-): AsyncGenerator<SourceLine> {
+/** Reads lines with bounded memory. */
+async function* readLines(path: string): AsyncGenerator<SourceLine> {
   let parts: Buffer[] = [];
   let held = 0;
-  let { offset, number } = from;
-  let end = offset;
-  for await (const chunk of createReadStream(path, { start: offset, highWaterMark: 256 * 1024 })) {
+  let number = 1;
+  let end = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
     let rest: Buffer = chunk;
     for (let at = rest.indexOf(NEWLINE); at >= 0; at = rest.indexOf(NEWLINE)) {
       end += at + 1;
       yield lineOf([...parts, rest.subarray(0, at)], held + at, { number, end });
       number += 1;
-      offset = end;
       parts = [];
       held = 0;
       rest = rest.subarray(at + 1);

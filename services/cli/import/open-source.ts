@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 
-import { BadInput } from './import.model.ts';
-import type { ImportFormat, ImportSource } from './import.model.ts';
+import { BadInput, type ImportFormat, type ImportSource } from './import.model.ts';
 import { detectLines, openLines } from './lines-source.ts';
 import { openSlackFolder, openSlackZip } from './slack-files.ts';
 import { openSlack } from './slack-source.ts';
@@ -28,6 +27,6 @@ export async function openSource(
     return { format: 'slack', source: await openSlack(() => openSlackZip(path)) };
   }
   const detected = format ?? (await detectLines(path));
-  if (detected === null) throw new BadInput(`the format of ${path} cannot be told; name it with --format`);
+  if (detected === null) throw new BadInput(`the format of ${path} is unknown; name it with --format`);
   return { format: detected, source: await openLines(path, detected) };
 }

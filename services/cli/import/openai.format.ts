@@ -6,8 +6,7 @@ import { z } from 'zod';
 
 import { conversationOf, inMessage, mapOf, objectOfLine, TurnTree } from './conversation.ts';
 import type { About, Conversation } from './conversation.ts';
-import { asObject, BadInput, textItems } from './import.model.ts';
-import type { Place } from './import.model.ts';
+import { asObject, BadInput, parsedBy, textItems, type Place } from './import.model.ts';
 
 const call = z.object({ name: z.string().min(1), arguments: z.unknown() });
 
@@ -30,16 +29,9 @@ export function parseOpenai(line: string, place: Place): Conversation {
   if (!Array.isArray(messages)) throw new BadInput('no list of messages');
   const tree = new TurnTree(place);
   for (const [index, input] of messages.entries()) {
-    inMessage(index, () => add(tree, parseMessage(input), source));
+    inMessage(index, () => add(tree, parsedBy(message, input), source));
   }
   return conversationOf({ place, line, format: 'openai' }, source, tree.messages, tools);
-}
-
-function parseMessage(input: unknown): Message {
-  const parsed = message.safeParse(input);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new BadInput(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is invalid'}`);
 }
 
 function add(tree: TurnTree, one: Message, source: Record<string, unknown>): void {

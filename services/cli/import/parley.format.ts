@@ -7,7 +7,7 @@ import { createChannelBody } from '#libs/features/channels/index.ts';
 import { locateRawNumbers, numberProblem } from '#libs/platform/http/index.ts';
 
 import { objectOfLine } from './conversation.ts';
-import { asObject, BadInput, checkedMessage, fitsAsMap } from './import.model.ts';
+import { asObject, BadInput, checkedMessage, fitsAsMap, parsedBy } from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
 
 export type ParleyLine =
@@ -27,9 +27,9 @@ export function parseParley(line: string, place: Place): ParleyLine {
 }
 
 function channelOf(source: Record<string, unknown>, id: string, place: Place): ChannelDraft {
-  const participants = Array.isArray(source['participants']) ? source['participants'].map(participantOf) : [];
+  const participants = Array.isArray(source['participants']) ? source['participants'] : [];
   const parent = source['parent_channel_id'];
-  const parsed = createChannelBody.safeParse({
+  const channel = {
     ...source,
     participants,
     // The parent of a thread is not part of the file: the link is kept in `meta_data`.
@@ -44,10 +44,9 @@ function channelOf(source: Record<string, unknown>, id: string, place: Place): C
             source_parent_channel_id: parent,
             source_origin_message_id: source['origin_message_id'] ?? null,
           },
-  });
-  if (parsed.success) return { key: channelKey(id), place, body: parsed.data };
-  const [issue] = parsed.error.issues;
-  throw new BadInput(`channel: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}`);
+  };
+  const body = parsedBy(createChannelBody, channel, '', 'channel: ');
+  return { key: channelKey(id), place, body, names: namesOf(participants) };
 }
 
 function interactionOf(source: Record<string, unknown>, place: Place): ParleyLine {
@@ -64,12 +63,12 @@ function interactionOf(source: Record<string, unknown>, place: Place): ParleyLin
   };
 }
 
-/** Users are resolved later, by `ImportTarget`. */
-function participantOf(value: unknown): unknown {
-  const participant = asObject(value);
-  if (participant === null || participant['type'] !== 'agent') return value;
-  // The API shows absent members of an agent as null, and does not accept null for them.
-  return Object.fromEntries(Object.entries(participant).filter(([, member]) => member !== null));
+/** Names of the participants that refer to users and agents, which are resolved later, by `ImportTarget`. */
+function namesOf(participants: readonly unknown[]): ReadonlyMap<string, string> {
+  const entries = participants
+    .map(asObject)
+    .map((one) => [one?.['user_id'] ?? one?.['id'], one?.['display_name'] ?? one?.['name']]);
+  return new Map(entries.filter((entry): entry is [string, string] => entry.every((word) => typeof word === 'string')));
 }
 
 function channelKey(id: string): string {

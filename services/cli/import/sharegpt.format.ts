@@ -1,10 +1,8 @@
 /** ShareGPT-style conversations, one a line: {"conversations": [{"from", "value"}]}, with `id`, `system`, `tools`. */
 import { z } from 'zod';
 
-import { conversationOf, inMessage, mapOf, objectOfLine, TurnTree } from './conversation.ts';
-import type { Conversation } from './conversation.ts';
-import { BadInput, parseSourceJson, textItems } from './import.model.ts';
-import type { Place } from './import.model.ts';
+import { conversationOf, inMessage, mapOf, objectOfLine, TurnTree, type Conversation } from './conversation.ts';
+import { BadInput, parseSourceJson, textItems, type Place } from './import.model.ts';
 
 type Kind = 'user' | 'agent' | 'system' | 'call' | 'result';
 

@@ -3,8 +3,7 @@ import type { Stats } from 'node:fs';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { openPromise } from 'yauzl';
-import type { Entry, ZipFile } from 'yauzl';
+import { openPromise, type Entry, type ZipFile } from 'yauzl';
 
 import { BadInput } from './import.model.ts';
 
@@ -21,7 +20,6 @@ const MAX_RATIO = 200;
 const SMALL_BYTES = 16 * MIB;
 
 export interface SlackFiles {
-  /** Path of the folder or the archive. */
   readonly path: string;
   /** The files of a folder; none if it does not exist. */
   list(folder: string): Promise<{ readonly name: string; readonly bytes: number }[]>;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 import { BadInput, parseSourceJson } from './import.model.ts';
-import type { ImportJob, ImportSource, MessageDraft, Problem } from './import.model.ts';
+import type { ImportJob, ImportSource, MessageDraft, Place, Problem } from './import.model.ts';
 import type { SlackFiles } from './slack-files.ts';
 import { parseSlackChannel, parseSlackMessage, parseSlackUsers } from './slack.format.ts';
 import type { SlackChannel, SlackPeople } from './slack.format.ts';
@@ -36,12 +36,7 @@ async function sourceOf(files: SlackFiles, open: () => Promise<SlackFiles>): Pro
   const channels: SlackChannel[] = [];
   for (const [index, input] of list.entries()) {
     const place = { file: 'channels.json', line: index + 1 };
-    try {
-      channels.push(parseSlackChannel(input, people, place));
-    } catch (error) {
-      if (!(error instanceof BadInput)) throw error;
-      bad.push({ ...place, reason: error.message });
-    }
+    await noting(bad, place, () => channels.push(parseSlackChannel(input, people, place)));
   }
   const days = (await Promise.all(channels.map((channel) => daysOf(files, channel)))).flat();
   // Day by day over all channels: jobs of different channels run concurrently.
@@ -86,25 +81,29 @@ async function readDay(files: SlackFiles, { channel, name }: Day, people: SlackP
   const messages: MessageDraft[] = [];
   const bad: Problem[] = [];
   const skipped: Problem[] = [];
-  try {
+  await noting(bad, { file, line: null }, async () => {
     const list = await readJson(files, file);
     if (!Array.isArray(list)) throw new BadInput('not a list of messages');
     for (const [index, input] of list.entries()) {
       const place = { file, line: index + 1 };
-      try {
+      await noting(bad, place, () => {
         const parsed = parseSlackMessage(input, people, place);
         if (parsed.kind === 'message') messages.push(parsed.message);
         else skipped.push({ ...place, reason: parsed.reason });
-      } catch (error) {
-        if (!(error instanceof BadInput)) throw error;
-        bad.push({ ...place, reason: error.message });
-      }
+      });
     }
+  });
+  return { messages, bad, skipped };
+}
+
+/** Runs `work`, and adds its `BadInput` to the problems. */
+async function noting(bad: Problem[], place: Place, work: () => unknown): Promise<void> {
+  try {
+    await work();
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    bad.push({ file, line: null, reason: error.message });
+    bad.push({ ...place, reason: error.message });
   }
-  return { messages, bad, skipped };
 }
 
 async function daysOf(files: SlackFiles, channel: SlackChannel): Promise<Day[]> {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 import { createChannelBody } from '#libs/features/channels/index.ts';
 
-import { BadInput, checkedMessage, sourceTime, textItems } from './import.model.ts';
+import { BadInput, checkedMessage, parsedBy, sourceTime, textItems } from './import.model.ts';
 import type { ChannelDraft, MessageDraft, Place } from './import.model.ts';
 
 const profile = z.looseObject({
@@ -110,12 +110,7 @@ export type SlackMessage =
 
 /** @throws BadInput */
 export function parseSlackMessage(input: unknown, people: SlackPeople, place: Place): SlackMessage {
-  const parsed = message.safeParse(input);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new BadInput(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is no message'}`);
-  }
-  const one = parsed.data;
+  const one = parsedBy(message, input);
   const reason = LEFT_OUT.get(one.subtype ?? '');
   if (reason !== undefined) return { kind: 'skipped', reason };
   const { text: plain, mentions } = readSlackText(one.text ?? '', people);

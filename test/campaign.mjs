@@ -1,6 +1,8 @@
 // `npm run test:<campaign>`: `npm test` with the environment and files of a campaign. Campaigns are too long for
 // `.ci/run`. Variables that are set already keep their values; further arguments go to vitest.
 const CAMPAIGNS = {
+  // Workers are killed while 20 crawls run, and while 200 reports are written.
+  crawls: { env: { CRAWLS_ROUNDS: '20' }, args: ['test/e2e/crawls.test.ts'] },
   // A whole deployment under load: its processes are killed, paused and replaced. Also relays on three brokers.
   deployment: {
     env: { DEPLOYMENT_ROUNDS: '3' },
@@ -10,6 +12,11 @@ const CAMPAIGNS = {
   'ended-keys': {
     env: { ENDED_KEYS_ROUNDS: '32', ENDED_KEYS_EVENTS: '20000' },
     args: ['test/e2e/ended-keys.test.ts'],
+  },
+  // Workers and the S3 server are killed while 200 media items run and files are swept.
+  media: {
+    env: { MEDIA_ITEMS: '200', MEDIA_ROUNDS: '20', MEDIA_STORE: 's3' },
+    args: ['test/e2e/media.test.ts'],
   },
   // All tests, or those that arguments choose, with ten times the rounds of randomized tests.
   nightly: { env: { PARLEY_TEST_ROUNDS: '10' }, args: [] },

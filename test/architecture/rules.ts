@@ -12,8 +12,8 @@ interface Place {
 /** Directories of `libs/platform`, lowest layer first. They import only from layers below their own, types included. */
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
   ['config', 'lifecycle', 'telemetry', 'files'],
-  ['eventstore', 'redis', 'websocket'],
-  ['live'],
+  ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
+  ['live', 'model'],
   ['readmodel'],
   ['commands'],
   ['http'],
@@ -113,6 +113,7 @@ const STORE_LIBRARIES: readonly { readonly library: RegExp; readonly folders: re
   { library: /^@grpc\//, folders: ['libs/platform/eventstore/', 'infra/embedded-eventstore/'] },
   { library: /^lmdb(\/|$)/, folders: ['infra/embedded-eventstore/'] },
   { library: /^kafkajs(\/|$)/, folders: ['libs/platform/kafka/'] },
+  { library: /^@(aws-sdk|smithy)\//, folders: ['libs/platform/blobs/'] },
 ];
 
 export const storesAreReachedThroughThePlatform: Rule = (tree) =>
@@ -129,6 +130,32 @@ function mayUseLibrary(path: string, library: string): boolean {
     (rule) => !rule.library.test(library) || rule.folders.some((folder) => path.startsWith(folder)),
   );
 }
+
+/** Modules that open connections, and words that open them; parts that may use them. */
+const OPENS_CONNECTIONS = /^(?:undici|axios|got|node-fetch|(?:node:)?(?:https|http2|dgram|dns|dns\/promises))$/;
+const CONNECTS =
+  /(?<![.\w#])fetch\(|\bglobalThis\.fetch\b|\bnew (?:WebSocket|EventSource)\(|^import (?!type\b)(?:[\w*]|[^;]*\b(?:request|get|connect|createConnection)\b)[^;]*\bfrom '(?:node:)?(?:http|net|tls)'/m;
+const MAY_CONNECT = [
+  'libs/platform/fetch/',
+  // Connects to the Parley that its user names.
+  'libs/client/',
+  // Asks the Redis that it has started on this machine.
+  'infra/private-redis/ping.ts',
+];
+
+/**
+ * Requests to addresses that come from outside go through the guarded fetcher. The clients of stores have libraries: also
+ * that of S3, whose address the operator names, as that of Redis.
+ */
+export const requestsGoThroughTheFetcher: Rule = (tree) =>
+  [...tree.values()]
+    .filter(({ path }) => placeOf(path).layer !== 'test' && !MAY_CONNECT.some((part) => path.startsWith(part)))
+    .filter(
+      (file) =>
+        file.imports.some(({ target, own }) => !own && OPENS_CONNECTIONS.test(target)) ||
+        CONNECTS.test(withoutComments(file)),
+    )
+    .map(({ path }) => `${path}: must not open connections; use the fetcher of libs/platform/fetch`);
 
 /** `libs/features/users/user.ts`, named after its feature: the events, the fold and the decisions of an entity. */
 const ENTITY_FILE = /^libs\/features\/([a-z-]+?)s?\/\1\.ts$/;

@@ -44,3 +44,23 @@ export interface Prepared {
   readonly sides: Readonly<Record<string, Side>>;
   cleanUp(): Promise<void>;
 }
+
+/**
+ * Sides that one process measures in turn, so that they meet the same noise: once in each run, at the first of its sides.
+ *
+ * @param measure figures of each side, by its name
+ */
+export function measuredTogether<Name extends string>(
+  measure: (scale: Scale) => Promise<Readonly<Record<Name, Sample['figures']>>>,
+): (name: Name) => Side {
+  let answer: Readonly<Record<Name, Sample['figures']>> | null = null;
+  const given = new Set<Name>();
+  return (name) => async (scale) => {
+    if (answer === null || given.has(name)) {
+      given.clear();
+      answer = await measure(scale);
+    }
+    given.add(name);
+    return { figures: answer[name] };
+  };
+}

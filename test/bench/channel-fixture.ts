@@ -84,27 +84,24 @@ async function prepare(
 }
 
 async function newChannel(post: Post): Promise<string> {
-  return `/api/v1/channels/${String((await post('/api/v1/channels', NEW_CHANNEL))['id'])}`;
+  const { id } = await post('/api/v1/agents', AGENT);
+  const guest = { type: 'non_authenticated_user', user_metadata: { source: 'web', locale: 'de-CH' } };
+  const channel = await post('/api/v1/channels', { ...NEW_CHANNEL, participants: [{ type: 'agent', id }, guest] });
+  return `/api/v1/channels/${String(channel['id'])}`;
 }
+
+const AGENT = {
+  name: 'Ada',
+  description: 'Answers questions about orders, deliveries and returns.',
+  personality: 'Friendly and precise',
+};
 
 /** With an agent and a guest beside its owner, and some meta data: about 1 KiB of JSON. */
 const NEW_CHANNEL = {
   name: 'Support of order 4711',
   type: 'websocket',
-  participants: [
-    {
-      type: 'agent',
-      id: '0198f3aa-7c11-7d55-8e7a-000000000001',
-      name: 'Ada',
-      description: 'Answers questions about orders, deliveries and returns.',
-      is_active: true,
-      personality: 'Friendly and precise',
-      allow_html_responses: false,
-    },
-    { type: 'non_authenticated_user', user_metadata: { source: 'web', locale: 'de-CH' } },
-  ],
   meta_data: { order: 4711, tags: ['delivery', 'urgent'], customer: { tier: 'gold', since: '2021-04-01' } },
-  agent_invocation_behavior: 'all_messages',
+  agent_invocation_behavior: 'at_mentions_only',
 };
 
 async function answerOf(url: URL, init: RequestInit): Promise<string> {

@@ -147,3 +147,15 @@ export async function cpuSecondsOf(pid: number): Promise<number> {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
+
+/** The same of a process with its child processes that still run. */
+export async function cpuSecondsOfTree(pid: number): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  const seconds = await Promise.all(
+    children
+      .split(' ')
+      .filter(Boolean)
+      .map((child) => cpuSecondsOfTree(Number(child))),
+  );
+  return seconds.reduce((sum, each) => sum + each, await cpuSecondsOf(pid));
+}

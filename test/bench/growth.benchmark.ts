@@ -2,7 +2,7 @@
 import { startTestEventStore } from '#test/support/event-store.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
-import type { Benchmark, Row, Side } from './benchmark.ts';
+import { measuredTogether, type Benchmark, type Row } from './benchmark.ts';
 import { askOnce } from './child-process.ts';
 
 interface Stores {
@@ -89,19 +89,9 @@ export const growthBenchmark: Benchmark = {
         large: { channels: channels.slice(0, 1), events: large },
       },
     };
-    // One process measures all sizes in turn, so that they meet the same noise: once in each run.
-    let answer: GrowthAnswer | null = null;
-    const given = new Set<Size>();
-    const side =
-      (size: Size): Side =>
-      async ({ seconds }) => {
-        if (answer === null || given.has(size)) {
-          given.clear();
-          answer = await askOnce<GrowthAnswer>('sides/parley-growth.process.ts', { ...task, seconds: seconds / 2 });
-        }
-        given.add(size);
-        return { figures: answer[size] };
-      };
+    const side = measuredTogether(({ seconds }) =>
+      askOnce<GrowthAnswer>('sides/parley-growth.process.ts', { ...task, seconds: seconds / 2 }),
+    );
     return {
       sides: { small: side('small'), middle: side('middle'), large: side('large') },
       async cleanUp() {

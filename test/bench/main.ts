@@ -6,12 +6,15 @@ import { parseArgs } from 'node:util';
 import { appendBenchmarks } from './append.benchmark.ts';
 import { applyBenchmark, applyChannelsBenchmark } from './apply.benchmark.ts';
 import type { Scale } from './benchmark.ts';
+import { crawlBenchmarks } from './crawl.benchmark.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { getBenchmarks } from './get.benchmark.ts';
 import { growthBenchmark } from './growth.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
 import { importBenchmark } from './import.benchmark.ts';
+import { mediaBenchmark } from './media.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
+import { participantsBenchmark } from './participants.benchmark.ts';
 import { httpCommandBenchmarks } from './commands-over-http.benchmark.ts';
 import { postToFrameBenchmarks } from './post-to-frame.benchmark.ts';
 import { projectorsBenchmark } from './projectors.benchmark.ts';
@@ -20,12 +23,14 @@ import { redisMemoryBenchmark } from './redis-memory.benchmark.ts';
 import { relayBenchmark } from './relay.benchmark.ts';
 import { runBenchmark } from './run.ts';
 import type { BenchmarkResult } from './run.ts';
+import { searchBenchmark } from './search.benchmark.ts';
 import { renderTable } from './table.ts';
 
 const BENCHMARKS = [
   ...getBenchmarks,
   ...httpCommandBenchmarks,
   ...appendBenchmarks,
+  participantsBenchmark,
   applyBenchmark,
   applyChannelsBenchmark,
   rebuildBenchmark,
@@ -39,6 +44,9 @@ const BENCHMARKS = [
   memoryBenchmark,
   ...postToFrameBenchmarks,
   handshakeBenchmark,
+  ...crawlBenchmarks,
+  searchBenchmark,
+  mediaBenchmark,
 ];
 
 const FULL: Scale = { seconds: 5, warmUpSeconds: 3, amount: 1 };

@@ -106,11 +106,12 @@ describe('a list', () => {
     await createMany(other, 2, { source: 'health' });
     const sms = await create(api, { type: 'sms', source: 'health' });
     const chat = await create(api, { channel_type: 'collaboration', source: 'health' });
-    await create(api, { participants: [{ type: 'agent', id: 'agent-1' }] });
+    const agent = String(asRecord((await api.post('/api/v1/agents', { name: 'Ada' })).json())['id']);
+    await create(api, { participants: [{ type: 'agent', id: agent }] });
     expect((await page(api, 'source=health')).ids).toEqual([chat, sms]);
     expect((await page(api, 'source=health&type=sms')).ids).toEqual([sms]);
     expect((await page(api, 'source=health&type=sms&channel_type=collaboration')).ids).toEqual([]);
-    expect((await page(api, 'agent=agent-1')).ids).toHaveLength(1);
+    expect((await page(api, `agent=${agent}`)).ids).toHaveLength(1);
     expect((await page(api, 'is_owner=true')).ids).toHaveLength(3);
     expect((await page(api, 'is_owner=false')).ids).toEqual([]);
     expect(await listChannels(other)).toHaveLength(2);

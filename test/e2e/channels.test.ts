@@ -161,13 +161,18 @@ describe('threads', () => {
 });
 
 describe('participants', () => {
-  const agent = { type: 'agent', id: 'agent-1', name: 'Ada', website: 'https://ada.example/', is_active: false };
+  const details = { name: 'Ada', website: 'https://ada.example/', images: { image_url: 'https://ada.example/a.png' } };
+
+  async function newAgent(body: object = details): Promise<string> {
+    return String(asRecord((await api.post('/api/v1/agents', body)).json())['id']);
+  }
 
   it('of all four kinds have the shape of the contract', async () => {
+    const agentId = await newAgent();
     const participants = [
       { type: 'authenticated_user', user_id: tenant.userId },
       { type: 'non_authenticated_user', user_metadata: { network: 'here' } },
-      agent,
+      { type: 'agent', id: agentId, name: 'Not its name', is_verified: true },
       { type: 'external_agent', agent_metadata: { name: 'Eve' } },
       { type: 'non_authenticated_user' },
     ];
@@ -184,13 +189,13 @@ describe('participants', () => {
       { type: 'non_authenticated_user', user_metadata: { network: 'here' } },
       {
         type: 'agent',
-        id: 'agent-1',
+        id: agentId,
         chat_user_id: expect.any(String),
         name: 'Ada',
         description: '',
-        is_active: false,
+        is_active: true,
         organization: null,
-        image_url: null,
+        image_url: 'https://ada.example/a.png',
         personality: '',
         website: 'https://ada.example/',
         agent_capabilities: null,
@@ -203,12 +208,13 @@ describe('participants', () => {
       { type: 'external_agent', agent_metadata: { name: 'Eve' } },
       { type: 'non_authenticated_user', user_metadata: null },
     ]);
-    const listed = await api.get(`/api/v1/channels?agent=agent-1`);
+    const listed = await api.get(`/api/v1/channels?agent=${agentId}`);
     expect(listed.text).toContain(String(channel['id']));
   });
 
   it('are added and removed one by one, by the ids of their records, and users and agents only once', async () => {
     const { id } = await create({ participants: [] });
+    const agent = { type: 'agent', id: await newAgent() };
     for (const one of [agent, agent, { type: 'external_agent' }, { type: 'external_agent' }]) {
       expect((await api.post(at(id, '/participants'), one)).status).toBe(200);
     }
@@ -216,29 +222,44 @@ describe('participants', () => {
     expect(listed).toHaveLength(3);
     expect((await api.delete(at(id, `/participants/${listed[1]}`))).status).toBe(200);
     expect((await api.delete(at(id, `/participants/${listed[1]}`))).status).toBe(404);
-    expect((await api.delete(at(id, '/participants/agent-1'))).status).toBe(404);
+    expect((await api.delete(at(id, `/participants/${agent.id}`))).status).toBe(404);
     expect(await participantIds(id)).toEqual([listed[0], listed[2]]);
     expect((await api.delete(at(id, `/participants/${listed[0]}`))).json()).toMatchObject({
       participants: [{ type: 'external_agent', agent_metadata: null }],
     });
   });
 
-  it('are users of the organization, and agents with their required fields', async () => {
+  it('keep the details that an agent had when it joined', async () => {
+    const agentId = await newAgent();
+    const { id } = await create({ participants: [{ type: 'agent', id: agentId }] });
+    await api.patch(`/api/v1/agents/${agentId}`, { name: 'Eve' });
+    await api.post(`/api/v1/agents/${agentId}/deactivate`);
+    expect((await read(id)).json()).toMatchObject({ participants: [{ id: agentId, name: 'Ada', is_active: true }] });
+  });
+
+  it('are users and active agents of the organization', async () => {
     const { id } = await create({ participants: [] });
     const stranger = await newTenant(parley.api);
+    const foreign = String(asRecord((await stranger.api.post('/api/v1/agents', details)).json())['id']);
     stranger.api.close();
+    const inactive = await newAgent();
+    await api.post(`/api/v1/agents/${inactive}/deactivate`);
     const bodies = [
       { type: 'authenticated_user', user_id: stranger.userId },
       { type: 'authenticated_user', user_id: UNKNOWN },
       { type: 'authenticated_user' },
       { type: 'agent' },
-      { type: 'agent', id: 'x', website: 'javascript:alert(1)' },
+      { type: 'agent', id: UNKNOWN },
+      { type: 'agent', id: foreign },
+      { type: 'agent', id: inactive },
       { type: 'external_agent', agent_metadata: { n: 1 } },
       { type: 'system' },
       {},
     ];
     for (const body of bodies) expect((await api.post(at(id, '/participants'), body)).status).toBe(422);
     expect(await participantIds(id)).toEqual([]);
+    const refused = await api.post('/api/v1/channels', { name: 'x', participants: [{ type: 'agent', id: inactive }] });
+    expect(refused.json()).toMatchObject({ detail: [{ loc: ['body', 'participants', 0, 'id'], input: inactive }] });
   });
 
   async function participantIds(id: unknown): Promise<string[]> {

@@ -270,10 +270,11 @@ describe('a command that was written while its answer cannot be read', () => {
     const channelId = await createChannel();
     const participant = { type: 'non_authenticated_user', user_metadata: {} };
     const content = [{ type: 'text', text: 'first' }];
-    const posted = await sendOk(one.api, `/api/v1/channels/${channelId}/interactions`, { content, participant });
     const isInLog = async () => (await eventsOf(channelId)).some((event) => event.type === type);
     // A slow machine may answer before Redis is frozen, with the state that it read or that nothing was written.
     for (let attempt = 1; ; attempt++) {
+      // Leaves the channel in the gateway's memory, which a failed command does not: it cannot be read meanwhile.
+      const posted = await sendOk(one.api, `/api/v1/channels/${channelId}/interactions`, { content, participant });
       const before = lookUps;
       const body = { agent_id: `agent-${attempt}` };
       eventStore.pause();

@@ -21,6 +21,8 @@ const CHECKS = [
   'allow_header_conformance',
 ];
 
+const HOOKS = { SCHEMATHESIS_HOOKS: 'media_types', PYTHONPATH: import.meta.dirname, PYTHONDONTWRITEBYTECODE: '1' };
+
 /** Without PyPI, it must fail soon. */
 const PIP_OPTIONS = ['--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '15'];
 
@@ -98,7 +100,8 @@ export async function fuzz(command: string, options: FuzzOptions): Promise<{ cod
     '--report-ndjson-path': report,
   };
   const args = ['run', `${options.baseUrl}/openapi.json`, '--continue-on-failure', ...Object.entries(settings).flat()];
-  const child = spawn(command, args, { cwd: options.folder, stdio: ['ignore', 'inherit', 'inherit'] });
+  const env = { ...process.env, ...HOOKS };
+  const child = spawn(command, args, { cwd: options.folder, env, stdio: ['ignore', 'inherit', 'inherit'] });
   const [code] = await once(child, 'exit');
   return { code: typeof code === 'number' ? code : 1, exchanges: exchangesOf(await readFile(report, 'utf8')) };
 }

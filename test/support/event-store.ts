@@ -8,8 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDBClient } from '@eventstore/db-client';
-import { freePort } from '#infra/private-redis/free-port.ts';
 import { EventStoreThread } from './event-store-thread.ts';
+import { onFreePort } from './on-free-port.ts';
 import { chooseStore } from './stores/choice.ts';
 
 export interface TestEventStore {
@@ -57,10 +57,11 @@ export async function startTestEventStore(
   const choice = await chooseStore('eventstore');
   if (choice.from === 'container') return startInContainer(choice.image);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-eventstore-'));
-  const port = await freePort();
-  const url = `esdb://127.0.0.1:${port}?tls=false`;
-  const place = { url, port, dataDir, keepAliveMs: options.keepAliveMs };
-  return options.mode === 'process' ? inProcess(place) : inline(place);
+  return onFreePort<TestEventStore>((port) => {
+    const url = `esdb://127.0.0.1:${port}?tls=false`;
+    const place = { url, port, dataDir, keepAliveMs: options.keepAliveMs };
+    return options.mode === 'process' ? inProcess(place) : inline(place);
+  });
 }
 
 async function startInContainer(image: string): Promise<TestEventStoreProcess> {

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { openPlatform } from '#libs/platform/runtime/index.ts';
-import type { Platform } from '#libs/platform/runtime/index.ts';
+import type { Platform, PlatformOptions } from '#libs/platform/runtime/index.ts';
 import { waitForRedis } from '#libs/platform/redis/index.ts';
 
 import { startTestEventStore } from './event-store.ts';
@@ -18,14 +18,20 @@ export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {
   stop(): Promise<void>;
 }
 
-/** For tests that kill or configure Redis. */
-export interface WithOwnRedis {
-  readonly redis: 'own';
+export interface TestPlatformOptions {
+  /** For tests that kill or configure Redis. */
+  readonly redis?: 'own';
+  readonly fetch?: PlatformOptions['fetch'];
+  readonly blobsDir?: string;
+  readonly blobsS3?: PlatformOptions['blobsS3'];
+  readonly embedding?: PlatformOptions['embedding'];
+  readonly model?: PlatformOptions['model'];
 }
+export type WithOwnRedis = TestPlatformOptions & { readonly redis: 'own' };
 
 export async function startTestPlatform(options: WithOwnRedis): Promise<TestPlatform<TestRedis>>;
-export async function startTestPlatform(options?: WithOwnRedis): Promise<TestPlatform>;
-export async function startTestPlatform(options?: WithOwnRedis): Promise<TestPlatform> {
+export async function startTestPlatform(options?: TestPlatformOptions): Promise<TestPlatform>;
+export async function startTestPlatform(options?: TestPlatformOptions): Promise<TestPlatform> {
   const startRedis = options?.redis === 'own' ? startTestRedis : startEmptyRedis;
   const [redis, eventStore] = await Promise.all([startRedis(), startTestEventStore()]);
   const platform = openPlatform({
@@ -34,6 +40,11 @@ export async function startTestPlatform(options?: WithOwnRedis): Promise<TestPla
     log: pino({ level: 'silent' }),
     metrics: createMetrics({ processMetrics: false }),
     tokenSecret: 'a secret of this test only',
+    ...(options?.fetch && { fetch: options.fetch }),
+    ...(options?.blobsDir !== undefined && { blobsDir: options.blobsDir }),
+    ...(options?.blobsS3 && { blobsS3: options.blobsS3 }),
+    embedding: options?.embedding ?? null,
+    ...(options?.model && { model: options.model }),
   });
   await waitForRedis(platform.redis, 5_000);
   return {

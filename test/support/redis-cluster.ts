@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
 
-import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess } from '#infra/private-redis/redis-process.ts';
 import type { RedisProcess } from '#infra/private-redis/redis-process.ts';
 import { SLOTS } from '#libs/platform/redis/cluster-map.ts';
 
 import { eventually } from './eventually.ts';
+import { onFreePort } from './on-free-port.ts';
 
 export interface TestRedisNode {
   readonly port: number;
@@ -132,7 +132,7 @@ async function startNode(dataDir: string, password: string): Promise<TestRedisNo
         `cluster-port ${busPortOf(port)}`,
       ],
     });
-  let node = await startOnFreePort(start);
+  let node = await onFreePort(start);
   const { port, url } = node;
   return {
     port,
@@ -158,17 +158,6 @@ async function startNode(dataDir: string, password: string): Promise<TestRedisNo
       }
     },
   };
-}
-
-/** Tries further ports, because another process may take a free port first. */
-async function startOnFreePort(start: (port: number) => Promise<RedisProcess>): Promise<RedisProcess> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await start(await freePort());
-    } catch (error) {
-      if (attempt === 5) throw error;
-    }
-  }
 }
 
 /** Below the range of free ports, and different for each of them. */

@@ -7,9 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort } from '#infra/private-redis/free-port.ts';
 import { startRedisProcess, type RedisProcess, type RedisProcessOptions } from '#infra/private-redis/redis-process.ts';
 import type { TestRedisCluster } from './redis-cluster.ts';
+import { onFreePort } from './on-free-port.ts';
 import { chooseStore } from './stores/choice.ts';
 import { borrowNamedRedis } from './stores/named-redis.ts';
 
@@ -117,15 +117,8 @@ async function once<T>(url: string, call: (client: Redis) => Promise<T>): Promis
   }
 }
 
-/** Tries further ports, because another process may take a free port first. */
-async function startOnFreePort(options: Omit<RedisProcessOptions, 'port'>): Promise<RedisProcess> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await startRedisProcess({ ...options, port: await freePort() });
-    } catch (error) {
-      if (attempt === 5) throw error;
-    }
-  }
+function startOnFreePort(options: Omit<RedisProcessOptions, 'port'>): Promise<RedisProcess> {
+  return onFreePort((port) => startRedisProcess({ ...options, port }));
 }
 
 /** Commands that are sent to every node. */

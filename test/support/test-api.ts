@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { parseConfig } from '#libs/platform/config/index.ts';
+import type { HttpServer } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { Features } from '#services/features.ts';
@@ -15,7 +16,7 @@ import type { RoleContext } from '#services/role.ts';
 import { eventually } from './eventually.ts';
 import { startTestPlatform } from './platform.ts';
 import { roleContext } from './role-context.ts';
-import type { TestPlatform, WithOwnRedis } from './platform.ts';
+import type { TestPlatform, TestPlatformOptions, WithOwnRedis } from './platform.ts';
 import type { EmptyRedis, TestRedis } from './redis.ts';
 
 export interface Call {
@@ -39,6 +40,7 @@ export interface Answer {
 /** Corresponds to one process of the API: instances share only the stores. */
 export interface TestInstance {
   call(call: Call): Promise<Answer>;
+  readonly app: HttpServer['app'];
   /** Listens on a free port. @returns its URL */
   listen(): Promise<string>;
   stop(): Promise<void>;
@@ -60,8 +62,8 @@ export interface TestApi<R extends EmptyRedis = EmptyRedis> extends TestInstance
 const config = parseConfig({ RATE_LIMIT_PER_ADDRESS: '0', RATE_LIMIT_PER_KEY: '0' });
 
 export async function startTestApi(options: WithOwnRedis): Promise<TestApi<TestRedis>>;
-export async function startTestApi(options?: WithOwnRedis): Promise<TestApi>;
-export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
+export async function startTestApi(options?: TestPlatformOptions): Promise<TestApi>;
+export async function startTestApi(options?: TestPlatformOptions): Promise<TestApi> {
   const stores = await startTestPlatform(options);
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-api-'));
   const { platform } = stores;
@@ -100,16 +102,22 @@ export async function startTestApi(options?: WithOwnRedis): Promise<TestApi> {
   };
 }
 
+const INDEX_IS_BUILT = 'The search index is being built';
+
 async function startInstance(context: RoleContext): Promise<TestInstance> {
   const { server, stop } = await buildGateway(context, config);
   return {
     async call({ method, url, key, body, headers }) {
-      const answer = await server.app.inject({
-        method,
-        url,
-        headers: { ...(key !== undefined && { authorization: key }), ...headers },
-        ...(body !== undefined && { payload: body }),
-      });
+      const request = () =>
+        server.app.inject({
+          method,
+          url,
+          headers: { ...(key !== undefined && { authorization: key }), ...headers },
+          ...(body !== undefined && { payload: body }),
+        });
+      let answer = await request();
+      // On a busy machine the first search may come before the thread that builds the index: repeated, as clients do.
+      while (answer.statusCode === 503 && answer.payload.includes(INDEX_IS_BUILT)) answer = await request();
       const bytes = answer.payload;
       return {
         status: answer.statusCode,
@@ -118,6 +126,7 @@ async function startInstance(context: RoleContext): Promise<TestInstance> {
         json: bytes === '' ? undefined : JSON.parse(bytes),
       };
     },
+    app: server.app,
     listen: () => server.listen({ host: '127.0.0.1', port: 0 }),
     stop,
   };

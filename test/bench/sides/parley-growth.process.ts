@@ -1,31 +1,30 @@
 /** The operations of the growth rows, one at a time, in channels of each size in turn. */
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { newId } from '#libs/kernel/ids.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
 
-import { appendedPost, metadataFor } from '../appended-event.ts';
+import { metadataFor } from '../appended-event.ts';
 import { answerTasks } from '../child-process.ts';
 import { PAGE } from '../growth.benchmark.ts';
 import type { ChannelsOfSize, GrowthAnswer, GrowthTask, Operation, Size } from '../growth.benchmark.ts';
-import { median } from '../statistics.ts';
 import { openBenchPlatform } from './bench-platform.ts';
+import { inTurn, poster, type Work } from './posts-in-turn.ts';
 
 /** Posts by processes with empty memory, in channels of each size. */
 const COLD = 40;
-/** Fraction of the time that does not count. */
-const WARM_UP = 0.2;
 const FILTER = { order: 'desc', includeIncomplete: false, includeToolCallUpdates: false } as const;
 const SHOWN = { reader: { userId: null }, includeIncomplete: false };
 const { organizationId } = metadataFor('');
 
-type Work = () => Promise<void>;
 const SIZES: readonly Size[] = ['small', 'middle', 'large'];
 
 answerTasks<GrowthTask, GrowthAnswer>(async ({ sizes, seconds, ...urls }) => {
   const { platform, check } = await openBenchPlatform(urls);
   const features = composeFeatures(platform);
-  const works = SIZES.map((size) => ({ ...reads(features, sizes[size]), post: poster(features, sizes[size]) }));
+  const works = SIZES.map((size) => ({
+    ...reads(features, sizes[size]),
+    post: poster(features, postedTo(sizes[size])),
+  }));
 
   // A channel is loaded at its first post.
   for (const [index, size] of SIZES.entries()) for (const _ of sizes[size].channels) await works[index]?.post();
@@ -35,7 +34,9 @@ answerTasks<GrowthTask, GrowthAnswer>(async ({ sizes, seconds, ...urls }) => {
     medians.set(operation, await inTurn(turns, seconds));
   }
   const cold = SIZES.map((size) => {
-    const strangers = Array.from({ length: COLD }, () => poster(composeFeatures(platform), sizes[size])).values();
+    const strangers = Array.from({ length: COLD }, () =>
+      poster(composeFeatures(platform), postedTo(sizes[size])),
+    ).values();
     return async (): Promise<void> => strangers.next().value?.();
   });
   medians.set('cold', await inTurn(cold, seconds, COLD));
@@ -45,32 +46,8 @@ answerTasks<GrowthTask, GrowthAnswer>(async ({ sizes, seconds, ...urls }) => {
   return Object.fromEntries(SIZES.map((size, index) => [size, ofSize(index)])) as GrowthAnswer;
 });
 
-/** @returns the median duration of each, in microseconds */
-async function inTurn(works: readonly Work[], seconds: number, most = Infinity): Promise<number[]> {
-  const times = works.map(() => [] as number[]);
-  const started = performance.now();
-  for (let round = 0; round < most && performance.now() - started < seconds * 1000; round++) {
-    for (const [index, work] of works.entries()) {
-      const from = performance.now();
-      await work();
-      times[index]?.push((performance.now() - from) * 1000);
-    }
-  }
-  return times.map((all) => median(all.slice(Math.floor(all.length * WARM_UP))));
-}
-
-function poster({ interactions }: Features, { channels }: ChannelsOfSize): Work {
-  const posted = channels.length > 1 ? channels.slice(1) : channels;
-  let turn = 0;
-  return async () => {
-    const commandId = newId();
-    const channel = posted[turn++ % posted.length] ?? '';
-    const { participant, content, ...rest } = appendedPost(turn, commandId, null);
-    const interaction = { ...rest, participant: { ...participant }, content: [...content] };
-    const context = { commandId, ...metadataFor(commandId) };
-    const result = await interactions.commands.post(context, channel, interaction, { spanIsNew: true });
-    if (!result.ok) throw new Error(result.rejection.reason);
-  };
+function postedTo({ channels }: ChannelsOfSize): readonly string[] {
+  return channels.length > 1 ? channels.slice(1) : channels;
 }
 
 /** Reads the same amount in channels of all sizes: the smallest has one page. */

@@ -23,6 +23,7 @@ answerTasks<ImportTask, ImportAnswer>(async ({ file, ...urls }) => {
       channels,
       interactions,
       users: { user },
+      agents: { agent: async () => null },
       organizationId: newId(),
       directory: { user, application: async () => null },
     },

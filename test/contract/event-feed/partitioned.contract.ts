@@ -1,11 +1,10 @@
 /**
- * What every adapter of `PartitionedFeed` must do. An adapter's test file calls `describePartitionedFeed` with the way to set up
- * its feed; the log behind it may hold events of other tests.
+ * Contract of every adapter of `PartitionedFeed`. The test file of an adapter calls `describePartitionedFeed` and sets up
+ * the feed; its log may contain events of other tests.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { GlobalPosition, StreamRevision } from '#libs/kernel/event.ts';
-import { newId } from '#libs/kernel/ids.ts';
 import { comparePositions } from '#libs/platform/eventstore/index.ts';
 import type {
   EventToAppend,
@@ -15,7 +14,8 @@ import type {
   StoredEvent,
 } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { logEvent, numberedEvents } from '#test/support/log-events.ts';
+import { numberedEvents } from '#test/support/log-events.ts';
+import { byStream, newPrefix, numbers, testSharedGuarantees } from './shared.contract.ts';
 import { SavedCheckpoints, numberOf, Subscriber } from './subscriber.ts';
 
 export interface PartitionedFeedUnderTest {
@@ -27,7 +27,7 @@ export interface PartitionedFeedUnderTest {
   head(): Promise<GlobalPosition | null>;
   /** Resolves when the feed will not repeat any appended event. */
   settled(): Promise<void>;
-  /** Cuts the feed off from where it reads, and lets it back. */
+  /** Interrupts the connection of the feed. */
   interrupt(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -71,49 +71,11 @@ export function describePartitionedFeed(
       return { feed, checkpoints, subscribe };
     };
 
-    test('delivers what follows the checkpoints of the streams asked for, every field of it, and nothing else', async () => {
-      const [prefix, other] = [newPrefix(), newPrefix()];
-      await under.append(`${prefix}before`, NO_EVENTS, numberedEvents(1));
-      await under.settled();
-      const { subscribe } = await begin();
-      const events = [logEvent({ text: 'grüße', list: [1, null] }), logEvent({ n: 2 }, 'Other.v2')];
-      await under.append(`${prefix}a`, NO_EVENTS, events);
-      await under.append(`${other}x`, NO_EVENTS, numberedEvents(3));
-      const [single] = numberedEvents(1);
-      await under.append(`${prefix}b`, NO_EVENTS, [single!]);
-      const subscriber = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
-      await subscriber.stop();
-      expect(firstSights(subscriber.events).map(withoutServersOwn)).toEqual([
-        { stream: `${prefix}a`, revision: 0, ...events[0] },
-        { stream: `${prefix}a`, revision: 1, ...events[1] },
-        { stream: `${prefix}b`, revision: 0, ...single },
-      ]);
-      for (const event of subscriber.events) expect(Math.abs(event.createdMs - Date.now())).toBeLessThan(600_000);
-    });
-
-    test('delivers several prefixes, and a prefix is not a pattern', async () => {
-      const [one, two] = [newPrefix(), newPrefix()];
-      const { subscribe } = await begin();
-      for (const stream of [`${one}a`, `${two}b`, `x${one}c`, `${one.replace('-', '.')}d`]) {
-        await under.append(stream, NO_EVENTS, numberedEvents(1));
-      }
-      const subscriber = await subscribe({ streamPrefixes: [one, two] }).until((it) => it.has('caught-up'));
-      await subscriber.stop();
-      expect(firstSights(subscriber.events).map(({ stream }) => stream)).toEqual([`${one}a`, `${two}b`].toSorted());
-    });
-
-    test('continues live after the history, in the order of each stream and without gaps', async () => {
-      const prefix = newPrefix();
-      const { subscribe } = await begin();
-      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(10));
-      const subscriber = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
-      for (let n = 10; n < 60; n += 5) await under.append(`${prefix}a`, streamRevision(n - 1), numberedEvents(5, n));
-      await under.append(`${prefix}b`, NO_EVENTS, numberedEvents(3));
-      await subscriber.until(({ events }) => firstSights(events).length >= 63);
-      await subscriber.stop();
-      expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(60));
-      expect(revisionsOf(subscriber.events, `${prefix}b`)).toEqual(numbers(3));
-    });
+    testSharedGuarantees(() => ({
+      begin: async () => (await begin()).subscribe,
+      append: under.append,
+      distinct: firstSights,
+    }));
 
     test('resumes from its checkpoints, without the events before them', async () => {
       const prefix = newPrefix();
@@ -164,51 +126,6 @@ export function describePartitionedFeed(
       }
     });
 
-    test('no item holds more events than asked for, whatever the size', async () => {
-      const prefix = newPrefix();
-      const { checkpoints } = await begin();
-      for (const part of ['a', 'b', 'c']) await under.append(`${prefix}${part}`, NO_EVENTS, numberedEvents(100));
-      for (const maxBatch of [1, 7, 500]) {
-        const options = { streamPrefixes: [prefix], maxBatch };
-        const subscriber = new Subscriber(under.newFeed(), new SavedCheckpoints(checkpoints.all), options, deliveryMs);
-        await subscriber.until((one) => one.has('caught-up'));
-        await subscriber.stop();
-        const sizes = subscriber.items.flatMap((item) => (item.kind === 'events' ? [item.events.length] : []));
-        expect(Math.max(...sizes)).toBeLessThanOrEqual(maxBatch);
-        expect(firstSights(subscriber.events)).toHaveLength(300);
-      }
-    });
-
-    test('reports that it has caught up once the history is delivered, and not before', async () => {
-      const prefix = newPrefix();
-      const { subscribe } = await begin();
-      for (const part of ['a', 'b', 'c']) await under.append(`${prefix}${part}`, NO_EVENTS, numberedEvents(200));
-      const subscriber = await subscribe({ streamPrefixes: [prefix], maxBatch: 10 }).until((one) =>
-        one.has('caught-up'),
-      );
-      await subscriber.stop();
-      const end = subscriber.items.findIndex(({ kind }) => kind === 'caught-up');
-      const history = subscriber.items.slice(0, end).flatMap((item) => (item.kind === 'events' ? item.events : []));
-      expect(firstSights(history)).toHaveLength(600);
-    });
-
-    test('a slow subscriber gets all events, with back-pressure', async () => {
-      const prefix = newPrefix();
-      const { checkpoints, subscribe } = await begin();
-      for (let n = 0; n < 2_000; n += 500) {
-        await under.append(`${prefix}a`, streamRevision(n - 1), numberedEvents(500, n));
-      }
-      const head = (await under.head())!;
-      const subscriber = subscribe({ streamPrefixes: [prefix], maxBatch: 50 });
-      subscriber.hold();
-      await subscriber.until(({ events }) => events.length > 0);
-      expect(subscriber.events.length).toBeLessThanOrEqual(50);
-      subscriber.release();
-      await subscriber.until(() => comparePositions(checkpoints.least, head) >= 0);
-      await subscriber.stop();
-      expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(2_000));
-    });
-
     test('delivers again the events that were not acknowledged by requesting the next item', async () => {
       const prefix = newPrefix();
       const { checkpoints, subscribe } = await begin();
@@ -226,7 +143,7 @@ export function describePartitionedFeed(
       expect(revisionsOf(next.events, `${prefix}a`)).toEqual(numbers(10));
     });
 
-    test('a subscriber may leave in the middle and come back as another', async () => {
+    test('a subscriber may end a subscription after any item and subscribe again', async () => {
       const prefix = newPrefix();
       const { feed, checkpoints, subscribe } = await begin();
       await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(30));
@@ -282,18 +199,6 @@ export function describePartitionedFeed(
       expect(newEvents().map(({ stream }) => stream)).toEqual(streams.toSorted());
     });
 
-    test('subscribers of different feeds do not take events from each other', async () => {
-      const prefix = newPrefix();
-      const alone = [await begin(), await begin()];
-      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(50));
-      const subscribers = alone.map(({ subscribe }) => subscribe({ streamPrefixes: [prefix] }));
-      for (const subscriber of subscribers) {
-        await subscriber.until((one) => one.has('caught-up'));
-        await subscriber.stop();
-        expect(revisionsOf(subscriber.events, `${prefix}a`)).toEqual(numbers(50));
-      }
-    });
-
     test('resumes after an interruption from the acknowledged items', async () => {
       const prefix = newPrefix();
       const { subscribe } = await begin();
@@ -334,55 +239,16 @@ export function describePartitionedFeed(
       expect(subscriber.items.at(-1)?.kind).toBe('lost');
       expect(subscriber.events).toEqual([]);
     });
-
-    test('ends at once when it is aborted: before it starts, while it waits, and between two items', async () => {
-      const prefix = newPrefix();
-      const { feed, checkpoints, subscribe } = await begin();
-      await under.append(`${prefix}a`, NO_EVENTS, numberedEvents(50));
-      const aborted = { streamPrefixes: [prefix], signal: AbortSignal.abort(), from: async () => checkpoints.all };
-      for await (const item of feed.subscribe(aborted)) expect.unreachable(`yielded ${item.kind}`);
-
-      const between = subscribe({ streamPrefixes: [prefix], maxBatch: 1 });
-      between.hold();
-      await between.until(({ events }) => events.length > 0);
-      const ended = between.stop();
-      between.release();
-      await ended;
-      expect(between.events.length).toBeLessThan(50);
-
-      const waiting = await subscribe({ streamPrefixes: [prefix] }).until((one) => one.has('caught-up'));
-      await waiting.stop();
-    });
-
-    test('refuses empty prefixes, system streams and empty batches', async () => {
-      const { subscribe } = await begin();
-      for (const wrong of [
-        { streamPrefixes: [] },
-        { streamPrefixes: [''] },
-        { streamPrefixes: ['$ce-'] },
-        { maxBatch: 0 },
-      ]) {
-        const subscriber = subscribe({ streamPrefixes: ['a-'], ...wrong });
-        await expect(subscriber.until(() => false)).rejects.toThrow(/invalid prefix|a feed needs|invalid batch size/);
-      }
-    });
   });
 }
 
-const newPrefix = () => `partitioned${newId().replaceAll('-', '')}-`;
-const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
-
-/** By stream, each event once, in the order in which they came for the first time. */
+/** Each event once, by stream, in the order of the first deliveries. */
 function firstSights(events: readonly StoredEvent[]): readonly StoredEvent[] {
   const byId = new Map<string, StoredEvent>();
   for (const event of events) if (!byId.has(event.id)) byId.set(event.id, event);
-  return [...byId.values()].toSorted((a, b) => (a.stream < b.stream ? -1 : a.stream > b.stream ? 1 : 0));
+  return byStream([...byId.values()]);
 }
 
 function revisionsOf(events: readonly StoredEvent[], stream: string): number[] {
   return firstSights(events.filter((event) => event.stream === stream)).map(({ revision }) => revision);
-}
-
-function withoutServersOwn({ stream, revision, id, type, data, metadata }: StoredEvent) {
-  return { stream, revision, id, type, data, metadata };
 }

@@ -1,4 +1,4 @@
-/** A subscriber of a partitioned feed, and the checkpoints that it saves. */
+/** Readers of feeds, and the checkpoints that a reader of partitions saves. */
 import { comparePositions } from '#libs/platform/eventstore/index.ts';
 import type {
   PartitionedFeed,
@@ -27,7 +27,7 @@ export class SavedCheckpoints {
     return [...this.#checkpoints.keys()].toSorted();
   }
 
-  /** Of all partitions. */
+  /** The least position of all partitions. */
   get least(): GlobalPosition {
     const [first, ...rest] = this.all.map(({ position }) => position);
     if (first === undefined) throw new Error('a feed has partitions');
@@ -49,10 +49,9 @@ export class SavedCheckpoints {
 
 export const numberOf = (checkpoint: string): bigint => BigInt(checkpoint.split(':')[0] ?? '');
 
-/** Consumes a feed in the background, keeps what it got, and notes how far that has brought the partitions. */
-export class Subscriber {
+/** Reads a feed in the background, and keeps its items. */
+export class FeedReader {
   readonly items: FeedItem[] = [];
-  readonly #checkpoints: SavedCheckpoints;
   readonly #abort = new AbortController();
   readonly #deliveryMs: number;
   readonly #done: Promise<void>;
@@ -61,30 +60,19 @@ export class Subscriber {
   #open: (() => void) | undefined;
 
   constructor(
-    feed: PartitionedFeed,
-    checkpoints: SavedCheckpoints,
-    options: Partial<FeedOptions<ReadCheckpoints>>,
+    subscribe: (signal: AbortSignal) => AsyncIterable<FeedItem>,
     deliveryMs: number,
+    onItem: (item: FeedItem) => void = () => undefined,
   ) {
-    this.#checkpoints = checkpoints;
     this.#deliveryMs = deliveryMs;
-    const { signal } = this.#abort;
-    this.#done = this.#consume(
-      feed.subscribe({ streamPrefixes: [], signal, from: async () => this.#checkpoints.all, ...options }),
-    );
+    this.#done = this.#consume(subscribe(this.#abort.signal), onItem);
   }
 
   get events(): readonly StoredEvent[] {
     return this.items.flatMap((item) => (item.kind === 'events' ? item.events : []));
   }
 
-  /** Those that it was given last, by name. */
-  get partitions(): readonly string[] {
-    const last = this.items.findLast((item) => item.kind === 'assigned');
-    return (last?.checkpoints ?? []).map(({ partition }) => partition).toSorted();
-  }
-
-  /** After the next events, nothing more is asked for. */
+  /** Requests no further item after the next events. */
   hold(): void {
     this.#gate = new Promise((resolve) => (this.#open = resolve));
   }
@@ -94,10 +82,17 @@ export class Subscriber {
     this.#open?.();
   }
 
-  /** @throws whatever the feed has thrown */
-  async until(condition: (subscriber: this) => boolean): Promise<this> {
+  /** @throws the error of the feed */
+  async until(condition: (reader: this) => boolean): Promise<this> {
     await eventually(() => this.#failure !== undefined || condition(this), { timeoutMs: this.#deliveryMs });
     if (this.#failure) throw this.#failure.error;
+    return this;
+  }
+
+  /** Reads until the feed has caught up, and stops. */
+  async untilCaughtUp(): Promise<this> {
+    await this.until((one) => one.has('caught-up'));
+    await this.stop();
     return this;
   }
 
@@ -110,15 +105,37 @@ export class Subscriber {
     await this.#done;
   }
 
-  async #consume(feed: AsyncIterable<FeedItem>): Promise<void> {
+  async #consume(feed: AsyncIterable<FeedItem>, onItem: (item: FeedItem) => void): Promise<void> {
     try {
       for await (const item of feed) {
         this.items.push(item);
-        if (item.kind === 'reached') this.#checkpoints.note(item.checkpoints);
+        onItem(item);
         if (item.kind === 'events') await this.#gate;
       }
     } catch (error) {
       this.#failure = { error };
     }
+  }
+}
+
+/** Reads a partitioned feed from saved checkpoints, and saves the checkpoints that it reaches. */
+export class Subscriber extends FeedReader {
+  constructor(
+    feed: PartitionedFeed,
+    checkpoints: SavedCheckpoints,
+    options: Partial<FeedOptions<ReadCheckpoints>>,
+    deliveryMs: number,
+  ) {
+    super(
+      (signal) => feed.subscribe({ streamPrefixes: [], signal, from: async () => checkpoints.all, ...options }),
+      deliveryMs,
+      (item) => item.kind === 'reached' && checkpoints.note(item.checkpoints),
+    );
+  }
+
+  /** The names of the partitions of the latest assignment. */
+  get partitions(): readonly string[] {
+    const last = this.items.findLast((item) => item.kind === 'assigned');
+    return (last?.checkpoints ?? []).map(({ partition }) => partition).toSorted();
   }
 }

@@ -88,7 +88,7 @@ describe('soft delete', () => {
       ['any', undefined],
       ['no_stream', NO_STREAM],
       ['the last revision', 2n],
-    ] as const)('with %s revives it: revisions go on, old events stay hidden', async (_, expectedRevision) => {
+    ] as const)('with %s revives it: revisions continue, old events stay hidden', async (_, expectedRevision) => {
       const { stream } = await deleted();
       const result = await store.client.appendToStream(stream, numberedEvents(2, 'revived', 3), {
         ...options,

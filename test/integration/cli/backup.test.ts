@@ -33,6 +33,12 @@ it('holds all writes acknowledged before it, though writers continue, and Parley
     const channel = made.parse((await parley.api.post('/api/v1/channels', { name: 'Kept' })).json());
     const path = `/api/v1/channels/${channel.id}/interactions`;
     const acknowledged: string[] = [];
+    const file = await fetch(`${parley.baseUrl}/api/v1/media/uploads`, {
+      method: 'POST',
+      headers: { authorization: parley.apiKey, 'content-type': 'text/plain' },
+      body: 'a file of media',
+    });
+    const { id: mediaId } = made.parse(await file.json());
     const enough = new AbortController();
     const write = async (): Promise<void> => {
       while (!enough.signal.aborted) {
@@ -71,6 +77,8 @@ it('holds all writes acknowledged before it, though writers continue, and Parley
     }
     expect(before.filter((id) => !kept.has(id))).toEqual([]);
     expect([...kept].filter((id) => !acknowledged.includes(id)).length).toBeLessThanOrEqual(writers.length);
+    const media = z.object({ file_url: z.string() }).parse((await parley.api.get(`/api/v1/media/${mediaId}`)).json());
+    expect(await (await fetch(media.file_url)).text()).toBe('a file of media');
     // The restored Parley works: the same key is valid, and the next sequence follows.
     const { status } = await parley.api.post(path, { content: [{ type: 'text', text: 'after' }] });
     expect(status).toBe(200);

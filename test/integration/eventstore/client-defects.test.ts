@@ -1,5 +1,5 @@
 /**
- * What the official client does not survive by itself (see `client-guard.ts` and `connection.ts`). An
+ * Defects of the official client that `client-guard.ts` and `connection.ts` work around. An
  * uncaught exception or an unhandled rejection anywhere in this file fails the run.
  */
 import { afterEach, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
 });
 
-test('an answer for an append that nobody waits for is reported and thrown away', async () => {
+test('a response without a waiting append is reported and dropped', async () => {
   const { store, defects } = await against({
     batchStream: (call) =>
       call.on('data', (request) => {
@@ -33,7 +33,7 @@ test('an answer for an append that nobody waits for is reported and thrown away'
   expect(await append(store)).toMatchObject({ kind: 'appended' });
 });
 
-test('an answer without the fields that the client relies on leaves the outcome unknown', async () => {
+test('an append has an unknown outcome when its response lacks required fields', async () => {
   const { store, defects } = await against({
     batchStream: (call) =>
       call.on('data', (request) => {
@@ -55,7 +55,7 @@ test('appends that wait for a congested stream fail without an unhandled rejecti
   expect(faults).toEqual(appends.map(() => expect.objectContaining({ code: 'outcome_unknown' })));
 });
 
-test('a stream that breaks takes along only the appends of its own connection', async () => {
+test('a broken batch stream fails only the appends of its own connection', async () => {
   const calls: BatchCall[] = [];
   const waits: Script = { batchStream: (call) => call.on('data', () => calls.push(call)) };
   const broken = await against(waits);
@@ -71,7 +71,7 @@ test('a stream that breaks takes along only the appends of its own connection', 
   expect([...broken.defects, ...other.defects]).toEqual([]);
 });
 
-test('appends beyond the bound of unanswered ones are turned away at once', async () => {
+test('appends beyond the limit of unanswered bytes are refused at once', async () => {
   const { store } = await against({ batchStream: () => undefined });
   const large = 'x'.repeat(900_000);
   const waiting = Promise.allSettled(Array.from({ length: 72 }, () => append(store, { deadlineMs: 500 }, large)));
@@ -82,13 +82,13 @@ test('appends beyond the bound of unanswered ones are turned away at once', asyn
   await expect(append(store, { deadlineMs: 100 }, large)).rejects.toMatchObject({ code: 'outcome_unknown' });
 });
 
-test('data that is no JSON is refused before it reaches the client', async () => {
+test('data that cannot be serialised as JSON is refused before it reaches the client', async () => {
   const { store } = await against({});
   await expect(store.append('s', NO_EVENTS, [{ ...event(), data: { n: 1n } }])).rejects.toThrow(TypeError);
   await expect(store.append('s', NO_EVENTS, [])).rejects.toThrow('nothing to append');
 });
 
-test('a server whose features could not be asked once is asked again', async () => {
+test('a failed request for the server features is repeated', async () => {
   let questions = 0;
   const { store } = await against({
     features: (call, answer) => {
@@ -102,7 +102,7 @@ test('a server whose features could not be asked once is asked again', async () 
   expect(questions).toBe(2);
 });
 
-test('a server without batch appends is refused, and asked again once it may have been upgraded', async () => {
+test('a server without batch appends is refused, and accepted after an upgrade', async () => {
   let old = true;
   const { store } = await against({
     features: (call, answer) => (old ? answer(null, new SupportedMethods()) : answerFeatures(call, answer)),
@@ -115,12 +115,12 @@ test('a server without batch appends is refused, and asked again once it may hav
   expect(await append(store)).toMatchObject({ kind: 'appended' });
 });
 
-test('a server that never says what it supports is unavailable after the deadline', async () => {
+test('a server that does not answer the request for its features is unavailable after the deadline', async () => {
   const { store } = await against({ features: () => undefined });
   await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'store_unavailable' });
 });
 
-test('the server is told to drop an append that it comes to late, clocks that differ a little allowed for', async () => {
+test('an append has a deadline for the server, with a tolerance for clock differences', async () => {
   const deadlines: number[] = [];
   const { store } = await against({
     batchStream: (call) =>
@@ -136,12 +136,12 @@ test('the server is told to drop an append that it comes to late, clocks that di
   expect(deadlines[0]).toBeLessThanOrEqual(Date.now() + 63_000);
 });
 
-test('an append that is never answered has an unknown outcome after the deadline', async () => {
+test('an append without a response has an unknown outcome after the deadline', async () => {
   const { store } = await against({ batchStream: (call) => call.on('data', () => undefined) });
   await expect(append(store, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 });
 });
 
-test('a read that is never answered is unavailable after the deadline', async () => {
+test('a read without a response fails with store_unavailable after the deadline', async () => {
   const { store } = await against({ read: () => undefined });
   const read = async () => {
     for await (const _ of store.readStream('s', { deadlineMs: 200 })) throw new Error('no event was sent');
@@ -150,7 +150,7 @@ test('a read that is never answered is unavailable after the deadline', async ()
   await expect(store.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
 });
 
-test('closing ends within a second or so although the server is silent', async () => {
+test('closing takes about a second at most, even if the server is silent', async () => {
   const { store, feed } = await against({ batchStream: () => undefined });
   const waiting = Promise.allSettled([append(store)]);
   await store.close();

@@ -27,7 +27,7 @@ const read = async (stream: string, options?: ReadStreamOptions) => {
 const numbers = async (stream: string, options?: ReadStreamOptions) =>
   (await read(stream, options)).map((event) => event.data);
 
-test('what was appended reads back with every field', async () => {
+test('reads return all fields of appended events', async () => {
   const stream = newStream();
   const event = logEvent({ text: 'grüße 👋', nested: { list: [1, null, 'x'] } });
   const before = Date.now();
@@ -59,7 +59,7 @@ test('an append at another revision than expected is a conflict and writes nothi
   expect(await read(stream)).toHaveLength(3);
 });
 
-test('the same events at the same expected revision are acknowledged again, not written again', async () => {
+test('repeating an append with the same events and expected revision is acknowledged and writes nothing', async () => {
   const stream = newStream();
   const events = numberedEvents(2);
   const first = await store.append(stream, NO_EVENTS, events);
@@ -68,7 +68,7 @@ test('the same events at the same expected revision are acknowledged again, not 
   expect(await numbers(stream)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
 });
 
-test('of many writers at one revision exactly one succeeds', async () => {
+test('exactly one of many appends at the same revision succeeds', async () => {
   const stream = newStream();
   const results = await Promise.all(
     Array.from({ length: 50 }, (_, n) => store.append(stream, NO_EVENTS, [logEvent({ n })])),
@@ -77,7 +77,7 @@ test('of many writers at one revision exactly one succeeds', async () => {
   expect(await read(stream)).toHaveLength(1);
 });
 
-test('reads start and end where they are told to, in both directions', async () => {
+test('reads respect their start and limit in both directions', async () => {
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(600));
   const all = numberedEvents(600).map(({ data }) => data);
@@ -115,7 +115,7 @@ test('missing and deleted streams read as empty', async () => {
   expect(await store.append(tombstoned, streamRevision(0), [logEvent({})])).toEqual({ kind: 'conflict' });
 });
 
-test('events that are too large together are refused as such, and do no harm to others', async () => {
+test('an append that is too large is refused with a RangeError, and does not affect others', async () => {
   const stream = newStream();
   const tooLarge = store.append(stream, NO_EVENTS, [logEvent({ text: 'x'.repeat(1_100_000) })]);
   const others = store.append(newStream(), NO_EVENTS, numberedEvents(1));

@@ -1,4 +1,4 @@
-/** The event store goes away, falls silent and comes back; nothing of ours is restarted for it. */
+/** The event store is killed, paused and restarted. The clients are not restarted. */
 import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
@@ -12,10 +12,10 @@ import { eventually as eventuallyWithin } from '#test/support/eventually.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 import { startMisbehavingServer } from './misbehaving-server.ts';
 
-/** The promise of the design: whatever the event store does, a caller knows within this time. */
+/** Every call settles within this time, whatever the event store does. */
 const PROMISED_MS = 5000;
 
-/** A container comes back slowly on a busy machine. These only end what hangs. */
+/** A container restarts slowly on a busy machine. These limits only end tests that hang. */
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 const eventually = <T>(probe: () => T | Promise<T>): Promise<T> => eventuallyWithin(probe, { timeoutMs: 60_000 });
 
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
 });
 
-test('a killed server is a fault at once, and is used again as soon as it is back', async () => {
+test('calls fail at once after the server was killed, and succeed as soon as it is back', async () => {
   const { server, store } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
@@ -41,7 +41,7 @@ test('a killed server is a fault at once, and is used again as soon as it is bac
   expect(await revisions(store, stream)).toEqual([0, 1, 2, 3]);
 });
 
-test('a read whose signal aborts ends there and then, whether events wait for it or the server is silent', async () => {
+test('a read ends at once when its signal aborts, with events waiting and with a silent server', async () => {
   const { server, store } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(600));
@@ -66,7 +66,7 @@ test('a read whose signal aborts ends there and then, whether events wait for it
   expect(await revisions(store, stream)).toHaveLength(600);
 });
 
-test('appends under way when the server is killed have an unknown outcome, and may be sent again', async () => {
+test('appends in progress when the server is killed have an unknown outcome and can be repeated', async () => {
   const { server, store } = await setUp();
   await store.append(newStream(), NO_EVENTS, numberedEvents(1));
   const attempts = Array.from({ length: 50 }, () => ({ stream: newStream(), events: numberedEvents(100) }));
@@ -83,13 +83,13 @@ test('appends under way when the server is killed have an unknown outcome, and m
   }
 });
 
-test('a follower is not asked for what it may not have yet: reads go on at the leader that it names', async () => {
+test('reads require the leader: after the refusal of a follower they continue at the leader that it names', async () => {
   const { server: leader, store: ofLeader } = await setUp();
   const stream = newStream();
   await ofLeader.append(stream, NO_EVENTS, numberedEvents(3));
   const { hostname, port } = new URL(leader.url);
   let refused = 0;
-  // Nothing has come to it so far; like EventStoreDB, it refuses only who asks for the leader.
+  // It has no requests so far. Like EventStoreDB, it refuses only requests that require the leader.
   const follower = await startMisbehavingServer({
     read(call) {
       if (call.metadata.get('requires-leader')[0] !== 'true') return call.end();
@@ -110,7 +110,7 @@ test('a follower is not asked for what it may not have yet: reads go on at the l
   expect(refused).toBeGreaterThan(0);
 });
 
-test('a silent server is a fault within the time promised, and everything goes on when it speaks again', async () => {
+test('calls to a silent server fail within the deadline, and succeed when it responds again', async () => {
   const { server, store } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
@@ -128,7 +128,7 @@ test('a silent server is a fault within the time promised, and everything goes o
   expect(await revisions(store, stream)).toEqual([0, 1, 2, 3]);
 });
 
-test('a server that is silent from the start is a fault within the time promised', async () => {
+test('calls to a server that is silent from the start fail within the deadline', async () => {
   const { server, store } = await setUp();
   await server.pause();
   expect((await faultOf(store.append(newStream(), NO_EVENTS, numberedEvents(1)))).code).toBe('store_unavailable');
@@ -137,7 +137,7 @@ test('a server that is silent from the start is a fault within the time promised
   expect(await store.append(newStream(), NO_EVENTS, numberedEvents(1))).toMatchObject({ kind: 'appended' });
 });
 
-test('a feed notices a silent server, and misses nothing once it speaks again', async () => {
+test('a feed detects a silent server, and delivers all events when it responds again', async () => {
   const interruptions: unknown[] = [];
   const { server, store, feed } = await setUp({
     livenessMs: 200,
@@ -166,7 +166,7 @@ test('a feed that starts before its server waits for it', async () => {
   await eventually(() => expect(seen).toEqual([0, 1, 2]));
 });
 
-test('a feed that only listens comes back after a kill although nobody calls anything else', async () => {
+test('a feed reconnects after the server was killed without any other call', async () => {
   const { server, store, feed } = await setUp();
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(3));
@@ -182,7 +182,7 @@ test('a feed that only listens comes back after a kill although nobody calls any
   expect(seen).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('under load and repeated kills every acknowledged event is there once, in order, and in the feed', async () => {
+test('under load and repeated kills every acknowledged event is stored once, in order, and delivered by the feed', async () => {
   const { server, store, feed } = await setUp();
   const streams = Array.from({ length: 4 }, newStream);
   const followers = streams.map((stream) => follow(feed, stream));
@@ -287,7 +287,7 @@ async function outcomeOf(append: ReturnType<EventStore['append']>): Promise<stri
   }
 }
 
-/** The fault that `call` ends with, in the time promised. */
+/** The fault of `call`, which must fail within the deadline. */
 async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const signal = AbortSignal.timeout(PROMISED_MS);
   const late = new Promise<never>((_, reject) => {

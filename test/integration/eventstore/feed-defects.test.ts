@@ -1,4 +1,4 @@
-/** Subscriptions that end, stall, overtake themselves or flood; see `event-feed.eventstoredb.ts`. */
+/** Subscriptions that end, stall, reorder items or send too much; see `event-feed.eventstoredb.ts`. */
 import { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import { ReadResp, type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { status } from '@grpc/grpc-js';
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
 });
 
-test.each([1, 2, 500])('marks wait for the events before them, %i events an item', async (maxBatch) => {
+test.each([1, 2, 500])('checkpoints follow the events before them, with %i events per item', async (maxBatch) => {
   const { feed } = await against((call) => {
     for (const n of [1, 2, 3, 4, 5]) call.write(event(n));
     call.write(checkpoint(9));
@@ -26,7 +26,7 @@ test.each([1, 2, 500])('marks wait for the events before them, %i events an item
   expect(placesOf(items)).toEqual(['1/1', '2/2', '3/3', '4/4', '5/5', 'checkpoint 9/9', 'caught-up']);
 });
 
-test('marks wait for the events before them also when these are still buffered', async () => {
+test('checkpoints follow the events before them that are still buffered', async () => {
   const calls: ReadCall[] = [];
   const { feed } = await against((call, asksForHead) => {
     if (asksForHead) return call.end();
@@ -37,7 +37,7 @@ test('marks wait for the events before them also when these are still buffered',
   const got: FeedItem[] = [(await slow.next()).value];
   const quick = collect(feed);
   await eventually(() => expect(quick).toHaveLength(1));
-  // Both share one connection: once the second has its answers, those of the first have arrived as well.
+  // Both use one connection: when the second has received its responses, the first has received its own as well.
   for (const call of calls) {
     for (const answer of [event(2), event(3), checkpoint(9), caughtUp()]) call.write(answer);
   }
@@ -46,7 +46,7 @@ test('marks wait for the events before them also when these are still buffered',
   expect(placesOf(got)).toEqual(['1/1', '2/2', '3/3', 'checkpoint 9/9', 'caught-up']);
 });
 
-test('a checkpoint that lies before an event already delivered is not passed on', async () => {
+test('a checkpoint before a delivered event is not yielded', async () => {
   const { feed } = await against((call) => {
     call.write(event(5));
     call.write(checkpoint(5));
@@ -58,7 +58,7 @@ test('a checkpoint that lies before an event already delivered is not passed on'
   expect(placesOf(items)).toEqual(['5/5', '6/6']);
 });
 
-test('events of the server itself and dangling links are passed over', async () => {
+test('system events and links to missing events are skipped', async () => {
   const { feed } = await against((call) => {
     call.write(event(1, '$streamDeleted', String(2n ** 63n - 1n)));
     call.write(new ReadResp().setEvent(new ReadResp.ReadEvent()));
@@ -73,14 +73,14 @@ test.each([
   ['cancels it', (call: ReadCall) => fail(call, status.CANCELLED)],
   ['fails', (call: ReadCall) => fail(call, status.INTERNAL)],
   ['refuses access', (call: ReadCall) => fail(call, status.PERMISSION_DENIED)],
-])('when the server %s, the feed goes on after the last item that it yielded', async (_, end) => {
+])('when the server %s, the feed resumes after the last item that it yielded', async (_, end) => {
   let round = 0;
   let items: readonly FeedItem[] = [];
-  // A call that fails takes with it what has not arrived yet.
+  // A failed call drops the messages that have not arrived yet.
   const endAfter = (call: ReadCall, yielded: number): void =>
     void eventually(() => items.length >= yielded).then(() => end(call));
   const { feed, requests, interruptions } = await against((call, asksForHead) => {
-    // Asked where it is silent for a while, as it is on a busy machine.
+    // The feed calls it when the server is silent for a while, as on a busy machine.
     if (asksForHead) return call.end();
     round += 1;
     if (round === 1) call.write(event(1));
@@ -95,7 +95,7 @@ test.each([
   expect(interruptions).toEqual([1, 1, 2]);
 });
 
-test('failures in a row are counted, for whoever decides when to raise an alarm', async () => {
+test('consecutive failures are counted and reported', async () => {
   const { feed, interruptions } = await against((call) => fail(call, status.INTERNAL));
   collect(feed);
   await eventually(() => expect(interruptions.slice(0, 3)).toEqual([1, 2, 3]));
@@ -114,7 +114,7 @@ test('a subscription without progress while the log grows is replaced', async ()
   await eventually(() => expect(requests.map(startOf)).toContain('5/5'));
 });
 
-test('a quiet log is left alone', async () => {
+test('a subscription to a log without new events is not replaced', async () => {
   let questions = 0;
   const { feed, requests } = await against((call, asksForHead) => {
     if (asksForHead) {
@@ -129,7 +129,7 @@ test('a quiet log is left alone', async () => {
   expect(requests.map(startOf)).toEqual(['start']);
 });
 
-test('a consumer that does not ask makes the server wait', async () => {
+test('a slow consumer makes the server wait (back-pressure)', async () => {
   const total = 20_000;
   let sent = 0;
   const { feed } = await against((call, asksForHead) => {

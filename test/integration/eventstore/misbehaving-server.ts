@@ -1,6 +1,6 @@
 /**
- * A server that speaks the event store's protocol as badly as a test wants it to: answers that no sound
- * server gives, or gives only in moments that cannot be timed from outside.
+ * A server of the event store's protocol with scripted responses that a correct server never sends, or sends only at
+ * moments that a test cannot control.
  */
 import {
   ServerFeaturesService,
@@ -26,7 +26,7 @@ import {
 export type BatchCall = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
 export type ReadCall = ServerWritableStream<ReadReq, ReadResp>;
 
-/** What may be scripted; what is left out behaves: no events, and every append succeeds. */
+/** Scripted handlers. Default: there are no events, and every append succeeds. */
 export interface Script {
   features?: IServerFeaturesServer['getSupportedMethods'];
   /** Called for every batch stream that a client opens. */
@@ -65,7 +65,7 @@ export const answerFeatures: IServerFeaturesServer['getSupportedMethods'] = (_, 
   answer(null, new SupportedMethods().setEventStoreServerVersion('23.10.0').setMethodsList([batch]));
 };
 
-/** The answer that a sound server would give to `request`. */
+/** The correct response to `request`. */
 export function succeed(request: BatchAppendReq): BatchAppendResp {
   const success = new BatchAppendResp.Success().setCurrentRevision('0');
   return new BatchAppendResp().setCorrelationId(request.getCorrelationId()).setSuccess(success);

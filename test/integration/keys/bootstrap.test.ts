@@ -8,7 +8,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { Principal } from '#libs/platform/http/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { bootstrapOn } from '#services/bootstrap.ts';
+import { bootstrapOn } from '#services/first-organization.ts';
 import { FIRST_ORGANIZATION } from '#services/first-organization.ts';
 import type { Bootstrapped } from '#services/first-organization.ts';
 import { composeFeatures } from '#services/features.ts';

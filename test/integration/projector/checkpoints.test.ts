@@ -9,7 +9,7 @@ import type { ProjectionStart } from '#libs/platform/readmodel/index.ts';
 import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
-import { PartitionCheckpointWriter } from '#services/projector/checkpoint-writers.ts';
+import { partitionCheckpointWriter } from '#services/projector/checkpoint-writers.ts';
 import { nodeWith } from '#test/support/redis-commands.ts';
 import { startEmptyRedis } from '#test/support/redis.ts';
 import type { EmptyRedis } from '#test/support/redis.ts';
@@ -183,7 +183,7 @@ async function handedOver(position: number): Promise<{ readonly start: Projectio
 }
 
 interface Member {
-  writer: PartitionCheckpointWriter;
+  writer: ReturnType<typeof partitionCheckpointWriter>;
   /** By partition, the offset that it resumes from. */
   readonly next: Map<number, number>;
 }
@@ -200,7 +200,7 @@ async function play(script: readonly Step[]): Promise<void> {
     readonly checkpoint: string;
   } | null = null;
   const join = async (partition: number | null): Promise<Member> => {
-    const writer = new PartitionCheckpointWriter(partitions, start, handover, () => undefined);
+    const writer = partitionCheckpointWriter(partitions, start, handover, () => undefined);
     const checkpoints = (await partitions.read(start))!.checkpoints.filter(
       (checkpoint) => partition !== null && checkpoint.partition === `${partition}`,
     );
@@ -228,7 +228,7 @@ async function play(script: readonly Step[]): Promise<void> {
       const member = all[step.member]!;
       if (step.kind === 'assign') {
         // A member that does not know that it has lost the partition keeps it.
-        if (await member.writer.save()) all[step.member] = await join(step.partition);
+        if (await member.writer.save(false)) all[step.member] = await join(step.partition);
       } else if (step.kind === 'apply') {
         const [partition, next] = [...member.next][0] ?? [];
         if (partition === undefined || next === undefined) continue;
@@ -237,7 +237,7 @@ async function play(script: readonly Step[]): Promise<void> {
         member.next.set(partition, last);
         const position = at(eventAt(partition, last - 1));
         member.writer.note([{ partition: `${partition}`, checkpoint: `${last}:`, position }]);
-      } else if (!(await member.writer.save())) {
+      } else if (!(await member.writer.save(false))) {
         all[step.member] = await join([...member.next.keys()][0] ?? null);
       }
     }

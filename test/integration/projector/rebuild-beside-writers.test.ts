@@ -28,16 +28,16 @@ beforeAll(async () => {
   models = composeReadModels(test.platform);
   commands = composeFeatures(test.platform).channels;
   for (let n = 0; n < CHANNELS; n++) ids.push(newId());
-  // In groups: hundreds of appends at once may keep a busy store longer than it is waited for.
-  for (let from = 0; from < CHANNELS; from += 100) await Promise.all(ids.slice(from, from + 100).map(createChannel));
+  await forEachChannel((id) => commands.create(context(id), { id, ...PLAIN_CHANNEL, name: 'before' }));
 }, 60_000);
 afterAll(() => test.stop());
 
 const organizationId = newId();
 const context = (commandId = newId()): CommandContext => serviceCommand(organizationId, { commandId });
 
-async function createChannel(id: string): Promise<void> {
-  await commands.create(context(id), { id, ...PLAIN_CHANNEL, name: 'before' });
+/** In groups: hundreds of appends at once may keep a busy store longer than it is waited for. */
+async function forEachChannel(write: (id: string) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < CHANNELS; from += 100) await Promise.all(ids.slice(from, from + 100).map(write));
 }
 
 const foldAgain = (): Promise<number> =>
@@ -50,7 +50,7 @@ it('entities that are written between two steps of the removal are complete afte
   let steps = 0;
   redis.scan = async function* (match, step) {
     for await (const keys of scan(match, step)) {
-      if (++steps === 2) await Promise.all(ids.map((id) => commands.update(context(), id, { name: 'between' })));
+      if (++steps === 2) await forEachChannel((id) => commands.update(context(), id, { name: 'between' }));
       yield keys;
     }
   };

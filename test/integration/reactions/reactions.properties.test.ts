@@ -86,7 +86,7 @@ function presentReactions(history: readonly Step[], message: number): { emoji: s
   return present;
 }
 
-/** @param reader index of the user who reads; -1 for the service */
+/** @param reader index of the reading user; -1 for the service */
 function expected(history: readonly Step[], message: number, reader: number) {
   const present = presentReactions(history, message);
   const emojis = [...new Set(present.map(({ emoji }) => emoji))];

@@ -124,11 +124,12 @@ describe('reactions', () => {
   });
 
   it('of an agent that takes part carry its name at that time', async () => {
-    const participant = { type: 'agent', id: 'agent-7', name: 'Seven' };
+    const { id: agent_id } = (await send(ada, 'POST', '/api/v1/agents', { name: 'Seven' })).json;
+    const participant = { type: 'agent', id: agent_id };
     const joined = await send(ada, 'POST', `/api/v1/channels/${channelId}/participants`, participant);
     expect(joined.status).toBe(200);
     const id = await post();
-    const answer = await react(service, id, '👍', { agent_id: 'agent-7' });
+    const answer = await react(service, id, '👍', { agent_id });
     expect(answer.json.reactions[0].reactor_names).toEqual(['Seven']);
   });
 

@@ -12,6 +12,7 @@ import { silentLog, within } from '#libs/platform/lifecycle/index.ts';
 import { GROUP_PREFIX, groupNameOf, reactor, ReactorRunner } from '#libs/platform/reactors/index.ts';
 import type { AnyReactor, AttemptOutcome, Process } from '#libs/platform/reactors/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
+import { CountingStore } from '#test/support/counting-store.ts';
 import { startTestEventStore, type TestEventStore } from '#test/support/event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';
@@ -73,6 +74,22 @@ async function clockIsMeasured(): Promise<void> {
   await ends(category, await requestJob(client.store, category, 0), 'JobDone.v1');
   await eventually(() => expect(client.clock.nowMs).not.toBeNull());
   await stop();
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The store as if it had written these events an hour earlier. */
+function anHourEarlier(isEarlier: (event: StoredEvent) => boolean): EventStore {
+  return {
+    append: (...args) => client.store.append(...args),
+    async *readStream(...args) {
+      for await (const event of client.store.readStream(...args)) {
+        yield isEarlier(event) ? { ...event, createdMs: event.createdMs - HOUR_MS } : event;
+      }
+    },
+    ping: () => client.store.ping(),
+    close: () => client.store.close(),
+  };
 }
 
 type JobProcess = Process<JobState, JobEvent>;
@@ -149,6 +166,21 @@ describe('a reactor', () => {
     await eventually(() => expect(Date.now()).toBeGreaterThan(createdMs + 50));
     start(jobReactor({ category, handle: () => expect.unreachable(), limits: { deadlineMs: 50 } }));
     await ends(category, id, 'JobFailed.v1');
+  });
+
+  it('counts the deadline of a process from where that says it has started again', async () => {
+    const category = newCategory();
+    await clockIsMeasured();
+    const id = await requestJob(client.store, category, 0);
+    const { stop } = start(jobReactor({ category }));
+    await ends(category, id, 'JobDone.v1');
+    await stop();
+    await requestJob(client.store, category, 0, { id, expected: streamRevision(1) });
+    const store = anHourEarlier(({ revision }) => revision < 2);
+    const startRevision = ({ requestRevision }: JobState) => requestRevision;
+    start(jobReactor({ category, startRevision }), { ...client, store });
+    await ends(category, id, 'JobDone.v1', 'JobRequested.v1', 'JobDone.v1');
+    expect((await eventsOf(category, id)).at(-1)?.data).toEqual({ worker: 'worker' });
   });
 
   it('ends a process at its deadline when it has an outcome without a next step', async () => {
@@ -241,6 +273,52 @@ describe('a reactor', () => {
     expect(attempts.filter((id) => id === ids[1])).toHaveLength(2);
     await eventually(async () => expect(await typesOf(category, ids[0] ?? '')).toEqual(['JobDone.v1']));
     for (const id of [ids[1] ?? '', ignored]) expect(await typesOf(category, id)).toEqual([]);
+  });
+
+  it('passes over events that a later one of the process has replaced', async () => {
+    const category = newCategory();
+    const id = await requestJob(client.store, category, 0);
+    await requestJob(client.store, category, 0, { id, expected: streamRevision(0) });
+    const handled: number[] = [];
+    const { outcomes } = start(
+      jobReactor({
+        category,
+        handle: ({ revision }, process) => {
+          handled.push(revision);
+          return [nextOf(process, 'worker')];
+        },
+      }),
+    );
+    await ends(category, id, 'JobRequested.v1', 'JobDone.v1');
+    await eventually(() => expect(outcomes).toEqual(['handled', 'handled']));
+    expect(handled).toEqual([1]);
+  });
+
+  it('reads each event of a process once', async () => {
+    const category = newCategory();
+    const store = new CountingStore(client.store);
+    start(jobReactor({ category }), { ...client, store });
+    const id = await requestJob(client.store, category, 8);
+    await ends(category, id, ...Array.from({ length: 8 }, () => 'JobStepped.v1'), 'JobDone.v1');
+    await eventually(() => expect(store.eventsRead).toBe(10));
+  });
+
+  it('waits before the first attempt at an event', async () => {
+    const category = newCategory();
+    const never = new Promise<never>(() => undefined);
+    const { runner } = start({ ...jobReactor({ category, handle: () => never }), delayMs: () => 3_600_000 });
+    await requestJob(client.store, category, 0);
+    await eventually(() => expect(runner.progress).toMatchObject({ held: 1, running: 0 }));
+  });
+
+  it('does not read processes that are known to have ended', async () => {
+    const category = newCategory();
+    const store = new CountingStore(client.store);
+    const { outcomes } = start({ ...jobReactor({ category }), hasEnded: () => true }, { ...client, store });
+    const id = await requestJob(client.store, category, 0);
+    await eventually(() => expect(outcomes).toEqual(['handled']));
+    expect(store.reads).toBe(0);
+    expect(await typesOf(category, id)).toEqual(['JobRequested.v1']);
   });
 
   it('handles events of two streams that have the same id', async () => {
@@ -343,19 +421,8 @@ describe('a reactor', () => {
 });
 
 describe('a worker whose clock is an hour ahead', () => {
-  const HOUR_MS = 3_600_000;
-  /** The store as such a worker sees it. */
   const aheadAnHour = () => {
-    const store: EventStore = {
-      append: (...args) => client.store.append(...args),
-      async *readStream(...args) {
-        for await (const event of client.store.readStream(...args)) {
-          yield { ...event, createdMs: event.createdMs - HOUR_MS };
-        }
-      },
-      ping: () => client.store.ping(),
-      close: () => client.store.close(),
-    };
+    const store = anHourEarlier(() => true);
     return { ...client, store, clock: new StoreClock(store) };
   };
 
@@ -510,7 +577,7 @@ describe('a consumer group of a reactor', () => {
     const other = connectEventStore({
       url: eventStore.url,
       backoff: { firstMs: 10, maxMs: 50 },
-      onInterruption: (_error, inARow) => interruptions.push(inARow),
+      onInterruption: (_error, failures) => interruptions.push(failures),
     });
     const admin = connectClient(eventStore.url);
     try {

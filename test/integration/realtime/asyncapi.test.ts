@@ -6,6 +6,7 @@ import { clientFrame, PROTOCOL, serverFrame } from '#libs/features/realtime/inde
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
 
@@ -118,7 +119,12 @@ describe('the AsyncAPI document', { timeout: 180_000 }, () => {
 
 describe('a frame of an event', () => {
   it('has the data that the document describes for its type', async () => {
-    const { id: channelId } = (await call('POST', '/api/v1/channels', { name: 'A channel' })).json;
+    // The parser has kept this process busy for seconds, so that its connections may have been given up.
+    const channelId = await eventually(async () => {
+      const { status, json } = await call('POST', '/api/v1/channels', { name: 'A channel' });
+      expect(status).toBe(200);
+      return json.id;
+    });
     const path = `/api/v1/channels/${channelId}`;
     const content = [{ type: 'text', text: 'x' }];
     const said = (await call('POST', `${path}/interactions`, { content, span_id: 'root' })).json;
@@ -129,6 +135,7 @@ describe('a frame of an event', () => {
     }
     const at = `/api/v1/interactions/${said.id}`;
     const user = (await call('POST', '/api/v1/users', { display_name: 'Ada' })).json;
+    const agent = (await call('POST', '/api/v1/agents', { name: 'Robin' })).json;
     const steps = [
       await call('PATCH', path, { name: 'Another name', meta_data: { a: [1] } }),
       await call('POST', `/api/v1/interactions/${begun[0]}/content`, { content }),
@@ -138,7 +145,7 @@ describe('a frame of an event', () => {
       await call('DELETE', `${at}/reactions/${encodeURIComponent('👍')}?agent_id=agent`),
       await call('POST', `${at}/read_receipts`, { agent_id: 'agent' }),
       await call('POST', `${at}/mention_invite_prompt/dismiss`),
-      await call('POST', `${path}/participants`, { type: 'agent', id: 'agent', name: 'Robin' }),
+      await call('POST', `${path}/participants`, { type: 'agent', id: agent.id }),
       await call('POST', `${path}/participants`, { type: 'authenticated_user', user_id: user.id }),
     ];
     const { items } = (await call('GET', `${path}/participants`)).json;

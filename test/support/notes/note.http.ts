@@ -5,6 +5,8 @@ import type { RejectionErrors } from '#libs/platform/entity/index.ts';
 import {
   commandContext,
   conflict,
+  eventStreamQuery,
+  eventStreamResponse,
   idParam,
   pageMetaSchema,
   pageQuery,
@@ -24,6 +26,7 @@ const listQuery = z.object({
   ...pageQuery,
   is_answered: queryBoolean({ description: 'Only notes that are answered, or that are not' }).optional(),
 });
+const eventsQuery = z.object(eventStreamQuery);
 const pageSchema = z.object({ items: z.array(noteSchema), meta: pageMetaSchema }).meta({ id: 'NotePage' });
 
 const errors: RejectionErrors<NoteRejection> = {
@@ -48,6 +51,21 @@ export function noteRoutes(app: HttpApp, notes: Notes): void {
     '/api/v1/notes/:id',
     { config: read, schema: { operationId: 'getNote', tags, params, response } },
     (request, reply) => replies.sendOne(request, reply, request.principal.organizationId, request.params.id),
+  );
+
+  app.get(
+    '/api/v1/notes/:id/events',
+    {
+      config: read,
+      schema: {
+        operationId: 'streamNoteEvents',
+        tags,
+        params,
+        querystring: eventsQuery,
+        response: eventStreamResponse,
+      },
+    },
+    (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
   );
 
   app.post(

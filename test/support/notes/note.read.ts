@@ -20,6 +20,7 @@ export const noteEntity = entity({
   fold: noteFold,
   resource,
   facets: (note) => ({ is_answered: note.answer !== null }),
+  isEnded: (note) => note.answer !== null,
   frame: ({ after, event }) => ({
     type: event.type === 'NoteCreated.v1' ? 'note.created' : 'note.changed',
     json: JSON.stringify(after && resource(after)),

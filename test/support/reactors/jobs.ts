@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Fold } from '#libs/kernel/decider.ts';
 import { NO_EVENTS } from '#libs/kernel/event.ts';
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf, EventStore } from '#libs/platform/eventstore/index.ts';
@@ -28,14 +29,16 @@ export interface JobState {
   readonly stepped: number;
   readonly isChargeStarted: boolean;
   readonly outcome: 'done' | 'failed' | null;
+  readonly requestRevision: StreamRevision;
 }
 
 const fold: Fold<JobState, JobEvent> = {
-  initialState: { steps: 0, stepped: 0, isChargeStarted: false, outcome: null },
+  initialState: { steps: 0, stepped: 0, isChargeStarted: false, outcome: null, requestRevision: NO_EVENTS },
   evolve(state, event) {
     switch (event.type) {
       case 'JobRequested.v1':
-        return { ...state, steps: event.data.steps };
+        // A job that is requested again starts again.
+        return { ...fold.initialState, steps: event.data.steps, requestRevision: event.revision };
       case 'JobStepped.v1':
         return { ...state, stepped: state.stepped + 1 };
       case 'JobChargeStarted.v1':
@@ -53,7 +56,7 @@ type JobReactor = Reactor<JobState, JobEvent>;
 /** Each event of a job leads to its next step, and the last one to its end, unless `options` say otherwise. */
 export function jobReactor(
   options: { readonly category: string; readonly worker?: string } & Partial<
-    Pick<JobReactor, 'handle' | 'limits' | 'on'>
+    Pick<JobReactor, 'handle' | 'limits' | 'on' | 'startRevision'>
   >,
 ): JobReactor {
   const { category, worker = 'worker', limits = {} } = options;
@@ -62,6 +65,7 @@ export function jobReactor(
     on: options.on ?? ['JobRequested.v1', 'JobStepped.v1'],
     process: { category, codec: jobEvents, fold },
     isEnded: ({ outcome }) => outcome !== null,
+    ...(options.startRevision && { startRevision: options.startRevision }),
     handle: options.handle ?? ((_event, process) => [nextOf(process, worker)]),
     giveUp: (_state, { reason, lastError }) => [{ type: 'JobFailed.v1', data: { reason, error: lastError } }],
     limits: { pauseMs: { first: 10, longest: 100 }, ...limits },
@@ -74,9 +78,14 @@ export function nextOf({ state, idempotencyKey }: Process<JobState, JobEvent>, w
 }
 
 /** Appends the request of a job. @returns its id */
-export async function requestJob(store: EventStore, category: string, steps: number, id = newId()): Promise<string> {
+export async function requestJob(
+  store: EventStore,
+  category: string,
+  steps: number,
+  { id = newId(), expected = NO_EVENTS }: { readonly id?: string; readonly expected?: StreamRevision } = {},
+): Promise<string> {
   const event = { id: newId(), type: 'JobRequested.v1', data: { steps }, metadata: logMetadata(newId()) };
-  const result = await store.append(`${category}-${id}`, NO_EVENTS, [event]);
-  if (result.kind !== 'appended') throw new Error(`the job ${id} exists`);
+  const result = await store.append(`${category}-${id}`, expected, [event]);
+  if (result.kind !== 'appended') throw new Error(`the job ${id} is not at revision ${expected}`);
   return id;
 }

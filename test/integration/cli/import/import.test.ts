@@ -275,7 +275,7 @@ describe('parley import', () => {
     expect(forced.stderr).toMatch(/nothing\.jsonl:1: not JSON\nparley: nothing could be imported\n$/);
     const unknown = await parley('import', path);
     expect(unknown).toMatchObject({ exitCode: 1, stdout: '' });
-    expect(unknown.stderr).toMatch(/the format of .* cannot be told/);
+    expect(unknown.stderr).toMatch(/the format of .* is unknown/);
   });
 });
 
@@ -314,6 +314,23 @@ describe('parley export', () => {
       participants: original?.participants,
     });
     expect(copy?.id).not.toBe(original?.id);
+  });
+
+  it('keeps the names of users and agents that the organization of the import does not have', async () => {
+    const [from, to] = [await organization(), await organization()];
+    const post = async (url: string, body: object) =>
+      (await api.call({ method: 'POST', url, key: from.key, body })).json;
+    const agent = await post('/api/v1/agents', { name: 'Robin' });
+    const channel = await post('/api/v1/channels', { name: 'a', participants: [{ type: 'agent', id: agent.id }] });
+    const path = join(work, 'agents.parley.jsonl');
+    await parley('export', channel.id, '--output', path, '-o', from.id);
+    for (const [{ id, key }, participant] of [
+      [to, { type: 'external_agent', agent_metadata: { source_agent_id: agent.id, name: 'Robin' } }],
+      [from, { type: 'agent', id: agent.id, name: 'Robin' }],
+    ] as const) {
+      expect((await parley('import', path, '-o', id)).exitCode).toBe(0);
+      expect((await channelsOf(key))[0]?.participants).toMatchObject([participant]);
+    }
   });
 
   it('reports a missing channel, and leaves no file', { timeout: 60_000 }, async () => {

@@ -12,6 +12,7 @@ import { keysModule } from '#libs/features/keys/index.ts';
 import { knowledgeModule } from '#libs/features/knowledge/index.ts';
 import { mediaModule } from '#libs/features/media/index.ts';
 import { organizationsModule, type Organizations } from '#libs/features/organizations/index.ts';
+import { promptsModule } from '#libs/features/prompts/index.ts';
 import { ReactionAnnotations, reactionsModule } from '#libs/features/reactions/index.ts';
 import { realtimeModule } from '#libs/features/realtime/index.ts';
 import { reportsModule } from '#libs/features/reports/index.ts';
@@ -44,6 +45,7 @@ const MODULES: readonly Module[] = [
   agentsModule,
   runsModule,
   invocationsModule,
+  promptsModule,
   realtimeModule,
 ];
 
@@ -180,7 +182,7 @@ type PartsInChannels = Omit<PartsOfAnswering, 'reactions' | 'summarize'> &
   ReturnType<typeof answeringOf> &
   Pick<ReturnType<typeof channelsModule.create>, 'channels'>;
 
-/** The files of channels, and which agents answer their messages. */
+/** The files of channels, which agents answer their messages, and prompts. */
 function inChannelsOf(core: Core, { knowledge, documents, agents, runs, interactions, ...parts }: PartsInChannels) {
   const media = mediaModule.create(core, { ...knowledge, ...documents, ...parts, interactions });
   const invocations = invocationsModule.create(core, {
@@ -190,7 +192,15 @@ function inChannelsOf(core: Core, { knowledge, documents, agents, runs, interact
     interactions: interactions.commands,
     requestRun: (context, run) => runs.runs.request(context, run),
   });
-  return { media, invocations };
+  const prompts = promptsModule.create(core, {
+    ...parts,
+    ...agents,
+    ...runs,
+    ...invocations,
+    interactions,
+    users: parts,
+  });
+  return { media, invocations, prompts };
 }
 
 function contributionsOf(modules: readonly ModuleInstance[]) {

@@ -80,6 +80,7 @@ async function start(
     embedding: config.embedding,
     model: config.model,
     modelContextTokens: config.modelContextTokens,
+    prompts: config.prompts,
     blobsDir: join(config.dataDir, 'blobs'),
     blobsS3: config.mediaS3,
     stopping: stops.stopping,

@@ -23,6 +23,7 @@ import {
   decideAddParticipant,
   decideArchive,
   decideCreate,
+  decideOpen,
   decideRemoveParticipant,
   decideThread,
   decideUpdate,
@@ -173,6 +174,15 @@ export class Channels {
     // An earlier run of the command may have created the thread before its parent was archived.
     if (rejection !== null && (await this.#current(context, channel.id)) === null) return { ok: false, rejection };
     return this.entities.run(context, channel.id, (state) => decideCreate(state, channel));
+  }
+
+  /** A channel whose id is derived from its participants: found, or created with them. It must not be a thread. */
+  open(context: CommandContext, channel: ChannelCreated): Promise<ChannelResult> {
+    return this.entities.run<ChannelRejection | NotFound>(context, channel.id, (state) =>
+      state !== null && state.organizationId !== context.organizationId
+        ? refuse({ reason: 'not_found' })
+        : decideOpen(state, channel),
+    );
   }
 
   update(context: CommandContext, id: EntityId, changes: ChannelChanges): Promise<ChannelResult> {

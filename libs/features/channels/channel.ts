@@ -156,6 +156,14 @@ export function decideCreate(state: ChannelState, channel: ChannelCreated): Chan
   return accept({ type: 'ChannelCreated.v1', data: { ...channel, participants } });
 }
 
+/** Creates the channel; one that exists gets those of the participants that it lacks. */
+export function decideOpen(state: ChannelState, channel: ChannelCreated): ChannelDecision {
+  if (state === null) return decideCreate(state, channel);
+  if (state.archivedAt !== null) return refuse({ reason: 'archived' });
+  const missing = channel.participants.filter((one) => !state.participants.some((own) => isSameParticipant(own, one)));
+  return accept(...missing.map((participant) => ({ type: 'ParticipantAdded.v1' as const, data: { participant } })));
+}
+
 /** Fields to change; absent ones do not change, `null` clears. */
 export interface ChannelChanges {
   readonly name?: string | undefined;

@@ -10,11 +10,17 @@ import { channelEventTypes, channelFrame, publicChannelEvents } from './channel.
 import { channelEntity, Channels, type ChannelInteractions } from './channel.read.ts';
 import type { ChannelEvent, ChannelState } from './channel.ts';
 
-export { channelToCreate } from './channel.inputs.ts';
+export { channelToCreate, type Directories } from './channel.inputs.ts';
 export type { AgentDirectory, KnownAgent, UserDirectory } from './channel.inputs.ts';
-export { channelBefore, channelEntity, Channels, type ChannelInteractions } from './channel.read.ts';
+export {
+  channelBefore,
+  channelEntity,
+  Channels,
+  type ChannelInteractions,
+  type ChannelResult,
+} from './channel.read.ts';
 export { createChannelBody, organizationSummary, type CreateChannelBody } from './channel.schemas.ts';
-export { CHANNEL, CHANNEL_READ_MODEL, type ChannelEvent, type ChannelState } from './channel.ts';
+export { CHANNEL, CHANNEL_READ_MODEL, type ChannelCreated, type ChannelEvent, type ChannelState } from './channel.ts';
 
 interface ChannelsDeps {
   /** Runs all commands of channels in this process. */

@@ -8,6 +8,9 @@ import { invocationReactor } from './invocation.reactor.ts';
 import type { InvocationParts } from './invocation.reactor.ts';
 import { invocationEntity, Invocations } from './invocation.read.ts';
 
+export { invocationId } from './invocation.ts';
+export type { Invocation } from './invocation.ts';
+export type { Invocations } from './invocation.read.ts';
 export type { RequestedRun } from './invocation.reactor.ts';
 
 type InvocationsDeps = Omit<InvocationParts, 'invocations' | 'store' | 'channels'> & { readonly channels: Channels };

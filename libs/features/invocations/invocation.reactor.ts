@@ -17,7 +17,7 @@ import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { messageOf, textOf } from './message.ts';
 import type { PostedMessage } from './message.ts';
-import { asksRelevance, decideInvocation, isFromAgent, MAX_HOPS } from './invocation.ts';
+import { asksRelevance, decideInvocation, invocationId, isFromAgent, MAX_HOPS } from './invocation.ts';
 import type { Behavior, Invocation, InvocationEvent, Message } from './invocation.ts';
 import type { Invocations } from './invocation.read.ts';
 import { MIN_SHARE, relevanceOf } from './relevance.ts';
@@ -146,7 +146,7 @@ async function decide({ message, agent, behavior }: Subject, process: Context, p
     asksRelevance(message, agent, behavior) && (await isAbout(message, agent, process.organizationId, parts));
   const verdict = decideInvocation(message, agent, { behavior, isRelevant });
   const { channelId, sequence, messageId, turnId, depth, spanId, invocationConfig } = message;
-  const id = derivedId(channelId, `invocation ${sequence} ${agent.id}`);
+  const id = invocationId(channelId, sequence, agent.id);
   const about = { id, channelId, sequence, messageId, turnId, agentId: agent.id, depth };
   const event: InvocationEvent = verdict.invoked
     ? { type: 'AgentInvoked.v1', data: { ...about, reason: verdict.reason, runId: id } }

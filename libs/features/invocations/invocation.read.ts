@@ -4,6 +4,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EntityCore } from '#libs/platform/entity/index.ts';
+import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import { INVOCATION, invocationCodec, invocationFold, invokedReason, withheldReason } from './invocation.ts';
 import type { Invocation, InvocationEvent, InvocationState } from './invocation.ts';
@@ -68,8 +69,16 @@ export const invocationEntity = entity<InvocationState, InvocationEvent, Invocat
 const NEWEST = 50;
 
 export class Invocations extends Entities<InvocationState, InvocationEvent, InvocationFacets> {
+  readonly #store: EntityCore['store'];
+
   constructor(core: EntityCore) {
     super(invocationEntity, core);
+    this.#store = core.store;
+  }
+
+  /** The decision as the log has it now; null until it is made. @throws `Fault` `store_unavailable` */
+  decision(id: EntityId): Promise<Invocation | null> {
+    return foldStream(this.#store, invocationEntity.projection, id);
   }
 
   /** Records a decision, once: a message that is decided again, perhaps otherwise, keeps its first decision. */

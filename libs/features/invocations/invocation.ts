@@ -7,12 +7,18 @@ import { z } from 'zod';
 import type { Fold } from '#libs/kernel/decider.ts';
 import { createdBy } from '#libs/kernel/entity.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `invocation-<id>`: one for each message and agent, with one event. */
 export const INVOCATION = 'invocation';
+
+/** Id of the decision on a message and an agent, and of the run that answers. Part of the storage format. */
+export function invocationId(channelId: EntityId, sequence: number, agentId: EntityId): EntityId {
+  return derivedId(channelId, `invocation ${sequence} ${agentId}`);
+}
 
 export const invokedReason = z.enum(['mentioned', 'all_messages', 'personal_agent', 'relevant']);
 export const withheldReason = z.enum([

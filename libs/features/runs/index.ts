@@ -11,8 +11,9 @@ import { runLiveCommands, runRoutes } from './run.http.ts';
 import { agentRuns, runEndings } from './run.reactor.ts';
 import { runEntity, Runs } from './run.read.ts';
 
+export { shownAnswer } from './response.ts';
 export type { RunAgent, RunAgents } from './run.agent.ts';
-export { RUN } from './run.ts';
+export { hasEnded, RUN } from './run.ts';
 export type { Run, RunRequested } from './run.ts';
 export { runEntity } from './run.read.ts';
 export type { Runs } from './run.read.ts';

@@ -1,6 +1,7 @@
 import type { Model } from '#libs/platform/model/index.ts';
 
 import { escapedTags } from './html.ts';
+import type { RunAgent } from './run.agent.ts';
 import { ChannelRefusal } from './run.channel.ts';
 import type { RunInChannel } from './run.channel.ts';
 import type { StepOfRun } from './run.parts.ts';
@@ -13,10 +14,14 @@ export function metadataOf(run: Run, { kind, name }: Pick<Model, 'kind' | 'name'
   return { run_id: run.id, model: { kind, name }, sources: sourcesOf(run) };
 }
 
+/** The answer as channels show it: its HTML is escaped unless the agent may send some. */
+export function shownAnswer(run: Pick<Run, 'steps'>, agent: Pick<RunAgent, 'allowHtmlResponses'>): string {
+  return agent.allowHtmlResponses ? answerOf(run) : escapedTags(answerOf(run));
+}
+
 export async function complete({ run, agent, channel }: StepOfRun, model: Model): Promise<RunEvent> {
-  const answer = answerOf(run);
-  if (answer === '') return { type: 'RunCompleted.v1', data: { responseId: null } };
-  const text = agent.allowHtmlResponses ? answer : escapedTags(answer);
+  const text = shownAnswer(run, agent);
+  if (text === '') return { type: 'RunCompleted.v1', data: { responseId: null } };
   const content = [{ type: 'text', text }];
   // Posted already, in most runs: while the model wrote it.
   const ref = await channel.post({

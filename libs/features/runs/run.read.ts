@@ -1,8 +1,10 @@
 import { z } from 'zod';
 
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EntityCore, EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import { hasEnded, RUN, runCodec, runFold, totalCost, totalUsage } from './run.ts';
 import type { Run, RunEvent, RunRequested, RunState, Step, TokenUsage } from './run.ts';
@@ -132,12 +134,23 @@ export const runEntity = entity<RunState, RunEvent, RunFacets>({
   fold: runFold,
   resource,
   facets: (run) => ({ status: run.phase, agent: run.agentId, channel: run.channelId }),
+  // Wakes those that wait for the end of a run; they read the run in the log.
+  frame: ({ after }) => ({ type: 'run.changed', json: JSON.stringify(after && { id: after.id, status: after.phase }) }),
   isEnded: hasEnded,
 });
 
 export class Runs extends Entities<RunState, RunEvent, RunFacets> {
+  readonly #store: EntityCore['store'];
+
   constructor(core: EntityCore) {
     super(runEntity, core);
+    this.#store = core.store;
+  }
+
+  /** The run as the log has it now; null if the organization has no such run. @throws `Fault` `store_unavailable` */
+  async inLog(organizationId: EntityId, id: EntityId): Promise<Run | null> {
+    const run = await foldStream(this.#store, runEntity.projection, id);
+    return run?.organizationId === organizationId ? run : null;
   }
 
   /** Requests a run; one with this id that exists stays as it is. The caller has checked the channel and the message. */

@@ -9,6 +9,7 @@ import { kafkaConfigOf, kafkaProblems, kafkaVariables } from './kafka.ts';
 import { mediaS3Of, mediaS3Problems, mediaS3Variables } from './media-s3.ts';
 import { modelConfigOf, modelProblems, modelVariables } from './model.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
+import { promptConfigOf, promptVariables } from './prompts.ts';
 import { integer, listOf, network, oneOf, origin, redisUrls, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -66,6 +67,7 @@ export const environment = z.object({
     ),
   ...embeddingVariables,
   ...modelVariables,
+  ...promptVariables,
   RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
     .prefault('60000')
     .describe('Requests per minute for one API key; 0 for no limit.'),
@@ -151,6 +153,7 @@ function configOf(values: z.output<typeof environment>) {
     fetchAllowHosts: values.FETCH_ALLOW_HOSTS,
     embedding: embeddingConfigOf(values),
     ...modelConfigOf(values),
+    ...promptConfigOf(values),
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,

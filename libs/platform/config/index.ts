@@ -4,3 +4,4 @@ export { allowedHostOf, parseAllowedHost, type AllowedHost } from './allowed-hos
 export type { EmbeddingConfig } from './embedding.ts';
 export type { KafkaConfig, KafkaSasl, KafkaTls } from './kafka.ts';
 export { VERSION } from './version.ts';
+export type { PromptLimits } from './prompts.ts';

@@ -9,7 +9,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/platform/eventstore/index.ts';
-import type { EmbeddingConfig } from '#libs/platform/config/index.ts';
+import type { EmbeddingConfig, PromptLimits } from '#libs/platform/config/index.ts';
 import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
 import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
 import { openAICompatibleModel } from '#libs/platform/model/index.ts';
@@ -38,6 +38,7 @@ export interface Platform {
   readonly model: Model | null;
   /** Estimated tokens of a conversation that a model is given at most. */
   readonly modelContextTokens: number;
+  readonly prompts: PromptLimits;
   /** Files. The same in all processes of one Parley. */
   readonly blobs: BlobStore;
   readonly log: Logger;
@@ -71,6 +72,8 @@ export interface PlatformOptions {
   readonly model?: Omit<ModelEndpointOptions, 'metrics'> | null;
   /** Default: 24,000. */
   readonly modelContextTokens?: number;
+  /** Default: as without variables. */
+  readonly prompts?: PromptLimits;
   /** Default: never aborts. */
   readonly stopping?: AbortSignal;
   /** Default: a temporary folder, which `close` removes. */
@@ -119,6 +122,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     blobs,
     model,
     modelContextTokens: options.modelContextTokens ?? 24_000,
+    prompts: options.prompts ?? { timeoutMs: 60_000 },
     log,
     metrics,
     tokenSecret,

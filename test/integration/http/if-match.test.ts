@@ -136,6 +136,7 @@ function withoutTag(): Change[] {
     { operation: 'createCrawl', method: 'POST', url: '/api/v1/crawls', body: { url: 'https://example.org/' } },
     { operation: 'createReport', method: 'POST', url: '/api/v1/reports', body: {} },
     { operation: 'createAgent', method: 'POST', url: '/api/v1/agents', body: { name: 'b' } },
+    { operation: 'promptAgent', method: 'POST', url: `/api/v1/agents/${agent}/prompt`, body: {} },
     { operation: 'createMedia', method: 'POST', url: '/api/v1/media', body: {} },
     { operation: 'uploadMedia', method: 'POST', url: '/api/v1/media/uploads', body: content },
     { operation: 'continueMediaUpload', method: 'PATCH', url: upload, headers: part, body: content },

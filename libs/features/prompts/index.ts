@@ -1,0 +1,23 @@
+/** Prompts: questions to agents over HTTP. Each is a message in a channel, and a run that answers it. */
+import type { Agents } from '#libs/features/agents/index.ts';
+import type { Invocations } from '#libs/features/invocations/index.ts';
+import type { Runs } from '#libs/features/runs/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+import type { Core, Module } from '#libs/platform/runtime/index.ts';
+
+import { promptRoute } from './prompt.http.ts';
+import type { PromptParts } from './prompt.post.ts';
+
+interface PromptsDeps extends PromptParts {
+  readonly agents: Agents;
+  readonly runs: Runs;
+  readonly invocations: Invocations;
+}
+
+export const promptsModule = {
+  name: 'prompts',
+  create({ topics, redis, prompts: limits }: Core, deps: PromptsDeps) {
+    const parts = { ...deps, topics, redis, limits };
+    return { routes: (app: HttpApp) => promptRoute(app, parts) };
+  },
+} satisfies Module;

@@ -1,0 +1,44 @@
+import type { Agent } from '#libs/features/agents/index.ts';
+import { shownAnswer } from '#libs/features/runs/index.ts';
+import type { Run } from '#libs/features/runs/index.ts';
+import { conflict, HttpError } from '#libs/platform/http/index.ts';
+
+import type { PostedPrompt } from './prompt.post.ts';
+import type { Ending } from './run-watch.ts';
+
+/** Reasons of failures by which a run did not end in time. */
+const TIMEOUTS: ReadonlySet<string> = new Set(['model_timeout', 'deadline']);
+
+/** What a caller may know of the run of its prompt. */
+export type ShownIds = Readonly<Record<string, string>>;
+
+export function idsOf({ runId, channelId }: PostedPrompt): ShownIds {
+  return { run_id: runId, channel_id: channelId };
+}
+
+/**
+ * The text that the agent has answered.
+ *
+ * @param shown members of errors
+ * @throws HttpError 409 for a run that was cancelled, and for an agent that was deactivated meanwhile; 502 for one that
+ *   failed; 504 for one that took too long
+ */
+export function answerOf(ending: Ending, agent: Agent, shown: ShownIds): string {
+  if (ending.kind === 'withheld') {
+    if (ending.reason === 'inactive') throw deactivated();
+    throw conflict('The agent was not invoked', 'not_invoked', {}, { ...shown, reason: ending.reason });
+  }
+  const { run } = ending;
+  if (run.phase === 'cancelled') throw conflict('The run was cancelled', 'run_cancelled', {}, shown);
+  if (run.failure !== null) throw failed(run.failure, shown);
+  return shownAnswer(run, agent);
+}
+
+export function deactivated(): HttpError {
+  return conflict('The agent is deactivated', 'agent_deactivated');
+}
+
+function failed({ reason, message }: NonNullable<Run['failure']>, shown: ShownIds): HttpError {
+  const status = TIMEOUTS.has(reason) ? 504 : 502;
+  return new HttpError(status, 'run_failed', `The agent could not answer: ${message}`, {}, { ...shown, reason });
+}

@@ -1,0 +1,153 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import type { Agent, Agents } from '#libs/features/agents/index.ts';
+import { CHANNEL } from '#libs/features/channels/index.ts';
+import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import {
+  commandContext,
+  HttpError,
+  notFound,
+  refuseIfMatch,
+  routesTagged,
+  setPosition,
+  text,
+  uuid,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp } from '#libs/platform/http/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
+import type { Platform } from '#libs/platform/runtime/index.ts';
+
+import { answerOf, deactivated, idsOf } from './prompt.answer.ts';
+import type { ShownIds } from './prompt.answer.ts';
+import { postDirectly } from './prompt.post.ts';
+import type { PostedPrompt, PromptParts } from './prompt.post.ts';
+import { endOf } from './run-watch.ts';
+import type { RunWatchParts } from './run-watch.ts';
+
+export interface PromptRouteParts extends PromptParts, RunWatchParts {
+  readonly agents: Pick<Agents, 'agent'>;
+  readonly redis: Pick<Platform['redis'], 'isReady'>;
+  readonly limits: Platform['prompts'];
+}
+
+/** Time that a request takes besides its wait for the run. */
+const OVERHEAD_MS = 30_000;
+
+export const promptParams = z.object({ id: uuid({ description: 'Id of the agent' }) });
+export const promptText = text({ max: 32_768, description: 'Text for the agent' }).default('');
+export const promptBody = z.object({ prompt: promptText }).meta({ id: 'Prompt' });
+
+const promptAnswerSchema = z
+  .object({
+    message: z.string().describe("The agent's reply; empty if it has said nothing"),
+    run_id: z.string().describe('The run that answered'),
+    channel_id: z.string().describe('The direct channel of the caller and the agent'),
+  })
+  .meta({ id: 'PromptAnswer' });
+
+const promptErrorSchema = z
+  .object({
+    detail: z.string(),
+    code: z.string(),
+    reason: z.string().optional().describe('Why the run failed'),
+    run_id: z.string().optional(),
+    channel_id: z.string().optional(),
+    request_id: z.string(),
+  })
+  .meta({ id: 'PromptError' });
+
+/** Errors of requests that wait for runs. */
+export const runErrors = {
+  502: promptErrorSchema.describe('The run has failed'),
+  504: promptErrorSchema.describe('There is no answer in time'),
+};
+
+const { writes } = routesTagged('agents');
+
+export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
+  app.post(
+    '/api/v1/agents/:id/prompt',
+    {
+      preHandler: refuseIfMatch,
+      handlerTimeout: parts.limits.timeoutMs + OVERHEAD_MS,
+      ...writes({
+        operationId: 'promptAgent',
+        summary: 'Send a prompt to an agent, and wait for its reply',
+        description:
+          "The prompt is a message in the caller's direct channel with the agent, and the reply a run there. A request that " +
+          'waited for too long is 504, and one that is disconnected cancels nothing: repeated with the same ' +
+          '`Idempotency-Key`, it gets the answer of the same run.',
+        params: promptParams,
+        body: promptBody,
+        response: { 200: promptAnswerSchema, ...runErrors },
+      }),
+    },
+    async (request, reply) => {
+      const agent = await agentOf(request.principal.organizationId, request.params.id, parts);
+      const posted = await postDirectly(commandContext(request), { agent, text: request.body.prompt }, parts);
+      const shown = idsOf(posted);
+      const message = await awaitAnswer(request, reply, { posted, agent, shown }, parts);
+      setPosition(request, reply, { stream: streamName(CHANNEL, posted.channelId), revision: posted.revision });
+      return { message, ...shown };
+    },
+  );
+}
+
+/**
+ * The agent as the log has it.
+ *
+ * @throws HttpError 404 if the organization has no such agent, 409 for one that is deactivated; `Fault`
+ *   `store_unavailable`, also without Redis, which runs need
+ */
+export async function agentOf(
+  organizationId: EntityId,
+  id: EntityId,
+  { agents, redis }: Pick<PromptRouteParts, 'agents' | 'redis'>,
+): Promise<Agent> {
+  const agent = await agents.agent(organizationId, id);
+  if (agent === null) throw notFound();
+  if (!agent.isActive) throw deactivated();
+  if (!redis.isReady) throw storeUnavailable('redis');
+  return agent;
+}
+
+/**
+ * Waits for the answer to a prompt, as long as the client does, the process runs and the limit allows. The end of the
+ * wait ends nothing else.
+ *
+ * @throws HttpError of {@link answerOf}, and 504; `Fault` `stopping`, `store_unavailable`
+ */
+export async function awaitAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { posted, agent, shown }: { readonly posted: PostedPrompt; readonly agent: Agent; readonly shown: ShownIds },
+  parts: RunWatchParts & Pick<PromptRouteParts, 'limits'>,
+): Promise<string> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(notYet(shown)), parts.limits.timeoutMs);
+  const onStop = (): void => over.abort(stopped('This process is stopping'));
+  // Nobody reads this error; it releases the Idempotency-Key.
+  const onGone = (): void => over.abort(stopped('The client has left'));
+  const { closing } = request.server;
+  closing.addEventListener('abort', onStop, { once: true });
+  if (closing.aborted) onStop();
+  reply.raw.once('close', onGone);
+  try {
+    return answerOf(await endOf(posted, parts, over.signal), agent, shown);
+  } finally {
+    clearTimeout(timer);
+    closing.removeEventListener('abort', onStop);
+    reply.raw.removeListener('close', onGone);
+  }
+}
+
+function notYet(shown: ShownIds): HttpError {
+  const detail = 'The agent has not answered yet: its run continues';
+  return new HttpError(504, 'answer_pending', detail, { 'retry-after': '5' }, shown);
+}
+
+function stopped(why: string): Fault {
+  return new Fault('stopping', `${why}; the agent's run continues`, { retryAfterSeconds: 2 });
+}

@@ -1,0 +1,80 @@
+import type { Invocation, Invocations } from '#libs/features/invocations/index.ts';
+import { hasEnded } from '#libs/features/runs/index.ts';
+import type { Run, Runs } from '#libs/features/runs/index.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { decodeLiveMessage, FRAME_FLAG, liveTopic } from '#libs/platform/live/index.ts';
+import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
+
+export interface RunWatchParts {
+  readonly runs: Pick<Runs, 'inLog'>;
+  readonly invocations: Pick<Invocations, 'decision'>;
+  readonly topics: Pick<TopicSubscriptions, 'subscribe'>;
+}
+
+/** What became of a prompt: its run has ended, or the agent was not invoked. */
+export type Ending =
+  { readonly kind: 'ended'; readonly run: Run } | { readonly kind: 'withheld'; readonly reason: Invocation['reason'] };
+
+/** Pub/sub may lose the last frame of a run. */
+const RECHECK_MS = 5_000;
+
+/**
+ * Waits until the run of a prompt has ended and its channel shows that. Frames on the run's topic wake it; the log
+ * decides.
+ *
+ * @param runId of the run and of the decision that precedes it
+ * @throws `Fault` `store_unavailable`; the reason of `signal` once it aborts
+ */
+export async function endOf(
+  { organizationId, runId }: { readonly organizationId: EntityId; readonly runId: EntityId },
+  { runs, invocations, topics }: RunWatchParts,
+  signal: AbortSignal,
+): Promise<Ending> {
+  const waker = new Waker();
+  const subscription = topics.subscribe(liveTopic(organizationId, runId), {
+    onMessage: (message) => {
+      if (decodeLiveMessage(message).some((item) => item.kind !== 'event' || (item.flags & FRAME_FLAG.last) !== 0)) {
+        waker.wake();
+      }
+    },
+    onListening: () => waker.wake(),
+    onInterrupted: () => undefined,
+  });
+  const onAbort = (): void => waker.wake();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const run = await runs.inLog(organizationId, runId);
+      if (run !== null && hasEnded(run) && run.isEndShown) return { kind: 'ended', run };
+      const decision = run === null ? await invocations.decision(runId) : null;
+      if (decision !== null && decision.runId === null) return { kind: 'withheld', reason: decision.reason };
+      await waker.wokenWithin(RECHECK_MS);
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    subscription.stop();
+  }
+}
+
+/** A wake-up while nothing waits is kept for the next wait. */
+class Waker {
+  #isWoken = false;
+  #resolve: (() => void) | undefined;
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#resolve?.();
+  }
+
+  async wokenWithin(ms: number): Promise<void> {
+    if (!this.#isWoken) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, ms);
+      this.#resolve = resolve;
+      await promise;
+      clearTimeout(timer);
+    }
+    this.#isWoken = false;
+  }
+}

@@ -1,0 +1,212 @@
+/** Prompts of agents over HTTP: runs in direct channels, with a real server that speaks the OpenAI API as the model. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { refuses, says, startModelServer } from '#test/support/model-server.ts';
+import type { Answer as ModelAnswer, ModelServer } from '#test/support/model-server.ts';
+import { RunsApi } from '#test/support/runs-api.ts';
+import type { Json } from '#test/support/runs-api.ts';
+import type { Answer } from '#test/support/test-api.ts';
+
+/** Also the slowest machine answers within this. */
+const PATIENT_MS = 600_000;
+
+const prompts = { timeoutMs: PATIENT_MS };
+let server: ModelServer;
+let api: RunsApi;
+
+beforeAll(async () => {
+  server = await startModelServer();
+  const limits = { totalMs: 60_000, firstPartMs: 60_000, idleMs: 60_000, maxAttempts: 1 };
+  api = await RunsApi.start({ prompts, model: { baseUrl: server.baseUrl, name: 'small', limits } });
+});
+afterAll(async () => {
+  await api?.stop();
+  await server?.stop();
+});
+
+const newAgent = async (): Promise<string> => (await api.newAgent({ name: 'Ada' })).id;
+const urlOf = (agent: string): string => `/api/v1/agents/${agent}/prompt`;
+const prompt = (agent: string, body: object = {}, headers = {}, key?: string): Promise<Answer> =>
+  api.documents.call('POST', urlOf(agent), body, headers, key);
+const text = ({ content }: Json): string => content.map((item: Json) => item.text).join('');
+
+async function interactionsOf(channel: string): Promise<Json[]> {
+  const { json } = await api.call('GET', `/api/v1/channels/${channel}/interactions?order=asc`);
+  return json.items;
+}
+
+/** An answer of the model that waits until the test lets it go. */
+function held(answer: ModelAnswer): { readonly answer: ModelAnswer; release(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return {
+    answer: async (...args) => {
+      await promise;
+      await answer(...args);
+    },
+    release: () => resolve(),
+  };
+}
+
+describe('a prompt', () => {
+  it('is a message in the direct channel of the caller and the agent, answered by a run', async () => {
+    const agent = await newAgent();
+    server.script(says({ text: ['At ', 'nine.'] }));
+    const first = await prompt(agent, { prompt: 'When?' });
+    expect(first).toMatchObject({ status: 200, json: { message: 'At nine.' } });
+    const { run_id, channel_id: channel } = first.json;
+    expect(await api.run(run_id)).toMatchObject({ status: 'completed', agent_id: agent, channel_id: channel });
+    const [message, response] = await interactionsOf(channel);
+    expect(message).toMatchObject({
+      participant: { type: 'authenticated_user', user_id: api.documents.api.userId },
+      content_role: 'user_message',
+      invocation_config: { mentions: [{ type: 'agent', id: agent }] },
+      agent_read_receipts: [{ agent_id: agent }],
+    });
+    expect([text(message), text(response)]).toEqual(['When?', 'At nine.']);
+    expect(response).toMatchObject({ interaction_id: message.interaction_id, metadata: { run_id } });
+    const { json } = await api.call('GET', `/api/v1/channels/${channel}`);
+    expect(json.participants.map(({ type }: Json) => type)).toEqual(['authenticated_user', 'agent']);
+
+    const second = await prompt(agent, { prompt: 'And on Sundays?' });
+    expect(second.json.channel_id).toBe(channel);
+    expect(server.requests.at(-1)?.body.messages.map(({ content }) => content)).toContain('At nine.');
+  });
+
+  it('may be empty', async () => {
+    server.script(says({ text: ['Hello.'] }));
+    expect(await prompt(await newAgent())).toMatchObject({ status: 200, json: { message: 'Hello.' } });
+  });
+
+  it('shares the channel with a concurrent one', async () => {
+    const agent = await newAgent();
+    server.script(says({ text: ['Yes.'] }));
+    const answers = await Promise.all(['One?', 'Two?'].map((one) => prompt(agent, { prompt: one })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const [one, other] = answers.map(({ json }) => json);
+    expect(other.channel_id).toBe(one.channel_id);
+    expect(other.run_id).not.toBe(one.run_id);
+  });
+
+  it('of a service is in a channel of its own', async () => {
+    const agent = await newAgent();
+    server.script(says({ text: ['Yes.'] }));
+    const principal = { type: 'service', id: newId() };
+    const { json } = await api.call('POST', '/api/v1/keys', { name: 'bot', scopes: ['read', 'write'], principal });
+    const ofService = await prompt(agent, { prompt: 'Ready?' }, {}, json.key);
+    expect(ofService).toMatchObject({ status: 200, json: { message: 'Yes.' } });
+    expect((await prompt(agent)).json.channel_id).not.toBe(ofService.json.channel_id);
+    const sender = { type: 'external_agent', agent_metadata: { service: principal.id } };
+    expect((await interactionsOf(ofService.json.channel_id))[0]).toMatchObject({ participant: sender });
+  });
+
+  it('begins another channel after the direct one was archived, and brings back an agent that was removed', async () => {
+    const agent = await newAgent();
+    server.script(says({ text: ['Yes.'] }));
+    const { channel_id: first } = (await prompt(agent)).json;
+    const participants = `/api/v1/channels/${first}/participants`;
+    const joined = (await api.call('GET', participants)).json.items;
+    const record = joined.find(({ participant }: Json) => participant.type === 'agent').participant_id;
+    expect((await api.call('DELETE', `${participants}/${record}`)).status).toBe(200);
+    expect((await prompt(agent)).json).toMatchObject({ message: 'Yes.', channel_id: first });
+    await api.call('POST', `/api/v1/channels/${first}/archive`);
+    const { message, channel_id: second } = (await prompt(agent)).json;
+    expect(message).toBe('Yes.');
+    expect(second).not.toBe(first);
+    expect((await prompt(agent)).json.channel_id).toBe(second);
+  });
+});
+
+describe('a prompt that gets no reply', () => {
+  it('is 404 in the same bytes for agents that are unknown or of others, and 422 for an id that is none', async () => {
+    const missing = await prompt(newId());
+    expect(missing.status).toBe(404);
+    const foreign = await prompt(await newAgent(), {}, {}, api.foreignKey);
+    expect(foreign).toMatchObject({ status: 404, bytes: missing.bytes });
+    expect((await prompt('ada')).json.detail).toMatchObject([{ type: 'uuid_parsing', loc: ['path', 'id'] }]);
+    expect((await prompt(newId(), { prompt: 'x'.repeat(32_769) })).status).toBe(422);
+  });
+
+  it('is 409 from an agent that is deactivated', async () => {
+    const agent = await newAgent();
+    await api.call('POST', `/api/v1/agents/${agent}/deactivate`);
+    expect(await prompt(agent)).toMatchObject({ status: 409, json: { code: 'agent_deactivated' } });
+  });
+
+  it('is 502 if the run fails', async () => {
+    server.script(refuses(400));
+    const failed = await prompt(await newAgent(), { prompt: 'When?' });
+    const error = { code: 'run_failed', reason: 'model_refused', detail: expect.stringContaining('could not answer') };
+    expect(failed).toMatchObject({ status: 502, json: { ...error, run_id: expect.any(String) } });
+    expect(failed.bytes).not.toContain('refused by the test');
+    expect(await api.run(failed.json.run_id)).toMatchObject({ status: 'failed' });
+  });
+
+  it('is 409 if the run is cancelled, whose text is kept', async () => {
+    const agent = await newAgent();
+    const { answer, release } = held(says({ text: ['Too late.'] }));
+    const before = server.requests.length;
+    server.script(answer);
+    const waiting = prompt(agent, { prompt: 'When?' });
+    await eventually(() => server.requests.length > before);
+    const { id: channel } = (await api.call('GET', '/api/v1/channels?size=1')).json.items[0];
+    const [{ run_id }] = (await api.call('GET', `/api/v1/channels/${channel}/invocations`)).json.items;
+    expect((await api.call('POST', `/api/v1/runs/${run_id}/cancel`)).status).toBe(200);
+    expect(await waiting).toMatchObject({ status: 409, json: { code: 'run_cancelled', run_id, channel_id: channel } });
+    release();
+  });
+});
+
+describe('a prompt that is repeated with its Idempotency-Key', () => {
+  it('gets the answer of the same run after it has waited for too long', async () => {
+    const agent = await newAgent();
+    const { answer, release } = held(says({ text: ['At nine.'] }));
+    const before = server.requests.length;
+    server.script(answer);
+    const key = { 'idempotency-key': newId() };
+    prompts.timeoutMs = 1;
+    const late = await prompt(agent, { prompt: 'When?' }, key);
+    prompts.timeoutMs = PATIENT_MS;
+    expect(late).toMatchObject({ status: 504, json: { code: 'answer_pending', run_id: expect.any(String) } });
+    expect(late.headers['retry-after']).toBe('5');
+    release();
+    const { run_id } = late.json;
+    expect(await prompt(agent, { prompt: 'When?' }, key)).toMatchObject({
+      status: 200,
+      json: { message: 'At nine.', run_id },
+    });
+    const again = await prompt(agent, { prompt: 'When?' }, key);
+    expect(again).toMatchObject({ json: { run_id }, headers: { 'idempotency-replayed': 'true' } });
+    expect(server.requests.length).toBe(before + 1);
+    expect((await prompt(agent, { prompt: 'Where?' }, key)).status).toBe(422);
+  });
+
+  it('gets the answer of the same run after the client was disconnected, which cancels nothing', async () => {
+    const agent = await newAgent();
+    const { answer, release } = held(says({ text: ['At nine.'] }));
+    const before = server.requests.length;
+    server.script(answer);
+    const key = { 'idempotency-key': newId() };
+    const url = await api.documents.api.listen();
+    const gone = new AbortController();
+    const request = fetch(`${url}${urlOf(agent)}`, {
+      method: 'POST',
+      headers: { authorization: api.documents.api.rootKey, 'content-type': 'application/json', ...key },
+      body: JSON.stringify({ prompt: 'When?' }),
+      signal: gone.signal,
+    });
+    await eventually(() => server.requests.length > before);
+    gone.abort();
+    await expect(request).rejects.toThrow();
+    // Until the gateway has noticed, the key is in flight.
+    const repeated = eventually(async () => {
+      const found = await prompt(agent, { prompt: 'When?' }, key);
+      expect(found.status).toBe(200);
+      return found;
+    });
+    release();
+    expect((await repeated).json.message).toBe('At nine.');
+    expect(server.requests.length).toBe(before + 1);
+  });
+});

@@ -62,15 +62,22 @@ function tidied(document: object): object {
     return key === 'propertyNames' && JSON.stringify(value) === '{"type":"string"}' ? undefined : value;
   });
   const { components, ...rest } = withSchemas.parse(plain);
-  const schemas = { ...components.schemas };
-  for (let before = -1; before !== Object.keys(schemas).length;) {
-    before = Object.keys(schemas).length;
-    for (const name of Object.keys(schemas)) {
-      const { [name]: _itself, ...others } = schemas;
-      if (!JSON.stringify([rest, others]).includes(`"#/components/schemas/${name}"`)) delete schemas[name];
-    }
-  }
+  const schemas = reachable(rest, components.schemas);
   return z.looseObject({}).parse(withDiscriminators({ ...rest, components: { ...components, schemas } }, schemas));
+}
+
+/** The schemas that `from` refers to, also through other schemas; in the order of `schemas`. */
+function reachable(from: object, schemas: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const reached = new Set<string>();
+  const follow = (part: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (reached.has(name) || !(name in schemas)) continue;
+      reached.add(name);
+      follow(schemas[name]);
+    }
+  };
+  follow(from);
+  return Object.fromEntries(Object.entries(schemas).filter(([name]) => reached.has(name)));
 }
 
 const withSchemas = z.looseObject({

@@ -2,7 +2,7 @@
 // `.ci/run`. Variables that are set already keep their values; further arguments go to vitest.
 const CAMPAIGNS = {
   // Workers are killed while 20 crawls run, and while 200 reports are written.
-  crawls: { env: { CRAWLS_ROUNDS: '20' }, args: ['test/e2e/crawls.test.ts'] },
+  crawls: { env: { CRAWLS: '20', CRAWLS_REPORTS: '10', CRAWLS_ROUNDS: '20' }, args: ['test/e2e/crawls.test.ts'] },
   // A whole deployment under load: its processes are killed, paused and replaced. Also relays on three brokers.
   deployment: {
     env: { DEPLOYMENT_ROUNDS: '3' },

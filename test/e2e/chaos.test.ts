@@ -18,7 +18,7 @@ import { startParleyProcess, type ParleyProcess } from '#test/support/parley-pro
 import { startTestRedis } from '#test/support/redis.ts';
 import { rounds } from '#test/support/rounds.ts';
 
-const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? rounds(5));
+const ROUNDS = Number(process.env['CHAOS_ROUNDS'] ?? rounds(3));
 const SEED = Number(process.env['CHAOS_SEED'] ?? 1);
 const ROUND_MS = 30_000;
 const RETRY_GRACE_MS = 5_000;

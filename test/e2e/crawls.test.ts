@@ -1,6 +1,7 @@
 /*
- * Workers are killed in a loop while 20 crawls run: each crawl ends once, with each page, document and fact once. Then
- * they are killed while reports on these pages are written. CRAWLS_ROUNDS sets how often: `npm run test:crawls`.
+ * Workers are killed in a loop while crawls run: each crawl ends once, with each page, document and fact once. Then they
+ * are killed while reports on these pages are written. CRAWLS_ROUNDS sets how often, CRAWLS and CRAWLS_REPORTS how many
+ * there are: `npm run test:crawls`.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
@@ -15,9 +16,9 @@ import { html, startWebsite } from '#test/support/website.ts';
 import type { PageOfSite, Website } from '#test/support/website.ts';
 
 const ROUNDS = Number(process.env['CRAWLS_ROUNDS'] ?? 2);
-const CRAWLS = 20;
+const CRAWLS = Number(process.env['CRAWLS'] ?? 8);
 /** Requested in each round. */
-const REPORTS = 10;
+const REPORTS = Number(process.env['CRAWLS_REPORTS'] ?? 4);
 /** Pages link to those with 2n, 2n + 1 and 5n. */
 const PAGES = 60;
 /** Of them, with a depth of 3: 1; 2, 3, 5; 4, 6, 7, 10, 11, 15, 25. */

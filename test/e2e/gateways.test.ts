@@ -34,7 +34,7 @@ const eventsOf = (id: string) => readLog(eventStore.url, `channel-${id}`);
 describe('two gateways', () => {
   it('keep every write to a hot channel once, in one order that both show', async () => {
     const load = startChannelLoad({ clients: [one.api, other.api], writers: 12, seed: 7, thinkMs: 0 });
-    await eventually(() => load.acknowledged() > 600, { timeoutMs: 60_000 });
+    await eventually(() => load.acknowledged() > 300, { timeoutMs: 60_000 });
     await load.stop(5_000);
     const { operations } = load;
     for (const api of [one.api, other.api]) {

@@ -15,7 +15,7 @@ import {
   startSockets,
 } from '#test/support/realtime/sockets.ts';
 
-const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? 240);
+const SOCKETS = Number(process.env['REALTIME_SOCKETS'] ?? 120);
 /** Writes that must be acknowledged between two failures. */
 const WRITES = 70;
 const SEED = Number(process.env['REALTIME_SEED'] ?? 1);

@@ -134,7 +134,7 @@ describe('a read as of a point', () => {
             expect(await readAt(channel, { sequence: at })).toEqual(folded(pastOf(log.slice(0, at))));
           }
         }),
-        { numRuns: rounds(4) },
+        { numRuns: rounds(2) },
       );
     },
     roundsTimeoutMs(240_000),
@@ -156,7 +156,7 @@ describe('a read as of a point', () => {
             }
           }
         }),
-        { numRuns: rounds(4) },
+        { numRuns: rounds(2) },
       );
     },
     roundsTimeoutMs(120_000),

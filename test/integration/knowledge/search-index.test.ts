@@ -21,6 +21,7 @@ import { isUnusable } from '#libs/features/knowledge/search/index-file.ts';
 import type { IndexedEvent } from '#libs/features/knowledge/search/index-writer.ts';
 import { OneGraphIndex } from '#libs/features/knowledge/search/one-graph-index.ts';
 import { OpenIndexes } from '#libs/features/knowledge/search/open-indexes.ts';
+import { rounds } from '#test/support/rounds.ts';
 
 import { edge, learned, node } from './graph-facts.ts';
 
@@ -322,7 +323,7 @@ it('an answer as of a sequence is the answer of then, however the events were wr
       }
       for (const index of [growing, beside, atOnce]) index.close();
     }),
-    { numRuns: Number(process.env['PARLEY_TEST_ROUNDS'] ?? 25) },
+    { numRuns: rounds(25) },
   );
 }, 60_000);
 
@@ -371,7 +372,7 @@ it('single-valued relations end at the next edge with another target, whatever i
       }
       index.close();
     }),
-    { numRuns: Number(process.env['PARLEY_TEST_ROUNDS'] ?? 25) },
+    { numRuns: rounds(25) },
   );
 }, 60_000);
 

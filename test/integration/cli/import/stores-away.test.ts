@@ -16,7 +16,7 @@ import { startTestRedis } from '#test/support/redis.ts';
 import type { TestRedis } from '#test/support/redis.ts';
 
 const COMMAND = join(import.meta.dirname, '../../../../services/cli/main.ts');
-const CONVERSATIONS = 500;
+const CONVERSATIONS = 200;
 /** Late enough for work to be in progress, early enough for work to be left. */
 const BEGUN = 20;
 
@@ -116,7 +116,7 @@ describe('an import, when a store goes down and comes back', () => {
     async ({ away, back, says }) => {
       const { path, name } = await writeSource();
       const { exit, stderr } = startImport(path, 60);
-      await eventually(async () => (await textsOf(name)).length > BEGUN, { timeoutMs: 40_000 });
+      await eventually(async () => (await textsOf(name)).length > BEGUN, { timeoutMs: 40_000, everyMs: 200 });
       await away();
       await eventually(() => stderr().includes('retrying for up to'), { timeoutMs: 30_000 });
       await back();

@@ -3,7 +3,13 @@
  * that the path of a request can be read.
  */
 import { agentsModule } from '#libs/features/agents/index.ts';
-import { CHANNEL, CHANNEL_READ_MODEL, channelBefore, channelsModule } from '#libs/features/channels/index.ts';
+import {
+  CHANNEL,
+  CHANNEL_READ_MODEL,
+  channelBefore,
+  channelsModule,
+  type Channels,
+} from '#libs/features/channels/index.ts';
 import { crawlsModule } from '#libs/features/crawls/index.ts';
 import { documentsModule, type MediaFiles } from '#libs/features/documents/index.ts';
 import { invocationsModule } from '#libs/features/invocations/index.ts';
@@ -113,7 +119,8 @@ export function composeFeatures(platform: Platform) {
     ...directory,
   });
   const sources = sourcesOf(core, { file: (organizationId, id) => inChannels.media.file(organizationId, id) });
-  const answering = answeringOf(core, { ...sources, ...organizations, ...directory, interactions, reactions });
+  const toAnswer = { ...sources, ...organizations, ...directory, interactions, reactions };
+  const answering = answeringOf(core, toAnswer, (...channel) => channels.channels.agentsIn(...channel));
   const channels = channelsModule.create(core, {
     runner: runnerOfPart(runner, 'channel'),
     interactions: interactions.ofChannel,
@@ -173,9 +180,13 @@ type PartsOfAnswering = ReturnType<typeof sourcesOf> &
   };
 
 /** Agents, and their answers in channels. */
-function answeringOf(core: Core, { knowledge, documents, summarize, ...parts }: PartsOfAnswering) {
+function answeringOf(
+  core: Core,
+  { knowledge, documents, summarize, ...parts }: PartsOfAnswering,
+  agentsIn: Channels['agentsIn'],
+) {
   const agents = agentsModule.create(core, { ...knowledge, summarize });
-  return { agents, runs: runsModule.create(core, { ...parts, ...knowledge, ...documents, ...agents }) };
+  return { agents, runs: runsModule.create(core, { ...parts, ...knowledge, ...documents, ...agents, agentsIn }) };
 }
 
 type PartsInChannels = Omit<PartsOfAnswering, 'reactions' | 'summarize'> &

@@ -33,6 +33,8 @@ export interface Asked {
   readonly message: Json;
   readonly runId: string;
   readonly invocationConfig: Record<string, unknown> | null;
+  /** Hops between agents before the run. */
+  readonly depth: number;
 }
 
 export class RunsApi {
@@ -110,16 +112,16 @@ export class RunsApi {
   /** Posts a message and requests a run of an agent on it. */
   async ask(
     text: string,
-    options: Partial<Pick<Asked, 'agentId' | 'channelId' | 'invocationConfig'>> = {},
+    options: Partial<Pick<Asked, 'agentId' | 'channelId' | 'invocationConfig' | 'depth'>> = {},
   ): Promise<Asked> {
-    const { agentId = this.agentId, channelId = await this.newChannel(), invocationConfig = null } = options;
+    const { agentId = this.agentId, channelId = await this.newChannel(), invocationConfig = null, depth = 0 } = options;
     const message = await this.post(channelId, text);
-    const asked = { text, channelId, agentId, message, runId: newId(), invocationConfig };
+    const asked = { text, channelId, agentId, message, runId: newId(), invocationConfig, depth };
     await this.request(asked);
     return asked;
   }
 
-  async request({ runId: id, agentId, channelId, message, invocationConfig }: Asked): Promise<void> {
+  async request({ runId: id, agentId, channelId, message, invocationConfig, depth }: Asked): Promise<void> {
     const { features } = this.documents.api;
     const context = {
       commandId: id,
@@ -135,7 +137,7 @@ export class RunsApi {
       messageId,
       turnId,
       spanId,
-      depth: 0,
+      depth,
       invocationConfig,
     });
   }
@@ -175,7 +177,7 @@ export class RunsApi {
   }
 
   /** One event of a run as workers handle it; null if the reactor does not, or there is none. */
-  async stepOf(runId: string, revision: number, of: 'agent-runs' | 'run-endings' = 'agent-runs') {
+  async stepOf(runId: string, revision: number, of: 'agent-runs' | 'run-endings' | 'run-questions' = 'agent-runs') {
     const { features } = this.documents.api;
     const reactor = features.reactors.find(({ name }) => name === of);
     let event: StoredEvent | undefined;
@@ -184,9 +186,9 @@ export class RunsApi {
     }
     if (event === undefined || reactor === undefined) return null;
     const stored = event;
-    const attemptOf = (handle: typeof reactor.handle) =>
+    const attemptOf = (handle: typeof reactor.handle, failures = 0) =>
       new Step({ ...reactor, handle }, this.platform, stored).attempt({
-        failures: 0,
+        failures,
         lastError: null,
         signal: new AbortController().signal,
       });
@@ -194,6 +196,10 @@ export class RunsApi {
       revision: stored.revision,
       attempt: (handle = reactor.handle) => attemptOf(handle),
       handle: reactor.handle,
+      /** As after too many attempts. */
+      async giveUp(): Promise<void> {
+        expect(await attemptOf(reactor.handle, Infinity)).toEqual({ kind: 'done', isGivenUp: true });
+      },
       /** As if the worker was killed after its effects, before it recorded what came of them. */
       async diesBeforeItsOutcome(): Promise<void> {
         const dying: typeof reactor.handle = async (...args) => {

@@ -2402,6 +2402,8 @@ export interface components {
         };
         Run: {
             agent_id: string;
+            /** @description Id of the run that waits for this one; null for the answer to a message */
+            asked_by: string | null;
             channel_id: string;
             /** @description In the currency of the configured prices; null without them */
             cost: number | null;

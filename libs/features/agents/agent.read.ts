@@ -95,4 +95,11 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
     const agent = await foldStream(this.#store, agentEntity.projection, id);
     return agent?.organizationId === organizationId ? agent : null;
   }
+
+  /** Active agents that are not personal, newest first, as lists show them. @param name only those with this name */
+  async listed(organizationId: EntityId, size: number, name?: string): Promise<readonly AgentResource[]> {
+    const filter = { is_active: true, personal: false, name: name && nameFacet(name) };
+    const { documents } = await this.page(organizationId, filter, { size, offset: 0, after: null });
+    return documents.map(({ json }) => JSON.parse(json.toString()) as AgentResource);
+  }
 }

@@ -236,6 +236,12 @@ export class Channels {
     return new Set(participants.flatMap(({ type, user_id: userId }) => (type === USER && userId ? [userId] : [])));
   }
 
+  /** The registered agents that participate in the channel, as its log has them now; none without such a channel. */
+  async agentsIn(context: CommandContext, id: EntityId): Promise<ReadonlySet<EntityId>> {
+    const channel = await this.#current(context, id);
+    return new Set((channel?.participants ?? []).flatMap((one) => (one.type === 'agent' ? [one.agentId] : [])));
+  }
+
   /** Channels that match the filter, newest first. */
   list(organizationId: EntityId, filter: ChannelFilter, page: ListPage): Promise<DocumentPage> {
     const facets = facetsOf(filter);

@@ -8,7 +8,7 @@ import { invocationReactor } from './invocation.reactor.ts';
 import type { InvocationParts } from './invocation.reactor.ts';
 import { invocationEntity, Invocations } from './invocation.read.ts';
 
-export { invocationId } from './invocation.ts';
+export { invocationId, MAX_HOPS } from './invocation.ts';
 export type { Invocation } from './invocation.ts';
 export type { Invocations } from './invocation.read.ts';
 export type { RequestedRun } from './invocation.reactor.ts';

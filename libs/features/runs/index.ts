@@ -6,6 +6,8 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import type { RunAgents } from './run.agent.ts';
+import { runQuestions } from './run.questions.ts';
+import type { QuestionParts } from './run.questions.ts';
 import type { ChannelParts } from './run.channel.ts';
 import { runLiveCommands, runRoutes } from './run.http.ts';
 import { agentRuns, runEndings } from './run.reactor.ts';
@@ -27,6 +29,7 @@ interface RunsDeps {
   };
   readonly reactions: { readonly commands: ChannelParts['receipts'] };
   readonly application: ChannelParts['application'];
+  readonly agentsIn: QuestionParts['agentsIn'];
   readonly knowledge: Knowledge;
   readonly extraction: ExtractionPool;
 }
@@ -35,7 +38,7 @@ export const runsModule = {
   name: 'runs',
   projections: [runEntity.projection],
   create(core: Core, deps: RunsDeps) {
-    const { agents, interactions, reactions, application, knowledge, extraction } = deps;
+    const { agents, agentsIn, interactions, reactions, application, knowledge, extraction } = deps;
     const { store, log, fetcher, model, modelContextTokens } = core;
     const runs = new Runs(core);
     const parts = {
@@ -43,6 +46,7 @@ export const runsModule = {
       channel: { ...interactions, receipts: reactions.commands, application },
       conversations: interactions.queries,
       tools: { knowledge, fetcher, extraction },
+      questions: { runs, agents, agentsIn },
       model,
       maxTokens: modelContextTokens,
       store,
@@ -52,7 +56,7 @@ export const runsModule = {
       runs,
       routes: (app: HttpApp) => runRoutes(app, runs),
       liveCommands: runLiveCommands(runs),
-      reactors: [agentRuns(parts), runEndings(parts)],
+      reactors: [agentRuns(parts), runEndings(parts), runQuestions({ runs })],
     };
   },
 } satisfies Module;

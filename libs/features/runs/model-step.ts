@@ -118,7 +118,7 @@ class AnswerOfStep {
   #text = '';
   #reasoning = '';
   #isReasoningShown = false;
-  /** Null before the first text; `none` if the channel takes no incomplete interaction. */
+  /** Null before the first text; `none` if the channel takes no incomplete interaction, or shows nothing of the run. */
   #draft: ResponseDraft | 'none' | null = null;
 
   constructor(one: StepOfRun, model: Model, step: number) {
@@ -188,6 +188,7 @@ class AnswerOfStep {
         complete: false,
         metadata,
       });
+      if (ref === null) return 'none';
       const shown = before === '' ? '' : `${agent.allowHtmlResponses ? before : escapedTags(before)}\n\n`;
       return new ResponseDraft(channel, ref, shown);
     } catch (error) {

@@ -21,7 +21,7 @@ export function shownAnswer(run: Pick<Run, 'steps'>, agent: Pick<RunAgent, 'allo
 
 export async function complete({ run, agent, channel }: StepOfRun, model: Model): Promise<RunEvent> {
   const text = shownAnswer(run, agent);
-  if (text === '') return { type: 'RunCompleted.v1', data: { responseId: null } };
+  if (text === '' || run.asked !== null) return { type: 'RunCompleted.v1', data: { responseId: null } };
   const content = [{ type: 'text', text }];
   // Posted already, in most runs: while the model wrote it.
   const ref = await channel.post({
@@ -30,8 +30,8 @@ export async function complete({ run, agent, channel }: StepOfRun, model: Model)
     name: 'response',
     metadata: metadataOf(run, model),
   });
-  await channel.complete(ref, text);
-  return { type: 'RunCompleted.v1', data: { responseId: channel.idOf(ref) } };
+  if (ref !== null) await channel.complete(ref, text);
+  return { type: 'RunCompleted.v1', data: { responseId: ref && channel.idOf(ref) } };
 }
 
 /** A partial answer is kept. */

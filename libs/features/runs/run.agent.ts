@@ -8,7 +8,8 @@ export interface RunAgent {
   readonly personality: string;
   readonly instructions: string | null;
   readonly isActive: boolean;
-  readonly features: { readonly general_web_search: boolean };
+  readonly isPersonal: boolean;
+  readonly features: { readonly general_web_search: boolean; readonly general_agent_search: boolean };
   readonly knowledgeGraph: { readonly id: EntityId; readonly name: string } | null;
   /** Of the model: 0 is the most predictable. */
   readonly temperature: number;
@@ -19,8 +20,13 @@ export interface RunAgent {
   readonly tools: readonly string[] | null;
 }
 
-/** Port: agents as the log has them now. */
+/** What an agent that may ask others learns of them. */
+export type ListedAgent = Pick<RunAgent, 'id' | 'name' | 'description'>;
+
+/** Port: agents. */
 export interface RunAgents {
-  /** Also a deactivated one; null if the organization has no such agent. @throws `Fault` `store_unavailable` */
+  /** As the log has it now, also a deactivated one; null if the organization has no such agent. @throws `Fault` `store_unavailable` */
   agent(organizationId: EntityId, id: EntityId): Promise<RunAgent | null>;
+  /** Active agents that are not personal, newest first, from the read model. @param name only those with this name */
+  listed(organizationId: EntityId, size: number, name?: string): Promise<readonly ListedAgent[]>;
 }

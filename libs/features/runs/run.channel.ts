@@ -72,9 +72,10 @@ export class RunInChannel {
     this.#parts = parts;
   }
 
-  /** @throws ChannelRefusal */
-  async post(said: Said): Promise<InteractionRef> {
-    const { channelId } = this.#run;
+  /** @returns null where nothing is shown: for the run of an agent that another agent asks @throws ChannelRefusal */
+  async post(said: Said): Promise<InteractionRef | null> {
+    const { channelId, asked } = this.#run;
+    if (asked !== null) return null;
     const interaction = await this.#interaction(said);
     const context = this.#context(said.name);
     const post = (more: Partial<CommandContext> = {}) =>
@@ -90,6 +91,7 @@ export class RunInChannel {
 
   /** Shows how far a tool call is, to clients that are there now. */
   async update(call: { readonly id: string; readonly name: string }, sequence: number, text: string): Promise<void> {
+    if (this.#run.asked !== null) return;
     const item = { type: 'tool_call_update', tool_name: call.name, tool_call_id: this.toolCallId(call.id), sequence };
     const interaction = await this.#interaction({
       role: 'tool_call',
@@ -119,7 +121,8 @@ export class RunInChannel {
   /** Only messages of users have read receipts. */
   async recordReceipt(): Promise<void> {
     const ref = parseInteractionId(this.#run.messageId);
-    if (ref !== null) await this.#parts.receipts.recordReceipt(this.#context('receipt'), ref, this.#run.agentId);
+    if (ref === null || this.#run.asked !== null) return;
+    await this.#parts.receipts.recordReceipt(this.#context('receipt'), ref, this.#run.agentId);
   }
 
   /** Completes an interaction; one that has ended by now stays as it is. */
@@ -134,7 +137,8 @@ export class RunInChannel {
 
   /** The response, if it was posted and is not complete. */
   async openResponse(): Promise<InteractionRef | null> {
-    const { organizationId, channelId, spanId } = this.#run;
+    const { organizationId, channelId, spanId, asked } = this.#run;
+    if (asked !== null) return null;
     const shown = { reader: null, includeIncomplete: true };
     const span = this.spanOf('response');
     for (const document of await this.#parts.queries.descendants(organizationId, channelId, spanId, shown)) {

@@ -24,7 +24,9 @@ export type ConversationQueries = Pick<InteractionQueries, 'interaction' | 'list
  * @throws Fault `store_unavailable`
  */
 export async function conversationOf(queries: ConversationQueries, run: Run): Promise<ModelMessage[] | null> {
-  const { organizationId, channelId, agentId } = run;
+  const { organizationId, channelId, agentId, asked: question } = run;
+  // The asking agent decides what of the channel the asked one gets to know.
+  if (question !== null) return [{ role: 'user', text: `${question.askedBy.agentName} asks: ${question.question}` }];
   const ref = parseInteractionId(run.messageId);
   const shown = { reader: null, includeIncomplete: true };
   const asked = ref?.channelId === channelId ? await queries.interaction(organizationId, ref, shown) : null;

@@ -9,12 +9,12 @@ import { ChannelRefusal, RunInChannel } from './run.channel.ts';
 import { conversationOf } from './run.conversation.ts';
 import { failed } from './run.parts.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
-import { overridesOf } from './run.prompt.ts';
+import { answerAsker, endQuestion, isAwaited } from './run.questions.ts';
 import { runEntity } from './run.read.ts';
-import { toolsOf } from './run.tools.ts';
-import { hasEnded, nextStep } from './run.ts';
+import { hasEnded, isWaiting, nextStep } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 import { runToolStep } from './tool-step.ts';
+import { toolsOf } from './toolset.ts';
 
 /** Longest time of a step; a model has less. */
 const STEP_TIMEOUT_MS = 180_000;
@@ -26,9 +26,17 @@ const STEP_TIMEOUT_MS = 180_000;
 export function agentRuns(parts: RunParts) {
   return reactor<RunState, RunEvent>({
     name: 'agent-runs',
-    on: ['RunRequested.v1', 'RunClaimed.v1', 'ModelStepFinished.v1', 'ToolStepFinished.v1'],
+    on: [
+      'RunRequested.v1',
+      'QuestionReceived.v1',
+      'RunClaimed.v1',
+      'ModelStepFinished.v1',
+      'ToolStepFinished.v1',
+      'QuestionAnswered.v1',
+    ],
     process: runEntity.projection,
-    isEnded: (run) => run !== null && hasEnded(run),
+    // A run that waits for another one is left alone until the answer: `run-questions` limits how long that takes.
+    isEnded: (run) => run !== null && (hasEnded(run) || isWaiting(run)),
     async handle(event, process) {
       const { state: run } = process;
       if (run === null || isSuperseded(event, run)) return [];
@@ -47,17 +55,24 @@ export function agentRuns(parts: RunParts) {
   });
 }
 
-/** Shows the end of runs that failed or were cancelled in their channels. */
+/**
+ * Shows the end of runs that failed or were cancelled in their channels. The end of a run that another one waits for is
+ * passed to that one.
+ */
 export function runEndings(parts: RunParts) {
   return reactor<RunState, RunEvent>({
     name: 'run-endings',
-    on: ['RunFailed.v1', 'RunCancelled.v1'],
+    on: ['RunCompleted.v1', 'RunFailed.v1', 'RunCancelled.v1'],
     process: runEntity.projection,
     startRevision: (run) => run?.changedRevision ?? null,
     isEnded: (run) => run !== null && run.isEndShown,
-    async handle(_event, { state: run }) {
+    // Its response shows the end. A run that was asked has none.
+    hasEnded: ({ type, data }) => type === 'RunCompleted.v1' && data.responseId !== null,
+    async handle(_event, { state: run, commandContext }) {
       if (run === null) return [];
-      await showEnd(run, new RunInChannel(run, parts.channel));
+      await endQuestion(run, commandContext('question'), parts.questions.runs);
+      if (run.asked === null) await showEnd(run, new RunInChannel(run, parts.channel));
+      else await answerAsker(run, commandContext('answer'), parts.questions.runs);
       return [{ type: 'RunEndShown.v1', data: {} }];
     },
     giveUp: () => [{ type: 'RunEndShown.v1', data: {} }],
@@ -77,15 +92,17 @@ async function next(parts: RunParts, run: Run, process: Process<RunState, RunEve
   const step: StepOfRun = { run, agent, process, channel };
   const model = parts.model ?? extractiveModel;
   if (run.phase === 'queued') {
+    const { runs } = parts.questions;
+    if (!(await isAwaited(run, process.commandContext('asker'), runs))) return { type: 'RunCancelled.v1', data: {} };
     await channel.recordReceipt();
     return { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind: model.kind, name: model.name } } };
   }
   const todo = nextStep(run);
-  const tools = toolsOf(agent, parts.tools, overridesOf(agent, run));
+  if (todo.kind === 'complete') return complete(step, model);
+  const tools = await toolsOf(agent, run, process.commandContext('channel'), parts);
   switch (todo.kind) {
-    case 'complete':
-      return complete(step, model);
     case 'tool':
+      await endQuestion(run, process.commandContext('question'), parts.questions.runs);
       return runToolStep(step, todo, tools);
     case 'model': {
       const conversation = await conversationOf(parts.conversations, run);

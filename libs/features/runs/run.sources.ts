@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { SEARCH_TOOL, READ_PAGE_TOOL } from './run.tools.ts';
+import { ASK_TOOL, READ_PAGE_TOOL, SEARCH_TOOL } from './run.tools.ts';
 import type { Run } from './run.ts';
 
 export interface SourceOfAnswer {
@@ -17,6 +17,9 @@ const searched = z.object({
       source: z.object({ document_id: z.string(), name: z.string(), url: z.string().nullable() }).nullable(),
     }),
   ),
+});
+const answer = z.object({
+  sources: z.array(z.object({ document_id: z.string().nullable(), name: z.string(), url: z.string().nullable() })),
 });
 const page = z.object({ url: z.string(), title: z.string().nullable() });
 
@@ -35,6 +38,7 @@ export function sourcesOf({ steps }: Pick<Run, 'steps'>): SourceOfAnswer[] {
 function sourcesOfResult(tool: string, result: unknown): SourceOfAnswer[] {
   if (tool === SEARCH_TOOL)
     return (searched.safeParse(result).data?.quotes ?? []).flatMap(({ source }) => source ?? []);
+  if (tool === ASK_TOOL) return answer.safeParse(result).data?.sources ?? [];
   if (tool !== READ_PAGE_TOOL) return [];
   const read = page.safeParse(result).data;
   return read === undefined ? [] : [{ document_id: null, name: read.title ?? read.url, url: read.url }];

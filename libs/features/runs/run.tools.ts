@@ -5,6 +5,7 @@ import { decodeText, ExtractionError } from '#libs/features/documents/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import { quotesFor } from '#libs/features/reports/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { FetchError } from '#libs/platform/fetch/index.ts';
 import type { Fetched, Fetcher } from '#libs/platform/fetch/index.ts';
 import type { ModelTool } from '#libs/platform/model/index.ts';
@@ -17,8 +18,16 @@ export interface ToolOutcome {
   readonly result: Record<string, unknown>;
 }
 
+/** What a tool asks another agent; its answer becomes the outcome of the call. */
+export interface Asks {
+  readonly asks: { readonly runId: EntityId; readonly agentId: EntityId; readonly question: string };
+}
+
 export interface ToolUse {
   readonly organizationId: EntityId;
+  readonly callId: string;
+  /** Of commands that the call causes. */
+  readonly context: CommandContext;
   readonly agent: RunAgent;
   readonly signal: AbortSignal;
   /** The same for every attempt at this call. */
@@ -34,7 +43,7 @@ export interface RunTool extends ModelTool {
   /** For users, while the tool runs. */
   displayText(input: Readonly<Record<string, unknown>>): string;
   /** What is wrong with the call is an outcome. @throws Fault; the reason of `signal` */
-  run(input: Readonly<Record<string, unknown>>, use: ToolUse): Promise<ToolOutcome>;
+  run(input: Readonly<Record<string, unknown>>, use: ToolUse): Promise<ToolOutcome | Asks>;
 }
 
 export interface ToolParts {
@@ -45,6 +54,7 @@ export interface ToolParts {
 
 export const SEARCH_TOOL = 'search_knowledge_graph';
 export const READ_PAGE_TOOL = 'read_web_page';
+export const ASK_TOOL = 'ask_agent';
 
 const MAX_QUERY = 1_000;
 const MAX_URL = 2_083;
@@ -52,18 +62,9 @@ const MAX_PAGE_CHARS = 20_000;
 const PAGE_TIMEOUT_MS = 20_000;
 const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
-/** The tools that an agent has: those of its graph and its features, but none that its own list leaves out. */
-export function toolsOf(agent: RunAgent, parts: ToolParts, config: { readonly mayReadPages: boolean }): RunTool[] {
-  const all = [
-    ...(agent.knowledgeGraph === null ? [] : [searchTool(parts)]),
-    ...(agent.features.general_web_search && config.mayReadPages ? [readPageTool(parts)] : []),
-  ];
-  return all.filter(({ name }) => agent.tools === null || agent.tools.includes(name));
-}
-
 const searchInput = z.object({ query: z.string().trim().min(1).max(MAX_QUERY).describe('What to look for, in words') });
 
-function searchTool({ knowledge }: Pick<ToolParts, 'knowledge'>): RunTool {
+export function searchTool({ knowledge }: Pick<ToolParts, 'knowledge'>): RunTool {
   return {
     name: SEARCH_TOOL,
     description:
@@ -85,7 +86,7 @@ function searchTool({ knowledge }: Pick<ToolParts, 'knowledge'>): RunTool {
 const pageInput = z.object({ url: z.string().trim().min(1).max(MAX_URL).describe('An http or https URL') });
 
 /** Reading a page is repeatable: the request is a GET. */
-function readPageTool({ fetcher, extraction }: Pick<ToolParts, 'fetcher' | 'extraction'>): RunTool {
+export function readPageTool({ fetcher, extraction }: Pick<ToolParts, 'fetcher' | 'extraction'>): RunTool {
   return {
     name: READ_PAGE_TOOL,
     description: 'Reads a public web page and returns its title and text.',
@@ -135,6 +136,6 @@ async function textOfPage(
   }
 }
 
-function failure(reason: string): ToolOutcome {
+export function failure(reason: string): ToolOutcome {
   return { status: 'failure', result: { error: reason } };
 }

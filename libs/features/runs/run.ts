@@ -36,20 +36,30 @@ const usage = z.object({
 
 const step = z.int().positive();
 
+const requestedRun = {
+  id: z.string(),
+  agentId: z.string(),
+  channelId: z.string(),
+  messageId: z.string(),
+  turnId: z.string(),
+  spanId: z.string(),
+  depth: z.int().min(0),
+  invocationConfig: jsonMap.nullable(),
+};
+
+const toolOutcome = { status: z.enum(['success', 'failure', 'rate_limited']), result: jsonMap };
+
 export const runCodec = defineEvents({
   /**
    * `messageId`: the interaction that is answered. `turnId`, `spanId`: its turn and span; what the run posts has the same
    * turn, below that span. `depth`: hops between agents in this turn so far.
    */
-  'RunRequested.v1': z.object({
-    id: z.string(),
-    agentId: z.string(),
-    channelId: z.string(),
-    messageId: z.string(),
-    turnId: z.string(),
-    spanId: z.string(),
-    depth: z.int().min(0),
-    invocationConfig: jsonMap.nullable(),
+  'RunRequested.v1': z.object(requestedRun),
+  /** Requests the run of an agent that another agent asks. The message is the one that the asking run answers. */
+  'QuestionReceived.v1': z.object({
+    ...requestedRun,
+    question: z.string(),
+    askedBy: z.object({ runId: z.string(), agentName: z.string() }),
   }),
   /** A worker has begun. `model`: what writes the answer. */
   'RunClaimed.v1': z.object({ agentName: z.string(), model: z.object({ kind: z.string(), name: z.string() }) }),
@@ -65,12 +75,17 @@ export const runCodec = defineEvents({
     usage,
     cost: z.number().nullable(),
   }),
-  'ToolStepFinished.v1': z.object({
+  'ToolStepFinished.v1': z.object({ step, callId: z.string(), ...toolOutcome }),
+  /** A tool call asks another agent. The run waits for the run `runId`, which is requested next. */
+  'QuestionAsked.v1': z.object({
     step,
     callId: z.string(),
-    status: z.enum(['success', 'failure', 'rate_limited']),
-    result: jsonMap,
+    runId: z.string(),
+    agentId: z.string(),
+    question: z.string(),
   }),
+  /** The run `runId` has ended, or took too long: what the call comes to. */
+  'QuestionAnswered.v1': z.object({ callId: z.string(), runId: z.string(), ...toolOutcome }),
   /** `responseId`: the interaction with the answer; null if the answer is empty. */
   'RunCompleted.v1': z.object({ responseId: z.string().nullable() }),
   /** `message`: a sentence for users, without a full stop. */
@@ -84,6 +99,13 @@ export type RunEvent = EventOf<typeof runCodec>;
 type Data<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
 export type RunRequested = Data<'RunRequested.v1'>;
+export type QuestionReceived = Data<'QuestionReceived.v1'>;
+export type QuestionAnswered = Data<'QuestionAnswered.v1'>;
+/** What a step has asked another agent. `answer`: null while the run waits for it. */
+export type Question = Data<'QuestionAsked.v1'> & {
+  readonly revision: StreamRevision;
+  readonly answer: Pick<QuestionAnswered, 'status' | 'result'> | null;
+};
 export type ToolCall = z.infer<typeof toolCall>;
 export type TokenUsage = z.infer<typeof usage>;
 
@@ -105,6 +127,10 @@ export type Run = RunRequested &
   EntityState & {
     readonly phase: RunPhase;
     readonly claim: Data<'RunClaimed.v1'> | null;
+    /** Of a run that answers another agent instead of the channel, which shows nothing of it. */
+    readonly asked: Pick<QuestionReceived, 'question' | 'askedBy'> | null;
+    /** The question that the started step has asked. */
+    readonly question: Question | null;
     /** The finished ones, in order. */
     readonly steps: readonly Step[];
     /** The step that has started and not finished. */
@@ -124,19 +150,22 @@ export type RunState = Run | null;
 export const runFold: Fold<RunState, RunEvent> = {
   initialState: null,
   evolve(state, event) {
-    if (event.type === 'RunRequested.v1') return requested(event);
+    if (event.type === 'RunRequested.v1' || event.type === 'QuestionReceived.v1') return requested(event);
     // A run that has ended stays as it is, but for what its channel shows.
     if (state === null || (hasEnded(state) && event.type !== 'RunEndShown.v1')) return state;
     return { ...state, ...changedBy(event), ...changes(state, event) };
   },
 };
 
-function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1' }>>): Run {
+function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1' | 'QuestionReceived.v1' }>>): Run {
+  const { question, askedBy, ...data } = { question: null, askedBy: null, ...event.data };
   return {
-    ...event.data,
+    ...data,
     ...createdBy(event),
     phase: 'queued',
     claim: null,
+    asked: askedBy === null ? null : { question, askedBy },
+    question: null,
     steps: [],
     started: null,
     responseId: null,
@@ -150,6 +179,7 @@ function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1
 function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEvent<RunEvent>): Partial<Run> {
   switch (type) {
     case 'RunRequested.v1':
+    case 'QuestionReceived.v1':
       return {};
     case 'RunClaimed.v1':
       return { phase: 'running', claim: data, stepRevision: revision };
@@ -162,10 +192,23 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
         'callId' in data
           ? { kind: 'tool', name: callOf(run, data.callId)?.name ?? '', ...times, ...data }
           : { kind: 'model', ...times, ...data };
-      return { steps: [...run.steps, finished], started: null, stepRevision: revision };
+      return { steps: [...run.steps, finished], started: null, question: null, stepRevision: revision };
+    }
+    case 'QuestionAsked.v1':
+      return { question: { ...data, revision, answer: null } };
+    case 'QuestionAnswered.v1': {
+      const { callId, runId, ...answer } = data;
+      if (run.question?.runId !== runId || run.question.callId !== callId) return {};
+      return { question: { ...run.question, answer }, stepRevision: revision };
     }
     case 'RunCompleted.v1':
-      return { phase: 'completed', responseId: data.responseId, endedAt: at, started: null, isEndShown: true };
+      return {
+        phase: 'completed',
+        responseId: data.responseId,
+        endedAt: at,
+        started: null,
+        isEndShown: run.asked === null,
+      };
     case 'RunFailed.v1':
       return { phase: 'failed', failure: data, endedAt: at, started: null };
     case 'RunCancelled.v1':
@@ -177,6 +220,11 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
 
 export function hasEnded({ phase }: Run): boolean {
   return phase !== 'queued' && phase !== 'running';
+}
+
+/** Whether the run goes on when another run ends. */
+export function isWaiting({ question }: Pick<Run, 'question'>): boolean {
+  return question !== null && question.answer === null;
 }
 
 /** What follows from the steps that have finished. */
@@ -230,6 +278,13 @@ export function totalCost({ steps }: Pick<Run, 'steps'>): number | null {
 function sumOf(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+/** An answer that the run does not wait for, or not any longer, is dropped. */
+export function decideAnswer(run: Run, answer: Omit<QuestionAnswered, 'callId'>): Decision<RunEvent, never> {
+  const { question } = run;
+  if (hasEnded(run) || question?.runId !== answer.runId || question.answer !== null) return accept();
+  return accept({ type: 'QuestionAnswered.v1', data: { callId: question.callId, ...answer } });
 }
 
 /** A run that has ended stays as it is. */

@@ -1,6 +1,7 @@
 import type { NextStep, RunEvent } from './run.ts';
 import type { StepOfRun } from './run.parts.ts';
-import type { RunTool, ToolOutcome } from './run.tools.ts';
+import { failure } from './run.tools.ts';
+import type { Asks, RunTool, ToolOutcome } from './run.tools.ts';
 
 const UNFINISHED = 'the call was started, and what came of it is not known; it was not made again';
 
@@ -21,7 +22,9 @@ export async function runToolStep(
     ],
     name: `call ${call.id}`,
   });
-  const outcome = await outcomeOf();
+  const answer = run.question?.callId === call.id ? run.question.answer : null;
+  const outcome = answer ?? (await outcomeOf());
+  if ('asks' in outcome) return { type: 'QuestionAsked.v1', data: { step, callId: call.id, ...outcome.asks } };
   await channel.post({
     role: 'tool_call_result',
     content: [
@@ -32,7 +35,7 @@ export async function runToolStep(
   });
   return { type: 'ToolStepFinished.v1', data: { step, callId: call.id, ...outcome } };
 
-  async function outcomeOf(): Promise<ToolOutcome> {
+  async function outcomeOf(): Promise<ToolOutcome | Asks> {
     if (call.problem !== null) return failure(call.problem);
     if (tool === undefined) return failure('the agent has no such tool');
     if (wasStarted && !tool.isRepeatable) return failure(UNFINISHED);
@@ -40,11 +43,8 @@ export async function runToolStep(
     const update = async (text: string) => channel.update(call, (updates += 1), text);
     await update(tool.displayText(call.input));
     const { organizationId } = run;
-    const idempotencyKey = process.idempotencyKey(call.id);
-    return tool.run(call.input, { organizationId, agent, signal: process.signal, idempotencyKey, update });
+    const use = { organizationId, agent, callId: call.id, signal: process.signal, update };
+    const context = process.commandContext(call.id);
+    return tool.run(call.input, { ...use, context, idempotencyKey: process.idempotencyKey(call.id) });
   }
-}
-
-function failure(error: string): ToolOutcome {
-  return { status: 'failure', result: { error } };
 }

@@ -1,0 +1,275 @@
+/** Agents that ask each other: a run waits for the run of another agent, and holds no worker meanwhile. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { eventually } from '#test/support/eventually.ts';
+import { hangs, refuses, says, startModelServer } from '#test/support/model-server.ts';
+import type { Answer, ModelRequest, ModelServer } from '#test/support/model-server.ts';
+import { RunsApi } from '#test/support/runs-api.ts';
+import type { Asked, Json } from '#test/support/runs-api.ts';
+
+let server: ModelServer;
+let api: RunsApi;
+
+const features = { general_agent_search: true };
+
+beforeAll(async () => {
+  server = await startModelServer();
+  const limits = { totalMs: 60_000, firstPartMs: 50_000, idleMs: 20_000, maxAttempts: 1 };
+  api = await RunsApi.start({ model: { baseUrl: server.baseUrl, apiKey: 'secret', name: 'small', limits } });
+});
+afterAll(async () => {
+  await api?.stop();
+  await server?.stop();
+});
+
+const asks = (agent: string, question = 'When does it open?', id = 'a'): Answer =>
+  says({ toolCalls: [{ id, name: 'ask_agent', arguments: JSON.stringify({ agent, question }) }] });
+const isOf = ({ body }: ModelRequest, name: string): boolean =>
+  String(body.messages[0]?.content).startsWith(`You are ${name}.`);
+const resultIn = ({ body }: ModelRequest): string | null => {
+  const last = body.messages.at(-1);
+  return last?.role === 'tool' ? last.content : null;
+};
+/** Answers each request by the name of the agent that makes it. */
+const agents =
+  (answers: Readonly<Record<string, Answer>>): Answer =>
+  (response, request) =>
+    Object.entries(answers).find(([name]) => isOf(request, name))?.[1](response, request);
+/** Asks until it gets a result, and then tells it. */
+const asksOnce =
+  (ask: Answer, then: (result: string) => Answer = (result) => says({ text: [`I heard: ${result}`] })): Answer =>
+  (response, request) => {
+    const result = resultIn(request);
+    return result === null ? ask(response, request) : then(result)(response, request);
+  };
+
+async function resultsOf(asked: Asked): Promise<Json[]> {
+  const found = (await api.tree(asked)).filter(({ content_role }) => content_role === 'tool_call_result');
+  return found.map(({ content }) => content[0]);
+}
+
+/** Runs of which the last one is asked by the one before, from the first one. */
+async function chainFrom(runId: string): Promise<Json[]> {
+  const run = await api.run(runId);
+  const events = await api.documents.events(`run-${runId}`);
+  const next = events.find(({ type }) => type === 'QuestionAsked.v1')?.data.runId;
+  return next === undefined ? [run] : [run, ...(await chainFrom(next))];
+}
+
+describe('an agent that asks another one', () => {
+  it('gets its answer as untrusted data; the channel shows the call, and nothing else of the other run', async () => {
+    const description = `Knows\n hours. ${'x'.repeat(300)}`;
+    const grace = await api.newAgent({ name: 'Grace', description, knowledge_graph: api.graph });
+    const { id: agentId } = await api.newAgent({ name: 'Asker', features });
+    const search = { id: 's', name: 'search_knowledge_graph', arguments: '{"query":"warehouse Bremen open"}' };
+    server.requests.length = 0;
+    server.script(
+      agents({
+        Asker: asksOnce(asks('Grace', 'When does the warehouse open?')),
+        Grace: asksOnce(says({ reasoning: ['Hm.'], toolCalls: [search] }), () => says({ text: ['At nine.'] })),
+      }),
+    );
+    const asked = await api.ask('When?', { agentId });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed', asked_by: null });
+    const tree = await api.tree(asked);
+    expect(tree.map(({ content_role }) => content_role)).toEqual(['tool_call', 'tool_call_result', 'agent_response']);
+    const [, other] = await chainFrom(asked.runId);
+    expect((await resultsOf(asked))[0]).toMatchObject({
+      status: 'success',
+      tool_name: 'ask_agent',
+      tool_result: { agent: { id: grace.id, name: 'Grace' }, run_id: other.id, answer: 'At nine.', is_cut: false },
+    });
+    expect(other).toMatchObject({
+      status: 'completed',
+      agent_id: grace.id,
+      asked_by: asked.runId,
+      depth: 1,
+      response_id: null,
+      steps: [{ kind: 'model' }, { kind: 'tool', status: 'success' }, { kind: 'model' }],
+    });
+    // The sources of the asked agent are those of the answer.
+    expect((await api.response(asked)).metadata.sources).toMatchObject([{ name: 'Warehouse handbook' }]);
+    const [first, toGrace] = server.requests;
+    const tools: Json[] = [...(first?.body.tools ?? [])];
+    const tool = tools.find(({ function: { name } }) => name === 'ask_agent').function;
+    expect(tool.description).toContain(`- Grace (${grace.id}): Knows hours. ${'x'.repeat(187)}`);
+    expect(tool.description).not.toContain('x'.repeat(188));
+    expect(toGrace?.body.messages.slice(1)).toEqual([
+      { role: 'user', content: 'Asker asks: When does the warehouse open?' },
+    ]);
+    expect(resultIn(server.requests.at(-1)!)).toMatch(/^<untrusted_data>\n.*At nine\..*<\/untrusted_data>$/s);
+    expect((await api.types(asked.runId)).filter((type) => type.startsWith('Question'))).toEqual([
+      'QuestionAsked',
+      'QuestionAnswered',
+    ]);
+    expect((await api.types(other.id)).slice(-2)).toEqual(['RunCompleted', 'RunEndShown']);
+  });
+
+  it('reads why the other one has not answered', async () => {
+    await api.newAgent({ name: 'Broken' });
+    const { id: agentId } = await api.newAgent({ name: 'Patient', features });
+    server.script(agents({ Patient: asksOnce(asks('Broken')), Broken: refuses(400) }));
+    const asked = await api.ask('When?', { agentId });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+    const [{ status, tool_result }] = await resultsOf(asked);
+    expect([status, tool_result.agent.name]).toEqual(['failure', 'Broken']);
+    expect(tool_result.error).toContain('model');
+    // The channel has no error of a run that it shows nothing of.
+    expect((await api.tree(asked)).map(({ content_role }) => content_role)).not.toContain('internal_error');
+  });
+
+  it('sees no inactive, foreign or personal agent, unless a personal one takes part in the channel', async () => {
+    const { id: agentId } = await api.newAgent({ name: 'Curious', features });
+    const gone = await api.newAgent({ name: 'Gone' });
+    await api.call('POST', `/api/v1/agents/${gone.id}/deactivate`);
+    const foreign = (await api.call('POST', '/api/v1/agents', { name: 'Foreign' }, api.foreignKey)).json;
+    const butler = await api.newAgent({ name: 'Butler', personal: true });
+    const names = [gone.id, 'Gone', foreign.id, butler.id, 'Butler', 'Curious'];
+    const toolCalls = names.map((agent, index) => ({
+      id: `c${index}`,
+      name: 'ask_agent',
+      arguments: JSON.stringify({ agent, question: 'Are you there?' }),
+    }));
+    server.requests.length = 0;
+    server.script(agents({ Curious: asksOnce(says({ toolCalls })) }));
+    const alone = await api.ask('Who is there?', { agentId });
+    await api.ended(alone.runId);
+    expect((await resultsOf(alone)).map(({ tool_result }) => tool_result.error)).toEqual([
+      ...Array(5).fill('there is no such agent'),
+      'an agent cannot ask itself',
+    ]);
+    expect(JSON.stringify(server.requests[0]?.body.tools)).not.toContain('Butler');
+
+    const participants = [{ type: 'agent', id: butler.id }];
+    const channel = await api.call('POST', '/api/v1/channels', { name: 'With a butler', participants });
+    server.script(agents({ Curious: asksOnce(asks('Butler')), Butler: says({ text: ['Certainly.'] }) }));
+    const asked = await api.ask('Who is there?', { agentId, channelId: channel.json.id });
+    await api.ended(asked.runId);
+    expect((await resultsOf(asked))[0].tool_result).toMatchObject({ answer: 'Certainly.' });
+  });
+
+  it('is not offered the tool without the feature', async () => {
+    const { id: agentId } = await api.newAgent({ name: 'Alone' });
+    server.requests.length = 0;
+    server.script(asksOnce(asks('Ada')));
+    const asked = await api.ask('Who is there?', { agentId });
+    await api.ended(asked.runId);
+    expect(server.requests[0]?.body).not.toHaveProperty('tools');
+    expect((await resultsOf(asked))[0]).toMatchObject({ tool_result: { error: 'there is no such tool' } });
+  });
+});
+
+describe('agents that ask in a circle', () => {
+  it('end at the cap, and the last one reads why', async () => {
+    const { id: agentId } = await api.newAgent({ name: 'Ping', features });
+    await api.newAgent({ name: 'Pong', features });
+    server.script(agents({ Ping: asksOnce(asks('Pong')), Pong: asksOnce(asks('Ping')) }));
+    const asked = await api.ask('Who begins?', { agentId, depth: 5 });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+    const chain = await chainFrom(asked.runId);
+    expect(chain.map(({ depth }) => depth)).toEqual([5, 6, 7, 8]);
+    expect(chain.map(({ status }) => status)).toEqual(chain.map(() => 'completed'));
+    const last = (await api.documents.events(`run-${chain.at(-1).id}`)).find(({ type }) => type.startsWith('ToolStep'));
+    expect(last?.data).toMatchObject({ status: 'failure' });
+    expect(last?.data.result.error).toMatch(/each other 8 times in this turn, and the limit is 8/);
+  });
+
+  it('ask a bounded number of questions', async () => {
+    const { id: agentId } = await api.newAgent({ name: 'Nosy', features });
+    await api.newAgent({ name: 'Terse' });
+    const call = (id: string) => ({ id, name: 'ask_agent', arguments: '{"agent":"Terse","question":"Really?"}' });
+    const three = says({ toolCalls: [call('a'), call('b'), call('c')] });
+    server.script(agents({ Nosy: asksOnce(three), Terse: says({ text: ['Yes.'] }) }));
+    const asked = await api.ask('Ask.', { agentId, depth: 2 });
+    await api.ended(asked.runId);
+    const results = await resultsOf(asked);
+    expect(results.map(({ status }) => status)).toEqual(['success', 'success', 'failure']);
+    expect(results.at(-1).tool_result.error).toBe('2 questions were asked in this run, and the limit is 2');
+  });
+});
+
+describe('a run that waits for another one', () => {
+  it('is moved on by any worker, and asks once, whichever step a worker dies in', async () => {
+    await api.newAgent({ name: 'Helper' });
+    const { id: agentId } = await api.newAgent({ name: 'Survivor', features });
+    server.script(agents({ Survivor: asksOnce(asks('Helper')), Helper: says({ text: ['At nine.'] }) }));
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('When?', { agentId });
+      /** Handles each event of the run twice, the second time by a worker that knows nothing of the first. */
+      const drive = async (runId: string, of: 'agent-runs' | 'run-endings' | 'run-questions', from = 0) => {
+        let next = from;
+        for (let step = await api.stepOf(runId, next, of); step; step = await api.stepOf(runId, next, of)) {
+          await step.attempt(async (...args) => {
+            await step?.handle(...args);
+            throw new Error('killed');
+          });
+          await step.attempt();
+          next = step.revision + 1;
+        }
+        return next;
+      };
+      const waited = await drive(one.runId, 'agent-runs');
+      await drive(one.runId, 'run-questions');
+      const { runId } = (await api.documents.events(`run-${one.runId}`)).find(
+        ({ type }) => type === 'QuestionAsked.v1',
+      )!.data;
+      await drive(runId, 'agent-runs');
+      await drive(runId, 'run-endings');
+      await drive(one.runId, 'agent-runs', waited);
+      return one;
+    });
+    expect(await api.types(asked.runId)).toEqual([
+      'RunRequested',
+      'RunClaimed',
+      'StepStarted',
+      'ModelStepFinished',
+      'StepStarted',
+      'QuestionAsked',
+      'QuestionAnswered',
+      'ToolStepFinished',
+      'StepStarted',
+      'ModelStepFinished',
+      'RunCompleted',
+    ]);
+    expect((await api.tree(asked)).map(({ content_role }) => content_role)).toEqual([
+      'tool_call',
+      'tool_call_result',
+      'agent_response',
+    ]);
+  });
+
+  it('ends the other one when it is cancelled', async () => {
+    await api.newAgent({ name: 'Slow' });
+    const { id: agentId } = await api.newAgent({ name: 'Hasty', features });
+    server.script(agents({ Hasty: asksOnce(asks('Slow')), Slow: hangs }));
+    const asked = await api.ask('When?', { agentId });
+    const [, other] = await eventually(async () => {
+      const chain = await chainFrom(asked.runId);
+      expect(chain[1]).toMatchObject({ status: 'running' });
+      return chain;
+    });
+    expect((await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`)).json).toMatchObject({ status: 'cancelled' });
+    expect(await api.ended(other.id)).toMatchObject({ status: 'cancelled' });
+    await eventually(async () => expect((await api.types(other.id)).at(-1)).toBe('RunEndShown'));
+    expect(await api.types(asked.runId)).not.toContain('QuestionAnswered');
+  });
+
+  it('answers when the other one takes too long, and ends that one', async () => {
+    await api.newAgent({ name: 'Silent' });
+    const { id: agentId } = await api.newAgent({ name: 'Waiting', features });
+    server.script(agents({ Waiting: asksOnce(asks('Silent')), Silent: hangs }));
+    const asked = await api.ask('When?', { agentId });
+    const [, other] = await eventually(async () => {
+      const chain = await chainFrom(asked.runId);
+      expect(chain[1]).toMatchObject({ status: 'running' });
+      return chain;
+    });
+    await (await api.stepOf(asked.runId, 0, 'run-questions'))?.giveUp();
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+    expect((await resultsOf(asked))[0]).toMatchObject({
+      status: 'failure',
+      tool_result: { error: 'the agent has not answered in time' },
+    });
+    expect(await api.ended(other.id)).toMatchObject({ status: 'cancelled' });
+  });
+});

@@ -9,6 +9,8 @@ export default defineConfig({
     exclude: [
       ...configDefaults.exclude,
       ...(process.env['PARLEY_TEST_STORES'] === 'containers' ? [] : ['test/containers/**']),
+      // Too long for `npm test`: `npm run test:runs`.
+      ...(process.env['RUNS_COUNT'] === undefined ? ['test/e2e/runs.test.ts'] : []),
     ],
     globals: false,
     globalSetup: 'test/support/stores/global-setup.ts',

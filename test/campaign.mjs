@@ -19,11 +19,13 @@ const CAMPAIGNS = {
     args: ['test/e2e/media.test.ts'],
   },
   // All tests, or those that arguments choose, with ten times the rounds of randomized tests.
-  nightly: { env: { PARLEY_TEST_ROUNDS: '10' }, args: [] },
+  nightly: { env: { PARLEY_TEST_ROUNDS: '10', RUNS_COUNT: '12' }, args: [] },
   // Workers are killed, paused and replaced, and the event store too, while 300 processes of several steps run.
   reactors: { env: { REACTORS_JOBS: '300', REACTORS_ROUNDS: '6' }, args: ['test/e2e/reactors.test.ts'] },
   // All tests, or those that arguments choose; each suite that needs a Redis of its own gets a cluster of three nodes.
   'redis-cluster': { env: { PARLEY_TEST_REDIS: 'cluster' }, args: [] },
+  // Four workers are killed, paused and replaced while 200 runs with three tool calls each answer questions.
+  runs: { env: { RUNS_COUNT: '200', RUNS_ROUNDS: '8', RUNS_WORKERS: '4' }, args: ['test/e2e/runs.test.ts'] },
 };
 
 const [name = ''] = process.argv.splice(2, 1);

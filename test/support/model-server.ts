@@ -132,10 +132,19 @@ export function says(said: Said): Answer {
       response.write(chunk(body.model, delta));
       if (said.pauseMs !== undefined) await delay(said.pauseMs);
     }
-    const finish = said.finish ?? (said.toolCalls === undefined ? 'stop' : 'tool_calls');
-    response.write(chunk(body.model, {}, finish));
-    response.write(event({ id: 'answer', model: body.model, choices: [], usage: USAGE }));
-    response.end('data: [DONE]\n\n');
+    end(response, body.model, said);
+  };
+}
+
+/** The beginning of an answer, and its rest once `released` resolves. */
+export function saysInParts(first: Said, released: () => Promise<void>, rest: Said): Answer {
+  return async (response, { body }) => {
+    begin(response);
+    for (const delta of deltasOf(first)) response.write(chunk(body.model, delta));
+    await released();
+    if (response.destroyed) return;
+    for (const delta of deltasOf(rest)) response.write(chunk(body.model, delta));
+    end(response, body.model, rest);
   };
 }
 
@@ -176,6 +185,12 @@ async function drained(response: ServerResponse): Promise<void> {
   const { signal } = over;
   await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
   over.abort();
+}
+
+function end(response: ServerResponse, model: string, { toolCalls, finish }: Said): void {
+  response.write(chunk(model, {}, finish ?? (toolCalls === undefined ? 'stop' : 'tool_calls')));
+  response.write(event({ id: 'answer', model, choices: [], usage: USAGE }));
+  response.end('data: [DONE]\n\n');
 }
 
 function begin(response: ServerResponse): void {

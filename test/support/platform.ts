@@ -21,6 +21,8 @@ export interface TestPlatform<R extends EmptyRedis = EmptyRedis> {
 export interface TestPlatformOptions {
   /** For tests that kill or configure Redis. */
   readonly redis?: 'own';
+  /** In a process of its own, which disconnects a silent client after twice this time. Default: in a thread. */
+  readonly keepAliveMs?: number;
   readonly fetch?: PlatformOptions['fetch'];
   readonly blobsDir?: string;
   readonly blobsS3?: PlatformOptions['blobsS3'];
@@ -34,7 +36,10 @@ export async function startTestPlatform(options: WithOwnRedis): Promise<TestPlat
 export async function startTestPlatform(options?: TestPlatformOptions): Promise<TestPlatform>;
 export async function startTestPlatform(options?: TestPlatformOptions): Promise<TestPlatform> {
   const startRedis = options?.redis === 'own' ? startTestRedis : startEmptyRedis;
-  const [redis, eventStore] = await Promise.all([startRedis(), startTestEventStore()]);
+  const { keepAliveMs } = options ?? {};
+  const startEventStore = () =>
+    keepAliveMs === undefined ? startTestEventStore() : startTestEventStore({ mode: 'process', keepAliveMs });
+  const [redis, eventStore] = await Promise.all([startRedis(), startEventStore()]);
   const platform = openPlatform({
     eventstoreUrl: eventStore.url,
     redisUrl: redis.url,

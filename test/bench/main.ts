@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { appendBenchmarks } from './append.benchmark.ts';
 import { applyBenchmark, applyChannelsBenchmark } from './apply.benchmark.ts';
 import type { Scale } from './benchmark.ts';
+import { busyChannelsBenchmark } from './busy-channels.benchmark.ts';
 import { crawlBenchmarks } from './crawl.benchmark.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
 import { getBenchmarks } from './get.benchmark.ts';
@@ -42,6 +43,7 @@ const BENCHMARKS = [
   ...fanOutBenchmarks,
   fanOutTickBenchmark,
   memoryBenchmark,
+  busyChannelsBenchmark,
   ...postToFrameBenchmarks,
   handshakeBenchmark,
   ...crawlBenchmarks,

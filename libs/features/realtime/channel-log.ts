@@ -49,10 +49,12 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
   /** Sequence of the newest event; null if the organization has no such channel. */
   async head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> {
     const stream = streamName(this.#events.projection.category, channelId);
+    let head: ChannelSequence | null = null;
+    // To its end: servers close a connection that cancels thousands of reads, as clients do that return all at once.
     for await (const newest of this.#store.readStream(stream, { direction: 'backwards', limit: 1 })) {
-      return organizationOf(newest) === organizationId ? sequenceOf(newest.revision) : null;
+      if (organizationOf(newest) === organizationId) head = sequenceOf(newest.revision);
     }
-    return null;
+    return head;
   }
 
   /**

@@ -4,13 +4,14 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 
 import { ChannelFrame } from './channel-frame.ts';
 import { EventBuffer } from './event-buffer.ts';
+import { FrameMemory } from './frame-memory.ts';
 
 const frame = (sequence: number, json = '{}') => new ChannelFrame(sequence as ChannelSequence, 0, json);
 
 /** A buffer, and the sequences that it has put in order. */
-function started(head = 0): { buffer: EventBuffer; order: number[] } {
+function started(head = 0, memory = new FrameMemory()): { buffer: EventBuffer; order: number[] } {
   const order: number[] = [];
-  const buffer = new EventBuffer(({ sequence }) => void order.push(sequence ?? 0));
+  const buffer = new EventBuffer(memory, ({ sequence }) => void order.push(sequence ?? 0));
   buffer.start(head);
   return { buffer, order };
 }
@@ -71,7 +72,7 @@ describe('events', () => {
 
   it('wait for the head before the start', () => {
     const order: number[] = [];
-    const buffer = new EventBuffer(({ sequence }) => void order.push(sequence ?? 0));
+    const buffer = new EventBuffer(new FrameMemory(), ({ sequence }) => void order.push(sequence ?? 0));
     for (const sequence of [6, 4, 5]) buffer.put(frame(sequence));
     expect([order, buffer.hasGap]).toEqual([[], false]);
     buffer.start(4);
@@ -101,5 +102,60 @@ describe('events', () => {
     expect(order.slice(60)).toEqual([61, 62]);
     for (const sequence of [63, 64, 65]) buffer.put(frame(sequence, '{}'));
     expect(order.at(-1)).toBe(66);
+  });
+});
+
+describe('the memory of all channels', () => {
+  const large = 'x'.repeat(10_000);
+  /** Of about ten such frames. */
+  const LIMIT = 110_000;
+
+  it('drops the frames that arrived first, whichever channel has them', () => {
+    const memory = new FrameMemory(LIMIT);
+    const [quiet, busy] = [started(0, memory), started(0, memory)];
+    for (const sequence of [1, 2]) quiet.buffer.put(frame(sequence, large));
+    for (let sequence = 1; sequence <= 9; sequence++) busy.buffer.put(frame(sequence, large));
+    expect(sequences(quiet.buffer, 0)).toBeNull();
+    expect(sequences(quiet.buffer, 1)).toEqual([2]);
+    expect(sequences(busy.buffer, 0)).toHaveLength(9);
+    for (let sequence = 10; sequence <= 100; sequence++) busy.buffer.put(frame(sequence, large));
+    expect(sequences(quiet.buffer, 1)).toBeNull();
+    expect(sequences(quiet.buffer, 2)).toEqual([]);
+    expect(sequences(busy.buffer, 90)).toHaveLength(10);
+    expect(sequences(busy.buffer, 89)).toBeNull();
+    expect([quiet.order.length, busy.order.length]).toEqual([2, 100]);
+    expect(memory.bytes).toBeLessThanOrEqual(LIMIT);
+    expect([memory.takeEvicted(), memory.takeEvicted()]).toEqual([92, 0]);
+  });
+
+  it('counts frames that wait for a missing one, and drops them too', () => {
+    const memory = new FrameMemory(LIMIT);
+    const { buffer, order } = started(0, memory);
+    for (let sequence = 2; sequence <= 20; sequence++) buffer.put(frame(sequence, large));
+    expect(memory.bytes).toBeLessThanOrEqual(LIMIT);
+    // Those that are left follow a gap that only the log can fill.
+    for (let sequence = 1; sequence <= 10; sequence++) buffer.put(frame(sequence));
+    expect([order.at(-1), buffer.hasGap]).toEqual([10, true]);
+    for (let sequence = 11; sequence <= 20; sequence++) buffer.put(frame(sequence, large));
+    expect(order).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+  });
+
+  it('gets back what a channel drops by itself, and all of a channel that is closed', () => {
+    const memory = new FrameMemory();
+    const { buffer } = started(0, memory);
+    for (let sequence = 1; sequence <= 300; sequence++) buffer.put(frame(sequence, large));
+    expect(memory.bytes).toBeLessThan(1_200_000);
+    for (const sequence of [303, 304]) buffer.put(frame(sequence, large));
+    buffer.clear();
+    expect([memory.bytes, memory.takeEvicted(), buffer.head]).toEqual([0, 0, 300]);
+    expect(sequences(buffer, 299)).toBeNull();
+  });
+
+  it('does not keep a frame that is larger than its limit, but passes it on', () => {
+    const memory = new FrameMemory(1_000);
+    const { buffer, order } = started(0, memory);
+    for (const sequence of [1, 2, 3]) buffer.put(frame(sequence, large));
+    expect([order, memory.bytes]).toEqual([[1, 2, 3], 0]);
+    expect(sequences(buffer, 2)).toBeNull();
   });
 });

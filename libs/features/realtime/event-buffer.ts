@@ -1,6 +1,7 @@
 import type { ChannelSequence } from '#libs/kernel/event.ts';
 
 import type { ChannelFrame } from './channel-frame.ts';
+import type { FrameMemory } from './frame-memory.ts';
 
 const MAX_RECENT = 512;
 const MAX_RECENT_BYTES = 1024 * 1024;
@@ -9,11 +10,12 @@ const MAX_AHEAD_BYTES = 4 * 1024 * 1024;
 
 /**
  * Orders the events of a channel that this process receives, drops duplicates, and keeps the newest ones, contiguous up
- * to `head`, for replays. Events after a missing one are kept until it arrives, up to a limit: beyond it they are
- * dropped, because the log has them.
+ * to `head`, for replays. Events after a missing one are kept until it arrives. Both are limited, for each channel and for
+ * all of the process together: events beyond a limit are dropped, because the log has them.
  */
 export class EventBuffer {
   readonly #onNext: (frame: ChannelFrame) => void;
+  readonly #memory: FrameMemory;
   #recent: ChannelFrame[] = [];
   /** Number of frames at the start of `#recent` that are dropped; they are removed in batches. */
   #dropped = 0;
@@ -26,7 +28,8 @@ export class EventBuffer {
   #announced = 0;
 
   /** @param onNext called with each event, once and in order */
-  constructor(onNext: (frame: ChannelFrame) => void) {
+  constructor(memory: FrameMemory, onNext: (frame: ChannelFrame) => void) {
+    this.#memory = memory;
     this.#onNext = onNext;
   }
 
@@ -74,6 +77,25 @@ export class EventBuffer {
     return this.#recent.slice(first, end);
   }
 
+  /** Drops a frame whose memory others need, and the recent ones before it, which must stay contiguous. */
+  evict(frame: ChannelFrame): void {
+    const { sequence } = frame;
+    if (sequence === null) return;
+    if (this.#ahead.get(sequence) === frame) {
+      this.#removeAhead(sequence);
+      return;
+    }
+    while (this.#kept > this.#head - sequence) this.#dropOldest();
+    this.#removeDropped();
+  }
+
+  /** Drops all frames. */
+  clear(): void {
+    while (this.#kept > 0) this.#dropOldest();
+    this.#removeDropped();
+    this.#clearAhead();
+  }
+
   get #kept(): number {
     return this.#recent.length - this.#dropped;
   }
@@ -82,25 +104,38 @@ export class EventBuffer {
     this.#head = sequence;
     this.#recent.push(frame);
     this.#recentBytes += frame.bytes;
-    while (this.#kept > MAX_RECENT || (this.#recentBytes > MAX_RECENT_BYTES && this.#kept > 1)) {
-      this.#recentBytes -= this.#recent[this.#dropped]?.bytes ?? 0;
-      this.#dropped += 1;
-    }
-    if (this.#dropped * 8 > this.#recent.length) {
-      this.#recent = this.#recent.slice(this.#dropped);
-      this.#dropped = 0;
-    }
+    while (this.#kept > MAX_RECENT || (this.#recentBytes > MAX_RECENT_BYTES && this.#kept > 1)) this.#dropOldest();
+    this.#removeDropped();
+    this.#memory.add(frame, this);
     this.#onNext(frame);
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#recent[this.#dropped];
+    this.#dropped += 1;
+    if (oldest === undefined) return;
+    this.#recentBytes -= oldest.bytes;
+    this.#memory.delete(oldest);
+  }
+
+  #removeDropped(): void {
+    if (this.#dropped * 8 <= this.#recent.length) return;
+    this.#recent = this.#recent.slice(this.#dropped);
+    this.#dropped = 0;
   }
 
   #putAhead(sequence: number, frame: ChannelFrame): void {
     if (this.#ahead.has(sequence)) return;
-    if (this.#ahead.size >= MAX_AHEAD || this.#aheadBytes + frame.bytes > MAX_AHEAD_BYTES) {
-      this.#ahead.clear();
-      this.#aheadBytes = 0;
-    }
+    if (this.#ahead.size >= MAX_AHEAD || this.#aheadBytes + frame.bytes > MAX_AHEAD_BYTES) this.#clearAhead();
     this.#ahead.set(sequence, frame);
     this.#aheadBytes += frame.bytes;
+    this.#memory.add(frame, this);
+  }
+
+  #clearAhead(): void {
+    for (const frame of this.#ahead.values()) this.#memory.delete(frame);
+    this.#ahead.clear();
+    this.#aheadBytes = 0;
   }
 
   /** Appends the kept events that follow the head, and drops those that the log has provided meanwhile. */
@@ -119,6 +154,7 @@ export class EventBuffer {
     if (frame === undefined) return undefined;
     this.#ahead.delete(sequence);
     this.#aheadBytes -= frame.bytes;
+    this.#memory.delete(frame);
     return frame;
   }
 }

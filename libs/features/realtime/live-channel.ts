@@ -8,6 +8,7 @@ import type { TopicSubscription, TopicSubscriptions } from '#libs/platform/redis
 import { ChannelFrame, channelFrames } from './channel-frame.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { FanOut } from './fan-out.ts';
+import type { FrameMemory } from './frame-memory.ts';
 import { CLOSE } from './protocol.ts';
 import { replay, type ReplayedChannel, type ReplaySource } from './replay.ts';
 import type { Subscriber } from './subscriber.ts';
@@ -16,6 +17,7 @@ import { ValueCatchUp } from './value-catch-up.ts';
 export interface LiveChannelParts extends ReplaySource {
   readonly topics: TopicSubscriptions;
   readonly values: readonly LiveValues[];
+  readonly frames: FrameMemory;
   /** The topic is received again after an interruption: messages may have been missed. */
   onResubscribed(): void;
   /** An event has changed who may subscribe. */
@@ -59,7 +61,7 @@ export class LiveChannel implements ReplayedChannel {
     this.organizationId = organizationId;
     this.channelId = channelId;
     this.#parts = parts;
-    this.#events = new EventBuffer((frame) => {
+    this.#events = new EventBuffer(parts.frames, (frame) => {
       this.#hasEnded ||= frame.has(FRAME_FLAG.last);
       this.#fanOut.push(frame);
     });
@@ -201,6 +203,7 @@ export class LiveChannel implements ReplayedChannel {
     this.#isClosed = true;
     clearTimeout(this.#fillTimer);
     this.#subscription.stop();
+    this.#events.clear();
   }
 
   #onSubscribed(): void {

@@ -16,7 +16,10 @@ export type PublishedHeads = (
   channels: readonly { readonly organizationId: EntityId; readonly channelId: EntityId }[],
 ) => Promise<readonly number[]>;
 
-export interface LiveChannelsOptions extends Pick<LiveChannelParts, 'log' | 'values' | 'metrics' | 'onAccessChange'> {
+export interface LiveChannelsOptions extends Pick<
+  LiveChannelParts,
+  'log' | 'values' | 'frames' | 'metrics' | 'onAccessChange'
+> {
   readonly heads: PublishedHeads;
 }
 

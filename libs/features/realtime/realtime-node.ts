@@ -6,6 +6,7 @@ import type { Platform } from '#libs/platform/runtime/index.ts';
 import { AccessChecks } from './access-checks.ts';
 import type { AccessChange, SubscriberAccess } from './access.ts';
 import type { FrameFormat } from './channel-frame.ts';
+import { FrameMemory } from './frame-memory.ts';
 import type { LiveCommands } from './live-commands.ts';
 import { LiveChannels, type LiveChannelsOptions } from './live-channels.ts';
 import { CLOSE } from './protocol.ts';
@@ -15,6 +16,8 @@ import { TICK_MS, type Subscriber } from './subscriber.ts';
 export interface RealtimeParts extends Pick<LiveChannelsOptions, 'log' | 'heads' | 'values'> {
   readonly access: Pick<SubscriberAccess, 'admit' | 'checkKey' | 'usersOf' | 'onChange'>;
   readonly commands: Pick<LiveCommands, 'run'>;
+  /** Limit of the memory of kept frames. Default: {@link MAX_KEPT_BYTES}. */
+  readonly maxKeptBytes?: number;
 }
 
 const ACCESS_TICKS = 20;
@@ -31,6 +34,7 @@ export class RealtimeNode {
   readonly access: RealtimeParts['access'];
   readonly commands: RealtimeParts['commands'];
   readonly metrics: RealtimeMetrics;
+  readonly #frames: FrameMemory;
   readonly #log: Platform['log'];
   readonly #subscribers = new Set<Subscriber>();
   readonly #open: Record<FrameFormat, number> = { websocket: 0, 'event-stream': 0 };
@@ -47,7 +51,8 @@ export class RealtimeNode {
 
   /** @param tickMs lets tests run the clock, and all times counted in ticks, faster */
   constructor(platform: Pick<Platform, 'topics' | 'log' | 'metrics'>, parts: RealtimeParts, tickMs = TICK_MS) {
-    const { access, commands, log, heads, values } = parts;
+    const { access, commands, log, heads, values, maxKeptBytes } = parts;
+    this.#frames = new FrameMemory(maxKeptBytes);
     this.#log = platform.log;
     this.metrics = realtimeMetrics(platform.metrics);
     this.access = access;
@@ -61,6 +66,7 @@ export class RealtimeNode {
       log,
       heads,
       values,
+      frames: this.#frames,
       metrics: this.metrics,
       onAccessChange: (channel) => this.#checks.request(channel.subscribers()),
     });
@@ -157,5 +163,7 @@ export class RealtimeNode {
     this.#unchecked.clear();
     for (const form of ['websocket', 'event-stream'] as const) this.metrics.subscribers.set(this.#open[form], { form });
     this.metrics.channels.set(this.channels.size);
+    this.metrics.keptBytes.set(this.#frames.bytes);
+    this.metrics.evicted.add({}, this.#frames.takeEvicted());
   }
 }

@@ -12,6 +12,11 @@ export function realtimeMetrics(metrics: Metrics) {
   return {
     subscribers: metrics.gauge('realtime_subscribers', 'Open websockets and event streams', ['form']),
     channels: metrics.gauge('realtime_channels', 'Channels that this process is subscribed to'),
+    keptBytes: metrics.gauge('realtime_kept_bytes', 'Memory of the frames that are kept for replays and gaps'),
+    evicted: metrics.counter(
+      'realtime_frames_evicted_total',
+      'Frames that were dropped because of the limit of that memory',
+    ),
     sent: metrics.counter('realtime_frames_sent_total', 'Frames of events sent live, to all subscribers'),
     replayed: metrics.counter('realtime_frames_replayed_total', 'Frames of events sent in replays'),
     gaps: metrics.counter('realtime_gaps_filled_total', 'Gaps in published events that were filled from the log'),

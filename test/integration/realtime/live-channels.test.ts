@@ -467,3 +467,37 @@ it('an event that is published while the topic is interrupted, during the openin
   other.stop();
   await late.stop();
 });
+
+it('events arrive once and in order where no memory is left to keep them, live and after a reconnection', async () => {
+  const place = await newChannel(features);
+  const own = createMetrics({ processMetrics: false });
+  const small = new RealtimeNode(
+    { ...test.platform, metrics: own },
+    // Of about three of these frames.
+    { ...features.realtime, heads: async (channels) => channels.map(() => 0), maxKeptBytes: 2_500 },
+    20,
+  );
+  const channel = await small.channels.open(place.organizationId, place.channelId);
+  if (channel === null) throw new Error('there is no such channel');
+  const live = await subscribe(channel);
+  await append(place, 60);
+  const messages = await messagesOf(place, 1);
+  // The second half arrives before the first, which is lost.
+  for (const message of messages.slice(30)) await publish(place, message);
+  await eventually(() => live.received.at(-1) === 'event 61');
+  expect(live.received).toEqual(['caught_up 1', ...events(2, 61)]);
+  expect(channel.recentAfter(40, MIB)).toBeNull();
+  const resumed = await subscribe(channel, { after: 5 });
+  expect(resumed.received).toEqual([...events(6, 61), 'caught_up 61']);
+  await append(place, 1);
+  for (const message of await messagesOf(place, 61)) await publish(place, message);
+  await eventually(() =>
+    expect([live, resumed].map(({ received }) => received.at(-1))).toEqual(['event 62', 'event 62']),
+  );
+  await eventually(async () => {
+    const text = await own.scrape();
+    expect(Number(/^parley_realtime_frames_evicted_total (\d+)/m.exec(text)?.[1])).toBeGreaterThan(50);
+    expect(Number(/^parley_realtime_kept_bytes (\d+)/m.exec(text)?.[1])).toBeLessThanOrEqual(2_500);
+  });
+  await small.stop();
+});

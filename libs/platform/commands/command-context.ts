@@ -4,6 +4,8 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore, StoreClock } from '#libs/platform/eventstore/index.ts';
 import type { Projector, ReadModel } from '#libs/platform/readmodel/index.ts';
 
+import type { EntityCache } from './entity-cache.ts';
+
 export interface CommandStores {
   readonly store: EventStore;
   /** One for the whole process. */
@@ -13,6 +15,8 @@ export interface CommandStores {
 }
 
 export interface CommandHandlerOptions {
+  /** Of all handlers of the process. Default: an own one. */
+  readonly cache?: EntityCache;
   /** Called when the read model could not be read or written. Commands succeed without it: their events are in the log. */
   readonly onApplyFailure?: (error: unknown) => void;
 }

@@ -1,5 +1,3 @@
-import { LRUCache } from 'lru-cache';
-
 import type { Rejection } from '#libs/kernel/decider.ts';
 import { NO_EVENTS, type DomainEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
@@ -8,22 +6,13 @@ import { entityKeys, streamName, type Lookup, type Projection } from '#libs/plat
 
 import type { CommandContext, CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
+import { EntityCache } from './entity-cache.ts';
 import { EntityStream, type Tip } from './entity-stream.ts';
 import { Lookups } from './lookups.ts';
 import { decideBatch, type CommandResult, type Decide, type Decided, type Waiting } from './decide-batch.ts';
 import { readRecentCommands, RecentCommands, eventsOfCommand } from './repeated-command.ts';
 
-/** Entities whose state is kept in memory. */
-const MAX_CACHED_ENTITIES = 5_000;
 const MAX_ATTEMPTS = 8;
-/** Bound of the idempotency keys of all cached entities: about 25 MB. */
-const MAX_CACHED_COMMANDS = 250_000;
-
-/** An entity between commands; `recent` is set once a command has had an idempotency key. */
-interface Cached<State> {
-  readonly tip: Tip<State>;
-  readonly recent: RecentCommands | undefined;
-}
 
 /**
  * Runs the commands of one category: load, decide, append at the exact revision, apply, answer.
@@ -45,7 +34,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #stores: CommandStores;
   readonly #revisionOf: (state: State) => StreamRevision | null;
   readonly #stream: EntityStream<State, E>;
-  readonly #cache: LRUCache<string, Cached<State>>;
+  readonly #cache: EntityCache;
   readonly #queue: CommandQueue<Waiting<State, E>>;
 
   /**
@@ -62,11 +51,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     this.#stores = stores;
     this.#revisionOf = revisionOf;
     this.#stream = new EntityStream(projection, stores, options);
-    this.#cache = new LRUCache({
-      max: MAX_CACHED_ENTITIES,
-      maxSize: MAX_CACHED_COMMANDS,
-      sizeCalculation: ({ recent }) => 1 + (recent?.size ?? 0),
-    });
+    this.#cache = options.cache ?? new EntityCache();
     this.#queue = new CommandQueue((waiting) => this.#runBatch(waiting));
   }
 
@@ -120,15 +105,16 @@ export class CommandHandler<State, E extends DomainEvent> {
     if (head === undefined) return [];
     const { id } = head;
     // 1. Load: from memory, else the read model's snapshot and the tail of the stream, unless there is none.
-    const cached = this.#cache.get(id);
+    // Taken: other batches must not decide on this state before the outcome is known.
+    const stream = streamName(this.#projection.category, id);
+    const cached = this.#cache.take(stream);
     const isRead = cached === undefined && head.context.isNew !== true;
-    let current = cached?.tip ?? this.#stream.none;
+    // A handler puts only states of its own category.
+    let current = (cached?.tip as Tip<State> | undefined) ?? this.#stream.none;
     if (isRead) current = await this.#stream.load(id, head.context.organizationId);
     // After the state, so that it includes every command that the state includes.
     const recent = cached?.recent ?? (batch.some(canBeRepeated) ? await this.#recentCommands(id, current) : undefined);
     let atEnd = isRead;
-    // Other batches must not decide on this state before the outcome is known.
-    this.#cache.delete(id);
 
     return untilSettled(tooManyConflicts, async () => {
       // 2. Commands that may have run before are run one by one.
@@ -157,10 +143,11 @@ export class CommandHandler<State, E extends DomainEvent> {
       }
 
       // 6. Apply to the read model, so that callers can read their own writes; then settle the commands.
-      const { after, events } = decided;
+      const { after, events, bytes } = decided;
       await this.#stream.apply(id, { before: current.state, after: after.state, events });
       for (const { metadata } of events) recent?.note(metadata);
-      this.#cache.set(id, { tip: after, recent });
+      const growth = cached !== undefined && current === cached.tip ? { from: cached, bytes } : null;
+      this.#cache.put(stream, { tip: after, recent }, growth);
       for (const answer of decided.answers) answer();
       return [...decided.rest, ...batch.slice(now.length)];
     });

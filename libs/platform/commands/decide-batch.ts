@@ -2,7 +2,7 @@ import type { Timestamp } from '#libs/kernel/clock.ts';
 import { foldEvents, type Decision, type Rejection } from '#libs/kernel/decider.ts';
 import { streamRevision, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { derivedId, eventIdOf, type EntityId } from '#libs/kernel/ids.ts';
-import { encodeMetadata, type EventCodec } from '#libs/platform/eventstore/index.ts';
+import { encodeMetadata, jsonBytesOf, type EventCodec } from '#libs/platform/eventstore/index.ts';
 import { entityKeys, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
 
 import { metadataOf, type CommandContext } from './command-context.ts';
@@ -44,6 +44,8 @@ export interface Decided<State, E extends DomainEvent> {
   /** Settle the decided commands; to be called after the events are acknowledged. */
   readonly answers: readonly (() => void)[];
   readonly events: readonly StreamEvent<E>[];
+  /** Of the events as JSON. */
+  readonly bytes: number;
   readonly after: Tip<State>;
   /** Commands that did not fit into one append. */
   readonly rest: readonly Waiting<State, E>[];
@@ -51,6 +53,8 @@ export interface Decided<State, E extends DomainEvent> {
 
 /** An append is limited to 1 MiB, including metadata and framing. */
 const MAX_BATCH_BYTES = 700_000;
+/** Of an event beside its type, data and metadata: its id, its revision, and framing. */
+const EVENT_BYTES = 128;
 
 /**
  * Decides commands of one entity, each on the state after the previous one. Times of events do not go back: a command
@@ -83,10 +87,11 @@ export function decideBatch<State, E extends DomainEvent>(
         at: latestTime(before.at, timeOf(waiting.context)),
         after: before.revision,
       });
-      if (batch.length > 1) bytes += Buffer.byteLength(JSON.stringify(own));
-      if (index > 0 && own.length > 0 && bytes > MAX_BATCH_BYTES) {
-        return { answers, events, after: before, rest: batch.slice(index) };
+      const ownBytes = own.reduce((sum, event) => sum + bytesOf(event), 0);
+      if (index > 0 && own.length > 0 && bytes + ownBytes > MAX_BATCH_BYTES) {
+        return { answers, events, bytes, after: before, rest: batch.slice(index) };
       }
+      bytes += ownBytes;
       events.push(...own);
       const after = {
         state: foldEvents(projection.fold, before.state, own),
@@ -106,7 +111,11 @@ export function decideBatch<State, E extends DomainEvent>(
       answers.push(() => waiting.reject(error));
     }
   }
-  return { answers, events, after: tip, rest: [] };
+  return { answers, events, bytes, after: tip, rest: [] };
+}
+
+function bytesOf({ type, data, metadata }: StreamEvent): number {
+  return EVENT_BYTES + type.length + jsonBytesOf(data) + jsonBytesOf(metadata);
 }
 
 /** The events with their revisions and ids, and with their data as encoded for storage. */

@@ -6,6 +6,7 @@ import { within } from '#libs/platform/lifecycle/index.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
+import { jsonBytesOf } from './json-bytes.ts';
 import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 
 const APPEND_DEADLINE_MS = 2000;
@@ -121,7 +122,7 @@ export class EventStoreDbStore implements EventStore {
 
 function toProposed({ id, type, data, metadata }: EventToAppend): { event: EventData; size: number } {
   // The client accepts metadata as bytes, but always serialises data itself.
-  const dataSize = Buffer.byteLength(JSON.stringify(data));
+  const dataSize = jsonBytesOf(data);
   const metadataBytes = utf8.encode(JSON.stringify(metadata));
   const event = jsonEvent({ id, type, data: { ...data }, metadata: metadataBytes });
   return { event, size: dataSize + metadataBytes.length + 2 * type.length };

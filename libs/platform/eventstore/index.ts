@@ -34,6 +34,7 @@ export type {
 } from './event-feed.ts';
 export { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
+export { jsonBytesOf } from './json-bytes.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';
 
 export { StoreClock } from './store-clock.ts';

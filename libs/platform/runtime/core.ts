@@ -1,4 +1,4 @@
-import type { CommandHandlerOptions } from '#libs/platform/commands/index.ts';
+import { EntityCache, type CommandHandlerOptions } from '#libs/platform/commands/index.ts';
 import {
   CollectionReader,
   EntityReader,
@@ -57,7 +57,16 @@ function commandOptions({ metrics, log }: Pick<Platform, 'metrics' | 'log'>): Co
     'read_model_write_failures_total',
     'Commands whose events the projector had to apply, because the process that appended them could not',
   );
+  const cache = new EntityCache();
+  metrics.observedGauge('entity_cache_bytes', 'Memory of the entities kept between commands', () => cache.bytes);
+  metrics.observedGauge('entity_cache_entities', 'Entities kept in memory between commands', () => cache.size);
+  metrics.observedGauge(
+    'entity_cache_evicted',
+    'Entities that were dropped because of the limit of that memory, since the start',
+    () => cache.evicted,
+  );
   return {
+    cache,
     onApplyFailure: (error) => {
       failures.add();
       log.warn({ err: error }, 'Redis is away: the read model is behind until the projector has caught up');

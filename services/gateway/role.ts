@@ -20,9 +20,13 @@ export interface Gateway {
 export async function buildGateway(context: RoleContext, config: Config): Promise<Gateway> {
   const { platform, features } = context;
   platform.probes.push(readModelProbe(context));
+  const replyBytes = platform.metrics.gauge(
+    'idempotency_reply_bytes',
+    'Replies to idempotency keys that this process has stored in Redis, and that have not expired',
+  );
   const { server, stop } = await buildApiServer(context, config, {
     routes: features.routes,
-    idempotency: new RedisIdempotencyStore(platform.redis),
+    idempotency: new RedisIdempotencyStore(platform.redis, { onStored: replyBytes.set }),
     positions: features.reader,
   });
   return {

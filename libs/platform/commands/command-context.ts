@@ -37,6 +37,8 @@ export interface CommandContext {
   readonly idempotencyKey?: string | undefined;
   /** Set if an earlier request may have run this command: the earliest time of its events, in Unix milliseconds. */
   readonly repeatedSinceMs?: number | undefined;
+  /** Where that request's answer said that its events are: no later revision of the stream is searched for them. */
+  readonly repeatedPosition?: { readonly stream: string; readonly revision: number } | undefined;
   /**
    * The entity is expected not to exist: it is not read before it is created, only if the append shows that it does. With
    * a `commandId` that no earlier attempt has used: the event store acknowledges events whose ids it has.

@@ -14,6 +14,12 @@ import { readRecentCommands, RecentCommands, eventsOfCommand } from './repeated-
 
 const MAX_ATTEMPTS = 8;
 
+/** An entity between commands; `recent` is set once a command has had an idempotency key. */
+interface Cached<State> {
+  readonly tip: Tip<State>;
+  readonly recent: RecentCommands | undefined;
+}
+
 /**
  * Runs the commands of one category: load, decide, append at the exact revision, apply, answer.
  *
@@ -107,10 +113,10 @@ export class CommandHandler<State, E extends DomainEvent> {
     // 1. Load: from memory, else the read model's snapshot and the tail of the stream, unless there is none.
     // Taken: other batches must not decide on this state before the outcome is known.
     const stream = streamName(this.#projection.category, id);
-    const cached = this.#cache.take(stream);
+    // A handler puts only entities of its own category.
+    const cached = this.#cache.take(stream) as Cached<State> | undefined;
     const isRead = cached === undefined && head.context.isNew !== true;
-    // A handler puts only states of its own category.
-    let current = (cached?.tip as Tip<State> | undefined) ?? this.#stream.none;
+    let current = cached?.tip ?? this.#stream.none;
     if (isRead) current = await this.#stream.load(id, head.context.organizationId);
     // After the state, so that it includes every command that the state includes.
     const recent = cached?.recent ?? (batch.some(canBeRepeated) ? await this.#recentCommands(id, current) : undefined);
@@ -163,10 +169,10 @@ export class CommandHandler<State, E extends DomainEvent> {
     rest: readonly Waiting<State, E>[],
   ): Promise<readonly Waiting<State, E>[]> {
     const { id, context } = waiting;
-    const { organizationId, commandId, repeatedSinceMs = 0 } = context;
+    const { organizationId } = context;
     const stream = streamName(this.#projection.category, id);
     return untilSettled(tooManyConflicts, async () => {
-      let own = await eventsOfCommand(this.#stores.store, stream, { commandId, repeatedSinceMs });
+      let own = await eventsOfCommand(this.#stores.store, stream, context);
       const isRepeated = own.length > 0;
       const current = await this.#stream.load(id, organizationId);
       if (!isRepeated) {
@@ -181,7 +187,9 @@ export class CommandHandler<State, E extends DomainEvent> {
       }
       const end = await this.#stream.readTail(id, current);
       await this.#stream.catchUp(id, organizationId);
-      if (own.length === 0) own = await eventsOfCommand(this.#stores.store, stream, { commandId, repeatedSinceMs });
+      // Those of this request are at the end, whatever the position of the earlier one.
+      if (!isRepeated)
+        own = await eventsOfCommand(this.#stores.store, stream, { ...context, repeatedPosition: undefined });
       const events = own.map((stored) => this.#projection.codec.decode(stored)).filter((event) => event !== null);
       waiting.resolve({ ok: true, state: end.state, revision: end.revision, events, isRepeated });
       return rest;

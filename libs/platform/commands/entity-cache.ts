@@ -1,8 +1,5 @@
 import { LRUCache } from 'lru-cache';
 
-import type { Tip } from './entity-stream.ts';
-import type { RecentCommands } from './repeated-command.ts';
-
 const MAX_BYTES = 128 * 1024 * 1024;
 /** Memory of an entry beside its state, and of each command that it remembers. */
 const ENTRY_BYTES = 1024;
@@ -12,13 +9,13 @@ const BYTES_PER_CHARACTER = 2;
 /** A state counts as grown by the data of its events until they are as large as it was, and at least this large. */
 const MIN_GROWTH_BYTES = 4 * 1024;
 
-/** An entity between commands; `recent` is set once a command has had an idempotency key. */
-export interface CachedEntity<State> {
-  readonly tip: Tip<State>;
-  readonly recent: RecentCommands | undefined;
+/** An entity between commands: its state, and the commands that it is known to have run. */
+export interface CachedEntity {
+  readonly tip: { readonly state: unknown };
+  readonly recent: { readonly size: number } | undefined;
 }
 
-interface Entry extends CachedEntity<unknown> {
+interface Entry extends CachedEntity {
   /** Bytes of the state when it was last measured, and of the data of the events since then. */
   readonly measured: number;
   readonly grown: number;
@@ -59,8 +56,8 @@ export class EntityCache {
     return this.#evicted;
   }
 
-  /** Removes an entity and returns it. Its state is of the type that the handler of its stream has put. */
-  take(stream: string): CachedEntity<unknown> | undefined {
+  /** Removes an entity and returns what the handler of its stream has put. */
+  take(stream: string): CachedEntity | undefined {
     const entry = this.#entries.get(stream);
     this.#entries.delete(stream);
     return entry;
@@ -69,8 +66,8 @@ export class EntityCache {
   /** @param growth the entity as it was taken, and the bytes of the events since then; null if these are unknown */
   put(
     stream: string,
-    { tip, recent }: CachedEntity<unknown>,
-    growth: { readonly from: CachedEntity<unknown>; readonly bytes: number } | null,
+    { tip, recent }: CachedEntity,
+    growth: { readonly from: CachedEntity; readonly bytes: number } | null,
   ): void {
     const from = growth && (growth.from as Entry);
     const grown = (from?.grown ?? 0) + (growth?.bytes ?? 0);

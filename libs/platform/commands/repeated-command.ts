@@ -2,8 +2,11 @@
  * Repeated commands: those with an idempotency key. Redis stores the keys, but may lose the newest of them in a failover,
  * so the log is searched for the commands as well.
  */
+import { streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { textOf, type EventStore, type StoredEvent } from '#libs/platform/eventstore/index.ts';
+
+import type { CommandContext } from './command-context.ts';
 
 /** How far the clocks of this process, Redis and the event store may differ. */
 const CLOCK_SLACK_MS = 60_000;
@@ -61,13 +64,14 @@ export async function readRecentCommands(store: EventStore, stream: string): Pro
 export async function eventsOfCommand(
   store: EventStore,
   stream: string,
-  command: { readonly commandId: EntityId; readonly repeatedSinceMs: number },
+  { commandId, repeatedSinceMs = 0, repeatedPosition }: CommandContext,
 ): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
-  for await (const event of store.readStream(stream, { direction: 'backwards' })) {
-    if (textOf(event.metadata, 'commandId') === command.commandId) events.unshift(event);
+  const from = repeatedPosition?.stream === stream && { from: streamRevision(repeatedPosition.revision) };
+  for await (const event of store.readStream(stream, { direction: 'backwards', ...from })) {
+    if (textOf(event.metadata, 'commandId') === commandId) events.unshift(event);
     // The events of one command are one append, so they are adjacent.
-    else if (events.length > 0 || event.createdMs < command.repeatedSinceMs - CLOCK_SLACK_MS) break;
+    else if (events.length > 0 || event.createdMs < repeatedSinceMs - CLOCK_SLACK_MS) break;
   }
   return events;
 }

@@ -5,6 +5,8 @@ import { z } from 'zod';
 import { FunctionLibrary, type FunctionCall, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { idempotencyKey } from './idempotency.keys.ts';
+import { POSITION_HEADER } from './position.ts';
+import { ReplyBudget } from './reply-budget.ts';
 import type { IdempotencyScope, IdempotencyStart, IdempotencyStore, StoredResponse } from './idempotency.ts';
 
 const KEEP_MS = 24 * 60 * 60 * 1_000;
@@ -14,8 +16,13 @@ const RENEW_EVERY_MS = 1_000;
 /** Time after which a lease is no longer renewed. */
 const MAX_RUN_MS = 60_000;
 
+/** All replies that a process has stored. */
+const MAX_REPLY_BYTES = 256 * 1024 * 1024;
+/** Memory of a reply in Redis beside its headers and body: its key, hash and expiry. */
+const REPLY_BYTES = 300;
+
 const startReply = z.union([
-  z.tuple([z.literal('started'), z.string()]),
+  z.tuple([z.literal('started'), z.string(), z.string()]),
   z.tuple([z.literal('in_flight'), z.int()]),
   z.tuple([z.literal('mismatch')]),
   z.tuple([z.literal('completed'), z.coerce.number().int(), z.string(), z.string()]),
@@ -27,14 +34,25 @@ interface Held {
   readonly sinceMs: number;
 }
 
+export interface RedisIdempotencyOptions {
+  /** Limit of the replies that this process has stored. Default: 256 MiB. */
+  readonly maxReplyBytes?: number;
+  /** Called with the bytes of the stored replies. */
+  readonly onStored?: (bytes: number) => void;
+}
+
 /** {@link IdempotencyStore} in Redis, by the clock of Redis. */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #functions: FunctionLibrary;
   /** Leases that this process renews. */
   readonly #held = new Map<string, Held>();
+  readonly #budget: ReplyBudget;
+  readonly #options: RedisIdempotencyOptions;
   #isRenewing = false;
 
-  constructor(redis: RedisClient) {
+  constructor(redis: RedisClient, options: RedisIdempotencyOptions = {}) {
+    this.#options = options;
+    this.#budget = new ReplyBudget(options.maxReplyBytes ?? MAX_REPLY_BYTES, KEEP_MS);
     this.#functions = new FunctionLibrary(redis, new URL('./lua/idempotency.lua', import.meta.url));
   }
 
@@ -45,7 +63,12 @@ export class RedisIdempotencyStore implements IdempotencyStore {
       case 'started':
         this.#held.set(lease, { scope, sinceMs: performance.now() });
         this.#renewLater();
-        return { state: 'started', lease, ...(reply[1] !== '' && { begunAtMs: Number(reply[1]) }) };
+        return {
+          state: 'started',
+          lease,
+          ...(reply[1] !== '' && { begunAtMs: Number(reply[1]) }),
+          ...(reply[2] !== '' && { position: reply[2] }),
+        };
       case 'in_flight':
         return { state: 'in_flight', leaseEndsInMs: reply[1] };
       case 'mismatch':
@@ -60,7 +83,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   async complete(scope: IdempotencyScope, lease: string, response: StoredResponse): Promise<void> {
     this.#held.delete(lease);
     const { status, headers, body } = response;
-    await this.#call('complete', scope, [lease, status, JSON.stringify(headers), body, KEEP_MS]);
+    const headersText = JSON.stringify(headers);
+    const bytes = REPLY_BYTES + headersText.length + Buffer.byteLength(body);
+    const keepMs = this.#budget.keepMs(bytes);
+    this.#options.onStored?.(this.#budget.bytes);
+    // A rejection is small, and without it a repeated request would search the log for events that it does not have.
+    const replyMs = status < 400 ? keepMs : KEEP_MS;
+    const position = headers[POSITION_HEADER] ?? '';
+    await this.#call('complete', scope, [lease, status, headersText, body, KEEP_MS, replyMs, position]);
   }
 
   async abandon(scope: IdempotencyScope, lease: string): Promise<void> {
@@ -100,5 +130,6 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 }
 
 function functionCall(name: string, scope: IdempotencyScope, args: readonly (string | number)[]): FunctionCall {
-  return { name: `parley_idempotency_${name}_v3`, keys: [idempotencyKey(scope)], args };
+  const key = idempotencyKey(scope);
+  return { name: `parley_idempotency_${name}_v4`, keys: [key, `${key}:reply`], args };
 }

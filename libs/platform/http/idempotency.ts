@@ -28,6 +28,8 @@ export type IdempotencyStart =
        * have run, may still run, or not.
        */
       readonly begunAtMs?: number;
+      /** The `Parley-Position` of that request's reply, which has expired. */
+      readonly position?: string;
     }
   /** Another request holds the key. Its lease ends in `leaseEndsInMs`, unless its process renews it. */
   | { readonly state: 'in_flight'; readonly leaseEndsInMs: number }
@@ -45,7 +47,8 @@ export type IdempotencyStart =
  *   or `abandon` failed.
  * - The fingerprint is kept for 24 hours, so that a retry with another body is `mismatch` even after a crash.
  * - `complete` and `abandon` do nothing when the lease is no longer the holder's.
- * - After `complete`, `begin` with the same fingerprint is `completed` for 24 hours.
+ * - After `complete`, `begin` with the same fingerprint is `completed` for 24 hours, or, for successes, until the store
+ *   has no room for the reply. From then on it is `started` with `begunAtMs` and the position.
  * - All three throw `storeUnavailable` when the store does not answer: a request that asks for
  *   idempotency is never run without it.
  * Omissions: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
@@ -63,6 +66,8 @@ export interface IdempotentRun {
   lease: string | undefined;
   /** Time at which the key was first taken, if an earlier request may have run this command. */
   repeatedSinceMs: number | undefined;
+  /** `Parley-Position` of that request, if its reply was known. */
+  repeatedPosition: string | undefined;
   /** The command was decided on the log, accepted or rejected. See `CommandContext.onDecided`. */
   isDecided: boolean;
   /** Stored instead of the sent body, by routes that send a secret. */
@@ -96,6 +101,7 @@ export function idempotentRunOf(request: FastifyRequest): IdempotentRun | null {
     fingerprint,
     lease: undefined,
     repeatedSinceMs: undefined,
+    repeatedPosition: undefined,
     isDecided: false,
     storedBody: undefined,
   };
@@ -116,6 +122,7 @@ export async function beginIdempotent(
     case 'started':
       run.lease = start.lease;
       run.repeatedSinceMs = start.begunAtMs;
+      run.repeatedPosition = start.position;
       return undefined;
     case 'in_flight':
       throw idempotencyInFlight('A request with this Idempotency-Key is in flight', start.leaseEndsInMs);

@@ -19,6 +19,13 @@ export function setPosition(request: FastifyRequest, reply: FastifyReply, positi
   void reply.header(POSITION_HEADER, request.server.tokens.seal(context, [position.stream, position.revision]));
 }
 
+/** The position that an answer to the caller's organization contained; undefined if it did not. */
+export function positionIn(request: FastifyRequest, token: string): Position | undefined {
+  const context = ['position', request.principal.organizationId];
+  const opened = payload.safeParse(request.server.tokens.open(context, token));
+  return opened.success ? { stream: opened.data[0], revision: opened.data[1] } : undefined;
+}
+
 /**
  * Waits at most two seconds for the position that the caller sent; without a waiter, only checks the token.
  * @throws ValidationFailure 422 for a forged token, or one of another organization; Fault 503 `not_caught_up`
@@ -27,9 +34,8 @@ export async function awaitPosition(request: FastifyRequest, waiter: HttpServerO
   const token = request.headers[POSITION_HEADER];
   if (token === undefined) return;
   const { organizationId } = request.principal;
-  const opened = payload.safeParse(request.server.tokens.open(['position', organizationId], String(token)));
-  if (!opened.success) throw invalid(['header', POSITION_HEADER], 'not a position of this API', token);
-  const [stream, revision] = opened.data;
-  if (waiter === undefined || (await waiter.waitUntilVisible({ stream, revision, organizationId }, WAIT_MS))) return;
+  const position = positionIn(request, String(token));
+  if (position === undefined) throw invalid(['header', POSITION_HEADER], 'not a position of this API', token);
+  if (waiter === undefined || (await waiter.waitUntilVisible({ ...position, organizationId }, WAIT_MS))) return;
   throw new Fault('not_caught_up', 'The position is not visible yet', { retryAfterSeconds: 1 });
 }

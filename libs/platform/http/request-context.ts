@@ -6,6 +6,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Principal } from './auth.ts';
 import type { IdempotentRun } from './idempotency.ts';
 import type { PastReads } from './past-reads.ts';
+import { positionIn } from './position.ts';
 import { ifMatchOf } from './replies.ts';
 import type { TokenSigner } from './signed-token.ts';
 
@@ -113,6 +114,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
     idempotencyKey: request.idempotencyKey,
     ...(run !== null && {
       repeatedSinceMs: run.repeatedSinceMs,
+      repeatedPosition: run.repeatedPosition === undefined ? undefined : positionIn(request, run.repeatedPosition),
       onDecided: () => {
         run.isDecided = true;
       },

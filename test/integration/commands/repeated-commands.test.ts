@@ -82,6 +82,37 @@ describe('a repeated command', () => {
     expect(await typesIn(id)).toEqual(['ChannelCreated.v1', 'ChannelRenamed.v1', 'ChannelRenamed.v1']);
   });
 
+  it('is searched for where its answer said that it is, not in all that was written since', async () => {
+    const { id } = await createChannel();
+    const command = context();
+    const written = await first.update(command, id, { name: 'mine' });
+    for (let n = 0; n < 20; n++) await first.update(context(), id, { name: `later ${n}` });
+    const revisions: number[] = [];
+    const { store } = test.platform;
+    const counting: EventStore = {
+      append: (...args) => store.append(...args),
+      async *readStream(...args) {
+        for await (const event of store.readStream(...args)) {
+          if (args[1]?.direction === 'backwards') revisions.push(event.revision);
+          yield event;
+        }
+      },
+      ping: () => store.ping(),
+      close: () => store.close(),
+    };
+    const revision = written.ok ? written.revision : -1;
+    const repeatedPosition = { stream: `channel-${id}`, revision };
+    const repeated = { ...again(command), repeatedPosition };
+    const result = await commandsOn(counting).update(repeated, id, { name: 'mine' });
+    expect(result).toMatchObject({ ok: true, revision: 21, entity: { name: 'later 19' } });
+    expect(revisions).toEqual([1, 0]);
+    // A position that does not help is no reason to run it twice, nor to lose what it writes.
+    const other = context();
+    const late = { ...again(other), repeatedPosition };
+    expect(await second.update(late, id, { name: 'late' })).toMatchObject({ ok: true, isChanged: true, revision: 22 });
+    expect(await typesIn(id)).toHaveLength(23);
+  });
+
   it('is not refused because of its own effect', async () => {
     const { id } = await createChannel();
     const participant = { type: 'external_agent', participantId: newId(), agentMetadata: null } as const;

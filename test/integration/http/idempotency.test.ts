@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
+import { commandContext, RedisIdempotencyStore, setPosition } from '#libs/platform/http/index.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
 import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { idempotencyKey } from '#libs/platform/http/idempotency.keys.ts';
@@ -204,4 +205,37 @@ test('a request with a key is 503 where no store remembers keys, and nothing run
   await without.server.close();
   expect(answer.status).toBe(503);
   expect(without.commands).toEqual([]);
+});
+
+test('without room for its reply, a repeated request runs again as the same command, and knows where its events are', async () => {
+  const contexts: CommandContext[] = [];
+  let stored = 0;
+  const idempotency = new RedisIdempotencyStore(client, {
+    maxReplyBytes: 2_000,
+    onStored: (bytes) => void (stored = bytes),
+  });
+  const small = await startEdge({ idempotency }, (app) => {
+    app.post<{ Params: { size: string } }>('/written/:size', { config: { scope: 'write' } }, async (request, reply) => {
+      contexts.push(commandContext(request));
+      setPosition(request, reply, { stream: 'thing-one', revision: 4 });
+      return { text: 'x'.repeat(Number(request.params.size)) };
+    });
+  });
+  const post = async (size: number, key: string) => {
+    const request = { method: 'POST', body: '{}', headers: { 'idempotency-key': key } };
+    return (await small.call(`/written/${size}`, request)).headers.get('idempotency-replayed');
+  };
+  expect([await post(10, 'room'), await post(10, 'room')]).toEqual([null, 'true']);
+  expect(stored).toBeGreaterThan(300);
+  expect([await post(1_900, 'no-room'), await post(1_900, 'no-room')]).toEqual([null, null]);
+  const [, first, second] = contexts;
+  expect(contexts).toHaveLength(3);
+  expect(second?.commandId).toBe(first?.commandId);
+  expect(first).toMatchObject({ repeatedSinceMs: undefined, repeatedPosition: undefined });
+  expect(second?.repeatedSinceMs).toBeLessThanOrEqual(Date.now() + 60_000);
+  expect(second?.repeatedPosition).toEqual({ stream: 'thing-one', revision: 4 });
+  // Its fingerprint is still known.
+  const other = { method: 'POST', body: '{"a":1}', headers: { 'idempotency-key': 'no-room' } };
+  expect((await small.call('/written/1900', other)).status).toBe(422);
+  await small.server.close();
 });

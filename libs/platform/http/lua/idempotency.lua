@@ -1,4 +1,4 @@
-#!lua name=parley_idempotency_v3
+#!lua name=parley_idempotency_v4
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -6,39 +6,42 @@ local function now_ms()
 end
 
 --[[
-parley_idempotency_begin_v3: takes an idempotency key, or returns its state.
+parley_idempotency_begin_v4: takes an idempotency key, or returns its state.
 
-KEYS[1]  hash: fingerprint, begun_at (ms), lease, lease_until (ms), status, headers, body
+KEYS[1]  hash: fingerprint, begun_at (ms), lease, lease_until (ms), position
+KEYS[2]  hash: status, headers, body of the reply, which may expire before the first one
 ARGV[1]  fingerprint of the request
 ARGV[2]  lease to take
 ARGV[3]  milliseconds that the lease holds
 ARGV[4]  milliseconds that the key is remembered
-Returns  { 'started', begun_at or '' } | { 'in_flight', milliseconds until the lease ends } | { 'mismatch' }
-         | { 'completed', status, headers, body }
-         begun_at (ms): when an earlier request took the key whose outcome is unknown
+Returns  { 'started', begun_at or '', position or '' } | { 'in_flight', milliseconds until the lease ends }
+         | { 'mismatch' } | { 'completed', status, headers, body }
+         begun_at (ms): when an earlier request took the key whose reply is not known
+         position: of what that request wrote, if its reply has expired
 --]]
 local function begin(keys, args)
   local now = now_ms()
-  local known = redis.call('HMGET', keys[1], 'fingerprint', 'lease_until', 'status', 'headers', 'body', 'begun_at')
+  local known = redis.call('HMGET', keys[1], 'fingerprint', 'lease_until', 'begun_at', 'position')
   if known[1] and known[1] ~= args[1] then
     return { 'mismatch' }
   end
-  if known[3] then
-    return { 'completed', known[3], known[4], known[5] }
+  local reply = redis.call('HMGET', keys[2], 'status', 'headers', 'body')
+  if known[1] and reply[1] then
+    return { 'completed', reply[1], reply[2], reply[3] }
   end
   if known[2] and tonumber(known[2]) > now then
     return { 'in_flight', tonumber(known[2]) - now }
   end
   redis.call('HSET', keys[1], 'fingerprint', args[1], 'lease', args[2], 'lease_until', now + tonumber(args[3]))
-  if not known[6] then
+  if not known[3] then
     redis.call('HSET', keys[1], 'begun_at', now)
   end
   redis.call('PEXPIRE', keys[1], args[4])
-  return { 'started', known[6] or '' }
+  return { 'started', known[3] or '', known[4] or '' }
 end
 
 --[[
-parley_idempotency_renew_v3: extends a lease, if it still holds the key.
+parley_idempotency_renew_v4: extends a lease, if it still holds the key.
 
 KEYS[1]  as above
 ARGV[1]  lease
@@ -54,26 +57,34 @@ local function renew(keys, args)
 end
 
 --[[
-parley_idempotency_complete_v3: remembers the answer, if the lease still holds the key.
+parley_idempotency_complete_v4: remembers the answer, if the lease still holds the key.
 
-KEYS[1]     as above
+KEYS[1..2]  as for begin
 ARGV[1]     lease
 ARGV[2..4]  status, headers (JSON), body
-ARGV[5]     milliseconds that the answer is remembered
+ARGV[5]     milliseconds that the key is remembered
+ARGV[6]     milliseconds that the reply is remembered; 0 for not at all
+ARGV[7]     position of what the request wrote, or ''
 Returns     1 remembered, 0 the lease is no longer the holder's
 --]]
 local function complete(keys, args)
   if redis.call('HGET', keys[1], 'lease') ~= args[1] then
     return 0
   end
-  redis.call('HSET', keys[1], 'status', args[2], 'headers', args[3], 'body', args[4])
+  if tonumber(args[6]) > 0 then
+    redis.call('HSET', keys[2], 'status', args[2], 'headers', args[3], 'body', args[4])
+    redis.call('PEXPIRE', keys[2], args[6])
+  end
+  if args[7] ~= '' then
+    redis.call('HSET', keys[1], 'position', args[7])
+  end
   redis.call('HDEL', keys[1], 'lease', 'lease_until')
   redis.call('PEXPIRE', keys[1], args[5])
   return 1
 end
 
 --[[
-parley_idempotency_abandon_v3: lets the key go. Its fingerprint stays, so that a retry must be the same request.
+parley_idempotency_abandon_v4: lets the key go. Its fingerprint stays, so that a retry must be the same request.
 
 KEYS[1]  as above
 ARGV[1]  lease
@@ -87,7 +98,7 @@ local function abandon(keys, args)
   return 1
 end
 
-redis.register_function('parley_idempotency_begin_v3', begin)
-redis.register_function('parley_idempotency_renew_v3', renew)
-redis.register_function('parley_idempotency_complete_v3', complete)
-redis.register_function('parley_idempotency_abandon_v3', abandon)
+redis.register_function('parley_idempotency_begin_v4', begin)
+redis.register_function('parley_idempotency_renew_v4', renew)
+redis.register_function('parley_idempotency_complete_v4', complete)
+redis.register_function('parley_idempotency_abandon_v4', abandon)

@@ -127,7 +127,8 @@ export function composeFeatures(platform: Platform) {
     users: users.users,
     agents: { agent: (organizationId, id) => answering.agents.agents.find(organizationId, id) },
   });
-  const inChannels = inChannelsOf(core, { ...sources, ...answering, ...channels, ...directory, interactions });
+  const ofChannels = { ...channels, interactions, realtime: () => realtime };
+  const inChannels = inChannelsOf(core, { ...sources, ...answering, ...directory, ...ofChannels });
   const others = [...Object.values(sources), ...Object.values(answering), ...Object.values(inChannels)];
   const realtime = realtimeModule.create(core, {
     channelEvents: { projection: channelEvents, stateBefore: stateOfChannelBefore(core) },
@@ -191,7 +192,8 @@ function answeringOf(
 
 type PartsInChannels = Omit<PartsOfAnswering, 'reactions' | 'summarize'> &
   ReturnType<typeof answeringOf> &
-  Pick<ReturnType<typeof channelsModule.create>, 'channels'>;
+  Pick<ReturnType<typeof channelsModule.create>, 'channels'> &
+  Pick<Parameters<typeof promptsModule.create>[1], 'realtime'>;
 
 /** The files of channels, which agents answer their messages, and prompts. */
 function inChannelsOf(core: Core, { knowledge, documents, agents, runs, interactions, ...parts }: PartsInChannels) {

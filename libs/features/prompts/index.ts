@@ -2,13 +2,16 @@
 import type { Agents } from '#libs/features/agents/index.ts';
 import type { Invocations } from '#libs/features/invocations/index.ts';
 import type { Runs } from '#libs/features/runs/index.ts';
+import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { promptRoute } from './prompt.http.ts';
 import type { PromptParts } from './prompt.post.ts';
+import { streamPromptRoute } from './stream-prompt.http.ts';
+import type { StreamPromptParts } from './stream-prompt.http.ts';
 
-interface PromptsDeps extends PromptParts {
+interface PromptsDeps extends Omit<PromptParts, 'channels'>, Pick<StreamPromptParts, 'channels' | 'realtime'> {
   readonly agents: Agents;
   readonly runs: Runs;
   readonly invocations: Invocations;
@@ -16,8 +19,13 @@ interface PromptsDeps extends PromptParts {
 
 export const promptsModule = {
   name: 'prompts',
-  create({ topics, redis, prompts: limits }: Core, deps: PromptsDeps) {
-    const parts = { ...deps, topics, redis, limits };
-    return { routes: (app: HttpApp) => promptRoute(app, parts) };
+  create({ topics, redis, store, prompts: limits }: Core, deps: PromptsDeps) {
+    const parts = { ...deps, topics, redis, store, limits, idempotency: new RedisIdempotencyStore(redis) };
+    return {
+      routes(app: HttpApp) {
+        promptRoute(app, parts);
+        streamPromptRoute(app, parts);
+      },
+    };
   },
 } satisfies Module;

@@ -34,6 +34,16 @@ export function answerOf(ending: Ending, agent: Agent, shown: ShownIds): string 
   return shownAnswer(run, agent);
 }
 
+/** What became of a prompt, for the end of its stream. A run that failed or was cancelled may have said something. */
+export function outcomeOf(ending: Ending, agent: Agent, { runId: run_id }: Pick<PostedPrompt, 'runId'>): object {
+  if (ending.kind === 'withheld') {
+    const error = { reason: ending.reason, message: 'the agent was not invoked' };
+    return { status: 'failed', message: '', run_id, error };
+  }
+  const { run } = ending;
+  return { status: run.phase, message: shownAnswer(run, agent), run_id, error: run.failure };
+}
+
 export function deactivated(): HttpError {
   return conflict('The agent is deactivated', 'agent_deactivated');
 }

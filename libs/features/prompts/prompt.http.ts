@@ -85,7 +85,8 @@ export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
       }),
     },
     async (request, reply) => {
-      const agent = await agentOf(request.principal.organizationId, request.params.id, parts);
+      const agent = await agentInLog(request.principal.organizationId, request.params.id, parts);
+      requireAnswering(agent, parts);
       const posted = await postDirectly(commandContext(request), { agent, text: request.body.prompt }, parts);
       const shown = idsOf(posted);
       const message = await awaitAnswer(request, reply, { posted, agent, shown }, parts);
@@ -95,22 +96,21 @@ export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
   );
 }
 
-/**
- * The agent as the log has it.
- *
- * @throws HttpError 404 if the organization has no such agent, 409 for one that is deactivated; `Fault`
- *   `store_unavailable`, also without Redis, which runs need
- */
-export async function agentOf(
+/** The agent as the log has it. @throws HttpError 404 if the organization has no such agent; `Fault` `store_unavailable` */
+export async function agentInLog(
   organizationId: EntityId,
   id: EntityId,
-  { agents, redis }: Pick<PromptRouteParts, 'agents' | 'redis'>,
+  { agents }: Pick<PromptRouteParts, 'agents'>,
 ): Promise<Agent> {
   const agent = await agents.agent(organizationId, id);
   if (agent === null) throw notFound();
-  if (!agent.isActive) throw deactivated();
-  if (!redis.isReady) throw storeUnavailable('redis');
   return agent;
+}
+
+/** @throws HttpError 409 for an agent that is deactivated; `Fault` `store_unavailable` without Redis, which runs need */
+export function requireAnswering({ isActive }: Agent, { redis }: Pick<PromptRouteParts, 'redis'>): void {
+  if (!isActive) throw deactivated();
+  if (!redis.isReady) throw storeUnavailable('redis');
 }
 
 /**

@@ -16,10 +16,12 @@ import { Typing } from './typing.ts';
 
 export { grantOf, SubscriberAccess } from './access.ts';
 export type { AccessChange, Grant } from './access.ts';
+export { EventStream } from './event-stream.ts';
+export type { LiveChannel } from './live-channel.ts';
 export { clientFrame, PING, PONG, serverFrame } from './frames.ts';
 export type { LiveCommand, LiveCommandOutcome } from './live-commands.ts';
 export * from './protocol.ts';
-export { eventStreamRoutes } from './realtime.http.ts';
+export { eventStreamRoutes, openLiveChannel } from './realtime.http.ts';
 export { RealtimeNode } from './realtime-node.ts';
 export { TICKET_TTL_MS, Tickets } from './tickets.ts';
 export { WebsocketAdmission } from './websocket-admission.ts';

@@ -20,10 +20,11 @@ import {
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
-import { grantOf, type ChannelUsers } from './access.ts';
+import { grantOf, type ChannelUsers, type Grant } from './access.ts';
 import { asyncApiDocument, type DescribedProtocol } from './asyncapi.ts';
 import { EventStream } from './event-stream.ts';
 import { include, maskOf } from './frames.ts';
+import type { LiveChannel } from './live-channel.ts';
 import type { RealtimeNode } from './realtime-node.ts';
 import type { Tickets } from './tickets.ts';
 
@@ -133,14 +134,7 @@ async function openEventStream(
   requireEventStreams(request);
   const after = lastSeenSequence(request, request.query.after);
   const grant = await grantOf(request.principal, request.params.id, channels);
-  if (node.isStopping) throw stopping();
-  const channel = await node.channels.open(grant.organizationId, grant.channelId);
-  if (channel === null) throw notFound();
-  if (after !== undefined && !(await channel.reaches(after))) {
-    throw sequenceNotReached(after);
-  }
-  // Meanwhile the node may have stopped, the channel been closed, or the client have left.
-  if (node.isStopping || !channel.isOpen) throw stopping();
+  const channel = await openLiveChannel(node, grant, after);
   if (reply.raw.destroyed) return reply.hijack();
   const position = after ?? channel.head;
   // The only response after which a browser does not reconnect.
@@ -150,6 +144,25 @@ async function openEventStream(
   const included = request.query.include?.split(',').map((word) => include.parse(word)) ?? [];
   new EventStream(node, { grant, channel, include: maskOf(included) }, reply.raw).open(position);
   return reply;
+}
+
+/**
+ * The channel of an event stream that begins after a sequence. A subscriber must join it in the same turn of the event loop.
+ *
+ * @throws HttpError 404; ValidationFailure 422 for a sequence beyond the channel's end; `Fault` `stopping`
+ */
+export async function openLiveChannel(
+  node: RealtimeNode,
+  { organizationId, channelId }: Pick<Grant, 'organizationId' | 'channelId'>,
+  after: number | undefined,
+): Promise<LiveChannel> {
+  if (node.isStopping) throw stopping();
+  const channel = await node.channels.open(organizationId, channelId);
+  if (channel === null) throw notFound();
+  if (after !== undefined && !(await channel.reaches(after))) throw sequenceNotReached(after);
+  // Meanwhile the node may have stopped, or the channel been closed.
+  if (node.isStopping || !channel.isOpen) throw stopping();
+  return channel;
 }
 
 function stopping(): Fault {

@@ -48,6 +48,7 @@ export type { StreamCloseCode } from './event-stream.ts';
 export { parseJsonBody, refuseCompression } from './json-body.ts';
 export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';
 export { parseInput } from './validation/validator.ts';
+export { runOnce } from './run-once.ts';
 export { idempotencyInFlight } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';

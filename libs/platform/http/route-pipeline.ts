@@ -59,7 +59,10 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   if (config?.public || isRead(method)) return;
   route.handlerTimeout ??= handlerTimeoutMs;
   if (config?.ignoresIdempotencyKey === true) return;
-  if (method === 'POST' || method === 'PATCH') attachIdempotency(route, idempotency);
+  if (method !== 'POST' && method !== 'PATCH') return;
+  // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
+  route.preValidation = [readIdempotencyKey, ...listed(route.preValidation)];
+  if (config?.handlesIdempotencyKey !== true) attachIdempotency(route, idempotency);
 }
 
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';
@@ -117,12 +120,12 @@ function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
   };
 }
 
+const readIdempotencyKey: Hook = (request, _reply, done) => {
+  request.idempotentRun = idempotentRunOf(request);
+  done();
+};
+
 function attachIdempotency(route: RouteOptions, store: HttpServerOptions['idempotency']): void {
-  // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
-  const read: Hook = (request, _reply, done) => {
-    request.idempotentRun = idempotentRunOf(request);
-    done();
-  };
   // After validation: a request that it refuses does not take the key.
   const begin: Hook = (request, reply, done) => {
     const run = request.idempotentRun;
@@ -135,7 +138,6 @@ function attachIdempotency(route: RouteOptions, store: HttpServerOptions['idempo
     if (run?.lease === undefined || !store) return done();
     return endIdempotent(run, store, request, reply, payload);
   };
-  route.preValidation = [read, ...listed(route.preValidation)];
   route.preHandler = [begin, ...listed(route.preHandler)];
   route.onSend = [...listed(route.onSend), end];
 }

@@ -137,6 +137,7 @@ function withoutTag(): Change[] {
     { operation: 'createReport', method: 'POST', url: '/api/v1/reports', body: {} },
     { operation: 'createAgent', method: 'POST', url: '/api/v1/agents', body: { name: 'b' } },
     { operation: 'promptAgent', method: 'POST', url: `/api/v1/agents/${agent}/prompt`, body: {} },
+    { operation: 'streamPrompt', method: 'POST', url: `/api/v1/agents/${agent}/stream_prompt`, body: {} },
     { operation: 'createMedia', method: 'POST', url: '/api/v1/media', body: {} },
     { operation: 'uploadMedia', method: 'POST', url: '/api/v1/media/uploads', body: content },
     { operation: 'continueMediaUpload', method: 'PATCH', url: upload, headers: part, body: content },

@@ -1,0 +1,147 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+
+import type { Agent } from '#libs/features/agents/index.ts';
+import type { Channels } from '#libs/features/channels/index.ts';
+import { grantOf, openLiveChannel } from '#libs/features/realtime/index.ts';
+import type { LiveChannel, RealtimeNode } from '#libs/features/realtime/index.ts';
+import type { ChannelSequence, StreamRevision } from '#libs/kernel/event.ts';
+import { Fault } from '#libs/kernel/faults.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import {
+  beginEventStream,
+  commandContext,
+  eventStreamResponse,
+  refuseIfMatch,
+  requireEventStreams,
+  routesTagged,
+  runOnce,
+  STREAM_CLOSE,
+} from '#libs/platform/http/index.ts';
+import type { HttpApp, IdempotencyStore } from '#libs/platform/http/index.ts';
+
+import { outcomeOf } from './prompt.answer.ts';
+import { cursorOf, resumedPrompt } from './prompt.cursor.ts';
+import type { ResumedPrompt } from './prompt.cursor.ts';
+import { agentInLog, promptBody, promptParams, requireAnswering } from './prompt.http.ts';
+import type { PromptRouteParts } from './prompt.http.ts';
+import { postDirectly } from './prompt.post.ts';
+import type { PostedPrompt } from './prompt.post.ts';
+import { endOf } from './run-watch.ts';
+import { TurnFrames } from './turn-frames.ts';
+import { TurnStream } from './turn-stream.ts';
+
+export interface StreamPromptParts extends Omit<PromptRouteParts, 'channels'> {
+  readonly channels: Pick<Channels, 'open' | 'usersOf'>;
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly idempotency: IdempotencyStore;
+  /** The realtime of this process, once it is created. */
+  readonly realtime: () => {
+    readonly node: () => RealtimeNode;
+    readonly log: { head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> };
+  };
+}
+
+const { writes } = routesTagged('agents');
+
+export function streamPromptRoute(app: HttpApp, parts: StreamPromptParts): void {
+  const { config, schema } = writes({
+    operationId: 'streamPrompt',
+    summary: 'Send a prompt to an agent, and stream its run as server-sent events',
+    description:
+      'Posts the prompt as `promptAgent` does. The frames are those of the channel, of the turn of the prompt alone (see ' +
+      '`/asyncapi.json`), between the events `prompt`, with the ids, and `answer`, with the outcome. With `Last-Event-ID`, ' +
+      'the stream of the prompt that it names is resumed, and nothing is posted.',
+    params: promptParams,
+    body: promptBody,
+    response: { 200: eventStreamResponse[200] },
+  });
+  app.post(
+    '/api/v1/agents/:id/stream_prompt',
+    { preHandler: refuseIfMatch, config: { ...config, handlesIdempotencyKey: true }, schema },
+    async (request, reply) => {
+      requireEventStreams(request);
+      const agent = await agentInLog(request.principal.organizationId, request.params.id, parts);
+      const resumed = await resumedPrompt(request, agent, parts.store);
+      const started = resumed ?? (await newPrompt(request, agent, request.body.prompt, parts));
+      return openTurnStream(request, reply, { agent, isNew: resumed === null, ...started }, parts);
+    },
+  );
+}
+
+async function newPrompt(
+  request: FastifyRequest,
+  agent: Agent,
+  text: string,
+  parts: StreamPromptParts,
+): Promise<ResumedPrompt> {
+  requireAnswering(agent, parts);
+  const posted = await runOnce(request, parts.idempotency, postedSchema, () =>
+    postDirectly(commandContext(request), { agent, text }, parts),
+  );
+  return { posted, position: posted.sequence - 1, known: [] };
+}
+
+const postedSchema = z.object({
+  channelId: z.string(),
+  sequence: z.int().transform((value) => value as ChannelSequence),
+  organizationId: z.string(),
+  messageId: z.string(),
+  turnId: z.string(),
+  runId: z.string(),
+  revision: z.int().transform((value) => value as StreamRevision),
+}) satisfies z.ZodType<PostedPrompt>;
+
+interface Opened extends ResumedPrompt {
+  readonly agent: Agent;
+  readonly isNew: boolean;
+}
+
+async function openTurnStream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { agent, isNew, posted, position, known }: Opened,
+  parts: StreamPromptParts,
+): Promise<FastifyReply> {
+  const node = parts.realtime().node();
+  const grant = await grantOf(request.principal, posted.channelId, parts.channels);
+  const channel = await openLiveChannel(node, grant, position);
+  if (reply.raw.destroyed) return reply.hijack();
+  beginEventStream(reply);
+  const frames = new TurnFrames(posted.turnId, known, (sequence) => cursorOf(posted, sequence));
+  const stream = new TurnStream(node, { grant, channel, frames }, reply.raw);
+  if (isNew) stream.writeEvent('prompt', shownPrompt(posted), cursorOf(posted, position));
+  stream.open(position);
+  void finish(stream, channel, { posted, agent }, parts);
+  return reply;
+}
+
+function shownPrompt({ runId, channelId, messageId, turnId }: PostedPrompt): object {
+  return { run_id: runId, channel_id: channelId, message_id: messageId, interaction_id: turnId };
+}
+
+/** Ends the stream after the last frame of the run. Never rejects. */
+async function finish(
+  stream: TurnStream,
+  channel: LiveChannel,
+  { posted, agent }: { readonly posted: PostedPrompt; readonly agent: Agent },
+  parts: StreamPromptParts,
+): Promise<void> {
+  const gone = new AbortController();
+  void stream.closed().then(() => gone.abort());
+  try {
+    const ending = await endOf(posted, parts, gone.signal);
+    // What the run has posted is in the log by now; the topic may not have brought all of it.
+    const head = await parts.realtime().log.head(posted.organizationId, posted.channelId);
+    await channel.reaches(head ?? 0);
+    await Promise.race([stream.live, stream.closed()]);
+    channel.flush();
+    stream.writeEvent('answer', outcomeOf(ending, agent, posted));
+    stream.end();
+  } catch (error) {
+    if (!stream.isOpen) return;
+    if (!(error instanceof Fault)) parts.realtime().node().warn(error, 'the stream of a prompt failed');
+    stream.close(STREAM_CLOSE.fault, 'The run cannot be read: connect again and resume');
+  }
+}

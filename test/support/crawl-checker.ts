@@ -1,6 +1,7 @@
 /** Checks the log of crawls, their documents and what graphs learnt; it never queries the system. */
 import type { LogEvent } from './log-reader.ts';
 
+const PAGES = new Set(['PagesVisited.v1', 'PagesCrawled.v1']);
 const ENDS = new Set(['CrawlCompleted.v1', 'CrawlFailed.v1', 'CrawlCancelled.v1']);
 
 /** One line per disagreement; empty when all is well. */
@@ -28,7 +29,7 @@ function problemsOfCrawl(stream: string, events: readonly LogEvent[]): string[] 
   if (ends.length !== 1) problems.push(`${stream} has ended ${ends.length} times`);
   if (ends.some(({ type }) => type !== 'CrawlCompleted.v1')) problems.push(`${stream} has not completed`);
   const pages = events.flatMap(({ type, data }) =>
-    type === 'PagesCrawled.v1' ? (data['pages'] as readonly { url: string; documentId: string }[]) : [],
+    PAGES.has(type) ? (data['pages'] as readonly { url: string; documentId: string }[]) : [],
   );
   problems.push(...repeated(pages.map(({ url }) => url)).map((url) => `${stream} has the page ${url} twice`));
   const ids = pages.map(({ documentId }) => documentId);

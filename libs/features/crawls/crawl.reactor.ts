@@ -9,6 +9,7 @@ import { failureOfPage } from './crawl.failures.ts';
 import { allDocuments, hasEnded, removableDocuments } from './crawl.ts';
 import type { Crawl, CrawlEvent, CrawlState } from './crawl.ts';
 import { crawlEntity } from './crawl.read.ts';
+import type { StepPart } from './decided-pages.ts';
 import { BUDGET, endOf, fetchedPages, siteOf } from './frontier.ts';
 import { allows } from './robots.ts';
 import { PageVisits } from './scan.ts';
@@ -20,13 +21,13 @@ export interface CrawlTools extends ScanTools {
   readonly clock: Pick<StoreClock, 'nowMs'>;
 }
 
-/** What one step does at most: it appends when it has done so. */
-const STEP = { pages: 50, urls: 500, timeMs: 10_000 } as const;
+/** What one step does at most. */
+const STEP = { urls: 500, timeMs: 10_000 } as const;
 
 /** Characters. */
 const MAX_RULES_WITH_PAGES = 64 * 1024;
 
-/** Runs crawls: each step visits the next pages in the order of their discovery and records them in one append. */
+/** Runs crawls: each step visits the next pages in the order of their discovery, and records them part by part. */
 export function crawlReactor(tools: CrawlTools) {
   return reactor<CrawlState, CrawlEvent>({
     name: 'crawls',
@@ -66,7 +67,7 @@ async function start(
   if ((await visits.begin({ url, depth: 1 }, STEP.timeMs)) === null) return [];
   await visits.end();
   const site = siteOf(visits.finalUrl);
-  if (crawl.scanDepth > 1 && visits.pages[0]?.documentId !== null) {
+  if (crawl.scanDepth > 1 && visits.pages.waiting[0]?.documentId !== null) {
     const { signal } = process;
     visits.discovery.add(await readSitemaps(tools.fetcher, visits.sitemaps, { site, signal, limit: 3_000 }), 1);
   }
@@ -98,11 +99,14 @@ async function advance(
   const visits = new PageVisits(crawl, process, tools);
   if (endOf(crawl, elapsedMs(tools, crawl)) !== null) return outcome(tools, crawl, process, visits);
   const until = performance.now() + STEP.timeMs;
-  const most = Math.min(STEP.pages, crawl.maxPages - fetchedPages(crawl));
+  const most = crawl.maxPages - fetchedPages(crawl);
+  let recorded = crawl;
   let requested = 0;
   for (const entry of crawl.pending.slice(0, STEP.urls)) {
     const leftMs = until - performance.now();
     if (requested >= most || leftMs <= 0 || visits.isFull) break;
+    const part = await visits.pages.takePart();
+    if (part !== null) recorded = await recordPart(recorded, part, process);
     const isRequested = await visits.begin(entry, leftMs);
     if (isRequested === null) break;
     if (isRequested) requested += 1;
@@ -112,7 +116,13 @@ async function advance(
   await visits.end();
   if (crawl.knowledgeGraph !== null) tools.knowledge.prepareSearch(crawl.knowledgeGraph);
   // Another crawl has the turns of the site: the step is tried again.
-  return visits.pages.length === 0 ? [] : outcome(tools, crawl, process, visits);
+  return visits.pages.count === 0 ? [] : outcome(tools, recorded, process, visits);
+}
+
+/** Records pages while the step continues. @returns the crawl with them */
+async function recordPart(crawl: Crawl, part: StepPart, process: Process<CrawlState, CrawlEvent>): Promise<Crawl> {
+  const event: CrawlEvent = { type: 'PagesVisited.v1', data: { scan: crawl.scan, ...part, website: null } };
+  return (await process.recordIntent(event)) ?? crawl;
 }
 
 function elapsedMs({ clock }: CrawlTools, { requestedAt }: Crawl): number {
@@ -138,11 +148,11 @@ async function outcome(
   process: Process<CrawlState, CrawlEvent>,
   visits: PageVisits,
 ): Promise<CrawlEvent[]> {
-  const { pages, website } = visits;
-  const { found } = visits.discovery;
+  const { website, pages: decided } = visits;
+  const { pages, found } = decided.take();
   const { scan } = crawl;
   const events = await robotsEvents(crawl, process, visits);
-  if (pages.length > 0) events.push({ type: 'PagesCrawled.v1', data: { scan, pages, found, website } });
+  if (decided.count > 0) events.push({ type: 'PagesCrawled.v1', data: { scan, pages, found, website } });
   const after: Crawl = {
     ...crawl,
     pages: [...crawl.pages, ...pages],

@@ -177,6 +177,7 @@ const FRAMES: Readonly<Record<CrawlEvent['type'], string>> = {
   'RescanRequested.v1': 'crawl.queued',
   'CrawlStarted.v1': 'crawl.started',
   'RobotsRead.v1': 'crawl.progress',
+  'PagesVisited.v1': 'crawl.progress',
   'PagesCrawled.v1': 'crawl.progress',
   'CrawlCompleted.v1': 'crawl.completed',
   'CrawlFailed.v1': 'crawl.failed',

@@ -69,6 +69,15 @@ const robots = z.object({
 /** A crawl has scans, counted from 1: the first one, and one for each `RescanRequested`. */
 const scan = z.int();
 
+/** The next pages in the order of their discovery, and the URLs that were discovered meanwhile. */
+const crawledPages = z.object({
+  scan,
+  pages: z.array(page),
+  found: z.array(found),
+  /** Of the start page. */
+  website: website.nullable(),
+});
+
 export const crawlCodec = defineEvents({
   'CrawlRequested.v1': z.object({
     id: z.string(),
@@ -81,14 +90,10 @@ export const crawlCodec = defineEvents({
   /** The start URL was reached. `site`: the host that pages belong to, see `siteOf`. */
   'CrawlStarted.v1': z.object({ scan, site: z.string() }),
   'RobotsRead.v1': robots.extend({ scan }),
-  /** The next pages in the order of their discovery, and the URLs that were discovered with them. */
-  'PagesCrawled.v1': z.object({
-    scan,
-    pages: z.array(page),
-    found: z.array(found),
-    /** Of the start page. */
-    website: website.nullable(),
-  }),
+  /** In the course of a step. */
+  'PagesVisited.v1': crawledPages,
+  /** At the end of a step: the next one follows from it. */
+  'PagesCrawled.v1': crawledPages,
   /** `removed`: documents that were deleted, such as those of earlier scans that the site no longer has. */
   'CrawlCompleted.v1': z.object({
     scan,
@@ -106,6 +111,7 @@ type Data<Type extends CrawlEvent['type']> = Extract<CrawlEvent, { type: Type }>
 export type CrawlRequested = Data<'CrawlRequested.v1'>;
 export type EndedBy = Data<'CrawlCompleted.v1'>['endedBy'];
 export type CrawledPage = z.infer<typeof page>;
+export type CrawledPages = z.infer<typeof crawledPages>;
 export type FoundUrl = z.infer<typeof found>;
 export type Website = z.infer<typeof website>;
 export type Robots = z.infer<typeof robots>;
@@ -196,6 +202,7 @@ function changes(crawl: Crawl, event: StreamEvent<CrawlEvent>): Partial<Crawl> {
       const { scan: _scan, ...read } = event.data;
       return { robots: [...crawl.robots, read] };
     }
+    case 'PagesVisited.v1':
     case 'PagesCrawled.v1':
       return {
         pages: [...crawl.pages, ...event.data.pages],

@@ -7,6 +7,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Process } from '#libs/platform/reactors/index.ts';
 
 import type { Crawl, CrawledPage, CrawlEvent, CrawlState, FoundUrl, Robots, Website } from './crawl.ts';
+import { DecidedPages } from './decided-pages.ts';
 import { Discovery, KnownPages, normalUrl, siteOf } from './frontier.ts';
 import type { HostSlots } from './host-slots.ts';
 import { allows } from './robots.ts';
@@ -26,8 +27,6 @@ export interface ScanTools extends VisitTools {
 const AT_ONCE = 8;
 /** Decoded bytes of pages after which a step visits no more: it has the time to read those under way, too. */
 const MAX_STEP_BYTES = 8 * 1024 * 1024;
-/** The same for what is recorded: an append may have 1 MiB, with the pages under way and the URLs that they add. */
-const MAX_STEP_JSON = 256 * 1024;
 /** Longest header that is recorded. */
 const MAX_ETAG = 256;
 /** Namespace of the ids of documents. Part of the storage format: never change it. */
@@ -43,7 +42,7 @@ interface PageDocument {
 
 /** Pages that a scan visits in one step of its process, and what comes of them. */
 export class PageVisits {
-  readonly pages: CrawledPage[] = [];
+  readonly pages = new DecidedPages(() => this.discovery.found);
   readonly newRobots: Robots[] = [];
   /** Sitemaps that the robots.txt files read in this step name. */
   readonly sitemaps: string[] = [];
@@ -56,13 +55,10 @@ export class PageVisits {
   readonly #known: KnownPages;
   readonly #robots: Map<string, Promise<Robots>>;
   readonly #previous: Map<string, CrawledPage>;
-  readonly #writes: Promise<unknown>[] = [];
   readonly #underWay = new Set<Promise<unknown>>();
   #decided: Promise<unknown> = Promise.resolve();
   /** Also of pages that wait for slower ones to be recorded. */
   #visitedBytes = 0;
-  #jsonLength = 0;
-  #measuredUrls = 0;
   #discovery: Discovery | null = null;
 
   constructor(crawl: Crawl, process: Process<CrawlState, CrawlEvent>, tools: ScanTools) {
@@ -114,13 +110,13 @@ export class PageVisits {
 
   /** Whether what was visited is enough for one step. */
   get isFull(): boolean {
-    return this.#visitedBytes >= MAX_STEP_BYTES || this.#jsonLength >= MAX_STEP_JSON;
+    return this.#visitedBytes >= MAX_STEP_BYTES;
   }
 
   /** Waits until all visits have ended and their documents are written. @throws the first failure */
   async end(): Promise<void> {
     await this.#decided;
-    await Promise.all(this.#writes);
+    await this.pages.allWritten();
   }
 
   robotsOf(url: string): Promise<Robots> {
@@ -191,10 +187,7 @@ export class PageVisits {
   #record(entry: FoundUrl, visited: Visit): void {
     const page = this.#pageOf(entry, visited);
     this.#known.add(page);
-    this.pages.push(page);
-    const { found } = this.discovery;
-    this.#jsonLength += JSON.stringify([page, found.slice(this.#measuredUrls)]).length;
-    this.#measuredUrls = found.length;
+    this.pages.add(page);
   }
 
   #pageOf(entry: FoundUrl, visited: Visit): CrawledPage {
@@ -280,10 +273,7 @@ export class PageVisits {
     const isWhole = 'text' in put && put.text === body;
     const options = { signal: this.#process.signal, isNew, facts: isWhole ? facts : null };
     const context = this.#process.commandContext(`put ${id}`);
-    const written = this.#tools.ingestedDocuments.put(context, put, options);
-    // `end` reports it.
-    written.catch(() => undefined);
-    this.#writes.push(written);
+    this.pages.addWrite(this.#tools.ingestedDocuments.put(context, put, options));
   }
 }
 

@@ -3,13 +3,16 @@ import type { ServerResponse } from 'node:http';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
+import { unread } from '#libs/features/crawls/visit.ts';
 import { accept } from '#libs/kernel/decider.ts';
+import { NO_EVENTS } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { runParley } from '#test/support/command-line.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startNameServer } from '#test/support/fetch/name-server.ts';
 import type { NameServer } from '#test/support/fetch/name-server.ts';
+import { logEvent } from '#test/support/log-events.ts';
 import { keysIn, nodeWith } from '#test/support/redis-commands.ts';
 import { html, startWebsite } from '#test/support/website.ts';
 import type { PageOfSite, Website } from '#test/support/website.ts';
@@ -186,6 +189,58 @@ describe('a crawl', () => {
     const steps = (await api.events(`crawl-${crawl.id}`)).filter(({ type }) => type === 'PagesCrawled.v1');
     // Two are enough; eight are under way by then.
     for (const { data } of steps) expect(data.pages.length).toBeLessThanOrEqual(10);
+  });
+
+  it('records pages while a step continues with others', async () => {
+    const paths = Array.from({ length: 63 }, (_, index) => `/${index}`);
+    publish({ '/': paths, ...Object.fromEntries(paths.map((path) => [path, []])) });
+    // As many as are visited at the same time.
+    const held = new Map<string, ServerResponse>();
+    for (const path of paths.slice(53, 61)) {
+      site.pages.set(path, { answer: (_request, response) => void held.set(path, response) });
+    }
+    const answer = (path: string) =>
+      held
+        .get(path)!
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end(html(`Page ${path}`));
+    const { id } = await requested({ scan_depth: 2, max_pages: 100 });
+    await eventually(async () => {
+      const { json } = await api.call('GET', `/api/v1/documents?crawl=${id}&status=Ready&size=1`);
+      expect([json.meta.total, held.size]).toEqual([54, 8]);
+    });
+    answer('/53');
+    await eventually(async () => expect(await api.types(`crawl-${id}`)).toContain('PagesVisited.v1'));
+    for (const path of paths.slice(54, 61)) answer(path);
+    const crawl = await ended(id);
+    expect(crawl.status).toBe('Completed');
+    expect(outcomes(crawl)).toEqual(['/', ...paths].map((path) => [path, 'read']));
+    expect(site.requests).toHaveLength(64);
+  });
+
+  it('is resumed after what a worker has recorded of a step before it died', async () => {
+    const paths = ['/a', '/b', '/c'];
+    publish({ '/': paths, '/a': [], '/b': ['/d'], '/c': [], '/d': [] });
+    const id = newId();
+    const entries = ['/', ...paths].map((path, index) => ({
+      url: `${site.origin}${path}`,
+      depth: index === 0 ? 1 : 2,
+    }));
+    const [start, visited] = entries.map((entry) => ({ ...unread(entry), status: 200 }));
+    const { organizationId } = api.api;
+    const event = (type: `${string}.v1`, data: object) => {
+      const made = logEvent({ ...data, scan: 1 }, type);
+      return { ...made, metadata: { ...made.metadata, organizationId, at: new Date().toISOString() } };
+    };
+    await api.api.stores.platform.store.append(`crawl-${id}`, NO_EVENTS, [
+      event('CrawlRequested.v1', { id, url: start!.url, knowledgeGraph: graph, scanDepth: 3, maxPages: 10 }),
+      event('CrawlStarted.v1', { site: new URL(site.origin).host }),
+      event('PagesCrawled.v1', { pages: [start], found: entries.slice(1), website: null }),
+      event('PagesVisited.v1', { pages: [visited], found: [], website: null }),
+    ]);
+    const crawl = await ended(id);
+    expect(outcomes(crawl).map(([path]) => path)).toEqual(['/', ...paths, '/d']);
+    expect(site.requests).toEqual(['/b', '/c', '/d']);
   });
 
   it('ends when its graph is deleted meanwhile, and leaves no documents', async () => {

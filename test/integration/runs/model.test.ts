@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
-import { deltasOf, hangs, refuses, says, saysThen, startModelServer } from '#test/support/model-server.ts';
+import { deltasOf, hangs, refuses, says, saysThen, saysTooMuch, startModelServer } from '#test/support/model-server.ts';
 import type { Answer, ModelServer } from '#test/support/model-server.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Asked, Json } from '#test/support/runs-api.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
       baseUrl: server.baseUrl,
       apiKey: 'secret',
       name: 'small',
-      limits: { totalMs: 30_000, firstPartMs: 6_000, idleMs: 20_000, maxAttempts: 2 },
+      limits: { totalMs: 30_000, firstPartMs: 6_000, idleMs: 6_000, maxAttempts: 2 },
     },
   });
 });
@@ -146,27 +146,101 @@ describe('a run with a model', () => {
   });
 });
 
+/** What an endpoint may do wrong, and what the run then comes to. */
+interface Misbehaviour {
+  readonly answers: readonly [Answer, ...Answer[]];
+  /** Null: the run completes. */
+  readonly error: string | null;
+  readonly roles: readonly string[];
+  /** Beginning of the response; none without one. */
+  readonly written: readonly string[];
+}
+
+const WRITTEN = 'It opens at';
+const half = { text: ['It opens ', 'at'] };
+const NO_TEXT = ['internal_error'];
+const SOME_TEXT = ['agent_response', 'internal_error'];
+const MISBEHAVIOURS: Readonly<Record<string, Misbehaviour>> = {
+  refusal: { answers: [refuses(400)], error: 'model_refused', roles: NO_TEXT, written: [] },
+  'a 429 that asks for a moment': {
+    answers: [refuses(429, { 'retry-after': '0' }), says(half)],
+    error: null,
+    roles: ['agent_response'],
+    written: [WRITTEN],
+  },
+  'a 429 that asks for an hour': {
+    answers: [refuses(429, { 'retry-after': '3600' })],
+    error: 'model_rate_limited',
+    roles: NO_TEXT,
+    written: [],
+  },
+  'a hang before the stream': { answers: [hangs], error: 'model_timeout', roles: NO_TEXT, written: [] },
+  'a hang in the middle of the stream': {
+    answers: [saysThen(half, () => undefined)],
+    error: 'model_timeout',
+    roles: SOME_TEXT,
+    written: [WRITTEN],
+  },
+  'truncated JSON': {
+    answers: [saysThen(half, (response) => response.end('data: {"id":"answer","choices":[{"delta"\n\n'))],
+    error: 'model_bad_response',
+    roles: SOME_TEXT,
+    written: [WRITTEN],
+  },
+  'a stream that ends without a reason': {
+    answers: [saysThen(half, (response) => response.end())],
+    error: 'model_bad_response',
+    roles: SOME_TEXT,
+    written: [WRITTEN],
+  },
+  'a disconnect': {
+    answers: [saysThen(half, (response) => setImmediate(() => response.destroy()))],
+    error: 'model_disconnected',
+    roles: SOME_TEXT,
+    written: [WRITTEN],
+  },
+  'a missing [DONE]': {
+    answers: [saysThen(half, (response) => response.end(LAST_CHUNK))],
+    error: null,
+    roles: ['agent_response'],
+    written: [WRITTEN],
+  },
+  'an answer of 50 MB': {
+    answers: [saysTooMuch(50_000_000)],
+    error: null,
+    roles: ['agent_response'],
+    written: ['xxxxxxxxxxx'],
+  },
+};
+const LAST_CHUNK = 'data: {"id":"answer","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
+
 describe('a run that cannot go on', () => {
-  const cases: readonly (readonly [string, Answer, string])[] = [
-    ['refuses', refuses(400), 'model_refused'],
-    ['asks to wait for too long', refuses(429, { 'retry-after': '3600' }), 'model_rate_limited'],
-    ['hangs before its answer', hangs, 'model_timeout'],
-  ];
-
-  it.each(cases)('ends with an internal error when the model %s', async (_what, answer, reason) => {
-    server.script(answer);
-    const asked = await api.ask('Are you there?');
-    expect(await api.ended(asked.runId)).toMatchObject({ status: 'failed', error: { reason } });
-    await eventually(async () => expect(await roles(asked)).toEqual(['internal_error']));
-    expect(text((await api.tree(asked))[0])).not.toContain('refused by the test');
-  });
-
-  it('keeps what was written when the model breaks off', async () => {
-    server.script(saysThen({ text: ['It opens ', 'at'] }, (response) => response.end()));
-    const asked = await api.ask('When?');
-    expect(await api.ended(asked.runId)).toMatchObject({ status: 'failed', error: { reason: 'model_bad_response' } });
-    await eventually(async () => expect(await roles(asked)).toEqual(['agent_response', 'internal_error']));
-    expect(await api.response(asked)).toMatchObject({ complete: true, content: [{ text: 'It opens at' }] });
+  it('has one end, whatever the endpoint does, and keeps what was written', async () => {
+    const answered = new Map<string, number>();
+    server.script((response, request) => {
+      const what = request.body.messages.at(-1)?.content ?? '';
+      const { answers } = MISBEHAVIOURS[what]!;
+      const times = answered.get(what) ?? 0;
+      answered.set(what, times + 1);
+      return answers[Math.min(times, answers.length - 1)]!(response, request);
+    });
+    // All at once: two of them end by limits of time.
+    await Promise.all(
+      Object.entries(MISBEHAVIOURS).map(async ([what, expected]) => {
+        const asked = await api.ask(what);
+        const { error, response_id } = await api.ended(asked.runId);
+        await eventually(async () => expect([what, await roles(asked)]).toEqual([what, expected.roles]));
+        const ends = (await api.types(asked.runId)).filter((type) => /^Run(Completed|Failed|Cancelled)$/.test(type));
+        expect([what, error?.reason ?? null, ends.length]).toEqual([what, expected.error, 1]);
+        expect([what, response_id === null]).toEqual([what, expected.error !== null]);
+        const tree = await api.tree(asked);
+        expect(tree.every(({ complete }) => complete)).toBe(true);
+        const written = tree.filter(({ content_role }) => content_role === 'agent_response').map(text);
+        expect([what, ...written.map((one) => one.slice(0, WRITTEN.length))]).toEqual([what, ...expected.written]);
+        expect(JSON.stringify(tree)).not.toContain('refused by the test');
+      }),
+    );
+    expect(answered.get('a 429 that asks for a moment')).toBe(2);
   });
 
   it('keeps what was written when it is cancelled, and ends the request of the model', async () => {

@@ -1,10 +1,15 @@
 /** Runs on all stores, with the extractive default: their trees, their ends, and workers that die. */
+import { once } from 'node:events';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
+import { parseConfig } from '#libs/platform/config/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
+import { start as startRealtime } from '#services/realtime/role.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { subscribeToTopic } from '#test/support/realtime/live-topic.ts';
+import { openSocket } from '#test/support/realtime/subscriber.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Json } from '#test/support/runs-api.ts';
 
@@ -139,6 +144,32 @@ describe('the routes of runs', () => {
       expect(await api.types(asked.runId)).toEqual(['RunRequested', 'RunCancelled', 'RunEndShown']),
     );
     expect(await api.tree(asked)).toEqual([]);
+  });
+
+  it('are commands of sockets too: a run of the channel is cancelled, one of another channel is not found', async () => {
+    const { platform, documents } = api;
+    const context = { platform, features: documents.api.features, logChecked: Promise.resolve() };
+    const [url, realtime] = [await documents.api.listen(), await startRealtime(context, parseConfig({}))];
+    await api.withoutWorker(async () => {
+      const [own, other] = [await api.ask('When does it open?'), await api.ask('When does it close?')];
+      const ticket = (await api.call('POST', `/api/v1/channels/${own.channelId}/websocket_ticket`)).json.value;
+      const socket = openSocket(url, own.channelId, ticket);
+      const frames: Json[] = [];
+      socket.on('message', (data: Buffer) => frames.push(JSON.parse(data.toString())));
+      await once(socket, 'open');
+      const cancel = async (run_id: string): Promise<Json> => {
+        const id = newId();
+        socket.send(JSON.stringify({ frame: 'command', id, type: 'run.cancel', data: { run_id } }));
+        return eventually(() => frames.find((frame) => frame.id === id) ?? false);
+      };
+      expect(await cancel(other.runId)).toMatchObject({ frame: 'error', code: 'not_found' });
+      expect(await cancel(newId())).toMatchObject({ frame: 'error', code: 'not_found' });
+      expect(await cancel(own.runId)).toMatchObject({ frame: 'ack', seq: null });
+      expect(await api.run(own.runId)).toMatchObject({ status: 'cancelled' });
+      expect(await api.run(other.runId)).toMatchObject({ status: 'queued' });
+      socket.close();
+    });
+    await realtime.stop();
   });
 
   it('cancel a run whose worker posts the response after the end was shown: it is not left incomplete', async () => {

@@ -102,4 +102,10 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
     const { documents } = await this.page(organizationId, filter, { size, offset: 0, after: null });
     return documents.map(({ json }) => JSON.parse(json.toString()) as AgentResource);
   }
+
+  /** The agent of any organization, if it is active and answers people without an account; null for all others. */
+  async publicAgent(id: EntityId): Promise<Agent | null> {
+    const agent = await foldStream(this.#store, agentEntity.projection, id);
+    return agent?.isActive === true && agent.features.widget_enabled ? agent : null;
+  }
 }

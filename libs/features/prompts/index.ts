@@ -6,8 +6,10 @@ import { RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
+import { promptBudgetEntity, PromptBudgets } from './prompt-budget.read.ts';
 import { promptRoute } from './prompt.http.ts';
 import type { PromptParts } from './prompt.post.ts';
+import { publicPromptRoute } from './public-prompt.http.ts';
 import { streamPromptRoute } from './stream-prompt.http.ts';
 import type { StreamPromptParts } from './stream-prompt.http.ts';
 
@@ -19,12 +21,16 @@ interface PromptsDeps extends Omit<PromptParts, 'channels'>, Pick<StreamPromptPa
 
 export const promptsModule = {
   name: 'prompts',
-  create({ topics, redis, store, prompts: limits }: Core, deps: PromptsDeps) {
+  projections: [promptBudgetEntity.projection],
+  create(core: Core, deps: PromptsDeps) {
+    const { topics, redis, store, prompts: limits } = core;
+    const budgets = new PromptBudgets(core);
     const parts = { ...deps, topics, redis, store, limits, idempotency: new RedisIdempotencyStore(redis) };
     return {
       routes(app: HttpApp) {
         promptRoute(app, parts);
         streamPromptRoute(app, parts);
+        publicPromptRoute(app, { ...parts, budgets });
       },
     };
   },

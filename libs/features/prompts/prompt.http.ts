@@ -33,7 +33,7 @@ export interface PromptRouteParts extends PromptParts, RunWatchParts {
 }
 
 /** Time that a request takes besides its wait for the run. */
-const OVERHEAD_MS = 30_000;
+export const OVERHEAD_MS = 30_000;
 
 export const promptParams = z.object({ id: uuid({ description: 'Id of the agent' }) });
 export const promptText = text({ max: 32_768, description: 'Text for the agent' }).default('');

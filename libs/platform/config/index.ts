@@ -4,4 +4,4 @@ export { allowedHostOf, parseAllowedHost, type AllowedHost } from './allowed-hos
 export type { EmbeddingConfig } from './embedding.ts';
 export type { KafkaConfig, KafkaSasl, KafkaTls } from './kafka.ts';
 export { VERSION } from './version.ts';
-export type { PromptLimits } from './prompts.ts';
+export { DEFAULT_PROMPT_LIMITS, type PromptLimits } from './prompts.ts';

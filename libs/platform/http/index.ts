@@ -31,6 +31,7 @@ export {
   invalid,
   invalidBody,
   notFound,
+  tooManyRequests,
   unauthorized,
   ValidationFailure,
 } from './errors.ts';
@@ -49,6 +50,7 @@ export { parseJsonBody, refuseCompression } from './json-body.ts';
 export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';
 export { parseInput } from './validation/validator.ts';
 export { runOnce } from './run-once.ts';
+export { callerAddress, Windows } from './rate-limits.ts';
 export { idempotencyInFlight } from './idempotency.ts';
 export type { IdempotencyScope, IdempotencyStart, IdempotencyStore } from './idempotency.ts';
 export { RedisIdempotencyStore } from './idempotency.redis.ts';

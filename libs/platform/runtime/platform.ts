@@ -9,6 +9,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/platform/eventstore/index.ts';
+import { DEFAULT_PROMPT_LIMITS } from '#libs/platform/config/index.ts';
 import type { EmbeddingConfig, PromptLimits } from '#libs/platform/config/index.ts';
 import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
 import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
@@ -122,7 +123,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     blobs,
     model,
     modelContextTokens: options.modelContextTokens ?? 24_000,
-    prompts: options.prompts ?? { timeoutMs: 60_000 },
+    prompts: options.prompts ?? DEFAULT_PROMPT_LIMITS,
     log,
     metrics,
     tokenSecret,

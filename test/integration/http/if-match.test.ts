@@ -22,6 +22,7 @@ let crawl: string;
 let report: string;
 let media: string;
 let agent: string;
+let widget: string;
 let run: string;
 let upload: string;
 
@@ -55,6 +56,7 @@ beforeAll(async () => {
   report = (await made('POST', '/api/v1/reports', {})).id;
   media = (await made('POST', '/api/v1/media', {})).id;
   agent = (await made('POST', '/api/v1/agents', { name: 'a' })).id;
+  widget = (await made('POST', '/api/v1/agents', { name: 'b', features: { widget_enabled: true } })).id;
   run = await requestedRun();
   const begun = { method: 'POST', url: '/api/v1/media/uploads', headers: { 'upload-length': '9' } } as const;
   upload = String((await call(begun)).headers['location']);
@@ -138,6 +140,7 @@ function withoutTag(): Change[] {
     { operation: 'createAgent', method: 'POST', url: '/api/v1/agents', body: { name: 'b' } },
     { operation: 'promptAgent', method: 'POST', url: `/api/v1/agents/${agent}/prompt`, body: {} },
     { operation: 'streamPrompt', method: 'POST', url: `/api/v1/agents/${agent}/stream_prompt`, body: {} },
+    { operation: 'promptPublicAgent', method: 'POST', url: `/api/v1/agents/${widget}/public_prompt`, body: {} },
     { operation: 'createMedia', method: 'POST', url: '/api/v1/media', body: {} },
     { operation: 'uploadMedia', method: 'POST', url: '/api/v1/media/uploads', body: content },
     { operation: 'continueMediaUpload', method: 'PATCH', url: upload, headers: part, body: content },

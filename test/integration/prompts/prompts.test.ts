@@ -12,7 +12,7 @@ import type { Answer } from '#test/support/test-api.ts';
 /** Also the slowest machine answers within this. */
 const PATIENT_MS = 600_000;
 
-const prompts = { timeoutMs: PATIENT_MS };
+const prompts = { timeoutMs: PATIENT_MS, publicPerAddress: 0, publicPerAgent: 1 };
 let server: ModelServer;
 let api: RunsApi;
 let origin: string;

@@ -760,7 +760,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a knowledge graph */
+        /** Read a knowledge graph in its current state, or at a point in its history */
         get: operations["getKnowledgeGraph"];
         put?: never;
         post?: never;
@@ -10400,7 +10400,10 @@ export interface operations {
     };
     getKnowledgeGraph: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reads the graph as of this sequence of the graph's stream (0: before its first event) or time */
+                as_of?: string;
+            };
             header?: {
                 /** @description Waits up to two seconds until the read models include this position */
                 "Parley-Position"?: string;

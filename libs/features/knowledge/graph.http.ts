@@ -30,6 +30,7 @@ import {
   graphParams,
   graphSchema,
   listGraphsQuery,
+  readGraphQuery,
   updateGraphBody,
 } from './graph.schemas.ts';
 import { decideDelete, decideEndEdge, decideUpdate } from './graph.ts';
@@ -72,12 +73,22 @@ function readRoutes(app: HttpApp, graphs: Graphs, resources: GraphResources): vo
 
   app.get(
     '/api/v1/knowledge/:id',
-    reads({ operationId: 'getKnowledgeGraph', summary: 'Read a knowledge graph', params, response }),
+    reads({
+      operationId: 'getKnowledgeGraph',
+      summary: 'Read a knowledge graph in its current state, or at a point in its history',
+      params,
+      querystring: readGraphQuery,
+      response,
+    }),
     async (request, reply) => {
-      const found = await graphs.document(request.principal.organizationId, request.params.id);
-      if (found === null) throw notFound();
-      if (notModified(request, reply, found.revision)) return reply;
-      return sendJson(reply, await resources.of(found));
+      const present = await graphs.document(request.principal.organizationId, request.params.id);
+      if (present === null) throw notFound();
+      const { as_of: asOf } = request.query;
+      const past = asOf === undefined ? undefined : await resources.at(present, asOf);
+      if (past === null) throw notFound();
+      // The revision is that of the document, so the tag identifies the same bytes in reads of the past.
+      if (notModified(request, reply, (past ?? present).revision)) return reply;
+      return sendJson(reply, past === undefined ? await resources.of(present) : past.json);
     },
   );
 }

@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
+import type { z } from 'zod';
 
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { Document } from '#libs/platform/readmodel/index.ts';
 
 import { graphSchema } from './graph.schemas.ts';
-import type { GraphCounts, GraphIndex } from './search/index.ts';
+import type { GraphCounts, GraphIndex, GraphPoint } from './search/index.ts';
 
 /** The graph as it is stored. */
 const storedGraph = graphSchema.omit({ node_count: true, edge_count: true, document_count: true });
@@ -25,8 +26,26 @@ export class GraphResources {
   }
 
   /** @throws the faults of `GraphIndex` */
-  async of({ revision, json }: Document): Promise<Buffer> {
-    const graph = storedGraph.parse(JSON.parse(json.toString()));
+  of({ revision, json }: Document): Promise<Buffer> {
+    return this.#withCounts(storedGraph.parse(JSON.parse(json.toString())), revision);
+  }
+
+  /**
+   * The graph as it was at a point: the bytes of {@link of} at that revision. Null where that is before its first event.
+   *
+   * @param present the graph as it is stored now
+   * @throws the faults of `GraphIndex`
+   */
+  async at(present: Document, point: GraphPoint): Promise<Document | null> {
+    const graph = storedGraph.parse(JSON.parse(present.json.toString()));
+    const past = await this.#index.past(graph.id, point);
+    if (past === null) return null;
+    const { revision, ...changed } = past;
+    const json = await this.#withCounts(revision === present.revision ? graph : { ...graph, ...changed }, revision);
+    return { revision, json };
+  }
+
+  async #withCounts(graph: z.infer<typeof storedGraph>, revision: StreamRevision): Promise<Buffer> {
     const { nodes, edges, documents } = revision === 0 ? NO_FACTS : await this.#counts(graph.id, revision);
     return Buffer.from(JSON.stringify({ ...graph, node_count: nodes, edge_count: edges, document_count: documents }));
   }

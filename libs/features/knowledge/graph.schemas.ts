@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { idParam, pageMetaSchema, pageQuery, text, timestamp } from '#libs/platform/http/index.ts';
+import { idParam, pageMetaSchema, pageQuery, queryPointInHistory, text, timestamp } from '#libs/platform/http/index.ts';
 
 export const graphSchema = z
   .object({
@@ -34,6 +34,11 @@ export const updateGraphBody = z
   .meta({ id: 'KnowledgeGraphUpdate' });
 
 export const graphParams = z.object({ id: idParam('Id of the graph') });
+export const readGraphQuery = z.object({
+  as_of: queryPointInHistory({
+    description: "Reads the graph as of this sequence of the graph's stream (0: before its first event) or time",
+  }).optional(),
+});
 export const listGraphsQuery = z.object({
   ...pageQuery,
   name: text({ max: 256, description: 'Only graphs of exactly this name' }).optional(),

@@ -103,6 +103,46 @@ describe('a graph', () => {
     });
   });
 
+  it('is read as it was at a sequence or a time, with the ETag of that revision', async () => {
+    const created = await call('POST', GRAPHS, { name: 'First' });
+    const { id } = created.json;
+    const states = [created];
+    for (const change of [{ name: 'Second' }, { description: 'Of people' }, { name: 'Third', description: null }]) {
+      states.push(await call('PATCH', `${GRAPHS}/${id}`, change));
+      await facts(id, { nodes: [{ name: `Person ${states.length}` }] });
+      states.push(await call('GET', `${GRAPHS}/${id}`));
+    }
+    const at = (as_of: string, headers = {}) =>
+      call('GET', `${GRAPHS}/${id}?${new URLSearchParams({ as_of })}`, undefined, headers);
+    for (const state of states) {
+      const etag = String(state.headers['etag']);
+      const sequence = Number(JSON.parse(etag)) + 1;
+      const read = await at(String(sequence));
+      expect([read.bytes, read.headers['etag']]).toEqual([state.bytes, etag]);
+      expect((await at(String(sequence), { 'if-none-match': etag })).status).toBe(304);
+    }
+    const last = states.at(-1)!;
+    for (const end of ['1000', '2200-01-01T00:00:00Z']) expect((await at(end)).bytes).toBe(last.bytes);
+    // Several changes may have the same time: the last of them counts.
+    const first = await at(created.json.created);
+    expect(first.json).toMatchObject({ id, created: created.json.created, modified: created.json.created });
+    for (const before of ['0', '2001-01-01T00:00:00Z']) expect((await at(before)).status).toBe(404);
+    for (const wrong of ['-1', 'soon', '']) {
+      expect(await at(wrong)).toMatchObject({ status: 422, json: { detail: [{ loc: ['query', 'as_of'] }] } });
+    }
+  });
+
+  it('is not read at a time before it was deleted, nor by another organization', async () => {
+    const id = await createGraph();
+    const url = `${GRAPHS}/${id}?as_of=1`;
+    const missing = await call('GET', `${GRAPHS}/${newId()}?as_of=1`, undefined, {}, foreignKey);
+    expect(missing.status).toBe(404);
+    expect((await call('GET', url, undefined, {}, foreignKey)).bytes).toBe(missing.bytes);
+    expect((await call('GET', url)).status).toBe(200);
+    expect((await call('DELETE', `${GRAPHS}/${id}`)).status).toBe(204);
+    expect((await call('GET', url)).status).toBe(404);
+  });
+
   it('has one body for each ETag, also while it learns', async () => {
     const id = await createGraph();
     const bodies = new Map<string, string>();

@@ -409,6 +409,8 @@ describe('a file', () => {
     ['content of another kind', `update content set json = '[]'`],
     ['content without its fields', `update content set json = '{}'`],
     ['times that are none', `update event set at = 'long ago'`],
+    ['postings of other rows', `update posting set data = zeroblob(length(data))`],
+    ['postings that are cut', `update posting set data = substr(data, 1, 1)`],
   ])('with %s in a table is reported as unusable', (_, sql) => {
     const path = newPath();
     indexOf(events, path).close();
@@ -419,6 +421,23 @@ describe('a file', () => {
     let failure: unknown;
     try {
       ask(index, 'thing');
+    } catch (error) {
+      failure = error;
+    }
+    index.close();
+    expect(failure).toSatisfy(isUnusable);
+  });
+
+  it('with damaged postings gets no further ones', () => {
+    const path = newPath();
+    indexOf(events, path).close();
+    const database = new DatabaseSync(path);
+    database.exec(`update posting set data = zeroblob(length(data))`);
+    database.close();
+    const index = new OneGraphIndex(path);
+    let failure: unknown;
+    try {
+      index.write(numbered([...events, learned([node('thing 2000', 'about many things')])]));
     } catch (error) {
       failure = error;
     }

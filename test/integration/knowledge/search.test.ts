@@ -236,13 +236,16 @@ describe('the indexes', () => {
     expect(await askOnce(how, id)).toEqual(before);
   });
 
-  it('are built again after a row was damaged', async () => {
+  it.each([
+    ['content', `update content set json = '{'`],
+    ['postings', `update posting set data = zeroblob(length(data))`],
+  ])('are built again after rows of %s were damaged', async (what, sql) => {
     const id = await graphOf(people);
-    const before = await askOnce('row', id);
-    const database = new DatabaseSync(join(folders, 'row', `${id}.sqlite`));
-    database.exec(`update content set json = '{'`);
+    const before = await askOnce(what, id);
+    const database = new DatabaseSync(join(folders, what, `${id}.sqlite`));
+    database.exec(sql);
     database.close();
-    expect(await askOnce('row', id)).toEqual(before);
+    expect(await askOnce(what, id)).toEqual(before);
   });
 
   it('of a deleted graph leave no files', async () => {

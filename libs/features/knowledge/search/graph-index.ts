@@ -1,4 +1,5 @@
 /* Port: the facts of graphs, indexed by the streams of the graphs; its questions and its answers. */
+import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
@@ -14,6 +15,8 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 export interface GraphIndex {
   /** Null where `asOf` is before the first event of the graph. */
   search(graphId: EntityId, question: Question): Promise<SearchResult | null>;
+  /** Null where `point` is before the first event of the graph. */
+  past(graphId: EntityId, point: GraphPoint): Promise<PastGraph | null>;
   /** The counts as of a revision of the stream, which belong to its `ETag`. */
   counts(graphId: EntityId, revision: StreamRevision): Promise<GraphCounts>;
   /** Those nodes and edges that the graph has, in the order of the ids. */
@@ -72,7 +75,19 @@ export interface Question {
   /** Edges that were true at this time; default: now. */
   readonly validAt?: string | undefined;
   /** What the graph held at this point; default: now. */
-  readonly asOf?: { readonly sequence: number } | { readonly at: string } | undefined;
+  readonly asOf?: GraphPoint | undefined;
+}
+
+/** A sequence of the graph's stream (0 is before anything; one after its end is its end), or an RFC 3339 time. */
+export type GraphPoint = { readonly sequence: number } | { readonly at: string };
+
+/** A graph as it was after an event. */
+export interface PastGraph {
+  readonly revision: StreamRevision;
+  readonly name: string;
+  readonly description: string | null;
+  /** Time of the event. */
+  readonly modified: Timestamp;
 }
 
 /** What the results are ordered by. */
@@ -95,12 +110,15 @@ export interface GraphCounts {
   readonly documents: number;
 }
 
+/** A point with its time in Unix milliseconds. */
+export type PlannedPoint = { readonly sequence: number } | { readonly atMs: number };
+
 /** A question with its times in Unix milliseconds. */
 export interface PlannedQuestion {
   readonly query: string;
   readonly limit: number;
   readonly validAtMs: number | null;
-  readonly asOf: { readonly sequence: number } | { readonly atMs: number } | null;
+  readonly asOf: PlannedPoint | null;
   readonly nowMs: number;
   /** Of the query, with length 1; null: words alone are compared. */
   readonly vector?: Float32Array | null;

@@ -14,6 +14,9 @@ import type {
   FoundNode,
   GraphCounts,
   GraphIndex,
+  GraphPoint,
+  PastGraph,
+  PlannedPoint,
   PlannedQuestion,
   Question,
   SearchResult,
@@ -94,7 +97,7 @@ export class GraphIndexes implements GraphIndex {
   search(graphId: EntityId, { query, limit, validAt, asOf }: Question): Promise<SearchResult | null> {
     const times = {
       validAtMs: validAt === undefined ? null : Date.parse(validAt),
-      asOf: asOf === undefined ? null : 'at' in asOf ? { atMs: Date.parse(asOf.at) } : asOf,
+      asOf: asOf === undefined ? null : planned(asOf),
       nowMs: Date.now(),
     };
     return this.#measures.query(this.#search(graphId, { query, limit, ...times }));
@@ -110,6 +113,10 @@ export class GraphIndexes implements GraphIndex {
     if (result !== null) this.#measures.ranked(result.ranking);
     this.#meanings?.asked(graphId);
     return result;
+  }
+
+  past(graphId: EntityId, point: GraphPoint): Promise<PastGraph | null> {
+    return this.#answer(graphId, () => ({ kind: 'past', graphId, point: planned(point) })) as Promise<PastGraph | null>;
   }
 
   counts(graphId: EntityId, revision: StreamRevision): Promise<GraphCounts> {
@@ -172,6 +179,10 @@ export class GraphIndexes implements GraphIndex {
     if (thread === undefined) throw new TypeError('there is no search thread');
     return thread;
   }
+}
+
+function planned(point: GraphPoint): PlannedPoint {
+  return 'at' in point ? { atMs: Date.parse(point.at) } : point;
 }
 
 function usefulThreads(): number {

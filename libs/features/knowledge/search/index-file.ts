@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { SQLOutputValue, StatementSync } from 'node:sqlite';
 
 /** Of the tables, of the words that texts consist of, and of how events become rows. */
-const VERSION = 4;
+const VERSION = 5;
 
 const PAGE_BYTES = 8_192;
 /** Pages of a file in memory. */
@@ -23,13 +23,16 @@ const BUSY_MS = 5_000;
  * - `item`: the nodes (kind 0) and edges (kind 1). `slot` names the source node and relation of a single-valued edge,
  *   `start` is its place among the edges of the slot.
  * - `ending`: from `revision` on, the edge is known to be true until `at` (null: without an end).
+ * - `described`: what the graph is called from `revision` on.
  * - `posting`: where a term occurs: see `postings.ts`. Terms and blocks are named by the row that they first occur in.
+ *   `sum` is the checksum of `data`.
  * Times are in Unix milliseconds.
  */
 const SCHEMA = `
   create table progress (revision integer not null, event text not null);
   insert into progress values (-1, '');
   create table event (revision integer primary key, at real not null);
+  create table described (revision integer primary key, name text not null, description text);
   create table item (
     item integer primary key, uuid text not null unique, kind integer not null, learnt integer not null,
     valid_at real, ended real, slot text, target text, start real
@@ -57,7 +60,9 @@ const SCHEMA = `
   );
   create index term_reversed on term (reversed);
   create index term_stem on term (stem);
-  create table posting (term integer, first integer, last integer not null, data blob not null, primary key (term, first)) without rowid;
+  create table posting (
+    term integer, first integer, last integer not null, data blob not null, sum integer not null, primary key (term, first)
+  ) without rowid;
   pragma user_version = ${VERSION};
 `;
 
@@ -160,7 +165,7 @@ class OtherVersion extends Error {
 /** Results of SQLite about what the file holds: missing tables, corruption, broken constraints, no database. */
 const ABOUT_CONTENT = new Set([1, 11, 19, 20, 26]);
 
-/** A row of an intact file whose value is not what was written. */
+/** A row of a file that is intact to SQLite, whose value is not what was written. */
 export class UnreadableRow extends Error {
   override readonly name = 'UnreadableRow';
 }

@@ -6,6 +6,8 @@ import { EDGE, NODE } from './columns.ts';
 import type { Kind } from './columns.ts';
 import { embeddedText, textKey } from './embedded-text.ts';
 import { recordEndings } from './edge-endings.ts';
+import { descriptionAt } from './records.ts';
+import type { GraphDescription } from './records.ts';
 import { parseRow } from './index-file.ts';
 import type { IndexFile } from './index-file.ts';
 import { counted, FIELDS, TermWriter } from './postings.ts';
@@ -96,10 +98,18 @@ class EventWriter {
   write(): void {
     const { revision, atMs, event } = this.#event;
     this.#file.run('insert into event (revision, at) values (?, ?)', revision, atMs);
-    if (event?.type === 'FactsLearned.v1') this.#learn(event.data);
+    if (event?.type === 'GraphCreated.v1' || event?.type === 'GraphRenamed.v1') this.#describe(event.data);
+    else if (event?.type === 'GraphDescribed.v1') this.#describe(event.data);
+    else if (event?.type === 'FactsLearned.v1') this.#learn(event.data);
     else if (event?.type === 'FactsWithdrawn.v1') this.#withdraw(event.data.documentId, event.data.beforeRevision);
     else if (event?.type === 'EdgeEnded.v1') this.#end(event.data.edgeId, Date.parse(event.data.invalidAt));
     recordEndings(this.#file, this.#edges, revision);
+  }
+
+  #describe(changed: Partial<GraphDescription>): void {
+    const { name, description } = { ...descriptionAt(this.#file, this.#event.revision), ...changed };
+    const sql = 'insert into described (revision, name, description) values (?, ?, ?)';
+    this.#file.run(sql, this.#event.revision, name, description);
   }
 
   #learn({ source, passages, nodes, edges }: FactsLearned): void {

@@ -13,6 +13,8 @@ export type {
   FoundSource,
   GraphCounts,
   GraphIndex,
+  GraphPoint,
+  PastGraph,
   Question,
   SearchResult,
 } from './graph-index.ts';

@@ -1,7 +1,18 @@
+import { streamRevision } from '#libs/kernel/event.ts';
+
 import { Columns, EDGE, NODE } from './columns.ts';
 import type { Point } from './columns.ts';
 import { MAX_LIMIT } from './graph-index.ts';
-import type { FactIds, FoundEdge, FoundNode, GraphCounts, PlannedQuestion, SearchResult } from './graph-index.ts';
+import type {
+  FactIds,
+  FoundEdge,
+  FoundNode,
+  GraphCounts,
+  PastGraph,
+  PlannedPoint,
+  PlannedQuestion,
+  SearchResult,
+} from './graph-index.ts';
 import { fused } from './fusion.ts';
 import { GraphVectors } from './graph-vectors.ts';
 import type { MissingVector } from './graph-vectors.ts';
@@ -11,7 +22,7 @@ import type { IndexedEvent } from './index-writer.ts';
 import { variantsOf } from './query-terms.ts';
 import { Ranker } from './ranking.ts';
 import type { Rankings } from './ranking.ts';
-import { readById, readEdge, readNode } from './records.ts';
+import { descriptionAt, isoTime, readById, readEdge, readNode } from './records.ts';
 import { queryWords } from './tokens.ts';
 
 /**
@@ -69,6 +80,16 @@ export class OneGraphIndex {
         nodes: present(nodes.best.map(({ item, row }) => readNode(index, item, row))),
         edges: present(edges.best.map(({ item, row }) => readEdge(index, item, row))),
       };
+    });
+  }
+
+  /** Null where the point is before the first event. */
+  past(point: PlannedPoint): PastGraph | null {
+    return this.#read((columns) => {
+      const revision = revisionOf(columns, point);
+      if (revision < 0) return null;
+      const modified = isoTime(columns.timeOf(revision));
+      return { revision: streamRevision(revision), modified, ...descriptionAt(this.#file, revision) };
     });
   }
 
@@ -155,7 +176,7 @@ function isOpen(query: string): boolean {
   return text === '' || text === '*';
 }
 
-function revisionOf(columns: Columns, asOf: NonNullable<PlannedQuestion['asOf']>): number {
+function revisionOf(columns: Columns, asOf: PlannedPoint): number {
   return 'atMs' in asOf ? columns.revisionAt(asOf.atMs) : Math.min(asOf.sequence - 1, columns.revision);
 }
 

@@ -2,7 +2,10 @@
  * The rows that a term occurs in, in blocks of the file. A block is a sequence of postings, each a row and a byte of
  * counts: the distance from the row before as a variable-length integer of 7-bit groups, lowest first, then the byte.
  */
-import type { IndexFile } from './index-file.ts';
+import { crc32 } from 'node:zlib';
+
+import { UnreadableRow } from './index-file.ts';
+import type { IndexFile, Row } from './index-file.ts';
 import { reversed, stemOf } from './tokens.ts';
 
 /** A block that reaches this size in bytes is followed by another one. It fits into a page of the file. */
@@ -28,15 +31,16 @@ interface Postings {
 
 /** Appends postings to a term. Their rows are greater than those that it has. */
 function appendPostings(file: IndexFile, term: number, { rows, counts }: Postings): void {
-  const last = file.row('select first, last, data from posting where term = ? order by first desc limit 1', term);
+  const last = file.row('select first, last, data, sum from posting where term = ? order by first desc limit 1', term);
   let first = Number(last?.[0] ?? 0);
   let previous = Number(last?.[1] ?? 0);
-  let stored = last === undefined ? null : (last[2] as Uint8Array);
+  let stored = last === undefined ? null : intact(last[2], last[3]);
   let added: number[] = [];
   const save = (): void => {
     if (stored === null) return;
-    const sql = 'insert or replace into posting (term, first, last, data) values (?, ?, ?, ?)';
-    file.run(sql, term, first, previous, Buffer.concat([stored, Uint8Array.from(added)]));
+    const data = Buffer.concat([stored, Uint8Array.from(added)]);
+    const sql = 'insert or replace into posting (term, first, last, data, sum) values (?, ?, ?, ?, ?)';
+    file.run(sql, term, first, previous, data, crc32(data));
   };
   for (const [index, row] of rows.entries()) {
     if (stored === null || stored.length + added.length >= FULL_BLOCK) {
@@ -108,19 +112,22 @@ export class TermWriter {
   }
 }
 
-/** Calls `visit` for each posting of a term up to a row. @returns their count */
+/** SQLite does not notice a changed byte in a blob, which would give other rows. @throws UnreadableRow */
+function intact(data: Row[number] | undefined, sum: Row[number] | undefined): Uint8Array {
+  if (data instanceof Uint8Array && crc32(data) === sum) return data;
+  throw new UnreadableRow('a block of postings is not what was written');
+}
+
+/** Calls `visit` for each posting of a term up to a row. @returns their count @throws UnreadableRow */
 export function visitPostings(
   file: IndexFile,
   { term, lastRow }: { readonly term: number; readonly lastRow: number },
   visit: (row: number, counts: number) => void,
 ): number {
   let postings = 0;
-  for (const [first, data] of file.rows(
-    'select first, data from posting where term = ? and first <= ?',
-    term,
-    lastRow,
-  )) {
-    const bytes = data as Uint8Array;
+  const sql = 'select first, data, sum from posting where term = ? and first <= ?';
+  for (const [first, data, sum] of file.rows(sql, term, lastRow)) {
+    const bytes = intact(data, sum);
     let row = Number(first);
     let at = 0;
     while (at < bytes.length) {

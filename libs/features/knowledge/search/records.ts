@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import type { Columns, Point } from './columns.ts';
 import { EDGE } from './columns.ts';
-import type { FoundEdge, FoundNode, FoundSource } from './graph-index.ts';
+import type { FoundEdge, FoundNode, FoundSource, PastGraph } from './graph-index.ts';
 import { parseRow, UnreadableRow } from './index-file.ts';
 import type { IndexFile } from './index-file.ts';
 
@@ -12,6 +12,16 @@ const MAX_FACTS = 10;
 const MAX_SOURCES = 5;
 /** Of a `Date`. */
 const MAX_TIME_MS = 8.64e15;
+
+/** What a graph is called. */
+export type GraphDescription = Pick<PastGraph, 'name' | 'description'>;
+
+/** Before the first event, the name is empty. */
+export function descriptionAt(file: IndexFile, revision: number): GraphDescription {
+  const sql = 'select name, description from described where revision <= ? order by revision desc limit 1';
+  const [name = '', description = null] = file.row(sql, revision) ?? [];
+  return { name: String(name), description: description === null ? null : String(description) };
+}
 
 interface StatedFact {
   readonly row: number;
@@ -130,7 +140,7 @@ function uuidOf({ file }: Index, item: number): string {
   return String(file.row('select uuid from item where item = ?', item)?.[0]);
 }
 
-function isoTime(ms: number): string {
+export function isoTime(ms: number): string {
   if (!(Math.abs(ms) <= MAX_TIME_MS)) throw new UnreadableRow(`${ms} is not a time`);
   return new Date(ms).toISOString();
 }

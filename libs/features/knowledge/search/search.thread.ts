@@ -38,6 +38,7 @@ function replyTo(request: Exclude<ThreadRequest, { kind: 'close' }>): ThreadRepl
       if (request.kind === 'write') index.write(request.events);
       if (request.kind === 'progress') return index.progress();
       if (request.kind === 'search') return index.search(request.question);
+      if (request.kind === 'past') return index.past(request.point);
       if (request.kind === 'counts') return index.counts(request.revision);
       if (request.kind === 'facts') return index.facts(request.ids);
       if (request.kind === 'missing-vectors') return index.missingVectors(request.limit);

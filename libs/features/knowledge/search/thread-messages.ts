@@ -1,5 +1,5 @@
 /** Requests to the thread of indexes, and its replies. */
-import type { FactIds, PlannedQuestion } from './graph-index.ts';
+import type { FactIds, PlannedPoint, PlannedQuestion } from './graph-index.ts';
 import type { IndexedEvent } from './index-writer.ts';
 import type { OpenIndexesOptions } from './open-indexes.ts';
 
@@ -13,6 +13,7 @@ export type Task = { readonly graphId: string } & (
   | { readonly kind: 'remove' }
   | { readonly kind: 'write'; readonly events: readonly IndexedEvent[] }
   | { readonly kind: 'search'; readonly question: PlannedQuestion }
+  | { readonly kind: 'past'; readonly point: PlannedPoint }
   | { readonly kind: 'counts'; readonly revision: number }
   | { readonly kind: 'facts'; readonly ids: FactIds }
   | { readonly kind: 'missing-vectors'; readonly limit: number }

@@ -13,7 +13,7 @@ interface Place {
 const PLATFORM_LAYERS: readonly (readonly string[])[] = [
   ['config', 'lifecycle', 'telemetry', 'files'],
   ['eventstore', 'redis', 'websocket', 'fetch', 'blobs'],
-  ['live', 'model'],
+  ['live', 'model', 'mcp'],
   ['readmodel'],
   ['commands'],
   ['http'],

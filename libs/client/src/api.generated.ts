@@ -1128,6 +1128,7 @@ export interface components {
                 name: string;
             } | null;
             logic_model_temperature: number;
+            mcp_servers: components["schemas"]["McpServer"][];
             meta_data: {
                 [key: string]: unknown;
             };
@@ -1162,6 +1163,8 @@ export interface components {
             knowledge_graph?: string | null;
             /** @description Default: 0.1 */
             logic_model_temperature?: number | null;
+            /** @description Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them */
+            mcp_servers?: components["schemas"]["NewMcpServerInput"][] | null;
             meta_data?: {
                 [key: string]: unknown;
             } | null;
@@ -1263,6 +1266,8 @@ export interface components {
             knowledge_graph?: string | null;
             /** @description Default: 0.1 */
             logic_model_temperature?: number | null;
+            /** @description Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them */
+            mcp_servers?: components["schemas"]["NewMcpServerInput"][] | null;
             meta_data?: {
                 [key: string]: unknown;
             } | null;
@@ -2030,6 +2035,13 @@ export interface components {
             passage: string | null;
             url: string | null;
         };
+        McpServer: {
+            /** @description The token itself is never answered */
+            has_token: boolean;
+            name: string;
+            tools: string[] | null;
+            url: string;
+        };
         Media: {
             /** @description Size of the stored file; 0 without one */
             bytes: number;
@@ -2199,6 +2211,19 @@ export interface components {
             } | null;
             /** @constant */
             type: "external_agent";
+        };
+        NewMcpServerInput: {
+            /** @description Begins the names of its tools. Lower-case letters, digits and single dashes */
+            name: string;
+            /** @description Bearer token. Write-only: absent, it stays as long as the name and the URL do; null removes it */
+            token?: string | null;
+            /** @description The only tools of the server that the agent may use, by the names that the server has for them. Default: all */
+            tools?: string[] | null;
+            /**
+             * Format: uri
+             * @description Its endpoint for streamable HTTP
+             */
+            url: string;
         };
         NewPointOfInterestInput: {
             city: string;
@@ -2494,6 +2519,11 @@ export interface components {
             finished: string | null;
             /** @enum {string} */
             kind: "model" | "tool";
+            /** @description Servers whose tools, or some of them, the model did not have */
+            missing_tool_servers: {
+                name: string;
+                reason: string;
+            }[];
             started: string;
             /** @description Why the model stopped, or the status of the tool call; `running` until it has finished */
             status: string;

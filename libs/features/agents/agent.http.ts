@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { OrganizationSummary } from '#libs/features/organizations/index.ts';
+import { accept } from '#libs/kernel/decider.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
@@ -24,8 +25,8 @@ import type { Agents } from './agent.read.ts';
 import { agentPageSchema, agentParams, agentSchema } from './agent.schemas.ts';
 import { createAgentBody, listAgentsQuery, updateAgentBody } from './agent.schemas.ts';
 import type { AgentResource, UpdateAgentBody } from './agent.schemas.ts';
-import { decideActivate, decideDeactivate, decideUpdate, newAgent } from './agent.ts';
-import type { Agent, AgentChanges } from './agent.ts';
+import { decideActivate, decideDeactivate, decideUpdate, mcpServersSet, newAgent } from './agent.ts';
+import type { Agent, AgentChanges, GivenMcpServer } from './agent.ts';
 
 export interface AgentRouteParts {
   readonly agents: Agents;
@@ -101,7 +102,12 @@ function createRoute(app: HttpApp, parts: AgentRouteParts): void {
       const context = commandContext(request);
       const { name } = request.body;
       const data = newAgent(context.commandId, { ...(await changesOf(request, parts)), name });
-      const result = await parts.agents.create(context, data.id, { type: 'AgentCreated.v1', data });
+      const servers = mcpServersOf(data.id, request.body, parts.agents);
+      const events = [{ type: 'AgentCreated.v1', data } as const, ...mcpServersSet([], servers)];
+      // As `create`: an agent that exists was created by an earlier run of this very command.
+      const result = await parts.agents.run(context, data.id, (agent) =>
+        agent === null ? accept(...events) : accept(),
+      );
       return sendAgent(request, reply, result, parts);
     },
   );
@@ -123,7 +129,9 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
       const { id } = request.params;
       if ((await agents.find(request.principal.organizationId, id)) === null) throw notFound();
       const changes = await changesOf(request, parts);
-      const result = await agents.update(commandContext(request), id, (agent) => decideUpdate(agent, changes));
+      const servers = mcpServersOf(id, request.body, agents);
+      const context = commandContext(request);
+      const result = await agents.update(context, id, (agent) => decideUpdate(agent, changes, servers));
       return sendAgent(request, reply, result, parts);
     },
   );
@@ -150,6 +158,18 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
       return sendAgent(request, reply, result, parts);
     },
   );
+}
+
+/** @returns undefined if the request leaves them as they are */
+function mcpServersOf(
+  agentId: EntityId,
+  { mcp_servers: given }: Pick<UpdateAgentBody, 'mcp_servers'>,
+  { secrets }: Pick<Agents, 'secrets'>,
+): readonly GivenMcpServer[] | undefined {
+  if (given === null) return [];
+  return given?.map(({ name, url, tools = null, token }) => {
+    return { name, url, tools, sealedToken: token && secrets.seal(agentId, token) };
+  });
 }
 
 /** @throws ValidationFailure 422 for a graph that the organization does not have */

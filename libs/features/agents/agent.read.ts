@@ -6,6 +6,7 @@ import type { EntityCore } from '#libs/platform/entity/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import type { AgentResource } from './agent.schemas.ts';
+import { AgentSecrets } from './agent.secrets.ts';
 import { AGENT, agentCodec, agentFold } from './agent.ts';
 import type { Agent, AgentEvent, AgentState } from './agent.ts';
 
@@ -44,6 +45,7 @@ function resource(agent: Agent): AgentResource {
     model_name: agent.modelName,
     instructions: agent.instructions,
     tools: agent.tools,
+    mcp_servers: agent.mcpServers.map(({ sealedToken, ...server }) => ({ ...server, has_token: sealedToken !== null })),
     created: agent.createdAt,
     modified: agent.modified,
   };
@@ -57,13 +59,14 @@ export function nameFacet(name: string): string {
 const FRAMES: Readonly<Record<AgentEvent['type'], string>> = {
   'AgentCreated.v1': 'agent.created',
   'AgentChanged.v1': 'agent.updated',
+  'AgentMcpServersSet.v1': 'agent.updated',
   'AgentDeactivated.v1': 'agent.deactivated',
   'AgentActivated.v1': 'agent.activated',
 };
 
 export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   category: AGENT,
-  version: 1,
+  version: 2,
   codec: agentCodec,
   fold: agentFold,
   resource,
@@ -78,11 +81,13 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
 });
 
 export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
+  readonly secrets: AgentSecrets;
   readonly #store: EntityCore['store'];
 
-  constructor(core: EntityCore) {
+  constructor(core: EntityCore & { readonly tokenSecret: string }) {
     super(agentEntity, core);
     this.#store = core.store;
+    this.secrets = new AgentSecrets(core.tokenSecret);
   }
 
   /**
@@ -94,6 +99,11 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
   async agent(organizationId: EntityId, id: EntityId): Promise<Agent | null> {
     const agent = await foldStream(this.#store, agentEntity.projection, id);
     return agent?.organizationId === organizationId ? agent : null;
+  }
+
+  /** Null for a token that cannot be opened: the secret of this Parley was another one when it was given. */
+  tokenOf({ id }: Pick<Agent, 'id'>, sealedToken: string): string | null {
+    return this.secrets.open(id, sealedToken);
   }
 
   /** Active agents that are not personal, newest first, as lists show them. @param name only those with this name */

@@ -46,6 +46,15 @@ const pointOfInterest = z
   })
   .meta({ id: 'PointOfInterest' });
 
+const mcpServer = z
+  .object({
+    name: z.string(),
+    url: z.string(),
+    tools: z.array(z.string()).nullable(),
+    has_token: z.boolean().describe('The token itself is never answered'),
+  })
+  .meta({ id: 'McpServer' });
+
 export const agentSchema = z
   .object({
     id: z.string(),
@@ -75,6 +84,7 @@ export const agentSchema = z
     model_name: z.string().nullable(),
     instructions: z.string().nullable(),
     tools: z.array(z.string()).nullable(),
+    mcp_servers: z.array(mcpServer),
     created: z.string(),
     modified: z.string(),
   })
@@ -126,6 +136,31 @@ const featuresInput = z
 
 const name = text({ min: 1, max: 256, pattern: /\S/u, description: 'Name of the agent' });
 
+const MAX_MCP_SERVERS = 8;
+
+const mcpServerInput = z
+  .object({
+    name: text({
+      min: 1,
+      max: 24,
+      pattern: /^[a-z0-9]+(-[a-z0-9]+)*$/,
+      description: 'Begins the names of its tools. Lower-case letters, digits and single dashes',
+    }),
+    url: httpUrl().describe('Its endpoint for streamable HTTP'),
+    tools: z
+      .array(text({ min: 1, max: 256 }))
+      .max(100)
+      .nullish()
+      .describe(
+        'The only tools of the server that the agent may use, by the names that the server has for them. Default: all',
+      ),
+    token: text({ min: 1, max: 4_096, pattern: /^[\x21-\x7e]+$/ })
+      .nullish()
+      .describe('Bearer token. Write-only: absent, it stays as long as the name and the URL do; null removes it'),
+  })
+  .meta({ id: 'NewMcpServer' });
+export type NewMcpServer = z.output<typeof mcpServerInput>;
+
 /** Null stands for the default, also where the contract shows no null: a PATCH can clear everything but the name. */
 const inputs = {
   description: paragraph.nullish(),
@@ -156,6 +191,15 @@ const inputs = {
     .max(100)
     .nullish()
     .describe('The only tools that the agent may use; default: all that its features allow'),
+  mcp_servers: z
+    .array(mcpServerInput)
+    .max(MAX_MCP_SERVERS)
+    .refine(
+      (servers) => new Set(servers.map((one) => one.name)).size === servers.length,
+      'two servers have the same name',
+    )
+    .nullish()
+    .describe('Servers whose tools the agent may use, by the Model Context Protocol. Replaces all of them'),
 };
 
 export const createAgentBody = z.object({ name, ...inputs }).meta({ id: 'AgentCreate' });

@@ -113,10 +113,22 @@ const fields = {
   tools: z.array(z.string()).nullable(),
 };
 
+const mcpServer = z.object({
+  /** Begins the names of its tools. */
+  name: z.string(),
+  url: z.string(),
+  /** Names of the only tools that the agent may use; null: all. */
+  tools: z.array(z.string()).nullable(),
+  /** Bearer token, sealed: see `AgentSecrets`. Null: none. */
+  sealedToken: z.string().nullable(),
+});
+
 export const agentCodec = defineEvents({
   'AgentCreated.v1': z.object({ id: z.string(), ...fields }),
   /** The members that changed, each with its whole new value. */
   'AgentChanged.v1': z.object(fields).partial(),
+  /** All servers whose tools the agent may use. */
+  'AgentMcpServersSet.v1': z.object({ servers: z.array(mcpServer) }),
   'AgentDeactivated.v1': z.object({}),
   'AgentActivated.v1': z.object({}),
 });
@@ -126,7 +138,10 @@ export type AgentCreated = Extract<AgentEvent, { type: 'AgentCreated.v1' }>['dat
 export type AgentFields = Omit<AgentCreated, 'id'>;
 export type PointOfInterest = z.infer<typeof pointOfInterest>;
 
-export type Agent = AgentCreated & EntityState & { readonly isActive: boolean };
+export type McpServer = z.infer<typeof mcpServer>;
+
+export type Agent = AgentCreated &
+  EntityState & { readonly isActive: boolean; readonly mcpServers: readonly McpServer[] };
 
 /** `null` until the agent is created. */
 export type AgentState = Agent | null;
@@ -159,13 +174,17 @@ export const DEFAULTS: Omit<AgentFields, 'name'> = {
 export const agentFold: Fold<AgentState, AgentEvent> = {
   initialState: null,
   evolve(state, event) {
-    if (event.type === 'AgentCreated.v1') return { ...event.data, ...createdBy(event), isActive: true };
+    if (event.type === 'AgentCreated.v1') {
+      return { ...event.data, ...createdBy(event), isActive: true, mcpServers: [] };
+    }
     if (state === null) return state;
     const changed = { ...state, ...changedBy(event) };
     switch (event.type) {
       case 'AgentChanged.v1':
         // JSON has no undefined members.
         return { ...changed, ...(event.data as Partial<AgentFields>) };
+      case 'AgentMcpServersSet.v1':
+        return { ...changed, mcpServers: event.data.servers };
       case 'AgentDeactivated.v1':
         return { ...changed, isActive: false };
       case 'AgentActivated.v1':
@@ -187,9 +206,32 @@ export function newAgent(id: EntityId, given: AgentChanges & { readonly name: st
   return { id, ...blank, ...changedFields(blank, given) };
 }
 
-export function decideUpdate(agent: Agent, changes: AgentChanges): Decision<AgentEvent, never> {
+export function decideUpdate(
+  agent: Agent,
+  changes: AgentChanges,
+  servers?: readonly GivenMcpServer[],
+): Decision<AgentEvent, never> {
   const data = changedFields(agent, changes);
-  return Object.keys(data).length === 0 ? accept() : accept({ type: 'AgentChanged.v1', data });
+  return accept(
+    ...(Object.keys(data).length === 0 ? [] : [{ type: 'AgentChanged.v1', data } as const]),
+    ...mcpServersSet(agent.mcpServers, servers),
+  );
+}
+
+/** A server as a request names it. `sealedToken`: undefined keeps the token. */
+export type GivenMcpServer = Omit<McpServer, 'sealedToken'> & { readonly sealedToken: string | null | undefined };
+
+/** The token is kept only for the URL that it was given for: a request cannot send it elsewhere. */
+export function mcpServersSet(
+  before: readonly McpServer[],
+  given: readonly GivenMcpServer[] | undefined,
+): readonly AgentEvent[] {
+  if (given === undefined) return [];
+  const servers = given.map(({ sealedToken, ...server }) => {
+    const kept = before.find(({ name, url }) => name === server.name && url === server.url);
+    return { ...server, sealedToken: sealedToken === undefined ? (kept?.sealedToken ?? null) : sealedToken };
+  });
+  return isDeepStrictEqual(servers, before) ? [] : [{ type: 'AgentMcpServersSet.v1', data: { servers } }];
 }
 
 function changedFields(before: AgentFields, changes: AgentChanges): Partial<AgentFields> {

@@ -3,9 +3,11 @@ import type { ExtractionPool } from '#libs/features/documents/index.ts';
 import type { InteractionCommands, InteractionQueries, Drafts } from '#libs/features/interactions/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
+import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import type { RunAgents } from './run.agent.ts';
+import { McpTools } from './run.mcp.ts';
 import { runQuestions } from './run.questions.ts';
 import type { QuestionParts } from './run.questions.ts';
 import type { ChannelParts } from './run.channel.ts';
@@ -47,6 +49,7 @@ export const runsModule = {
       conversations: interactions.queries,
       tools: { knowledge, fetcher, extraction },
       questions: { runs, agents, agentsIn },
+      mcp: new McpTools({ servers: toolServers(fetcher), agents }),
       model,
       maxTokens: modelContextTokens,
       store,

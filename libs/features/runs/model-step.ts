@@ -7,6 +7,7 @@ import { TagEscaper, escapedTags } from './html.ts';
 import { metadataOf, showEnd } from './response.ts';
 import { ResponseDraft } from './response-draft.ts';
 import { ChannelRefusal } from './run.channel.ts';
+import type { MissedServer } from './run.mcp.ts';
 import { callOfModel } from './run.prompt.ts';
 import { runEntity } from './run.read.ts';
 import { failed } from './run.parts.ts';
@@ -25,6 +26,7 @@ interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log'> {
   readonly model: Model;
   readonly conversation: readonly ModelMessage[];
   readonly tools: readonly ModelTool[];
+  readonly missed: readonly MissedServer[];
 }
 
 /** Another worker has continued the run, or it was cancelled: what this step comes to does not count. */
@@ -37,7 +39,10 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
   const { process } = one;
   let { run } = one;
   if (run.started?.step !== step) {
-    run = (await process.recordIntent({ type: 'StepStarted.v1', data: { step, callId: null } })) ?? run;
+    const started = { type: 'StepStarted.v1', data: { step, callId: null } } as const;
+    const servers = [...parts.missed];
+    const missed = servers.length === 0 ? [] : [{ type: 'ToolServersMissed.v1', data: { step, servers } } as const];
+    run = (await process.recordIntent(started, ...missed)) ?? run;
   }
   const answer = new AnswerOfStep({ ...one, run }, parts.model, step);
   const over = new AbortController();

@@ -18,6 +18,16 @@ export interface RunAgent {
   readonly allowHtmlResponses: boolean;
   /** Names of the only tools that it may use; null: all that its features allow. */
   readonly tools: readonly string[] | null;
+  readonly mcpServers: readonly McpServerOfAgent[];
+}
+
+/** A server whose tools an agent may use. */
+export interface McpServerOfAgent {
+  readonly name: string;
+  readonly url: string;
+  /** Names of the only tools of the server that it may use; null: all. */
+  readonly tools: readonly string[] | null;
+  readonly sealedToken: string | null;
 }
 
 /** What an agent that may ask others learns of them. */
@@ -27,6 +37,8 @@ export type ListedAgent = Pick<RunAgent, 'id' | 'name' | 'description'>;
 export interface RunAgents {
   /** As the log has it now, also a deactivated one; null if the organization has no such agent. @throws `Fault` `store_unavailable` */
   agent(organizationId: EntityId, id: EntityId): Promise<RunAgent | null>;
+  /** Null for a token that cannot be opened. */
+  tokenOf(agent: Pick<RunAgent, 'id'>, sealedToken: string): string | null;
   /** Active agents that are not personal, newest first, from the read model. @param name only those with this name */
   listed(organizationId: EntityId, size: number, name?: string): Promise<readonly ListedAgent[]>;
 }

@@ -6,6 +6,7 @@ import type { Process } from '#libs/platform/reactors/index.ts';
 import type { RunAgent, RunAgents } from './run.agent.ts';
 import type { ChannelParts, RunInChannel } from './run.channel.ts';
 import type { ConversationQueries } from './run.conversation.ts';
+import type { McpTools } from './run.mcp.ts';
 import type { QuestionParts } from './run.questions.ts';
 import type { ToolParts } from './run.tools.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
@@ -17,6 +18,7 @@ export interface RunParts {
   readonly conversations: ConversationQueries;
   readonly tools: ToolParts;
   readonly questions: QuestionParts;
+  readonly mcp: McpTools;
   /** Null: answers are extractive. */
   readonly model: Model | null;
   /** Estimated tokens of a conversation at most. */

@@ -52,15 +52,17 @@ export interface Prompt {
   /** The conversation up to the message that is answered, oldest first. */
   readonly conversation: readonly ModelMessage[];
   readonly tools: readonly ModelTool[];
+  /** Servers whose tools are missing. */
+  readonly missed?: readonly { readonly name: string }[];
   /** Estimated tokens of the conversation at most. */
   readonly maxTokens: number;
 }
 
-export function callOfModel({ agent, run, conversation, tools, maxTokens }: Prompt): ModelCall {
+export function callOfModel({ agent, run, conversation, tools, missed = [], maxTokens }: Prompt): ModelCall {
   const { model, thinkingBudget, reasoningEffort } = overridesOf(agent, run);
   const messages = [...conversation, ...messagesOfSteps(run)];
   return {
-    instructions: instructionsOf(agent),
+    instructions: [instructionsOf(agent), ...missed.map(missing)].join('\n\n'),
     messages: boundedHistory(messages, maxTokens),
     tools,
     model,
@@ -68,6 +70,10 @@ export function callOfModel({ agent, run, conversation, tools, maxTokens }: Prom
     reasoningEffort,
     thinkingBudget,
   };
+}
+
+function missing({ name }: { readonly name: string }): string {
+  return `Tools of the server ${name} are not available now. Say so if the answer needs them.`;
 }
 
 function instructionsOf({ name, description, personality, instructions }: RunAgent): string {

@@ -99,15 +99,21 @@ async function next(parts: RunParts, run: Run, process: Process<RunState, RunEve
   }
   const todo = nextStep(run);
   if (todo.kind === 'complete') return complete(step, model);
-  const tools = await toolsOf(agent, run, process.commandContext('channel'), parts);
+  const call = todo.kind === 'tool' ? todo.call.name : null;
+  const wanted = { context: process.commandContext('channel'), call, signal: process.signal };
+  const { tools, missed } = await toolsOf(agent, run, wanted, parts);
   switch (todo.kind) {
     case 'tool':
       await endQuestion(run, process.commandContext('question'), parts.questions.runs);
-      return runToolStep(step, todo, tools);
+      return runToolStep(step, todo, { tools, missed });
     case 'model': {
       const conversation = await conversationOf(parts.conversations, run);
       if (conversation === null) return failed('message_gone', 'the message does not exist');
-      return runModelStep(step, { ...parts, model, conversation, tools: todo.mayCallTools ? tools : [] }, todo.step);
+      return runModelStep(
+        step,
+        { ...parts, model, conversation, missed, tools: todo.mayCallTools ? tools : [] },
+        todo.step,
+      );
     }
   }
 }

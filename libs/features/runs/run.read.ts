@@ -6,7 +6,8 @@ import type { EntityCore, EntityResult } from '#libs/platform/entity/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
-import { hasEnded, RUN, runCodec, runFold, totalCost, totalUsage } from './run.ts';
+import { totalCost, totalUsage } from './run.totals.ts';
+import { hasEnded, RUN, runCodec, runFold } from './run.ts';
 import type { Run, RunEvent, RunRequested, RunState, Step, TokenUsage } from './run.ts';
 
 const milliseconds = z.int().nullable();
@@ -32,6 +33,9 @@ const stepSchema = z
     duration_ms: milliseconds,
     usage: usageSchema.nullable(),
     cost,
+    missing_tool_servers: z
+      .array(z.object({ name: z.string(), reason: z.string() }))
+      .describe('Servers whose tools, or some of them, the model did not have'),
   })
   .meta({ id: 'RunStep' });
 
@@ -72,7 +76,10 @@ function resource(run: Run): RunResource {
     status: run.phase,
     error: run.failure,
     model: run.claim?.model ?? null,
-    steps: [...run.steps.map(finishedStep), ...runningStep(run)],
+    steps: [...run.steps.map(finishedStep), ...runningStep(run)].map((one) => ({
+      ...one,
+      missing_tool_servers: run.missed.flatMap(({ step, servers }) => (step === one.step ? servers : [])),
+    })),
     usage: usageOf(totalUsage(run)),
     cost: totalCost(run),
     duration_ms: run.endedAt === null ? null : Date.parse(run.endedAt) - Date.parse(run.createdAt),
@@ -81,7 +88,9 @@ function resource(run: Run): RunResource {
   };
 }
 
-function finishedStep(one: Step): RunResource['steps'][number] {
+type ShownStep = Omit<RunResource['steps'][number], 'missing_tool_servers'>;
+
+function finishedStep(one: Step): ShownStep {
   const { step, kind, startedAt, finishedAt } = one;
   const isTool = one.kind === 'tool';
   return {
@@ -98,7 +107,7 @@ function finishedStep(one: Step): RunResource['steps'][number] {
   };
 }
 
-function runningStep({ started, steps }: Run): RunResource['steps'] {
+function runningStep({ started, steps }: Run): ShownStep[] {
   if (started === null) return [];
   const { step, callId, at } = started;
   const calls = steps.flatMap((one) => (one.kind === 'model' ? one.toolCalls : []));
@@ -131,7 +140,7 @@ type RunFacets = { readonly status: string; readonly agent: string; readonly cha
 
 export const runEntity = entity<RunState, RunEvent, RunFacets>({
   category: RUN,
-  version: 1,
+  version: 2,
   codec: runCodec,
   fold: runFold,
   resource,

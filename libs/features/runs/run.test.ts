@@ -5,7 +5,8 @@ import { extractiveModel } from './extractive-model.ts';
 import { escapedTags, TagEscaper } from './html.ts';
 import { callOfModel, overridesOf } from './run.prompt.ts';
 import samples from './run.events.samples.json' with { type: 'json' };
-import { answerOf, decideCancel, hasEnded, MAX_MODEL_STEPS, nextStep, runCodec, runFold, totalUsage } from './run.ts';
+import { answerOf, decideCancel, hasEnded, MAX_MODEL_STEPS, nextStep, runCodec, runFold } from './run.ts';
+import { totalUsage } from './run.totals.ts';
 import type { Run, RunEvent } from './run.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
 import { stateAfter } from '#test/support/log-events.ts';
@@ -119,6 +120,7 @@ const agent: RunAgent = {
   modelName: 'small',
   allowHtmlResponses: false,
   tools: null,
+  mcpServers: [],
 };
 
 describe('the call of the model', () => {

@@ -66,6 +66,8 @@ export const runCodec = defineEvents({
   /** Precedes the effects of a step. `callId`: of the tool call that the step runs; null for a step of the model. */
   'StepStarted.v1': z.object({ step, callId: z.string().nullable() }),
   /** `text` and `reasoning` as the model wrote them. `cost`: in the currency of the configured prices; null without. */
+  /** Tools that a step of the model does without. */
+  'ToolServersMissed.v1': z.object({ step, servers: z.array(z.object({ name: z.string(), reason: z.string() })) }),
   'ModelStepFinished.v1': z.object({
     step,
     text: z.string(),
@@ -135,6 +137,7 @@ export type Run = RunRequested &
     readonly steps: readonly Step[];
     /** The step that has started and not finished. */
     readonly started: { readonly step: number; readonly callId: string | null; readonly at: Timestamp } | null;
+    readonly missed: readonly Data<'ToolServersMissed.v1'>[];
     readonly responseId: string | null;
     readonly failure: Data<'RunFailed.v1'> | null;
     readonly endedAt: Timestamp | null;
@@ -168,6 +171,7 @@ function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1
     question: null,
     steps: [],
     started: null,
+    missed: [],
     responseId: null,
     failure: null,
     endedAt: null,
@@ -185,6 +189,8 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
       return { phase: 'running', claim: data, stepRevision: revision };
     case 'StepStarted.v1':
       return { started: { ...data, at } };
+    case 'ToolServersMissed.v1':
+      return { missed: [...run.missed, data] };
     case 'ModelStepFinished.v1':
     case 'ToolStepFinished.v1': {
       const times = { startedAt: run.started?.at ?? at, finishedAt: at };
@@ -257,27 +263,6 @@ export function callOf({ steps }: Pick<Run, 'steps'>, callId: string): ToolCall 
 /** The answer so far: what the model has written in all of its steps. */
 export function answerOf({ steps }: Pick<Run, 'steps'>): string {
   return steps.flatMap((one) => (one.kind === 'model' && one.text !== '' ? [one.text] : [])).join('\n\n');
-}
-
-/** Tokens of all steps; a sum is null if no step knows it. */
-export function totalUsage({ steps }: Pick<Run, 'steps'>): TokenUsage {
-  const usages = steps.flatMap((one) => (one.kind === 'model' ? [one.usage] : []));
-  return {
-    inputTokens: sumOf(usages.map(({ inputTokens }) => inputTokens)),
-    cachedInputTokens: sumOf(usages.map(({ cachedInputTokens }) => cachedInputTokens)),
-    outputTokens: sumOf(usages.map(({ outputTokens }) => outputTokens)),
-    reasoningTokens: sumOf(usages.map(({ reasoningTokens }) => reasoningTokens)),
-  };
-}
-
-/** Null if no step knows its cost. */
-export function totalCost({ steps }: Pick<Run, 'steps'>): number | null {
-  return sumOf(steps.flatMap((one) => (one.kind === 'model' ? [one.cost] : [])));
-}
-
-function sumOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
 }
 
 /** An answer that the run does not wait for, or not any longer, is dropped. */

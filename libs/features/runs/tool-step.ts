@@ -1,7 +1,8 @@
 import type { NextStep, RunEvent } from './run.ts';
 import type { StepOfRun } from './run.parts.ts';
 import { failure } from './run.tools.ts';
-import type { Asks, RunTool, ToolOutcome } from './run.tools.ts';
+import type { Asks, ToolOutcome } from './run.tools.ts';
+import type { Toolset } from './toolset.ts';
 
 const UNFINISHED = 'the call was started, and what came of it is not known; it was not made again';
 
@@ -9,7 +10,7 @@ const UNFINISHED = 'the call was started, and what came of it is not known; it w
 export async function runToolStep(
   { run, agent, process, channel }: StepOfRun,
   { step, call }: Extract<NextStep, { kind: 'tool' }>,
-  tools: readonly RunTool[],
+  { tools, missed }: Toolset,
 ): Promise<RunEvent> {
   const wasStarted = run.started?.step === step;
   if (!wasStarted) await process.recordIntent({ type: 'StepStarted.v1', data: { step, callId: call.id } });
@@ -37,8 +38,8 @@ export async function runToolStep(
 
   async function outcomeOf(): Promise<ToolOutcome | Asks> {
     if (call.problem !== null) return failure(call.problem);
-    if (tool === undefined) return failure('the agent has no such tool');
-    if (wasStarted && !tool.isRepeatable) return failure(UNFINISHED);
+    if (wasStarted && tool?.isRepeatable !== true) return failure(UNFINISHED);
+    if (tool === undefined) return failure(missed[0]?.reason ?? 'the agent has no such tool');
     let updates = 0;
     const update = async (text: string) => channel.update(call, (updates += 1), text);
     await update(tool.displayText(call.input));

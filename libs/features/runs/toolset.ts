@@ -3,28 +3,43 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { RunAgent } from './run.agent.ts';
 import type { RunParts } from './run.parts.ts';
 import { overridesOf } from './run.prompt.ts';
+import type { MissedServer } from './run.mcp.ts';
 import { askTool } from './run.questions.ts';
 import { readPageTool, searchTool } from './run.tools.ts';
 import type { RunTool } from './run.tools.ts';
 import type { Run } from './run.ts';
 
+export interface Toolset {
+  readonly tools: readonly RunTool[];
+  readonly missed: readonly MissedServer[];
+}
+
+interface Step {
+  readonly context: CommandContext;
+  /** Name of the only tool that the step needs; null: all. */
+  readonly call: string | null;
+  readonly signal: AbortSignal;
+}
+
 /**
- * The tools that an agent has in a run: those of its graph and its features, but none that its own list leaves out.
- * Extractive answers only search.
+ * The tools that an agent has in a run: those of its graph, its features and its servers, but none that its own list
+ * leaves out. Extractive answers only search.
  *
- * @throws Fault `store_unavailable`
+ * @throws Fault `store_unavailable`; the reason of `signal`
  */
 export async function toolsOf(
   agent: RunAgent,
   run: Run,
-  context: CommandContext,
-  { model, tools, questions }: Pick<RunParts, 'model' | 'tools' | 'questions'>,
-): Promise<RunTool[]> {
+  { context, call, signal }: Step,
+  { model, tools, questions, mcp }: Pick<RunParts, 'model' | 'tools' | 'questions' | 'mcp'>,
+): Promise<Toolset> {
   const { general_web_search: mayRead, general_agent_search: mayAsk } = agent.features;
+  const remote = model === null ? { tools: [], missed: [] } : await mcp.of(agent, call, signal);
   const all = [
     ...(agent.knowledgeGraph === null ? [] : [searchTool(tools)]),
     ...(mayRead && overridesOf(agent, run).mayReadPages ? [readPageTool(tools)] : []),
     ...(mayAsk && model !== null ? [await askTool(run, context, questions)] : []),
+    ...remote.tools,
   ];
-  return all.filter(({ name }) => agent.tools === null || agent.tools.includes(name));
+  return { ...remote, tools: all.filter(({ name }) => agent.tools === null || agent.tools.includes(name)) };
 }

@@ -1,5 +1,6 @@
 /** Requests to addresses that come from outside. */
 export { FetchError } from './fetch-error.ts';
 export type { FetchFailure } from './fetch-error.ts';
+export { fetchLike } from './fetch-like.ts';
 export { createFetcher } from './fetcher.ts';
 export type { Fetched, Fetcher, FetcherOptions, FetchOptions, OpenedResponse, ResponseHead } from './fetcher.ts';

@@ -1,16 +1,9 @@
-import { Readable } from 'node:stream';
-
 import { allowedHostOf } from '#libs/platform/config/index.ts';
-import { createFetcher } from '#libs/platform/fetch/index.ts';
-import type { Fetcher, FetcherOptions } from '#libs/platform/fetch/index.ts';
+import { createFetcher, fetchLike } from '#libs/platform/fetch/index.ts';
+import type { FetcherOptions } from '#libs/platform/fetch/index.ts';
 
 /** Requests under way; further ones wait. */
 const CONNECTIONS = 256;
-
-/** Headers that do not hold for the decoded body. */
-const DECODED = new Set(['content-encoding', 'content-length']);
-/** Statuses that a `Response` with a body cannot have. */
-const WITHOUT_BODY = new Set([204, 205, 304]);
 
 /** `fetch` for one endpoint. */
 export interface EndpointFetch {
@@ -36,35 +29,13 @@ export function endpointFetch(
     allowHosts: [allowedHostOf(baseUrl)],
     connectionsPerOrigin: CONNECTIONS,
   });
+  const fetchOf = fetchLike(fetcher, limits);
   return {
-    fetch: async (url, init = {}) => {
+    fetch: async (url, init) => {
       const target = String(url);
       if (new URL(target).origin !== origin) throw new TypeError(`not a URL of the endpoint: ${target}`);
-      return responseOf(fetcher, target, init, limits);
+      return fetchOf(target, init);
     },
     close: () => fetcher.close(),
   };
-}
-
-async function responseOf(
-  fetcher: Fetcher,
-  url: string,
-  { method = 'GET', headers, body, signal }: RequestInit,
-  limits: { readonly maxBytes: number; readonly timeoutMs: number },
-): Promise<Response> {
-  // The fetcher names itself.
-  const given = [...new Headers(headers)].filter(([name]) => name !== 'user-agent');
-  const opened = await fetcher.open(url, {
-    ...limits,
-    method,
-    headers: Object.fromEntries(given),
-    maxRedirects: 0,
-    ...(typeof body === 'string' && { body }),
-    ...(signal && { signal }),
-  });
-  const head = { status: opened.status, headers: [...opened.headers].filter(([name]) => !DECODED.has(name)) };
-  if (!WITHOUT_BODY.has(opened.status))
-    return new Response(Readable.toWeb(opened.body) as ReadableStream<Uint8Array>, head);
-  opened.body.destroy();
-  return new Response(null, head);
 }

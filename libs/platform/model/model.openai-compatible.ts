@@ -248,9 +248,21 @@ function requestOf(ai: typeof Ai, call: ModelCall, model: Ai.LanguageModel) {
   };
 }
 
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Without `execute`: calls are handed to the caller. */
 function toolOf(ai: typeof Ai, { description, input }: ModelTool): Ai.Tool {
-  return ai.tool({ description, inputSchema: input });
+  if (!('jsonSchema' in input)) return ai.tool({ description, inputSchema: input });
+  const validate = (value: unknown) =>
+    isObject(value)
+      ? { success: true as const, value }
+      : { success: false as const, error: new TypeError('no object') };
+  return ai.tool({
+    description,
+    inputSchema: ai.jsonSchema<Record<string, unknown>>({ ...input.jsonSchema }, { validate }),
+  });
 }
 
 function messageOf(message: ModelMessage): Ai.ModelMessage {

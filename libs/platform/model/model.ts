@@ -30,7 +30,8 @@ export interface ModelToolCall {
 export interface ModelTool {
   readonly name: string;
   readonly description: string;
-  readonly input: z.ZodType<Record<string, unknown>>;
+  /** Of the arguments. A JSON schema is of someone else: models are shown it, and calls are not checked against it. */
+  readonly input: z.ZodType<Record<string, unknown>> | { readonly jsonSchema: Readonly<Record<string, unknown>> };
 }
 
 /** One part of an answer, in the order of the endpoint. */

@@ -75,6 +75,7 @@ describe('an agent', () => {
       model_name: null,
       instructions: null,
       tools: null,
+      mcp_servers: [],
       created: expect.any(String),
       modified: expect.any(String),
     });

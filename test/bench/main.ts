@@ -13,6 +13,7 @@ import { getBenchmarks } from './get.benchmark.ts';
 import { growthBenchmark } from './growth.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
 import { importBenchmark } from './import.benchmark.ts';
+import { listReactionsBenchmark } from './list-reactions.benchmark.ts';
 import { mediaBenchmark } from './media.benchmark.ts';
 import { memoryBenchmark } from './memory.benchmark.ts';
 import { participantsBenchmark } from './participants.benchmark.ts';
@@ -25,13 +26,16 @@ import { relayBenchmark } from './relay.benchmark.ts';
 import { runBenchmark } from './run.ts';
 import type { BenchmarkResult } from './run.ts';
 import { searchBenchmark } from './search.benchmark.ts';
+import { streamedPartsBenchmark } from './streamed-parts.benchmark.ts';
 import { renderTable } from './table.ts';
 
 const BENCHMARKS = [
   ...getBenchmarks,
+  listReactionsBenchmark,
   ...httpCommandBenchmarks,
   ...appendBenchmarks,
   participantsBenchmark,
+  streamedPartsBenchmark,
   applyBenchmark,
   applyChannelsBenchmark,
   rebuildBenchmark,

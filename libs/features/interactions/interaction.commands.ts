@@ -1,6 +1,6 @@
 import { CHANNEL, type ChannelEvent, type ChannelInteractions } from '#libs/features/channels/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
-import { streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
+import { streamRevision, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import { runnerOfEvents, type CommandContext, type CommandRunner } from '#libs/platform/commands/index.ts';
@@ -22,7 +22,7 @@ import { mayWriteAs, type NewInteraction, type RequestedPost, type Writer } from
 import { interactionKeys } from './reads/interaction.keys.ts';
 import { decodeSpan } from './reads/projection.ts';
 import type { InteractionQueries } from './reads/queries.ts';
-import { ephemeralJson, interactionJson, postedJson } from './reads/resource.ts';
+import { ephemeralJson, interactionJson, jsonAfter, postedJson, type Owner } from './reads/resource.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 /** Runs the commands of channels, whose streams also contain the interactions. */
@@ -168,31 +168,38 @@ export class InteractionCommands {
   ): Promise<InteractionResult> {
     const { channelId, sequence } = ref;
     const { organizationId } = context;
-    const stored = { key: interactionKeys(organizationId, channelId).documents, field: String(sequence) };
+    const listed = { key: interactionKeys(organizationId, channelId).index('all'), score: sequence };
     let before: Interaction | null = null;
     const result = await this.#runner.handle(
       channelId,
       context,
-      (state, { found }) => {
+      (state, { counted }) => {
         before = state.interactions.open[sequence] ?? null;
-        const exists = found(stored) !== null;
+        const exists = counted(listed) > 0;
         return decide(state, { organizationId, sequence, exists, isSender: (sender) => mayWriteAs(writer, sender) });
       },
-      [stored],
+      [listed],
     );
     if (!result.ok) return result;
-    // A repeated command is not decided again: it returns the current interaction.
-    const after =
-      before === null || result.isRepeated === true
-        ? result.state.interactions.open[sequence]
-        : result.events.filter((event) => event.type !== 'InteractionPosted.v1').reduce<Interaction>(changed, before);
-    const document = after
-      ? interactionJson(after, { organizationId, channelId })
-      : await this.#queries.interaction(organizationId, ref, { reader: null, includeIncomplete: true });
+    const owner = { organizationId, channelId };
+    let document: string | Buffer | null;
+    if (before === null || result.isRepeated === true) {
+      // A repeated command is not decided again: it returns the current interaction.
+      const current = result.state.interactions.open[sequence];
+      document = current
+        ? interactionJson(current, owner)
+        : await this.#queries.interaction(organizationId, ref, { reader: null, includeIncomplete: true });
+    } else document = documentAfter(result.events[0], before, owner);
     // The interaction exists, so Redis lacks it.
     if (document === null) throw storeUnavailable('redis');
     return { ok: true, document, revision: result.revision };
   }
+}
+
+/** @param event that a command yielded; none if it had nothing to do */
+function documentAfter(event: StreamEvent<InteractionEvent> | undefined, before: Interaction, owner: Owner): string {
+  if (event === undefined || event.type === 'InteractionPosted.v1') return interactionJson(before, owner);
+  return jsonAfter(event, changed(before, event), owner);
 }
 
 /** Implements the port through which the commands of channels use interactions. */

@@ -15,7 +15,7 @@ import { contentItem } from './interaction.content.ts';
 import { interactionId } from './interaction.id.ts';
 import { interactionError, interactionToPost, type InteractionDirectory } from './interaction.requests.ts';
 import { interactionSchema, postInteractionBody } from './interaction.schemas.ts';
-import { interactionJson, postedJson } from './reads/resource.ts';
+import { jsonAfter, postedJson } from './reads/resource.ts';
 
 const TYPES = {
   'InteractionPosted.v1': 'interaction.posted',
@@ -36,7 +36,7 @@ export function interactionFrame(one: ProjectedEvent<InteractionsState, Interact
   // As in the fold: an event about a complete interaction changes nothing.
   if (open === undefined) return { type, json: 'null' };
   const after = changed(open, event);
-  return { type, json: interactionJson(after, owner), flags: flagsOf(after) };
+  return { type, json: jsonAfter(event, after, owner), flags: flagsOf(after) };
 }
 
 function flagsOf({ parentSpanId, complete }: Interaction): number {

@@ -73,7 +73,7 @@ export function decideBatch<State, E extends DomainEvent>(
   const events: StreamEvent<E>[] = [];
   let tip = start;
   let bytes = 0;
-  const needsLookups = batch.some((waiting) => waiting.lookups.length > 0);
+  const lastWithLookups = batch.findLastIndex((waiting) => waiting.lookups.length > 0);
   for (const [index, waiting] of batch.entries()) {
     const before = tip;
     try {
@@ -98,7 +98,8 @@ export function decideBatch<State, E extends DomainEvent>(
         revision: streamRevision(before.revision + own.length),
         at: own.at(-1)?.metadata.at ?? before.at,
       };
-      if (needsLookups && own.length > 0) {
+      // For the commands after it: to project a run costs as much as the rest of the decision.
+      if (index < lastWithLookups && own.length > 0) {
         const { id } = waiting;
         const { organizationId } = waiting.context;
         const run = { organizationId, id, before: before.state, after: after.state, events: own };

@@ -3,9 +3,9 @@ import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import { revisionMember, type Projection, type WriteOperation } from '#libs/platform/readmodel/index.ts';
 
 import { changed, interactionCodec, interactionFold, posted } from '../interaction.ts';
-import type { Interaction, InteractionEvent, InteractionsState, KnownSpan, PostedEvent } from '../interaction.ts';
+import type { Interaction, InteractionEvent, InteractionsState, KnownSpan } from '../interaction.ts';
 import { draftKeys, interactionKeysOf, type InteractionFacet, type InteractionKeys } from './interaction.keys.ts';
-import { interactionJson, postedJson } from './resource.ts';
+import { jsonAfter } from './resource.ts';
 
 /** The interactions' part of a channel's projection. */
 export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
@@ -16,32 +16,31 @@ export const interactionsProjection: Projection<InteractionsState, InteractionEv
     const keys = interactionKeysOf(channelKeys);
     const owner = { organizationId, channelId: id };
     const drafts = draftKeys(organizationId, id);
-    const touched = new Map<ChannelSequence, Interaction>();
+    /** With the newest event of each. */
+    const touched = new Map<
+      ChannelSequence,
+      { readonly interaction: Interaction; readonly event: StreamEvent<InteractionEvent> }
+    >();
     const openedInRun = new Set<ChannelSequence>();
-    /** The events of the interactions that have not changed since they were posted. */
-    const posts = new Map<ChannelSequence, StreamEvent<PostedEvent>>();
     const operations: WriteOperation[] = [];
     for (const event of events) {
       if (event.type === 'InteractionPosted.v1') {
         const interaction = posted(event);
-        touched.set(interaction.sequence, interaction);
-        posts.set(interaction.sequence, event);
+        touched.set(interaction.sequence, { interaction, event });
         if (!interaction.complete) openedInRun.add(interaction.sequence);
         operations.push(...indexWrites(interaction, keys));
       } else {
         const sequence = event.data.sequence as ChannelSequence;
-        const known = touched.get(sequence) ?? before.open[sequence];
+        const known = touched.get(sequence)?.interaction ?? before.open[sequence];
         // As in the fold: a complete interaction does not change.
         if (known === undefined || known.complete) continue;
-        touched.set(sequence, changed(known, event));
-        posts.delete(sequence);
+        touched.set(sequence, { interaction: changed(known, event), event });
         operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
       }
     }
-    for (const interaction of touched.values()) {
+    for (const { interaction, event } of touched.values()) {
       const { sequence } = interaction;
-      const post = posts.get(sequence);
-      const document = post ? postedJson(post, owner) : interactionJson(interaction, owner);
+      const document = jsonAfter(event, interaction, owner);
       operations.push({ command: 'HSET', key: keys.documents, args: [sequence, document] });
       if (!interaction.complete) {
         operations.push({ command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] });

@@ -5,7 +5,7 @@
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { posted, type Interaction, type PostedEvent } from '../interaction.ts';
+import { posted, type Interaction, type InteractionEvent, type PostedEvent } from '../interaction.ts';
 import { interactionId } from '../interaction.id.ts';
 
 export interface Owner {
@@ -28,13 +28,20 @@ export function ephemeralJson(
   return json(interaction, owner, { id, sequence: null });
 }
 
-const postedJsons = new WeakMap<StreamEvent<PostedEvent>, string>();
+const jsonsAfter = new WeakMap<StreamEvent<InteractionEvent>, string>();
 
-/** The interaction as posted by an event. Cached by event, because the read model, the frame and the reply use it. */
-export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
-  let text = postedJsons.get(event);
-  if (text === undefined) postedJsons.set(event, (text = interactionJson(posted(event), owner)));
+/**
+ * The interaction `after` an event that posted or changed it. Cached by event, because the read model, the frame and the
+ * reply use it.
+ */
+export function jsonAfter(event: StreamEvent<InteractionEvent>, after: Interaction, owner: Owner): string {
+  let text = jsonsAfter.get(event);
+  if (text === undefined) jsonsAfter.set(event, (text = interactionJson(after, owner)));
   return text;
+}
+
+export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
+  return jsonAfter(event, posted(event), owner);
 }
 
 const NO_ANNOTATIONS = { reactions: null, mention_invite_prompt_dismissed: false, agent_read_receipts: null };

@@ -17,7 +17,7 @@ import { interactionsModule, openBefore, openSequences } from '#libs/features/in
 import { keysModule } from '#libs/features/keys/index.ts';
 import { knowledgeModule } from '#libs/features/knowledge/index.ts';
 import { mediaModule } from '#libs/features/media/index.ts';
-import { organizationsModule, type Organizations } from '#libs/features/organizations/index.ts';
+import { Applications, organizationsModule } from '#libs/features/organizations/index.ts';
 import { promptsModule } from '#libs/features/prompts/index.ts';
 import { ReactionAnnotations, reactionsModule } from '#libs/features/reactions/index.ts';
 import { realtimeModule } from '#libs/features/realtime/index.ts';
@@ -99,13 +99,13 @@ export type Features = ReturnType<typeof composeFeatures>;
 
 export function composeFeatures(platform: Platform) {
   const core = openCore(platform, PROJECTIONS);
-  const organizations = organizationsModule.create(core, { summarizeUser: (...user) => users.users.summary(...user) });
-  const keys = keysModule.create(core, organizations);
-  const users = usersModule.create(core, {
-    ...organizations,
-    onDeactivated: announcing(keys.changes),
+  const organizations = organizationsModule.create(core, {
+    summarizeUser: (...user) => users.users.summary(...user),
+    onApplicationChanged: () => keys.changes.announceOrganization(),
   });
-  const directory = directoryOf(users.users, organizations.organizations);
+  const keys = keysModule.create(core, organizations);
+  const users = usersModule.create(core, { ...organizations, onDeactivated: announcing(keys.changes) });
+  const directory = directoryOf(users.users, new Applications(organizations.organizations, keys.changes));
 
   const runner = channelRunner(core);
   const interactions = interactionsModule.create(core, {
@@ -244,12 +244,11 @@ function channelRunner(core: Core) {
 }
 
 /** What interactions and reactions look up about users and their organization. */
-function directoryOf(users: Users, organizations: Organizations) {
+function directoryOf(users: Users, applications: Applications) {
   return {
     user: (organizationId: EntityId, userId: EntityId) => users.user(organizationId, userId),
     nameOf: async (organizationId: EntityId, userId: EntityId) =>
       (await users.user(organizationId, userId))?.displayName ?? null,
-    application: async (organizationId: EntityId) =>
-      (await organizations.find(organizationId, organizationId))?.application ?? null,
+    application: (organizationId: EntityId) => applications.of(organizationId),
   };
 }

@@ -11,7 +11,7 @@ import {
   interactionLiveCommands,
   publicInteractionEvents,
 } from './interaction.live.ts';
-import { withCachedApplications, type InteractionDirectory } from './interaction.requests.ts';
+import type { InteractionDirectory } from './interaction.requests.ts';
 import { draftRoutes, Drafts } from './drafts.ts';
 import type { Annotations } from './reads/present.ts';
 import { interactionsProjection } from './reads/projection.ts';
@@ -45,8 +45,7 @@ export const interactionsModule = {
   partOfChannel: withFrames(interactionsProjection, interactionFrame),
   publicEvents: publicInteractionEvents,
   liveEvents: interactionEventTypes,
-  create(core: Core, { runner, annotations, ...deps }: InteractionsDeps) {
-    const directory = withCachedApplications(deps.directory);
+  create(core: Core, { runner, annotations, directory }: InteractionsDeps) {
     const { reader, collections, history } = core;
     const updates = new ToolCallUpdates(core);
     const drafts = new Drafts(core, reader);

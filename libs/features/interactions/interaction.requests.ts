@@ -1,9 +1,6 @@
 /** Input, permitted senders and errors of requests and socket commands about interactions. */
-import { LRUCache } from 'lru-cache';
-
 import { unreachable } from '#libs/kernel/decider.ts';
 import type { ChannelSequence } from '#libs/kernel/event.ts';
-import { Fault } from '#libs/kernel/faults.ts';
 import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import {
@@ -27,27 +24,6 @@ export interface InteractionDirectory {
   user(organizationId: EntityId, userId: EntityId): Promise<{ readonly id: EntityId } | null>;
   /** The application that created the organization, or null. */
   application(organizationId: EntityId): Promise<string | null>;
-}
-
-const MAX_ORGANIZATIONS = 10_000;
-
-/** Caches applications, so that posts do not need Redis. */
-export function withCachedApplications(directory: InteractionDirectory): InteractionDirectory {
-  const known = new LRUCache<EntityId, { readonly application: string | null }>({ max: MAX_ORGANIZATIONS });
-  return {
-    user: (organizationId, userId) => directory.user(organizationId, userId),
-    async application(organizationId) {
-      try {
-        const application = await directory.application(organizationId);
-        known.set(organizationId, { application });
-        return application;
-      } catch (error) {
-        const before = known.get(organizationId);
-        if (before === undefined || !(error instanceof Fault)) throw error;
-        return before.application;
-      }
-    },
-  };
 }
 
 /** The participant of a stored interaction. */

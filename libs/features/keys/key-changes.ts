@@ -12,6 +12,8 @@ const keyChange = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('revoked'), keyId: z.string() }),
   z.object({ kind: z.literal('user-deactivated'), organizationId: z.string(), userId: z.string() }),
 ]);
+/** Not of a key. Versions that do not know it take it for a change that may concern any key. */
+const organizationChanged = z.object({ kind: z.literal('organization-changed') });
 
 /** How long a command waits for the publication of its change. */
 const PUBLISH_WAIT_MS = 500;
@@ -25,13 +27,14 @@ export interface KeyChangeSubscriber {
 }
 
 /**
- * Announces changes of keys: to this process immediately, even without Redis, and to others by Redis pub/sub. An
+ * Announces changes of keys, and of what organizations are: to this process immediately, even without Redis, and to others by Redis pub/sub. An
  * announcement only makes a process read the log earlier; the log decides.
  */
 export class KeyChanges {
   readonly #platform: Pick<Platform, 'redis' | 'log'>;
   /** One entry per call of `subscribe`: two roles of a process may pass the same subscriber. */
   readonly #subscribers = new Set<{ readonly subscriber: KeyChangeSubscriber }>();
+  readonly #ofOrganizations = new Set<() => void>();
   #subscription: Subscription | null = null;
 
   constructor(platform: Pick<Platform, 'redis' | 'log'>) {
@@ -41,6 +44,21 @@ export class KeyChanges {
   /** Never rejects: the change is in the log already. */
   async announce(change: KeyChange): Promise<void> {
     this.#pass(change);
+    await this.#publishSoon(change);
+  }
+
+  /** As {@link announce}, of an organization. */
+  async announceOrganization(): Promise<void> {
+    this.#passOrganizations();
+    await this.#publishSoon({ kind: 'organization-changed' });
+  }
+
+  /** Calls `onChange` when an organization has changed, or may have, as long as there are subscribers of keys. */
+  onOrganizations(onChange: () => void): void {
+    this.#ofOrganizations.add(onChange);
+  }
+
+  async #publishSoon(change: object): Promise<void> {
     // A Redis that does not answer must not delay the response to a command that has taken effect.
     await Promise.race([this.#publish(change), delay(PUBLISH_WAIT_MS, undefined, { ref: false })]);
   }
@@ -67,7 +85,7 @@ export class KeyChanges {
     return received !== null && received.since <= sinceMs && performance.now() - received.until < withinMs;
   }
 
-  async #publish(change: KeyChange): Promise<void> {
+  async #publish(change: object): Promise<void> {
     try {
       await publishToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, JSON.stringify(change));
     } catch (error) {
@@ -79,8 +97,10 @@ export class KeyChanges {
   #subscribe(): Subscription {
     return subscribeToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, {
       onMessage: (text) => {
-        const change = keyChange.safeParse(parseJson(text));
+        const message = parseJson(text);
+        const change = keyChange.safeParse(message);
         if (change.success) this.#pass(change.data);
+        else if (organizationChanged.safeParse(message).success) this.#passOrganizations();
         // A newer version of Parley may announce a kind of change unknown here, which may concern any key.
         else this.#gap();
       },
@@ -92,7 +112,12 @@ export class KeyChanges {
     for (const { subscriber } of this.#subscribers) subscriber.onChange(change);
   }
 
+  #passOrganizations(): void {
+    for (const onChange of this.#ofOrganizations) onChange();
+  }
+
   #gap(): void {
+    this.#passOrganizations();
     for (const { subscriber } of this.#subscribers) subscriber.onGap();
   }
 }

@@ -57,6 +57,8 @@ const params = z.object({ id: idParam('Id of the organization') });
 export interface OrganizationRouteParts {
   readonly organizations: Organizations;
   readonly summarizeUser: SummarizeUser;
+  /** Called after an organization has got another application. Never rejects. */
+  readonly onApplicationChanged: () => Promise<void>;
 }
 
 const { reads, requiring } = routesTagged('organizations');
@@ -106,7 +108,10 @@ function readRoutes(app: HttpApp, { organizations, summarizeUser }: Organization
   );
 }
 
-function commandRoutes(app: HttpApp, { organizations, summarizeUser }: OrganizationRouteParts): void {
+function commandRoutes(
+  app: HttpApp,
+  { organizations, summarizeUser, onApplicationChanged }: OrganizationRouteParts,
+): void {
   const replies = new EntityReplies(organizations, {});
 
   app.post(
@@ -143,6 +148,7 @@ function commandRoutes(app: HttpApp, { organizations, summarizeUser }: Organizat
       }
       const changes = { name, application, ownerUserId };
       const result = await organizations.update(commandContext(request), id, (one) => decideUpdate(one, changes));
+      if (application !== undefined && result.ok) await onApplicationChanged();
       return afterWrite(replies.accepted(request, reply, result), summarizeUser);
     },
   );

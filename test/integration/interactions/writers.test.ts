@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { decideUpdate } from '#libs/features/organizations/organization.ts';
 import type { InteractionQueries } from '#libs/features/interactions/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { composeFeatures } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { CountingStore } from '#test/support/counting-store.ts';
+import { eventually } from '#test/support/eventually.ts';
 import type { InteractionResource } from '#test/support/interaction-fold.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
@@ -66,4 +68,21 @@ describe('64 writers of one channel', () => {
       expect(new Set(listed.map((one) => JSON.stringify(one['content']))).size).toBe(64);
     },
   );
+});
+
+it('a changed application counts for the posts of other processes', async () => {
+  const [first, second] = [composeFeatures(test.platform), composeFeatures(test.platform)];
+  const { commandId: id } = serviceCommand('-');
+  const command = () => ({ ...serviceCommand(id), organizationId: id });
+  const data = { id, name: 'tenant', application: 'app_main', ownerUserId: null } as const;
+  await first.organizations.create(command(), id, { type: 'OrganizationCreated.v1', data });
+  const { application } = second.interactions.directory;
+  const { stop } = second.startAuthenticator();
+  // It is then not read again before an announcement.
+  await eventually(() => second.keyChanges.areReceivedSince(performance.now(), 60_000));
+  expect(await application(id)).toBe('app_main');
+  await first.organizations.update(command(), id, (one) => decideUpdate(one, { application: 'health' }));
+  await first.keyChanges.announceOrganization();
+  await eventually(async () => expect(await application(id)).toBe('health'));
+  stop();
 });

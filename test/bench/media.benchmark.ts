@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import sharp from 'sharp';
+import { request } from 'undici';
 
 import { createApiKey } from '#libs/platform/http/index.ts';
 
@@ -52,7 +53,7 @@ export const mediaBenchmark: Benchmark = {
   },
 };
 
-/** Of 4,000 x 3,000 pixels, to be shown upright, about 2 MB each. Different contents: equal files are stored once. */
+/** Of 4,000 x 3,000 pixels, to be shown upright, about 5 MB each. Different contents: equal files are stored once. */
 async function writePhotos(folder: string, count: number): Promise<readonly string[]> {
   const noise = { type: 'gaussian', mean: 128, sigma: 50 } as const;
   const blurred = await sharp({ create: { width: 1_000, height: 750, channels: 3, background: '#000', noise } })
@@ -88,10 +89,14 @@ async function upload({ paths, warmUp }: PreviewTask): Promise<Sample> {
 /** Resolves when all previews are ready. */
 async function uploadAll(paths: readonly string[], url: URL, apiKey: string): Promise<void> {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/octet-stream' };
-  const ask = async (path: string, body?: Uint8Array<ArrayBuffer>): Promise<{ id: string; status: string }> => {
-    const response = await fetch(new URL(path, url), { headers, ...(body !== undefined && { method: 'POST', body }) });
-    if (!response.ok) throw new Error(`${response.status} for ${path}: ${await response.text()}`);
-    return (await response.json()) as { id: string; status: string };
+  // Not `fetch`, which takes three times the processor time for a file: the time of the client counts as Parley's.
+  const ask = async (path: string, body?: Uint8Array): Promise<{ id: string; status: string }> => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const response = await request(new URL(path, url), { method, headers, body: body ?? null });
+    if (response.statusCode !== 200) {
+      throw new Error(`${response.statusCode} for ${path}: ${await response.body.text()}`);
+    }
+    return (await response.body.json()) as { id: string; status: string };
   };
   const waiting = [...paths];
   const ids: string[] = [];

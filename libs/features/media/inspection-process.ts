@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import type {
@@ -77,7 +77,7 @@ export class InspectionProcess {
         this.end(DIED);
       });
     }
-    this.#memoryChecks = setInterval(() => void this.#checkMemory(), MEMORY_CHECK_MS).unref();
+    this.#memoryChecks = setInterval(() => this.#checkMemory(), MEMORY_CHECK_MS).unref();
   }
 
   get pid(): number | undefined {
@@ -140,10 +140,9 @@ export class InspectionProcess {
   }
 
   /** For what the kernel does not count as data, such as mapped files. */
-  async #checkMemory(): Promise<void> {
+  #checkMemory(): void {
     if (this.#jobs.size === 0) return;
-    const pages = await readFile(`/proc/${this.#child.pid}/statm`, 'latin1').catch(() => '');
-    const usedBytes = Number(pages.split(' ')[1] ?? 0) * PAGE_BYTES;
+    const usedBytes = Number(statmOf(this.#child).split(' ')[1] ?? 0) * PAGE_BYTES;
     if (usedBytes > this.#limits.maxMemoryBytes) this.end(TOO_MUCH_MEMORY);
   }
 }
@@ -160,6 +159,15 @@ function start({ maxMemoryBytes, concurrency, maxProcessorSeconds }: InspectionL
   child.unref();
   child.channel?.unref();
   return child;
+}
+
+/** Empty if the process has ended, and on systems without `/proc`. Not read in the thread pool: it takes no disk. */
+function statmOf({ pid }: ChildProcess): string {
+  try {
+    return readFileSync(`/proc/${pid}/statm`, 'latin1');
+  } catch {
+    return '';
+  }
 }
 
 function failure(reason: string): InspectionFailure {

@@ -31,7 +31,7 @@ export const mediaModule = {
     const media = new Entities(mediaEntity, core);
     // Its process starts with the first file.
     const inspector = new FileInspector();
-    const { fetcher, blobs, redis, closeFirst } = core;
+    const { fetcher, blobs, redis, temporaryDir, closeFirst } = core;
     const uploads = new Uploads(redis, blobs);
     closeFirst.push(() => inspector.close());
     return {
@@ -41,7 +41,10 @@ export const mediaModule = {
         mediaRoutes(app, { media, knowledge, channels, fetcher, blobs });
         uploadRoutes(app, { media, knowledge, channels, blobs, uploads });
       },
-      reactors: [mediaProcessing({ fetcher, blobs, inspector }), mediaDelivery({ ...destinations, blobs, inspector })],
+      reactors: [
+        mediaProcessing({ fetcher, blobs, inspector, temporaryDir }),
+        mediaDelivery({ ...destinations, blobs, inspector, temporaryDir }),
+      ],
     };
   },
 } satisfies Module;

@@ -1,6 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 
 import { documentIdOf } from '#libs/features/documents/index.ts';
 import type { DocumentPut, Documents } from '#libs/features/documents/index.ts';
@@ -9,14 +7,14 @@ import type { InteractionCommands, InteractionDirectory } from '#libs/features/i
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { missingBlob } from '#libs/platform/blobs/index.ts';
-import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
+import type { Blob } from '#libs/platform/blobs/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 import type { Process } from '#libs/platform/reactors/index.ts';
 
+import { inspectBlob } from './blob-inspection.ts';
+import type { InspectionTools } from './blob-inspection.ts';
 import { InspectionError } from './file-inspection.ts';
-import type { FileInspector } from './file-inspector.ts';
 import { mediaEntity } from './media.read.ts';
 import { isSettled } from './media.ts';
 import type { Media, MediaEvent, MediaState } from './media.ts';
@@ -31,10 +29,7 @@ export interface Destinations {
   };
 }
 
-interface Parts extends Destinations {
-  readonly blobs: Pick<BlobStore, 'withFile'>;
-  readonly inspector: Pick<FileInspector, 'inspect'>;
-}
+interface Parts extends Destinations, InspectionTools {}
 
 /**
  * Gives processed files to the graph and the channel that their items name, and removes the documents of deleted items.
@@ -102,17 +97,13 @@ async function putDocument(media: Media, process: Delivery, parts: Parts): Promi
   }
 }
 
-/** @throws InspectionError; `Fault` `store_unavailable`; the reason of the signal */
-async function textOf({ hash }: Blob, signal: AbortSignal, { blobs, inspector }: Parts) {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-media-'));
-  const [previewPath, textPath] = [join(folder, 'preview'), join(folder, 'text')];
-  try {
-    const found = await blobs.withFile(hash, (path) => inspector.inspect({ path, previewPath, textPath }, signal));
-    if (found === null) throw missingBlob();
-    return found.text && { ...found.text, bytes: await readFile(textPath) };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+function textOf(file: Blob, signal: AbortSignal, parts: Parts) {
+  return inspectBlob(
+    file,
+    parts,
+    { wantsText: true, signal },
+    async ({ text }, { textPath }) => text && { ...text, bytes: await readFile(textPath) },
+  );
 }
 
 /** The id of the media item is the external id of the document. */

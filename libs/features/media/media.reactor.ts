@@ -1,18 +1,16 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
-import { BlobTooLarge, missingBlob } from '#libs/platform/blobs/index.ts';
+import { BlobTooLarge } from '#libs/platform/blobs/index.ts';
 import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
 import { FetchError } from '#libs/platform/fetch/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 import type { Process } from '#libs/platform/reactors/index.ts';
 
+import { inspectBlob } from './blob-inspection.ts';
+import type { InspectionTools } from './blob-inspection.ts';
 import { InspectionError } from './file-inspection.ts';
 import type { Inspected } from './file-inspection.ts';
-import type { FileInspector } from './file-inspector.ts';
 import { mediaEntity } from './media.read.ts';
 import { isProcessed } from './media.ts';
 import type { FileType, Media, MediaEvent, MediaState, Preview } from './media.ts';
@@ -22,10 +20,9 @@ const FETCH_TIMEOUT_MS = 120_000;
 /** Fetches that fail for reasons which may pass. */
 const FETCH_ATTEMPTS = 3;
 
-export interface MediaTools {
+export interface MediaTools extends InspectionTools {
   readonly fetcher: Pick<Fetcher, 'open'>;
   readonly blobs: BlobStore;
-  readonly inspector: Pick<FileInspector, 'inspect'>;
 }
 
 type Processing = Process<MediaState, MediaEvent>;
@@ -115,19 +112,10 @@ const TOO_LARGE = 'the file is larger than 100 MiB';
 
 type WithPreview = Omit<Inspected, 'preview'> & { readonly preview: Preview | null };
 
-/** @throws InspectionError; `Fault` `store_unavailable`; the reason of the signal */
-async function inspect({ hash }: Blob, signal: AbortSignal, { blobs, inspector }: MediaTools): Promise<WithPreview> {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-media-'));
-  try {
-    const previewPath = join(folder, 'preview');
-    const found = await blobs.withFile(hash, (path) =>
-      inspector.inspect({ path, previewPath, textPath: null }, signal),
-    );
-    if (found === null) throw missingBlob();
+function inspect(file: Blob, signal: AbortSignal, tools: MediaTools): Promise<WithPreview> {
+  return inspectBlob(file, tools, { signal }, async (found, { previewPath }) => {
     if (found.preview === null) return { ...found, preview: null };
-    const blob = await blobs.put(createReadStream(previewPath), { maxBytes: MAX_FILE_BYTES });
+    const blob = await tools.blobs.put(createReadStream(previewPath), { maxBytes: MAX_FILE_BYTES });
     return { ...found, preview: { ...blob, ...found.preview } };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }

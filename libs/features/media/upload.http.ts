@@ -14,6 +14,7 @@ import {
   HttpError,
   invalid,
   notFound,
+  Places,
   refuseCompression,
   refuseIfMatch,
   routesTagged,
@@ -41,8 +42,18 @@ const TUS_VERSION = '1.0.0';
 
 /** Whole uploads in one request, and resumable ones by tus 1.0.0 with the extensions creation, expiration and termination. */
 export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
+  const places = new Places({
+    max: 500,
+    maxOfKey: 50,
+    refusal: () => new HttpError(429, 'too_many_uploads', 'Too many uploads at the same time', { 'retry-after': '5' }),
+  });
   void app.register((files: HttpApp, _options, done) => {
     files.addHook('preParsing', beginTus);
+    files.addHook('preParsing', async ({ method, principal }, reply) => {
+      if (method !== 'POST' && method !== 'PATCH') return;
+      const release = places.take(principal.keyId);
+      reply.raw.once('finish', release).once('close', release);
+    });
     files.addHook('onSend', closeIfUnread);
     // Parsers of their own, which must not apply to other routes.
     files.removeAllContentTypeParsers();

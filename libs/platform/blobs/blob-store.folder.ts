@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
@@ -20,6 +20,7 @@ export function folderBlobStore(folder: string): BlobStore {
 }
 
 class FolderBlobStore implements BlobStore {
+  readonly kind = 'folder';
   readonly #folder: string;
   readonly #incoming: string;
   readonly #removed: string;
@@ -74,6 +75,11 @@ class FolderBlobStore implements BlobStore {
 
   async remove(hash: string, { putBeforeMs }: { readonly putBeforeMs: number }): Promise<number | null> {
     return storage(this.#remove(checked(hash), putBeforeMs));
+  }
+
+  async ping(): Promise<void> {
+    // Missing until the first `put`. With the slash, a file in its place is an error.
+    await storage(access(`${this.#folder}/`, constants.R_OK | constants.W_OK).catch(nullIfMissing));
   }
 
   close(): void {}

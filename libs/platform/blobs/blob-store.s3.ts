@@ -46,6 +46,7 @@ interface Found {
 }
 
 class S3BlobStore implements BlobStore {
+  readonly kind = 's3';
   readonly #options: S3Options;
   readonly #folder: string;
   #client: Promise<S3> | undefined;
@@ -98,6 +99,10 @@ class S3BlobStore implements BlobStore {
 
   async remove(hash: string, { putBeforeMs }: { readonly putBeforeMs: number }): Promise<number | null> {
     return storage(this.#remove(checked(hash), putBeforeMs));
+  }
+
+  async ping(): Promise<void> {
+    await storage(this.#headBucket());
   }
 
   close(): void {
@@ -175,8 +180,12 @@ class S3BlobStore implements BlobStore {
     const found = await client.headObject(this.#object(nameOf(hash))).catch(nullIfNotFound);
     if (found !== null) return { bytes: found.ContentLength ?? 0, putMs: found.LastModified?.getTime() ?? Infinity };
     // That reply is the same for a missing bucket.
-    await client.headBucket({ Bucket: this.#options.bucket });
+    await this.#headBucket();
     return null;
+  }
+
+  async #headBucket(): Promise<void> {
+    await (await this.#open()).headBucket({ Bucket: this.#options.bucket });
   }
 
   async #get(hash: string, range: ByteRange | undefined): Promise<Readable | null> {

@@ -51,6 +51,9 @@ export interface ByteRange {
  * Omissions: blobs are not encrypted. Whether the storage has changed a content since is not checked.
  */
 export interface BlobStore {
+  readonly kind: 'folder' | 's3';
+  /** Resolves if the storage answers. */
+  ping(): Promise<void>;
   /** @throws BlobTooLarge; the error of `content` */
   put(content: AsyncIterable<Uint8Array>, limits: { readonly maxBytes: number }): Promise<Blob>;
   /** Size in bytes; null if there is no such blob. */

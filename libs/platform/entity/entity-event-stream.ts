@@ -71,7 +71,7 @@ export class EntityEventStream<State, E extends DomainEvent> {
     this.#request = request;
     this.#expiresAtMs = request.principal.expiresAtMs;
     this.#log = new EntityLog(streams.parts.store, projection, entity);
-    this.#release = streams.reserve(request.principal.keyId);
+    this.#release = streams.places.take(request.principal.keyId);
     this.#subscription = streams.parts.topics.subscribe(liveTopic(entity.organizationId, entity.id), {
       onMessage: (message) => this.#onMessage(message),
       onListening: () => {

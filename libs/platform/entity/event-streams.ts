@@ -1,11 +1,9 @@
-import { HttpError } from '#libs/platform/http/index.ts';
+import { HttpError, Places } from '#libs/platform/http/index.ts';
 import { FairSemaphore } from '#libs/platform/lifecycle/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
-const MAX_STREAMS = 5_000;
-const MAX_STREAMS_OF_KEY = 100;
 const TICK_MS = 1_000;
 /** Reads of the log at a time, for streams that catch up. */
 const CATCHING_UP = 4;
@@ -26,9 +24,13 @@ interface Ticking {
 export class EventStreams {
   readonly parts: EventStreamsParts;
   readonly catchUps = new FairSemaphore({ permits: CATCHING_UP });
+  readonly places = new Places({
+    max: 5_000,
+    maxOfKey: 100,
+    refusal: () =>
+      new HttpError(429, 'too_many_event_streams', 'Too many event streams are open', { 'retry-after': '5' }),
+  });
   readonly #open = new Set<Ticking>();
-  readonly #ofKey = new Map<string, number>();
-  #reserved = 0;
   #ticks = 0;
   #clock: NodeJS.Timeout | undefined;
 
@@ -39,22 +41,6 @@ export class EventStreams {
       'Open event streams of single entities, such as crawls',
       () => this.#open.size,
     );
-  }
-
-  /** @returns releases the place again. @throws HttpError 429 if there are too many, in the process or of the key */
-  reserve(keyId: string): () => void {
-    const ofKey = this.#ofKey.get(keyId) ?? 0;
-    if (this.#reserved >= MAX_STREAMS || ofKey >= MAX_STREAMS_OF_KEY) {
-      throw new HttpError(429, 'too_many_event_streams', 'Too many event streams are open', { 'retry-after': '5' });
-    }
-    this.#reserved += 1;
-    this.#ofKey.set(keyId, ofKey + 1);
-    return () => {
-      this.#reserved -= 1;
-      const left = (this.#ofKey.get(keyId) ?? 1) - 1;
-      if (left === 0) this.#ofKey.delete(keyId);
-      else this.#ofKey.set(keyId, left);
-    };
   }
 
   /** Ticks of the clock so far. */

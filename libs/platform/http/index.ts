@@ -58,6 +58,7 @@ export { liveCommand } from './live-command.ts';
 export type { LiveCommandCall, LiveCommandType } from './live-command.ts';
 export { openPage, pageMetaSchema, pageQuery } from './paging.ts';
 export type { PageQuery } from './paging.ts';
+export { Places } from './places.ts';
 export { setPosition } from './position.ts';
 export type { Position } from './position.ts';
 export { etagOf, notModified, refuseIfMatch, sendJson, sendPage } from './replies.ts';

@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { Logger } from 'pino';
@@ -12,6 +9,7 @@ import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/plat
 import { DEFAULT_PROMPT_LIMITS } from '#libs/platform/config/index.ts';
 import type { EmbeddingConfig, PromptLimits } from '#libs/platform/config/index.ts';
 import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
+import { openTemporaryFolder } from '#libs/platform/files/index.ts';
 import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
 import { openAICompatibleModel } from '#libs/platform/model/index.ts';
 import type { Model, ModelEndpoint, ModelEndpointOptions } from '#libs/platform/model/index.ts';
@@ -54,6 +52,8 @@ export interface Platform {
   readonly upgrades: Upgrades;
   /** Folder for files that follow from the log, which may be deleted while no process uses them. Created when needed. */
   readonly cacheDir: string;
+  /** Folder for temporary files of this process. Removed by `close`, or by the next process if this one is killed. */
+  readonly temporaryDir: string;
   /** `close` waits for these before it closes the clients. */
   readonly closeFirst: (() => Promise<void>)[];
   close(): Promise<void>;
@@ -106,9 +106,9 @@ export function openPlatform(options: PlatformOptions): Platform {
   const topics = new TopicSubscriptions(redis);
   const fetcher = createFetcher({ metrics, ...options.fetch });
   const model = options.model ? openAICompatibleModel({ ...options.model, metrics }) : null;
-  const temporary = join(tmpdir(), `parley-${randomUUID()}`);
-  const { blobsS3 = null, blobsDir = join(temporary, 'blobs') } = options;
-  const blobs = blobsS3 === null ? folderBlobStore(blobsDir) : s3BlobStore(blobsS3, join(temporary, 'files'));
+  const temporary = openTemporaryFolder('parley-');
+  const { blobsS3 = null, blobsDir = join(temporary.path, 'blobs') } = options;
+  const blobs = blobsS3 === null ? folderBlobStore(blobsDir) : s3BlobStore(blobsS3, join(temporary.path, 'files'));
   const closeFirst: Platform['closeFirst'] = [];
   return {
     store,
@@ -127,14 +127,15 @@ export function openPlatform(options: PlatformOptions): Platform {
     log,
     metrics,
     tokenSecret,
-    probes: [eventStoreProbe(store), redisProbe(redis), modelProbe(model)],
+    probes: [eventStoreProbe(store), redisProbe(redis), modelProbe(model), blobProbe(blobs)],
     stopping: options.stopping ?? new AbortController().signal,
     upgrades: new Upgrades(),
-    cacheDir: options.cacheDir ?? temporary,
+    cacheDir: options.cacheDir ?? temporary.path,
+    temporaryDir: temporary.path,
     closeFirst,
     async close() {
       await Promise.all(closeFirst.map((end) => end()));
-      await rm(temporary, { recursive: true, force: true });
+      await temporary.remove();
       await fetcher.close();
       blobs.close();
       await model?.close();
@@ -176,4 +177,18 @@ function redisProbe(redis: RedisClient): ReadinessProbe {
 function modelProbe(model: ModelEndpoint | null): ReadinessProbe {
   const detail = model === null ? { kind: 'extractive', name: 'extractive' } : { kind: model.kind, name: model.name };
   return { name: 'model', check: async () => ({ ok: true, detail }) };
+}
+
+/** A store of files that is away does not make the process unready: it serves all else, and no other one has the files. */
+function blobProbe(blobs: BlobStore): ReadinessProbe {
+  return {
+    name: 'blob_store',
+    async check() {
+      const answers = await blobs.ping().then(
+        () => true,
+        () => false,
+      );
+      return { ok: true, detail: { kind: blobs.kind, answers } };
+    },
+  };
 }

@@ -40,14 +40,24 @@ export function describeBlobStore(adapter: string, start: () => Promise<BlobStor
     });
     afterAll(() => stage?.stop());
 
-    it.each([0, 1, 65_536, 3_000_001])('returns a content of %i bytes, also to another client', async (bytes) => {
-      const content = randomBytes(bytes);
-      expect(await blobs.put(chunksOf(content), MAX)).toEqual({ hash: hashOf(content), bytes });
-      const other = stage.open();
-      expect(await other.size(hashOf(content))).toBe(bytes);
-      expect(await readHash(await other.read(hashOf(content)))).toBe(hashOf(content));
-      expect(await other.withFile(hashOf(content), async (path) => hashOf(await readFile(path)))).toBe(hashOf(content));
+    it('answers before anything is stored', async () => {
+      await blobs.ping();
+      expect(await stage.count()).toBe(0);
     });
+
+    it.each([0, 1, 65_536, 3_000_001, 20 * 65_536])(
+      'returns a content of %i bytes, also to another client',
+      async (bytes) => {
+        const content = randomBytes(bytes);
+        expect(await blobs.put(chunksOf(content), MAX)).toEqual({ hash: hashOf(content), bytes });
+        const other = stage.open();
+        expect(await other.size(hashOf(content))).toBe(bytes);
+        expect(await readHash(await other.read(hashOf(content)))).toBe(hashOf(content));
+        expect(await other.withFile(hashOf(content), async (path) => hashOf(await readFile(path)))).toBe(
+          hashOf(content),
+        );
+      },
+    );
 
     it('returns ranges, both ends included', async () => {
       const content = randomBytes(200_000);

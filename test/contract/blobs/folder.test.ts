@@ -35,6 +35,7 @@ describe('a folder of blobs', () => {
     await writeFile(path, '');
     const put = folderBlobStore(path).put(chunksOf(Buffer.from('a')), { maxBytes: 1 });
     await expect(put).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(folderBlobStore(path).ping()).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
   it('loses what killed writers have left behind, and nothing of others', async () => {

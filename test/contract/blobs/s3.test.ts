@@ -134,7 +134,7 @@ describe.skipIf(program === null)('S3', () => {
       const credentials = { accessKeyId: 'parley', secretAccessKey: 'wrong' };
       for (const blobs of [s3.open({ bucket: 'missing' }), s3.open({ credentials })]) {
         const put = () => blobs.put(chunksOf(randomBytes(1)), MAX);
-        for (const call of [() => blobs.size(hash), () => blobs.read(hash), put]) {
+        for (const call of [() => blobs.size(hash), () => blobs.read(hash), put, () => blobs.ping()]) {
           await expect(call()).rejects.toMatchObject({ code: 'store_unavailable' });
         }
       }

@@ -89,7 +89,10 @@ async function withProcessed(
   try {
     const { id } = (await upload(file, query)).json;
     await attempt('media-processing', id, 'MediaCreated.v1');
-    expect((await api.call('GET', `${MEDIA}/${id}`)).json).toMatchObject({ status: 'Processing' });
+    // The projector applies what the attempt has recorded.
+    await eventually(async () =>
+      expect((await api.call('GET', `${MEDIA}/${id}`)).json).toMatchObject({ status: 'Processing' }),
+    );
     await run(id);
     return id;
   } finally {

@@ -318,6 +318,36 @@ describe('the parts of an upload', () => {
   });
 });
 
+describe('uploads at the same time', () => {
+  it('are at most 50 of one key, and begin again when one has ended', async () => {
+    const url = new URL(UPLOADS, first).href;
+    const headers = { 'content-type': 'application/octet-stream', 'content-length': 2 };
+    const opened = Array.from({ length: 51 }, () => open('POST', url, headers));
+    for (const { request } of opened) request.write('a');
+    const refused = await Promise.race(opened.map((one) => one.reply.then((reply) => ({ ...one, ...reply }))));
+    expect([refused.status, JSON.parse(refused.body ?? '')]).toMatchObject([429, { code: 'too_many_uploads' }]);
+    const another = (key?: string) =>
+      send('POST', UPLOADS, {
+        headers: { 'content-type': headers['content-type'] },
+        body: Buffer.from('b'),
+        ...(key !== undefined && { key }),
+      });
+    expect((await another()).headers.get('retry-after')).toBe('5');
+    expect((await append(`${UPLOADS}/${newId()}`, 0, Buffer.from('x'))).status).toBe(429);
+    expect((await another(api.foreignKey)).status).toBe(200);
+    expect((await send('GET', `${UPLOADS}/${newId()}`)).status).toBe(404);
+
+    const [one, other, ...rest] = opened.filter(({ request }) => request !== refused.request);
+    // One is given up, one is completed.
+    one?.request.destroy();
+    await eventually(async () => expect((await another()).status).toBe(200));
+    other?.request.end('a');
+    expect((await other?.reply)?.status).toBe(200);
+    for (const { request } of rest) request.end('a');
+    for (const { reply } of rest) expect((await reply).status).toBe(200);
+  });
+});
+
 describe('a slow transfer', () => {
   /** Node looks for late requests every two seconds. */
   const LATE_MS = 6_000;

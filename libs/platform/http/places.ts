@@ -1,0 +1,38 @@
+import type { HttpError } from './errors.ts';
+
+export interface PlacesOptions {
+  /** In this process. */
+  readonly max: number;
+  readonly maxOfKey: number;
+  /** Thrown when there is no place. */
+  refusal(): HttpError;
+}
+
+/** Bounds what callers do at the same time in this process: those with one key, and all together. */
+export class Places {
+  readonly #options: PlacesOptions;
+  readonly #ofKey = new Map<string, number>();
+  #taken = 0;
+
+  constructor(options: PlacesOptions) {
+    this.#options = options;
+  }
+
+  /** @returns releases the place; further calls do nothing. @throws the refusal */
+  take(keyId: string): () => void {
+    const { max, maxOfKey, refusal } = this.#options;
+    const ofKey = this.#ofKey.get(keyId) ?? 0;
+    if (this.#taken >= max || ofKey >= maxOfKey) throw refusal();
+    this.#taken += 1;
+    this.#ofKey.set(keyId, ofKey + 1);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#taken -= 1;
+      const left = (this.#ofKey.get(keyId) ?? 1) - 1;
+      if (left === 0) this.#ofKey.delete(keyId);
+      else this.#ofKey.set(keyId, left);
+    };
+  }
+}

@@ -19,7 +19,6 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { MAX_DOCUMENT_BYTES } from './document.content.ts';
 import { contentOf, contentTypeOf, MAX_JSON_BYTES } from './document.inputs.ts';
 import type { GivenContent, MediaFiles } from './document.inputs.ts';
-import { statusFacet } from './document.read.ts';
 import type { Documents } from './document.read.ts';
 import {
   CONTENT_TYPES,
@@ -77,7 +76,7 @@ function readRoutes(app: HttpApp, { documents, knowledge }: DocumentRouteParts):
     }),
     (request, reply) => {
       const { knowledge_graph, crawl, status } = request.query;
-      const facets = { knowledge_graph, crawl, status: status === undefined ? undefined : statusFacet(status) };
+      const facets = { knowledge_graph, crawl, status };
       return replies.sendPage(request, reply, request.principal.organizationId, facets);
     },
   );

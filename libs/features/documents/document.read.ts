@@ -27,7 +27,7 @@ const resource = (document: Document) => ({
 
 export const documentEntity = entity<DocumentState, DocumentEvent, DocumentFacets>({
   category: DOCUMENT,
-  version: 1,
+  version: 2,
   codec: documentCodec,
   fold: documentFold,
   resource,
@@ -43,14 +43,9 @@ export const documentEntity = entity<DocumentState, DocumentEvent, DocumentFacet
 
 /** The whole label, and for failures `Failed` as well. */
 function statusFacets(document: Document): string[] {
-  const facets = [statusFacet(statusLabel(document))];
+  const facets = [statusLabel(document)];
   if (document.status === 'failed') facets.push('Failed');
   return facets;
-}
-
-/** Facets have no spaces. */
-export function statusFacet(label: string): string {
-  return encodeURIComponent(label);
 }
 
 /** A document as its source has it. */

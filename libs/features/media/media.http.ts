@@ -84,16 +84,14 @@ function readRoutes(app: HttpApp, { media }: MediaRouteParts): void {
   );
 }
 
-/** Facets have no spaces. */
-function filterOf(query: z.output<typeof listMediaQuery>) {
-  const facet = (value: string | undefined) => (value === undefined ? undefined : encodeURIComponent(value));
+function filterOf({ twin, community, organization, ...query }: z.output<typeof listMediaQuery>) {
   return {
-    twin: facet(query.twin ?? query.twin_id),
-    community: facet(query.community ?? query.community_id),
-    organization: facet(query.organization ?? query.organization_id),
-    resource_type: facet(query.resource_type),
-    format: facet(query.format),
-    knowledge_graph: facet(query.knowledge_graph),
+    twin: twin ?? query.twin_id,
+    community: community ?? query.community_id,
+    organization: organization ?? query.organization_id,
+    resource_type: query.resource_type,
+    format: query.format,
+    knowledge_graph: query.knowledge_graph,
   };
 }
 

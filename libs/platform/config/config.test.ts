@@ -176,9 +176,13 @@ describe('configuration', () => {
   it.each<[Variables, RegExp]>([
     [{ EMBEDDING_BASE_URL: 'http://a' }, /^EMBEDDING_BASE_URL needs EMBEDDING_MODEL/],
     [{ EMBEDDING_API_KEY: 'secret' }, /^EMBEDDING_API_KEY needs EMBEDDING_BASE_URL/],
-    [{ EMBEDDING_BASE_URL: 'http://u:secret@a', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL without/],
-    [{ EMBEDDING_BASE_URL: 'http://:80', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL without/],
+    [
+      { EMBEDDING_BASE_URL: 'http://u:secret@a', EMBEDDING_MODEL: 'm' },
+      /^EMBEDDING_BASE_URL must be a URL like https:.*without a user/,
+    ],
+    [{ EMBEDDING_BASE_URL: 'http://:80', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL like http/],
     [{ EMBEDDING_BASE_URL: 'file:///etc', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL like http/],
+    [{ EMBEDDING_BASE_URL: 'http://a/v1?key=1', EMBEDDING_MODEL: 'm' }, /^EMBEDDING_BASE_URL must be a URL like http/],
   ])('refuses an endpoint for embeddings as in %j', (given, message) => {
     expect(problemsOf(given)).toEqual([expect.stringMatching(message)]);
     expect(problemsOf(given).join('')).not.toContain('secret');

@@ -1,13 +1,10 @@
 /** The variables for an endpoint that turns texts into vectors, and the configuration that results. */
 import { z } from 'zod';
 
-import { endpointProblems, integer, url } from './variables.ts';
+import { endpointProblems, integer, webUrl } from './variables.ts';
 
 export const embeddingVariables = {
-  EMBEDDING_BASE_URL: url('http:', 'https:')
-    .refine((value) => isWithoutUser(value), {
-      error: () => 'must be a URL without user name and password; the key belongs in EMBEDDING_API_KEY',
-    })
+  EMBEDDING_BASE_URL: webUrl()
     .optional()
     .describe(
       'Endpoint for embeddings in the form of OpenAI, such as `http://127.0.0.1:11434/v1`; search then compares meanings too. Default: words alone.',
@@ -55,9 +52,4 @@ export function embeddingConfigOf(values: EmbeddingValues): EmbeddingConfig | nu
     dimensions: values.EMBEDDING_DIMENSIONS ?? null,
     minSimilarity: values.EMBEDDING_MIN_SIMILARITY / 100,
   };
-}
-
-function isWithoutUser(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && url.username === '' && url.password === '';
 }

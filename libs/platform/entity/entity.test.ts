@@ -85,6 +85,14 @@ describe('an entity', () => {
     expect(facetsOfFilter({ tag: undefined })).toEqual(['all']);
   });
 
+  it('has facets without spaces, which differ where the values differ', () => {
+    const tags = ['a b', 'a%20b', 'Failed:\twhy', 'größer'];
+    const [list] = writesAfter([{ type: 'TaskCreated.v1', data: { id: 'task-1', tags } }]).lists;
+    const expected = ['tag=a%20b', 'tag=a%2520b', 'tag=Failed:%09why', 'tag=größer'];
+    expect(list?.facets).toEqual(['all', 'is_open=true', ...expected]);
+    expect(tags.flatMap((tag) => facetsOfFilter({ tag }))).toEqual(expected);
+  });
+
   it('has an error for every reason of its rejections, or does not compile', () => {
     type Rejection = { readonly reason: 'ended' } | { readonly reason: 'late'; readonly by: number };
     const late = ({ by }: { readonly by: number }) => conflict(`late by ${by}`);

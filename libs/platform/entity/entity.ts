@@ -133,8 +133,13 @@ export function facetsOfFilter(filter: Facets): readonly [string, ...string[]] {
 function facetNames(facets: Facets): string[] {
   return Object.entries(facets).flatMap(([name, value]) => {
     if (value === null || value === undefined) return [];
-    return (Array.isArray(value) ? value : [value]).map((one) => `${name}=${one}`);
+    return (Array.isArray(value) ? value : [value]).map((one) => `${name}=${withoutSpace(String(one))}`);
   });
+}
+
+/** The index of an entity names its facets in one text, with spaces between them. */
+function withoutSpace(value: string): string {
+  return value.replaceAll(/[%\s]/g, encodeURIComponent);
 }
 
 /** The facet of a status such as `Failed: <why>`: its first word, so that `Failed` and a whole label find the same. */

@@ -42,7 +42,7 @@ export async function openSession(config: Config, options: SessionOptions = {}):
   const { acceptLostEvents = false, catchUp = true } = options;
   const stops = new StopSequence(silentLog, config.stopTimeoutMs);
   try {
-    const { stores, ours } = await findStores(config, stops);
+    const { stores, folder, ours } = await findStores(config, stops);
     const platform = openPlatform({
       ...stores,
       log: createLogger({ level: 'silent' }),
@@ -51,6 +51,11 @@ export async function openSession(config: Config, options: SessionOptions = {}):
       fetch: { allowHosts: config.fetchAllowHosts },
       blobsDir: join(config.dataDir, 'blobs'),
       blobsS3: config.mediaS3,
+      embedding: config.embedding,
+      model: config.model,
+      modelContextTokens: config.modelContextTokens,
+      // With the search indexes and vectors of the Parley of this folder.
+      cacheDir: folder,
     });
     stops.add('clients of the stores', () => platform.close());
     await waitForRedis(platform.redis, REDIS_WAIT_MS);
@@ -65,17 +70,25 @@ export async function openSession(config: Config, options: SessionOptions = {}):
   }
 }
 
-async function findStores(config: Config, stops: StopSequence): Promise<{ stores: Stores; ours: boolean }> {
+interface FoundStores {
+  readonly stores: Stores;
+  /** The data folder that they belong to; undefined for stores that the environment names. */
+  readonly folder: string | undefined;
+  readonly ours: boolean;
+}
+
+async function findStores(config: Config, stops: StopSequence): Promise<FoundStores> {
   const { eventstoreUrl, redisUrl } = config;
   if (eventstoreUrl !== undefined && redisUrl !== undefined)
-    return { stores: { eventstoreUrl, redisUrl }, ours: false };
+    return { stores: { eventstoreUrl, redisUrl }, folder: undefined, ours: false };
   const running = await findRunning(config.dataDir);
   if (running !== undefined) {
     const found = { eventstoreUrl: eventstoreUrl ?? running.eventstoreUrl, redisUrl: redisUrl ?? running.redisUrl };
     if (found.eventstoreUrl === undefined || found.redisUrl === undefined) {
       throw new CliError('Parley is starting, or another command uses the data folder; try again in a moment');
     }
-    return { stores: { eventstoreUrl: found.eventstoreUrl, redisUrl: found.redisUrl }, ours: false };
+    const stores = { eventstoreUrl: found.eventstoreUrl, redisUrl: found.redisUrl };
+    return { stores, folder: config.dataDir, ours: false };
   }
   await access(config.dataDir).catch(() => {
     throw new CliError(
@@ -87,7 +100,8 @@ async function findStores(config: Config, stops: StopSequence): Promise<{ stores
   const onLost = (error: unknown): never => {
     throw error;
   };
-  return { stores: await startStores(config, folder.path, { stops, log: silentLog, onLost }), ours: true };
+  const stores = await startStores(config, folder.path, { stops, log: silentLog, onLost });
+  return { stores, folder: folder.path, ours: true };
 }
 
 /**

@@ -6,7 +6,7 @@ import { documentIngestion } from '#libs/features/documents/document.reactor.ts'
 import type { ReactorParts } from '#libs/features/documents/document.reactor.ts';
 import { IngestedDocuments } from '#libs/features/documents/ingested-documents.ts';
 import type { IngestionParts } from '#libs/features/documents/ingestion.ts';
-import { ExtractionPool } from '#libs/features/documents/index.ts';
+import { documentsModule, ExtractionPool } from '#libs/features/documents/index.ts';
 import type { DocumentPut } from '#libs/features/documents/index.ts';
 import { outcomeUnknown } from '#libs/kernel/faults.ts';
 import { streamRevision } from '#libs/kernel/event.ts';
@@ -14,6 +14,8 @@ import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
+import { openCore, openPlatform } from '#libs/platform/runtime/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 
 let documents: DocumentsApi;
@@ -280,4 +282,22 @@ describe('a document without a graph', () => {
     expect(await (await worker(id, 1)).attempt(attempt())).toMatchObject({ kind: 'done' });
     expect(await types(id)).toEqual(['Created', 'Deleted']);
   });
+});
+
+it('a page that is read while the process closes its clients is given up', async () => {
+  const { eventStore, redis, platform } = documents.api.stores;
+  const { log } = platform;
+  const metrics = createMetrics({ processMetrics: false });
+  const options = { eventstoreUrl: eventStore.url, redisUrl: redis.url, log, metrics, tokenSecret: 'of this test' };
+  const closing = openPlatform(options);
+  const { extraction } = documentsModule.create(openCore(closing, documentsModule.projections), {
+    knowledge: documents.api.features.knowledge,
+    media: { file: async () => null },
+  });
+  const page = new TextEncoder().encode('<p>word <b>word</b>'.repeat(500_000));
+  const source = { url: 'https://example.org/', contentType: 'text/html' };
+  const given = extraction.readPage(page, source).catch((error: unknown) => error);
+  await closing.close();
+  expect(await given).toMatchObject({ reason: 'closed' });
+  await expect(extraction.readPage(page, source)).rejects.toMatchObject({ reason: 'closed' });
 });

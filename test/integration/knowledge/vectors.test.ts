@@ -9,9 +9,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { GraphIndexes } from '#libs/features/knowledge/search/graph-indexes.ts';
 import { EmbeddingEndpoint } from '#libs/features/knowledge/search/embedding-endpoint.ts';
+import { openDataFolder } from '#infra/data-folder/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { createFetcher } from '#libs/platform/fetch/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
+import { runParley } from '#test/support/command-line.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { embedding, sendVectors, startEmbeddingServer } from '#test/support/knowledge/embedding-server.ts';
 import type { EmbeddingServer } from '#test/support/knowledge/embedding-server.ts';
@@ -156,6 +158,43 @@ describe('with an endpoint for embeddings, a search', () => {
     expect(server.requests.slice(requests).map(({ input }) => input)).toContainEqual(['Physician']);
   });
 
+  it('starts again where the first vectors were of another length, in an answer that was none of the model', async () => {
+    const id = await graphOf(VEHICLES);
+    const { indexes, metrics, ask } = open('wrong first');
+    server.answer = (input, response) =>
+      sendVectors(
+        response,
+        input.map(() => [1, 2, 3]),
+      );
+    indexes.prepare(id);
+    await eventually(async () => expect(await metrics.scrape()).toContain('parley_embedded_texts_total 5\n'));
+    server.answer = null;
+    await eventually(async () => {
+      expect(names(await ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
+    });
+  });
+
+  it('keeps its vectors when one answer has others', async () => {
+    const id = await graphOf(VEHICLES);
+    const { metrics, ask, whenEmbedded } = open('wrong once');
+    await whenEmbedded(id, 5);
+    const requests = server.requests.length;
+    server.answer = (input, response) => {
+      server.answer = null;
+      sendVectors(
+        response,
+        input.map(() => [1, 2, 3]),
+      );
+    };
+    await post(`/${id}/facts`, { nodes: [{ name: 'Physician' }] });
+    // Brings the index up to date, and so asks for the vector of the new fact.
+    await ask(id, '*', {}, 'newest');
+    await eventually(async () => expect(await metrics.scrape()).toContain('parley_embedded_texts_total 6\n'));
+    expect(names(await ask(id, 'doctor'))).toEqual(['Physician']);
+    expect(server.requests.slice(requests).flatMap(({ input }) => input)).not.toContain('Banana');
+    expect(names(await ask(id, 'car'))?.toSorted()).toEqual(['Automobile', 'Cardinal']);
+  });
+
   it('starts again with a file of vectors that is damaged', async () => {
     const id = await graphOf(VEHICLES);
     const first = open('damaged');
@@ -289,6 +328,29 @@ describe('a search is answered by words alone', () => {
     server.answer = null;
     await ask(id, 'car');
   });
+});
+
+it('is used by `parley search` as well, with the vectors that are in the data folder', async () => {
+  const { eventStore, redis } = api.stores;
+  const folder = await openDataFolder(join(folders, 'data'));
+  await folder.publish({ eventstoreUrl: eventStore.url, redisUrl: redis.url });
+  try {
+    const id = await graphOf(VEHICLES);
+    const { indexes, whenEmbedded } = open('data/search');
+    await whenEmbedded(id, 5);
+    await indexes.close();
+    const requests = server.requests.length;
+    const environment = { DATA_DIR: folder.path, EMBEDDING_BASE_URL: server.baseUrl, EMBEDDING_MODEL: 'small' };
+    await eventually(async () => {
+      const found = await runParley(environment, 'search', id, 'car', '--json');
+      expect([found.exitCode, found.stderr]).toEqual([0, '']);
+      // On a busy machine, the vector of the query may come too late.
+      expect(JSON.parse(found.stdout)).toMatchObject({ ranking: 'words_and_vectors', total_nodes: 2, total_edges: 1 });
+    });
+    expect(new Set(server.requests.slice(requests).flatMap(({ input }) => input))).toEqual(new Set(['car']));
+  } finally {
+    await folder.release();
+  }
 });
 
 it('without an endpoint, nothing is requested and no file of vectors exists', async () => {

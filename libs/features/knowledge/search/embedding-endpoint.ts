@@ -69,7 +69,7 @@ export class EmbeddingEndpoint {
 
   /** Null if there is none within 0.8 seconds, or for a query without words. Never rejects. */
   async ofQuery(query: string): Promise<Float32Array | null> {
-    const text = query.slice(0, MAX_QUERY_CHARACTERS).toWellFormed().trim();
+    const text = textOf(query);
     const known = this.#remembered.get(text);
     if (known !== undefined) return known;
     if (this.pauseMs > 0 || this.#queries >= MAX_QUERIES || queryWords(text).length === 0) return null;
@@ -84,6 +84,11 @@ export class EmbeddingEndpoint {
     } finally {
       this.#queries -= 1;
     }
+  }
+
+  /** The vector of the query cannot be compared with others: it is asked for again the next time. */
+  forget(query: string): void {
+    this.#remembered.delete(textOf(query));
   }
 
   /** @returns one for each text @throws TextsRefused, EndpointFailure */
@@ -141,6 +146,10 @@ export class EmbeddingEndpoint {
     const pauseMs = Math.max(asked, backoffMs(this.#failures, { firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS }));
     this.#pausedUntilMs = performance.now() + Math.min(pauseMs, MAX_PAUSE_MS);
   }
+}
+
+function textOf(query: string): string {
+  return query.slice(0, MAX_QUERY_CHARACTERS).toWellFormed().trim();
 }
 
 function retryAfterMs({ headers }: Fetched): number {

@@ -111,7 +111,9 @@ export class GraphIndexes implements GraphIndex {
     });
     const result = answer as SearchResult | null;
     if (result !== null) this.#measures.ranked(result.ranking);
-    this.#meanings?.asked(graphId);
+    const isUnused = result?.ranking === 'words' && (await asked) instanceof Float32Array;
+    if (isUnused) this.#meanings?.unused(graphId, question.query);
+    else this.#meanings?.asked(graphId);
     return result;
   }
 

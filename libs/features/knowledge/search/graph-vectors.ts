@@ -15,6 +15,12 @@ export interface MissingVector {
   readonly text: string;
 }
 
+/**
+ * Vectors of another length in a row after which those of the graph count as wrong: an endpoint that was not the right one
+ * at first must not decide for ever, and one that is wrong for a moment must not cost all vectors.
+ */
+const MAX_MISFITS = 3;
+
 /** The index in a transaction. */
 interface IndexRead {
   readonly file: IndexFile;
@@ -26,6 +32,8 @@ export class GraphVectors {
   readonly #path: string;
   #file: VectorFile | null = null;
   #vectors = new Vectors();
+  /** Vectors in a row that do not have the length of the graph's. */
+  #misfits = 0;
 
   constructor(path: string) {
     this.#path = path;
@@ -47,7 +55,7 @@ export class GraphVectors {
       if (error instanceof VectorsUnavailable) return null;
       throw error;
     }
-    if (this.#vectors.isEmpty || !this.#vectors.fits(vector)) return null;
+    if (this.#refuses(vector) || this.#vectors.isEmpty) return null;
     return this.#vectors.nearest(vector, { columns: index.columns, point, minSimilarity });
   }
 
@@ -58,15 +66,18 @@ export class GraphVectors {
     return this.#vectors.missing({ columns, limit }).map(({ text, row }) => ({ key: text, text: textOf(file, row) }));
   }
 
-  /** @param vectors null for texts that the endpoint refuses @throws VectorsUnavailable, also for other dimensions */
+  /**
+   * @param vectors of one length; null for texts that the endpoint refuses
+   * @throws VectorsUnavailable, also for another length than that of the graph's vectors
+   */
   add(index: IndexRead, vectors: readonly (readonly [key: string, vector: Float32Array | null])[]): void {
-    const file = this.#load(index);
-    const other = vectors.find(([, vector]) => vector !== null && !this.#vectors.fits(vector));
-    if (other !== undefined) {
-      throw new VectorsUnavailable(`the file has vectors of another length than ${other[1]?.length}: ${this.#path}`);
+    this.#load(index);
+    const [, first] = vectors.find(([, vector]) => vector !== null) ?? [];
+    if (first && this.#refuses(first)) {
+      throw new VectorsUnavailable(`the file has vectors of another length than ${first.length}: ${this.#path}`);
     }
     try {
-      file.add(vectors);
+      (this.#file ?? this.#load(index)).add(vectors);
     } catch (error) {
       throw new VectorsUnavailable('vectors cannot be written', { cause: error });
     }
@@ -75,6 +86,17 @@ export class GraphVectors {
   close(): void {
     this.#file?.close();
     this.#file = null;
+  }
+
+  /** Whether the graph has vectors of another length. If that occurs repeatedly, these are deleted, and it starts again. */
+  #refuses(vector: Float32Array): boolean {
+    this.#misfits = this.#vectors.fits(vector) ? 0 : this.#misfits + 1;
+    if (this.#misfits < MAX_MISFITS) return this.#misfits > 0;
+    this.#misfits = 0;
+    this.close();
+    this.#vectors = new Vectors();
+    deleteIndexFile(this.#path);
+    return false;
   }
 
   #load({ file: index, columns }: IndexRead, isAgain = false): VectorFile {

@@ -42,6 +42,12 @@ export class Meanings {
     this.#embedder.start(graphId);
   }
 
+  /** The graph has been asked, and its vectors could not be compared with that of the query. */
+  unused(graphId: EntityId, query: string): void {
+    this.#endpoint.forget(query);
+    this.#embedder.changed(graphId);
+  }
+
   /** The index of the graph has got new facts. */
   changed(graphId: EntityId): void {
     this.#embedder.changed(graphId);

@@ -19,6 +19,7 @@ export async function buildApiServer(
     tokenSecret: platform.tokenSecret,
     probes: platform.probes,
     metrics: platform.metrics,
+    spans: platform.spans,
     logger: platform.log,
     stopping: platform.stopping,
     upgrades: platform.upgrades,

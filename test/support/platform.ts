@@ -28,6 +28,7 @@ export interface TestPlatformOptions {
   readonly blobsS3?: PlatformOptions['blobsS3'];
   readonly embedding?: PlatformOptions['embedding'];
   readonly model?: PlatformOptions['model'];
+  readonly tracing?: PlatformOptions['tracing'];
   readonly prompts?: PlatformOptions['prompts'];
 }
 export type WithOwnRedis = TestPlatformOptions & { readonly redis: 'own' };
@@ -51,6 +52,7 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
     ...(options?.blobsS3 && { blobsS3: options.blobsS3 }),
     embedding: options?.embedding ?? null,
     ...(options?.model && { model: options.model }),
+    ...(options?.tracing && { tracing: options.tracing }),
     ...(options?.prompts && { prompts: options.prompts }),
   });
   await waitForRedis(platform.redis, 5_000);

@@ -24,6 +24,7 @@ type SearchResult = z.infer<typeof searchResult>;
 export const extractiveModel: Model = {
   kind: 'extractive',
   name: 'extractive',
+  server: null,
   async *stream(call: ModelCall): AsyncGenerator<ModelPart> {
     const last = call.messages.at(-1);
     const query = call.messages.findLast(({ role }) => role === 'user');

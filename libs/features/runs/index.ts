@@ -41,7 +41,7 @@ export const runsModule = {
   projections: [runEntity.projection],
   create(core: Core, deps: RunsDeps) {
     const { agents, agentsIn, interactions, reactions, application, knowledge, extraction } = deps;
-    const { store, log, fetcher, model, modelContextTokens } = core;
+    const { store, log, fetcher, model, modelContextTokens, spans } = core;
     const runs = new Runs(core);
     const parts = {
       agents,
@@ -54,6 +54,7 @@ export const runsModule = {
       maxTokens: modelContextTokens,
       store,
       log,
+      spans,
     };
     return {
       runs,

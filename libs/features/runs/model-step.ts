@@ -27,6 +27,8 @@ interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log'> {
   readonly conversation: readonly ModelMessage[];
   readonly tools: readonly ModelTool[];
   readonly missed: readonly MissedServer[];
+  /** For the request. */
+  readonly traceparent: string | undefined;
 }
 
 /** Another worker has continued the run, or it was cancelled: what this step comes to does not count. */

@@ -66,10 +66,13 @@ const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
 export class RunInChannel {
   readonly #run: Run;
   readonly #parts: ChannelParts;
+  readonly #traceparent: string | undefined;
 
-  constructor(run: Run, parts: ChannelParts) {
+  /** @param traceparent of the events that the run causes */
+  constructor(run: Run, parts: ChannelParts, traceparent: string | undefined) {
     this.#run = run;
     this.#parts = parts;
+    this.#traceparent = traceparent;
   }
 
   /** @returns null where nothing is shown: for the run of an agent that another agent asks @throws ChannelRefusal */
@@ -186,6 +189,7 @@ export class RunInChannel {
       actor: ACTOR,
       at: systemClock.now(),
       correlationId: id,
+      traceparent: this.#traceparent,
     };
   }
 }

@@ -3,6 +3,8 @@ import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import type { Model } from '#libs/platform/model/index.ts';
 import type { Process } from '#libs/platform/reactors/index.ts';
 
+import type { Spans } from '#libs/platform/telemetry/index.ts';
+
 import type { RunAgent, RunAgents } from './run.agent.ts';
 import type { ChannelParts, RunInChannel } from './run.channel.ts';
 import type { ConversationQueries } from './run.conversation.ts';
@@ -25,6 +27,8 @@ export interface RunParts {
   readonly maxTokens: number;
   readonly store: Pick<EventStore, 'readStream'>;
   readonly log: Pick<LifecycleLog, 'warn'>;
+  /** Null: traces are not exported. */
+  readonly spans: Spans | null;
 }
 
 /** One step of a run in one worker. */

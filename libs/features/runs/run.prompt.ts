@@ -56,9 +56,11 @@ export interface Prompt {
   readonly missed?: readonly { readonly name: string }[];
   /** Estimated tokens of the conversation at most. */
   readonly maxTokens: number;
+  readonly traceparent?: string | undefined;
 }
 
-export function callOfModel({ agent, run, conversation, tools, missed = [], maxTokens }: Prompt): ModelCall {
+export function callOfModel(prompt: Prompt): ModelCall {
+  const { agent, run, conversation, tools, missed = [], maxTokens, traceparent } = prompt;
   const { model, thinkingBudget, reasoningEffort } = overridesOf(agent, run);
   const messages = [...conversation, ...messagesOfSteps(run)];
   return {
@@ -69,6 +71,7 @@ export function callOfModel({ agent, run, conversation, tools, missed = [], maxT
     temperature: agent.temperature,
     reasoningEffort,
     thinkingBudget,
+    traceparent,
   };
 }
 

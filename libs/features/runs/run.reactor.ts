@@ -14,6 +14,8 @@ import { runEntity } from './run.read.ts';
 import { hasEnded, isWaiting, nextStep } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 import { runToolStep } from './tool-step.ts';
+import { overridesOf } from './run.prompt.ts';
+import { chatSpan, RunTrace, toolSpan } from './run.trace.ts';
 import { toolsOf } from './toolset.ts';
 
 /** Longest time of a step; a model has less. */
@@ -71,7 +73,9 @@ export function runEndings(parts: RunParts) {
     async handle(_event, { state: run, commandContext }) {
       if (run === null) return [];
       await endQuestion(run, commandContext('question'), parts.questions.runs);
-      if (run.asked === null) await showEnd(run, new RunInChannel(run, parts.channel));
+      const trace = new RunTrace(run, commandContext('trace').traceparent, parts.spans);
+      if (run.phase !== 'completed') trace.ended(run.failure?.reason ?? run.phase);
+      if (run.asked === null) await showEnd(run, new RunInChannel(run, parts.channel, trace.traceparent));
       else await answerAsker(run, commandContext('answer'), parts.questions.runs);
       return [{ type: 'RunEndShown.v1', data: {} }];
     },
@@ -88,7 +92,8 @@ function isSuperseded({ revision }: StreamEvent<RunEvent>, run: Run): boolean {
 async function next(parts: RunParts, run: Run, process: Process<RunState, RunEvent>): Promise<RunEvent> {
   const agent = await parts.agents.agent(run.organizationId, run.agentId);
   if (agent === null || !agent.isActive) return failed('agent_gone', 'the agent does not exist any longer');
-  const channel = new RunInChannel(run, parts.channel);
+  const trace = new RunTrace(run, process.commandContext('trace').traceparent, parts.spans);
+  const channel = new RunInChannel(run, parts.channel, trace.traceparent);
   const step: StepOfRun = { run, agent, process, channel };
   const model = parts.model ?? extractiveModel;
   if (run.phase === 'queued') {
@@ -98,22 +103,24 @@ async function next(parts: RunParts, run: Run, process: Process<RunState, RunEve
     return { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind: model.kind, name: model.name } } };
   }
   const todo = nextStep(run);
-  if (todo.kind === 'complete') return complete(step, model);
+  if (todo.kind === 'complete') {
+    const completed = await complete(step, model);
+    trace.ended(null);
+    return completed;
+  }
   const call = todo.kind === 'tool' ? todo.call.name : null;
   const wanted = { context: process.commandContext('channel'), call, signal: process.signal };
   const { tools, missed } = await toolsOf(agent, run, wanted, parts);
   switch (todo.kind) {
     case 'tool':
       await endQuestion(run, process.commandContext('question'), parts.questions.runs);
-      return runToolStep(step, todo, { tools, missed });
+      return trace.step(toolSpan(todo), () => runToolStep(step, todo, { tools, missed }));
     case 'model': {
       const conversation = await conversationOf(parts.conversations, run);
       if (conversation === null) return failed('message_gone', 'the message does not exist');
-      return runModelStep(
-        step,
-        { ...parts, model, conversation, missed, tools: todo.mayCallTools ? tools : [] },
-        todo.step,
-      );
+      const given = { ...parts, model, conversation, missed, tools: todo.mayCallTools ? tools : [] };
+      const span = chatSpan(model, { ...overridesOf(agent, run), temperature: agent.temperature, step: todo.step });
+      return trace.step(span, (traceparent) => runModelStep(step, { ...given, traceparent }, todo.step));
     }
   }
 }

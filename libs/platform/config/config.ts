@@ -10,6 +10,7 @@ import { mediaS3Of, mediaS3Problems, mediaS3Variables } from './media-s3.ts';
 import { modelConfigOf, modelProblems, modelVariables } from './model.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
 import { promptConfigOf, promptVariables } from './prompts.ts';
+import { tracingConfigOf, tracingVariables } from './tracing.ts';
 import { integer, listOf, network, oneOf, origin, redisUrls, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -67,6 +68,7 @@ export const environment = z.object({
     ),
   ...embeddingVariables,
   ...modelVariables,
+  ...tracingVariables,
   ...promptVariables,
   RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
     .prefault('60000')
@@ -153,6 +155,7 @@ function configOf(values: z.output<typeof environment>) {
     fetchAllowHosts: values.FETCH_ALLOW_HOSTS,
     embedding: embeddingConfigOf(values),
     ...modelConfigOf(values),
+    tracing: tracingConfigOf(values),
     ...promptConfigOf(values),
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { EntityReader } from '#libs/platform/readmodel/index.ts';
-import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import type { Metrics, Spans } from '#libs/platform/telemetry/index.ts';
 import type { Upgrades } from '#libs/platform/websocket/index.ts';
 import type { Authenticator } from './auth.ts';
 import type { IdempotencyStore } from './idempotency.ts';
@@ -59,6 +59,8 @@ export interface HttpServerOptions {
   readonly positions?: Pick<EntityReader, 'waitUntilVisible'>;
   readonly probes?: readonly ReadinessProbe[];
   readonly metrics: Metrics;
+  /** Gets a span of each request that led to events. Default: none. */
+  readonly spans?: Spans | null;
   /** When it aborts, `/health/ready` answers 503 and replies close their connections; requests are served until `close`. */
   readonly stopping?: AbortSignal;
   /** Serves websocket upgrades. Without it, upgrade requests are served as plain requests. */

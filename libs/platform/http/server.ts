@@ -11,6 +11,7 @@ import { operationRoutes } from './operations.ts';
 import { PastReads } from './past-reads.ts';
 import { createLimiters, type Limiters } from './rate-limits.ts';
 import { requestIdOf, traceparentOf } from './request-context.ts';
+import { traceRequests } from './request-spans.ts';
 import { attachPipeline } from './route-pipeline.ts';
 import type { HttpApp, HttpServer, HttpServerOptions, HttpTypeProvider } from './server-options.ts';
 import { TokenSigner } from './signed-token.ts';
@@ -56,6 +57,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   const keys = new KeyLookups(options.authenticator, { limitAddresses: options.rateLimits?.perAddress !== false });
   if (options.corsOrigins && options.corsOrigins.length > 0) await app.register(cors, corsOptions(options.corsOrigins));
   refuseUnservable(app, allowed, limiters);
+  if (options.spans) traceRequests(app, options.spans);
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) allowed.add(method, route.url);
   });

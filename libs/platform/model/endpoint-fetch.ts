@@ -7,6 +7,7 @@ const CONNECTIONS = 256;
 
 /** `fetch` for one endpoint. */
 export interface EndpointFetch {
+  readonly server: { readonly host: string; readonly port: number };
   readonly fetch: (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
   close(): Promise<void>;
 }
@@ -23,7 +24,7 @@ export function endpointFetch(
   limits: { readonly maxBytes: number; readonly timeoutMs: number },
   options: Pick<FetcherOptions, 'metrics' | 'nameServers'>,
 ): EndpointFetch {
-  const { origin } = new URL(baseUrl);
+  const { origin, hostname, port, protocol } = new URL(baseUrl);
   const fetcher = createFetcher({
     ...options,
     allowHosts: [allowedHostOf(baseUrl)],
@@ -31,6 +32,7 @@ export function endpointFetch(
   });
   const fetchOf = fetchLike(fetcher, limits);
   return {
+    server: { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) },
     fetch: async (url, init) => {
       const target = String(url);
       if (new URL(target).origin !== origin) throw new TypeError(`not a URL of the endpoint: ${target}`);

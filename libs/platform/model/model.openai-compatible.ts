@@ -100,7 +100,7 @@ export function openAICompatibleModel(options: ModelEndpointOptions): ModelEndpo
     }
   }
 
-  return { kind: 'openai-compatible', name, stream, close: () => connection.close() };
+  return { kind: 'openai-compatible', name, server: connection.server, stream, close: () => connection.close() };
 }
 
 /** Aborts with a `Failure` when the answer, its first part or its next part is late, or when the caller aborts. */
@@ -229,7 +229,7 @@ function usageOf({
 }
 
 function requestOf(ai: typeof Ai, call: ModelCall, model: Ai.LanguageModel) {
-  const { instructions, messages, tools, temperature, reasoningEffort, thinkingBudget } = call;
+  const { instructions, messages, tools, temperature, reasoningEffort, thinkingBudget, traceparent } = call;
   return {
     model,
     instructions,
@@ -239,6 +239,7 @@ function requestOf(ai: typeof Ai, call: ModelCall, model: Ai.LanguageModel) {
     onError: () => undefined,
     ...(tools.length > 0 && { tools: Object.fromEntries(tools.map((tool) => [tool.name, toolOf(ai, tool)])) }),
     ...(temperature !== null && { temperature }),
+    ...(traceparent !== undefined && { headers: { traceparent } }),
     providerOptions: {
       [PROVIDER]: {
         ...(reasoningEffort !== null && { reasoningEffort }),

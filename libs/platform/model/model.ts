@@ -14,6 +14,8 @@ export interface ModelCall {
   readonly reasoningEffort: 'low' | 'medium' | 'high' | null;
   /** Tokens that the model may think for; sent as `thinking_budget`. */
   readonly thinkingBudget: number | null;
+  /** W3C Trace Context of the call; sent as a header. */
+  readonly traceparent?: string | undefined;
 }
 
 export type ModelMessage =
@@ -105,5 +107,7 @@ export interface Model {
   readonly kind: 'openai-compatible' | 'extractive';
   /** The configured model; shown to users. */
   readonly name: string;
+  /** What answers; null within this process. */
+  readonly server: { readonly host: string; readonly port: number } | null;
   stream(call: ModelCall, signal: AbortSignal): AsyncIterable<ModelPart>;
 }

@@ -16,7 +16,7 @@ import type { Model, ModelEndpoint, ModelEndpointOptions } from '#libs/platform/
 import type { ReadinessProbe } from '#libs/platform/http/index.ts';
 import { ReadModel } from '#libs/platform/readmodel/index.ts';
 import { connectRedis, TopicSubscriptions, type RedisClient } from '#libs/platform/redis/index.ts';
-import type { Metrics } from '#libs/platform/telemetry/index.ts';
+import { otlpSpans, type Metrics, type OtlpOptions, type Spans } from '#libs/platform/telemetry/index.ts';
 import { Upgrades } from '#libs/platform/websocket/index.ts';
 
 /** The clients, log and metrics that every role works with. A process opens it once, and closes it. */
@@ -42,6 +42,8 @@ export interface Platform {
   readonly blobs: BlobStore;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Traces of runs and of the requests that led to them; null: none are exported. */
+  readonly spans: Spans | null;
   /** Signs cursors and positions; the same in all processes of one Parley. */
   readonly tokenSecret: string;
   /** What `/health/ready` of this process asks; roles add theirs when they start. */
@@ -75,6 +77,8 @@ export interface PlatformOptions {
   readonly modelContextTokens?: number;
   /** Default: as without variables. */
   readonly prompts?: PromptLimits;
+  /** Where traces are exported to. Default: nowhere. */
+  readonly tracing?: OtlpOptions | null;
   /** Default: never aborts. */
   readonly stopping?: AbortSignal;
   /** Default: a temporary folder, which `close` removes. */
@@ -106,6 +110,7 @@ export function openPlatform(options: PlatformOptions): Platform {
   const topics = new TopicSubscriptions(redis);
   const fetcher = createFetcher({ metrics, ...options.fetch });
   const model = options.model ? openAICompatibleModel({ ...options.model, metrics }) : null;
+  const spans = options.tracing ? otlpSpans(options.tracing, { log, metrics }) : null;
   const temporary = openTemporaryFolder('parley-');
   const { blobsS3 = null, blobsDir = join(temporary.path, 'blobs') } = options;
   const blobs = blobsS3 === null ? folderBlobStore(blobsDir) : s3BlobStore(blobsS3, join(temporary.path, 'files'));
@@ -126,6 +131,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     prompts: options.prompts ?? DEFAULT_PROMPT_LIMITS,
     log,
     metrics,
+    spans,
     tokenSecret,
     probes: [eventStoreProbe(store), redisProbe(redis), modelProbe(model), blobProbe(blobs)],
     stopping: options.stopping ?? new AbortController().signal,
@@ -139,6 +145,7 @@ export function openPlatform(options: PlatformOptions): Platform {
       await fetcher.close();
       blobs.close();
       await model?.close();
+      await spans?.close();
       topics.close();
       redis.close();
       await close();

@@ -1,4 +1,9 @@
-/** Logs and metrics, for every role. */
+/** Logs, metrics and traces, for every role. */
 export { createLogger } from './logger.ts';
 export { createMetrics } from './metrics.ts';
 export type { Labels, Metrics } from './metrics.ts';
+export { otlpSpans } from './spans.otlp.ts';
+export type { OtlpOptions } from './spans.otlp.ts';
+export type { EndedSpan, Spans } from './spans.ts';
+export { newSpanId, parseTraceparent, traceparentFor } from './trace-context.ts';
+export type { TraceContext } from './trace-context.ts';

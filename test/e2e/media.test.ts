@@ -1,6 +1,6 @@
 /*
  * Workers are killed in a loop while media items run, old files of the same contents are swept, and, with S3, its server
- * is killed: each item ends once, and all files that events name are there. MEDIA_ITEMS, MEDIA_ROUNDS and MEDIA_STORE
+ * is killed: each item ends once and is posted once to its channel, and all files that events name are there. MEDIA_ITEMS, MEDIA_ROUNDS and MEDIA_STORE
  * (`folder` or `s3`) set how many, how often, and where: `npm run test:media`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { ageFiles } from '#test/support/aged-files.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { readLog } from '#test/support/log-reader.ts';
-import { isEnd, mediaProblems, namedHashes } from '#test/support/media-checker.ts';
+import { isDelivery, isEnd, mediaProblems, namedHashes, postProblems } from '#test/support/media-checker.ts';
 import { startParleyProcess } from '#test/support/parley-process.ts';
 import type { ParleyProcess } from '#test/support/parley-process.ts';
 import { startS3Server } from '#test/support/s3/s3-server.ts';
@@ -38,6 +38,8 @@ let dataDir: string;
 /** Where the store keeps its files. */
 let folder: string;
 let api: DocumentsApi;
+/** Where all items are posted. */
+let channel: string;
 const workers: ParleyProcess[] = [];
 const pictures: Buffer[] = [];
 
@@ -62,6 +64,7 @@ beforeAll(async () => {
   }
   const fetch = { allowHosts: [{ host: '127.0.0.1', port: site.port }] };
   api = await DocumentsApi.start({ hasWorker: false, fetch, blobsDir: folder, blobsS3: s3?.options ?? null });
+  channel = (await api.call('POST', '/api/v1/channels', { name: 'Pictures' })).json.id;
   const { eventStore, redis } = api.api.stores;
   const options = { role: 'worker', eventstoreUrl: eventStore.url, redisUrl: redis.url, wait: false } as const;
   const env = { FETCH_ALLOW_HOSTS: `127.0.0.1:${site.port}`, DATA_DIR: dataDir, ...environmentOf(s3) };
@@ -98,8 +101,8 @@ async function create(n: number): Promise<void> {
     async () => {
       const { status } =
         n % 2 === 0
-          ? await api.call('POST', '/api/v1/media', { source_url: `${site.origin}/${n >> 1}.png` }, headers)
-          : await api.call('POST', `/api/v1/media/uploads?name=${n}`, picture, {
+          ? await api.call('POST', '/api/v1/media', { source_url: `${site.origin}/${n >> 1}.png`, channel }, headers)
+          : await api.call('POST', `/api/v1/media/uploads?name=${n}&channel=${channel}`, picture, {
               ...headers,
               'content-type': 'application/octet-stream',
             });
@@ -137,7 +140,7 @@ async function sweepUntil(signal: AbortSignal): Promise<number> {
 }
 
 it(
-  'each item ends once, with all files that its events name, however often workers and the store are killed',
+  'each item ends and is posted once, with all files that its events name, however often workers and the store are killed',
   async () => {
     const { blobs } = api.api.stores.platform;
     // 1. Files that are due to be removed: some never get a name, some get one at any time from now on.
@@ -151,11 +154,12 @@ it(
     const done = new AbortController();
     const sweeping = sweepUntil(done.signal);
     const creating = createAll();
-    const ended = async () => (await log()).filter(isEnd).length;
+    // Each item is processed, then delivered.
+    const ended = async () => (await log()).filter((event) => isEnd(event) || isDelivery(event)).length;
     for (let round = 0; round < ROUNDS; round += 1) {
       const before = await ended();
       // Each round begins with progress, unless all items have ended.
-      await eventually(async () => (await ended()) > before || (await ended()) === ITEMS, {
+      await eventually(async () => (await ended()) > before || before === 2 * ITEMS, {
         timeoutMs: 120_000,
         everyMs: 50,
       });
@@ -173,13 +177,15 @@ it(
       }
     }
     await creating;
-    await eventually(async () => expect(await ended()).toBe(ITEMS), { timeoutMs: 180_000, everyMs: 500 });
+    await eventually(async () => expect(await ended()).toBe(2 * ITEMS), { timeoutMs: 180_000, everyMs: 500 });
     done.abort(new Error('done'));
     expect(await sweeping).toBeGreaterThan(0);
     await sweepBlobs(api.api.stores.platform, { references: BLOB_REFERENCES, signal: new AbortController().signal });
 
-    // 3. All that is named is there, and no orphan.
+    // 3. All that is named is there, and no orphan. Each item was posted.
     const events = await log();
+    const posts = await readLog(api.api.stores.eventStore.url, `channel-${channel}`);
+    expect(postProblems(events, posts)).toEqual([]);
     expect(await mediaProblems(events, blobs)).toEqual([]);
     expect(namedHashes(events).size).toBeGreaterThanOrEqual(ITEMS / 2);
     const listed = new Set(await Array.fromAsync(blobs.list()));
@@ -194,6 +200,12 @@ it(
         blobs,
       ),
     ).toHaveLength(1);
+    const post = posts.find(({ data }) => JSON.stringify(data).includes('"media_id"'))!;
+    expect(postProblems(events, [...posts, post])).toHaveLength(1);
+    const others = posts.filter((one) => one !== post);
+    expect(postProblems(events, others)).toHaveLength(1);
+    const delivery = events.find(isDelivery)!;
+    expect(postProblems([...events, delivery], posts)).toHaveLength(1);
     await blobs.remove(hashes[0]!, { putBeforeMs: Date.now() + 60_000 });
     expect(await mediaProblems(events, blobs)).toEqual([`${hashes[0]} is named and missing`]);
   },

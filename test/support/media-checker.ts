@@ -9,6 +9,10 @@ export function isEnd({ type }: LogEvent): boolean {
   return type === 'MediaProcessed.v1' || type === 'MediaFailed.v1';
 }
 
+export function isDelivery({ type }: LogEvent): boolean {
+  return type === 'MediaDelivered.v1';
+}
+
 /** Hashes that the events name, in whatever field. */
 export function namedHashes(log: readonly LogEvent[]): Set<string> {
   const found = log.flatMap(({ data }) => [...JSON.stringify(data).matchAll(/[0-9a-f]{64}/g)]);
@@ -28,6 +32,34 @@ export async function mediaProblems(log: readonly LogEvent[], blobs: Pick<BlobSt
     }),
   );
   return [...items, ...files.flat()];
+}
+
+/**
+ * Whether each item that names a channel was posted there exactly once.
+ *
+ * @param channels the log of the channels
+ * @returns one line per disagreement
+ */
+export function postProblems(log: readonly LogEvent[], channels: readonly LogEvent[]): string[] {
+  const posts = new Map<string, number>();
+  for (const { stream, data } of channels) {
+    for (const [, id] of JSON.stringify(data).matchAll(/"media_id":"([^"]+)"/g)) {
+      posts.set(`${stream} ${id}`, (posts.get(`${stream} ${id}`) ?? 0) + 1);
+    }
+  }
+  return [...Map.groupBy(log, ({ stream }) => stream)].flatMap(([stream, events]) => {
+    const channel = events.find(({ type }) => type === 'MediaCreated.v1')?.data['channel'];
+    if (typeof channel !== 'string') return [];
+    const count = posts.get(`channel-${channel} ${stream.slice('media-'.length)}`) ?? 0;
+    const deliveries = events.filter(isDelivery);
+    return [
+      ...(count === 1 ? [] : [`${stream} was posted ${count} times`]),
+      ...(deliveries.length === 1 ? [] : [`${stream} was delivered ${deliveries.length} times`]),
+      ...deliveries
+        .filter(({ data }) => data['problem'] !== null || typeof data['interactionId'] !== 'string')
+        .map(({ data }) => `${stream} was not posted: ${data['problem']}`),
+    ];
+  });
 }
 
 function problemsOf(stream: string, events: readonly LogEvent[]): string[] {

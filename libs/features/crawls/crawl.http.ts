@@ -1,9 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 import { requireGraph } from '#libs/features/knowledge/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import type { Decision } from '#libs/kernel/decider.ts';
 import { EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
 import type { RejectionErrors } from '#libs/platform/entity/index.ts';
 import { FetchError } from '#libs/platform/fetch/index.ts';
@@ -28,7 +26,7 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { crawlSchema, urlFacet } from './crawl.read.ts';
 import type { Crawls } from './crawl.read.ts';
 import { decideCancel, decideDeactivate, decideRescan } from './crawl.ts';
-import type { Crawl, CrawlEvent, CrawlRejection } from './crawl.ts';
+import type { CrawlRejection } from './crawl.ts';
 
 const body = z
   .object({
@@ -131,15 +129,11 @@ function createRoute(app: HttpApp, { crawls, knowledge, fetcher }: CrawlRoutePar
 function commandRoutes(app: HttpApp, { crawls }: CrawlRouteParts): void {
   const replies = new EntityReplies(crawls, errors);
   const command = (operationId: string, summary: string) => writes({ operationId, summary, params, response });
-  const running =
-    (decide: (crawl: Crawl) => Decision<CrawlEvent, CrawlRejection>) =>
-    async (request: FastifyRequest<{ Params: z.output<typeof params> }>, reply: FastifyReply) =>
-      replies.sendResult(request, reply, await crawls.update(commandContext(request), request.params.id, decide));
 
   app.post(
     '/api/v1/crawls/:id/cancel',
     command('cancelCrawl', 'Cancel the scan under way; its pages stay'),
-    running(decideCancel),
+    (request, reply) => replies.sendUpdated(request, reply, decideCancel),
   );
   app.post(
     '/api/v1/crawls/:id/rescan',
@@ -147,11 +141,11 @@ function commandRoutes(app: HttpApp, { crawls }: CrawlRouteParts): void {
       'rescanCrawl',
       'Crawl again: documents change where pages have changed, and are deleted where pages are gone',
     ),
-    running(decideRescan),
+    (request, reply) => replies.sendUpdated(request, reply, decideRescan),
   );
   app.delete(
     '/api/v1/crawls/:id',
     command('deactivateCrawl', 'Deactivate a crawl permanently: a scan under way is cancelled, and documents stay'),
-    running(decideDeactivate),
+    (request, reply) => replies.sendUpdated(request, reply, decideDeactivate),
   );
 }

@@ -104,11 +104,6 @@ function commandRoutes(app: HttpApp, reports: Reports, knowledge: Pick<Knowledge
   app.post(
     '/api/v1/reports/:id/cancel',
     writes({ operationId: 'cancelReport', summary: 'Cancel a report that is not written yet', params, response }),
-    async (request, reply) =>
-      replies.sendResult(
-        request,
-        reply,
-        await reports.update(commandContext(request), request.params.id, decideCancel),
-      ),
+    (request, reply) => replies.sendUpdated(request, reply, decideCancel),
   );
 }

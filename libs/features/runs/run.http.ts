@@ -2,14 +2,7 @@ import { z } from 'zod';
 
 import { refuse } from '#libs/kernel/decider.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
-import {
-  commandContext,
-  idParam,
-  idReference,
-  liveCommand,
-  notFound,
-  routesTagged,
-} from '#libs/platform/http/index.ts';
+import { idParam, idReference, liveCommand, notFound, routesTagged } from '#libs/platform/http/index.ts';
 import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
 
 import { runSchema } from './run.read.ts';
@@ -37,8 +30,7 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
       params,
       response,
     }),
-    async (request, reply) =>
-      replies.sendResult(request, reply, await runs.update(commandContext(request), request.params.id, decideCancel)),
+    (request, reply) => replies.sendUpdated(request, reply, decideCancel),
   );
 }
 

@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-import type { Rejection } from '#libs/kernel/decider.ts';
+import type { Decision, Rejection } from '#libs/kernel/decider.ts';
 import type { DomainEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import {
   beginEventStream,
+  commandContext,
   etagOf,
   lastSeenSequence,
   notFound,
@@ -112,6 +113,16 @@ export class EntityReplies<
     } finally {
       if (!hasBegun) stream.stop();
     }
+  }
+
+  /** Decides a command on the entity that `id` in the path names, and answers with it. @throws as {@link accepted} */
+  async sendUpdated(
+    request: FastifyRequest & { readonly params: { readonly id: EntityId } },
+    reply: FastifyReply,
+    decide: (entity: EntityOf<State>) => Decision<E, R>,
+  ): Promise<FastifyReply> {
+    const result = await this.#entities.update(commandContext(request), request.params.id, decide);
+    return this.sendResult(request, reply, result);
   }
 
   /** Answers a command with the entity as it left it. @throws as {@link accepted} */

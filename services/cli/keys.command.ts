@@ -35,7 +35,7 @@ export function keysCommand(parts: CliParts): Command {
     .command('create')
     .description('Create an API key. It is shown once and stored nowhere')
     .option('--name <name>', 'what the key is for', 'key of the command line')
-    .option('--scopes <scopes>', 'read, write, impersonate, admin, platform, separated by commas', 'read,write')
+    .option('--scopes <scopes>', 'read, write, impersonate, agent, admin, platform, separated by commas', 'read,write')
     .option('--user <id>', "user that the key belongs to; default: the organization's owner")
     .option('--service <id>', 'service that the key belongs to, instead of a user')
     .option('--expires <time>', 'RFC 3339 time after which it stops working')

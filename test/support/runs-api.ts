@@ -177,7 +177,11 @@ export class RunsApi {
   }
 
   /** One event of a run as workers handle it; null if the reactor does not, or there is none. */
-  async stepOf(runId: string, revision: number, of: 'agent-runs' | 'run-endings' | 'run-questions' = 'agent-runs') {
+  async stepOf(
+    runId: string,
+    revision: number,
+    of: 'agent-runs' | 'run-endings' | 'run-questions' | 'external-runs' = 'agent-runs',
+  ) {
     const { features } = this.documents.api;
     const reactor = features.reactors.find(({ name }) => name === of);
     let event: StoredEvent | undefined;

@@ -5,7 +5,9 @@ import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { OrganizationSummary } from '#libs/features/organizations/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
 import { faultAfterWrite } from '#libs/kernel/faults.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import type { EntityResult, NotFound } from '#libs/platform/entity/index.ts';
 import {
@@ -20,16 +22,18 @@ import {
 } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
+import type { Inboxes } from './agent.inbox.ts';
 import { agentEntity, nameFacet } from './agent.read.ts';
 import type { Agents } from './agent.read.ts';
 import { agentPageSchema, agentParams, agentSchema } from './agent.schemas.ts';
 import { createAgentBody, listAgentsQuery, updateAgentBody } from './agent.schemas.ts';
 import type { AgentResource, UpdateAgentBody } from './agent.schemas.ts';
-import { decideActivate, decideDeactivate, decideUpdate, mcpServersSet, newAgent } from './agent.ts';
-import type { Agent, AgentChanges, GivenMcpServer } from './agent.ts';
+import { decideActivate, decideDeactivate, decideUpdate, newAgent, settingsSet } from './agent.ts';
+import type { Agent, AgentChanges, AgentSettings, GivenMcpServer } from './agent.ts';
 
 export interface AgentRouteParts {
   readonly agents: Agents;
+  readonly inboxes: Inboxes;
   readonly knowledge: Pick<Knowledge, 'graph'>;
   /** The contract's summary of an organization; null for one that does not exist. */
   readonly summarize: (organizationId: EntityId) => Promise<OrganizationSummary | null>;
@@ -46,8 +50,9 @@ export function agentRoutes(app: HttpApp, parts: AgentRouteParts): void {
 }
 
 function readRoutes(app: HttpApp, parts: AgentRouteParts): void {
-  const { agents } = parts;
+  const { agents, inboxes } = parts;
   const replies = new EntityReplies(agents, {});
+  const inboxReplies = new EntityReplies(inboxes, {});
 
   app.get(
     '/api/v1/agents',
@@ -92,6 +97,26 @@ function readRoutes(app: HttpApp, parts: AgentRouteParts): void {
     }),
     (request, reply) => replies.sendEvents(request, reply, request.principal.organizationId, request.params.id),
   );
+
+  app.get(
+    '/api/v1/agents/:id/invocations/events',
+    routesTagged('agents').requiring('agent')({
+      operationId: 'streamAgentInvocations',
+      summary: 'Follow the invocations of an external agent, with a key of its own',
+      params,
+      querystring: z.object(eventStreamQuery),
+      response: eventStreamResponse,
+    }),
+    (request, reply) => {
+      requireAgent(request.principal, request.params.id);
+      return inboxReplies.sendEvents(request, reply, request.principal.organizationId, request.params.id);
+    },
+  );
+}
+
+/** A key acts for the agent whose id is that of its service. @throws HttpError 404 for other agents */
+export function requireAgent({ principalType, principalId }: FastifyRequest['principal'], agentId: EntityId): void {
+  if (principalType !== 'service' || principalId !== agentId) throw notFound();
 }
 
 function createRoute(app: HttpApp, parts: AgentRouteParts): void {
@@ -102,8 +127,9 @@ function createRoute(app: HttpApp, parts: AgentRouteParts): void {
       const context = commandContext(request);
       const { name } = request.body;
       const data = newAgent(context.commandId, { ...(await changesOf(request, parts)), name });
-      const servers = mcpServersOf(data.id, request.body, parts.agents);
-      const events = [{ type: 'AgentCreated.v1', data } as const, ...mcpServersSet([], servers)];
+      const settings = await settingsOf(context, data.id, request.body, parts);
+      const blank = { mcpServers: [], runtime: 'parley' } as const;
+      const events = [{ type: 'AgentCreated.v1', data } as const, ...settingsSet(blank, settings)];
       // As `create`: an agent that exists was created by an earlier run of this very command.
       const result = await parts.agents.run(context, data.id, (agent) =>
         agent === null ? accept(...events) : accept(),
@@ -129,9 +155,9 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
       const { id } = request.params;
       if ((await agents.find(request.principal.organizationId, id)) === null) throw notFound();
       const changes = await changesOf(request, parts);
-      const servers = mcpServersOf(id, request.body, agents);
       const context = commandContext(request);
-      const result = await agents.update(context, id, (agent) => decideUpdate(agent, changes, servers));
+      const settings = await settingsOf(context, id, request.body, parts);
+      const result = await agents.update(context, id, (agent) => decideUpdate(agent, changes, settings));
       return sendAgent(request, reply, result, parts);
     },
   );
@@ -158,6 +184,20 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
       return sendAgent(request, reply, result, parts);
     },
   );
+}
+
+/** Opens the inbox of an external agent first, so that there always is one. */
+async function settingsOf(
+  context: CommandContext,
+  id: EntityId,
+  body: Pick<UpdateAgentBody, 'mcp_servers' | 'runtime'>,
+  { agents, inboxes }: Pick<AgentRouteParts, 'agents' | 'inboxes'>,
+): Promise<AgentSettings> {
+  const { commandId, organizationId, actor, at } = context;
+  const runtime = body.runtime === null ? 'parley' : body.runtime;
+  const opening = { commandId: derivedId(commandId, 'inbox'), organizationId, actor, at };
+  if (runtime === 'external') await inboxes.open(opening, id);
+  return { servers: mcpServersOf(id, body, agents), runtime };
 }
 
 /** @returns undefined if the request leaves them as they are */

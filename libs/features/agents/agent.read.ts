@@ -46,6 +46,7 @@ function resource(agent: Agent): AgentResource {
     instructions: agent.instructions,
     tools: agent.tools,
     mcp_servers: agent.mcpServers.map(({ sealedToken, ...server }) => ({ ...server, has_token: sealedToken !== null })),
+    runtime: agent.runtime,
     created: agent.createdAt,
     modified: agent.modified,
   };
@@ -60,13 +61,14 @@ const FRAMES: Readonly<Record<AgentEvent['type'], string>> = {
   'AgentCreated.v1': 'agent.created',
   'AgentChanged.v1': 'agent.updated',
   'AgentMcpServersSet.v1': 'agent.updated',
+  'AgentRuntimeSet.v1': 'agent.updated',
   'AgentDeactivated.v1': 'agent.deactivated',
   'AgentActivated.v1': 'agent.activated',
 };
 
 export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   category: AGENT,
-  version: 2,
+  version: 3,
   codec: agentCodec,
   fold: agentFold,
   resource,

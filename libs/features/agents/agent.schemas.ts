@@ -15,7 +15,7 @@ import {
   text,
 } from '#libs/platform/http/index.ts';
 
-import { agentCategory, DEFAULTS, FEATURES } from './agent.ts';
+import { agentCategory, agentRuntime, DEFAULTS, FEATURES } from './agent.ts';
 import type { FeatureName } from './agent.ts';
 
 const features = z
@@ -85,6 +85,7 @@ export const agentSchema = z
     instructions: z.string().nullable(),
     tools: z.array(z.string()).nullable(),
     mcp_servers: z.array(mcpServer),
+    runtime: agentRuntime,
     created: z.string(),
     modified: z.string(),
   })
@@ -191,6 +192,9 @@ const inputs = {
     .max(100)
     .nullish()
     .describe('The only tools that the agent may use; default: all that its features allow'),
+  runtime: agentRuntime
+    .nullish()
+    .describe('What answers for the agent: `parley` (default), or, with `external`, its team over the API'),
   mcp_servers: z
     .array(mcpServerInput)
     .max(MAX_MCP_SERVERS)

@@ -123,12 +123,16 @@ const mcpServer = z.object({
   sealedToken: z.string().nullable(),
 });
 
+/** `parley`: Parley answers with its model. `external`: the agent's team answers over the API. */
+export const agentRuntime = z.enum(['parley', 'external']);
+
 export const agentCodec = defineEvents({
   'AgentCreated.v1': z.object({ id: z.string(), ...fields }),
   /** The members that changed, each with its whole new value. */
   'AgentChanged.v1': z.object(fields).partial(),
   /** All servers whose tools the agent may use. */
   'AgentMcpServersSet.v1': z.object({ servers: z.array(mcpServer) }),
+  'AgentRuntimeSet.v1': z.object({ runtime: agentRuntime }),
   'AgentDeactivated.v1': z.object({}),
   'AgentActivated.v1': z.object({}),
 });
@@ -141,7 +145,11 @@ export type PointOfInterest = z.infer<typeof pointOfInterest>;
 export type McpServer = z.infer<typeof mcpServer>;
 
 export type Agent = AgentCreated &
-  EntityState & { readonly isActive: boolean; readonly mcpServers: readonly McpServer[] };
+  EntityState & {
+    readonly isActive: boolean;
+    readonly mcpServers: readonly McpServer[];
+    readonly runtime: z.infer<typeof agentRuntime>;
+  };
 
 /** `null` until the agent is created. */
 export type AgentState = Agent | null;
@@ -175,7 +183,7 @@ export const agentFold: Fold<AgentState, AgentEvent> = {
   initialState: null,
   evolve(state, event) {
     if (event.type === 'AgentCreated.v1') {
-      return { ...event.data, ...createdBy(event), isActive: true, mcpServers: [] };
+      return { ...event.data, ...createdBy(event), isActive: true, mcpServers: [], runtime: 'parley' };
     }
     if (state === null) return state;
     const changed = { ...state, ...changedBy(event) };
@@ -185,6 +193,8 @@ export const agentFold: Fold<AgentState, AgentEvent> = {
         return { ...changed, ...(event.data as Partial<AgentFields>) };
       case 'AgentMcpServersSet.v1':
         return { ...changed, mcpServers: event.data.servers };
+      case 'AgentRuntimeSet.v1':
+        return { ...changed, runtime: event.data.runtime };
       case 'AgentDeactivated.v1':
         return { ...changed, isActive: false };
       case 'AgentActivated.v1':
@@ -209,20 +219,37 @@ export function newAgent(id: EntityId, given: AgentChanges & { readonly name: st
 export function decideUpdate(
   agent: Agent,
   changes: AgentChanges,
-  servers?: readonly GivenMcpServer[],
+  settings: AgentSettings = {},
 ): Decision<AgentEvent, never> {
   const data = changedFields(agent, changes);
   return accept(
     ...(Object.keys(data).length === 0 ? [] : [{ type: 'AgentChanged.v1', data } as const]),
-    ...mcpServersSet(agent.mcpServers, servers),
+    ...settingsSet(agent, settings),
   );
 }
 
 /** A server as a request names it. `sealedToken`: undefined keeps the token. */
 export type GivenMcpServer = Omit<McpServer, 'sealedToken'> & { readonly sealedToken: string | null | undefined };
 
+/** What a request sets besides the fields. */
+export interface AgentSettings {
+  readonly servers?: readonly GivenMcpServer[] | undefined;
+  readonly runtime?: Agent['runtime'] | undefined;
+}
+
+export function settingsSet(
+  before: Pick<Agent, 'mcpServers' | 'runtime'>,
+  { servers, runtime = before.runtime }: AgentSettings,
+): readonly AgentEvent[] {
+  const isSame = runtime === before.runtime;
+  return [
+    ...mcpServersSet(before.mcpServers, servers),
+    ...(isSame ? [] : [{ type: 'AgentRuntimeSet.v1', data: { runtime } } as const]),
+  ];
+}
+
 /** The token is kept only for the URL that it was given for: a request cannot send it elsewhere. */
-export function mcpServersSet(
+function mcpServersSet(
   before: readonly McpServer[],
   given: readonly GivenMcpServer[] | undefined,
 ): readonly AgentEvent[] {

@@ -5,10 +5,14 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
+import { inboxEntity, Inboxes } from './agent.inbox.ts';
 import { agentRoutes } from './agent.http.ts';
 import { agentEntity, Agents } from './agent.read.ts';
 
 export { agentEntity, Agents } from './agent.read.ts';
+export { requireAgent } from './agent.http.ts';
+export { invocationFor } from './agent.inbox.ts';
+export type { DeliveredInvocation, Inboxes } from './agent.inbox.ts';
 export type { Agent, FeatureName } from './agent.ts';
 
 interface AgentsDeps {
@@ -18,9 +22,10 @@ interface AgentsDeps {
 
 export const agentsModule = {
   name: 'agents',
-  projections: [agentEntity.projection],
+  projections: [agentEntity.projection, inboxEntity.projection],
   create(core: Core, { knowledge, summarize }: AgentsDeps) {
     const agents = new Agents(core);
-    return { agents, routes: (app: HttpApp) => agentRoutes(app, { agents, knowledge, summarize }) };
+    const inboxes = new Inboxes(core);
+    return { agents, inboxes, routes: (app: HttpApp) => agentRoutes(app, { agents, inboxes, knowledge, summarize }) };
   },
 } satisfies Module;

@@ -63,7 +63,9 @@ const createKeyBody = z
       .array(keyScope)
       .min(1)
       .max(16)
-      .describe('Must be scopes of the calling key. `impersonate` allows acting as other users and agents'),
+      .describe(
+        'Must be scopes of the calling key. `impersonate` allows acting as other users and agents, `agent` answering as the external agent whose id is that of the service',
+      ),
     principal: principal
       .optional()
       .describe('The user of the organization, or the service, that the key authenticates. Default: the caller'),

@@ -15,6 +15,7 @@ import {
   keyCodec,
   keyFold,
   keyIssuedV1,
+  keyIssuedV2,
 } from './key.ts';
 import type { Grantor, Key, KeyEvent, KeyIssued, KeyState, Rotation } from './key.ts';
 import samples from './key.events.samples.json' with { type: 'json' };
@@ -34,7 +35,7 @@ const key: KeyIssued = {
 };
 
 function issued(change: Partial<KeyIssued> = {}): KeyEvent {
-  return { type: 'KeyIssued.v2', data: { ...key, ...change } };
+  return { type: 'KeyIssued.v3', data: { ...key, ...change } };
 }
 const revoked: KeyEvent = { type: 'KeyRevoked.v1', data: {} };
 const rotated = (to: string, graceEndsAt: string | null = null): KeyEvent => ({
@@ -184,18 +185,19 @@ describe('the end of a key', () => {
 });
 
 describeStoredEvents('keys', keyCodec, samples, {
-  'KeyIssued.v1': { type: 'KeyIssued.v2', data: samples['KeyIssued.v1'] },
+  'KeyIssued.v1': { type: 'KeyIssued.v3', data: samples['KeyIssued.v1'] },
+  'KeyIssued.v2': { type: 'KeyIssued.v3', data: samples['KeyIssued.v2'] },
 });
 
-it('versions older than the scope impersonate skip a key that has it and do not report it as corrupt', () => {
-  const olderCodec = defineEvents({ 'KeyIssued.v1': keyIssuedV1 });
+it('versions older than a scope skip a key that has it and do not report it as corrupt', () => {
+  const olderCodec = defineEvents({ 'KeyIssued.v1': keyIssuedV1, 'KeyIssued.v2': keyIssuedV2 });
   const impersonating: KeyIssued = {
     ...samples['KeyIssued.v1'],
     principal: { type: 'service', id: 'robot' },
-    scopes: ['impersonate'],
+    scopes: ['agent'],
   };
   const issued = decideIssue(null, impersonating, 'operator');
-  expect(issued).toMatchObject({ ok: true, events: [{ type: 'KeyIssued.v2' }] });
+  expect(issued).toMatchObject({ ok: true, events: [{ type: 'KeyIssued.v3' }] });
   for (const event of issued.ok ? issued.events : []) {
     const metadata = logMetadata('command-1');
     const stored = { stream: 'key-1', revision: streamRevision(0), position: null, id: 'event-1', createdMs: 0 };

@@ -14,10 +14,11 @@ import { defineEvents, upcast, type EventOf } from '#libs/platform/eventstore/in
 export const KEY = 'key';
 
 /**
- * Permissions of a key. `read` and `write`: the API; `impersonate`: act as other principals than its own; `admin`: users
- * and keys of the own organization; `platform`: all organizations. No scope includes another one.
+ * Permissions of a key. `read` and `write`: the API; `impersonate`: act as other principals than its own; `agent`: answer
+ * as the external agent whose id is that of its service; `admin`: users and keys of the own organization; `platform`: all
+ * organizations. No scope includes another one.
  */
-export const keyScope = z.enum(['read', 'write', 'impersonate', 'admin', 'platform']);
+export const keyScope = z.enum(['read', 'write', 'impersonate', 'agent', 'admin', 'platform']);
 export type KeyScope = z.infer<typeof keyScope>;
 
 export const keyPrincipal = z.object({ type: z.enum(['user', 'service']), id: z.string() });
@@ -34,9 +35,15 @@ export const keyIssuedV1 = z.object({
   rotatedFrom: z.string().nullable(),
 });
 
+/** Frozen: the schema before the scope `agent`. */
+export const keyIssuedV2 = z.object({
+  ...keyIssuedV1.shape,
+  scopes: z.array(z.enum(['read', 'write', 'impersonate', 'admin', 'platform'])),
+});
+
 export const keyCodec = defineEvents(
   {
-    'KeyIssued.v2': z.object({
+    'KeyIssued.v3': z.object({
       id: z.string(),
       /** SHA-256 of the secret in hex. */
       digest: z.string(),
@@ -54,11 +61,16 @@ export const keyCodec = defineEvents(
     /** The only event of its stream: a rotation announced this key and did not issue it. It can no longer be issued. */
     'KeyWithdrawn.v1': z.object({}),
   },
-  { upcasters: { 'KeyIssued.v1': upcast(keyIssuedV1, (data) => ({ type: 'KeyIssued.v2', data })) } },
+  {
+    upcasters: {
+      'KeyIssued.v1': upcast(keyIssuedV1, (data) => ({ type: 'KeyIssued.v3', data })),
+      'KeyIssued.v2': upcast(keyIssuedV2, (data) => ({ type: 'KeyIssued.v3', data })),
+    },
+  },
 );
 
 export type KeyEvent = EventOf<typeof keyCodec>;
-export type KeyIssued = Extract<KeyEvent, { type: 'KeyIssued.v2' }>['data'];
+export type KeyIssued = Extract<KeyEvent, { type: 'KeyIssued.v3' }>['data'];
 
 /** An API key. */
 export type Key = KeyIssued &
@@ -95,7 +107,7 @@ export const keyFold: Fold<KeyState, KeyEvent> = {
   evolve(state, event) {
     if (state === null) {
       if (event.type === 'KeyWithdrawn.v1') return 'withdrawn';
-      if (event.type !== 'KeyIssued.v2') return state;
+      if (event.type !== 'KeyIssued.v3') return state;
       return { ...event.data, ...createdBy(event), revokedAt: null, rotatedTo: null, graceEndsAt: null };
     }
     if (state === 'withdrawn') return state;
@@ -129,7 +141,7 @@ export function decideIssue(state: KeyState, key: KeyIssued, grantor: Grantor): 
   if (state === 'withdrawn') return refuse({ reason: 'withdrawn' });
   if (state !== null) return accept();
   return (
-    mayManage(grantor, key) ?? mayGrantUntil(grantor, key.expiresAt) ?? accept({ type: 'KeyIssued.v2', data: key })
+    mayManage(grantor, key) ?? mayGrantUntil(grantor, key.expiresAt) ?? accept({ type: 'KeyIssued.v3', data: key })
   );
 }
 

@@ -7,6 +7,9 @@ import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import type { RunAgents } from './run.agent.ts';
+import { externalRunRoutes } from './run.external.http.ts';
+import { externalRuns } from './run.external.ts';
+import type { ExternalParts } from './run.external.ts';
 import { McpTools } from './run.mcp.ts';
 import { runQuestions } from './run.questions.ts';
 import type { QuestionParts } from './run.questions.ts';
@@ -31,6 +34,7 @@ interface RunsDeps {
   };
   readonly reactions: { readonly commands: ChannelParts['receipts'] };
   readonly application: ChannelParts['application'];
+  readonly inboxes: ExternalParts['inboxes'];
   readonly agentsIn: QuestionParts['agentsIn'];
   readonly knowledge: Knowledge;
   readonly extraction: ExtractionPool;
@@ -40,7 +44,7 @@ export const runsModule = {
   name: 'runs',
   projections: [runEntity.projection],
   create(core: Core, deps: RunsDeps) {
-    const { agents, agentsIn, interactions, reactions, application, knowledge, extraction } = deps;
+    const { agents, inboxes, agentsIn, interactions, reactions, application, knowledge, extraction } = deps;
     const { store, log, fetcher, model, modelContextTokens, spans } = core;
     const runs = new Runs(core);
     const parts = {
@@ -48,6 +52,7 @@ export const runsModule = {
       channel: { ...interactions, receipts: reactions.commands, application },
       conversations: interactions.queries,
       tools: { knowledge, fetcher, extraction },
+      runs,
       questions: { runs, agents, agentsIn },
       mcp: new McpTools({ servers: toolServers(fetcher), agents }),
       model,
@@ -58,9 +63,12 @@ export const runsModule = {
     };
     return {
       runs,
-      routes: (app: HttpApp) => runRoutes(app, runs),
+      routes: (app: HttpApp) => {
+        runRoutes(app, runs);
+        externalRunRoutes(app, parts);
+      },
       liveCommands: runLiveCommands(runs),
-      reactors: [agentRuns(parts), runEndings(parts), runQuestions({ runs })],
+      reactors: [agentRuns(parts), runEndings(parts), runQuestions({ runs }), externalRuns({ inboxes })],
     };
   },
 } satisfies Module;

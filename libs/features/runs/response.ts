@@ -10,7 +10,10 @@ import { answerOf } from './run.ts';
 import type { Run, RunEvent } from './run.ts';
 
 /** The metadata of a response: what wrote it, from which sources. */
-export function metadataOf(run: Run, { kind, name }: Pick<Model, 'kind' | 'name'>): Record<string, unknown> {
+export function metadataOf(
+  run: Run,
+  { kind, name }: Pick<Model, 'name'> & { readonly kind: string },
+): Record<string, unknown> {
   return { run_id: run.id, model: { kind, name }, sources: sourcesOf(run) };
 }
 
@@ -19,7 +22,10 @@ export function shownAnswer(run: Pick<Run, 'steps'>, agent: Pick<RunAgent, 'allo
   return agent.allowHtmlResponses ? answerOf(run) : escapedTags(answerOf(run));
 }
 
-export async function complete({ run, agent, channel }: StepOfRun, model: Model): Promise<RunEvent> {
+export async function complete(
+  { run, agent, channel }: StepOfRun,
+  model: Pick<Model, 'name'> & { readonly kind: string },
+): Promise<RunEvent> {
   const text = shownAnswer(run, agent);
   if (text === '' || run.asked !== null) return { type: 'RunCompleted.v1', data: { responseId: null } };
   const content = [{ type: 'text', text }];

@@ -19,6 +19,8 @@ export interface RunAgent {
   /** Names of the only tools that it may use; null: all that its features allow. */
   readonly tools: readonly string[] | null;
   readonly mcpServers: readonly McpServerOfAgent[];
+  /** What answers: Parley, or the agent's team. */
+  readonly runtime: 'parley' | 'external';
 }
 
 /** A server whose tools an agent may use. */

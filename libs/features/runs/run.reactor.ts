@@ -11,7 +11,7 @@ import { failed } from './run.parts.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
 import { answerAsker, endQuestion, isAwaited } from './run.questions.ts';
 import { runEntity } from './run.read.ts';
-import { hasEnded, isWaiting, nextStep } from './run.ts';
+import { EXTERNAL, hasEnded, isAtAgent, isWaiting, nextStep } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 import { runToolStep } from './tool-step.ts';
 import { overridesOf } from './run.prompt.ts';
@@ -37,8 +37,9 @@ export function agentRuns(parts: RunParts) {
       'QuestionAnswered.v1',
     ],
     process: runEntity.projection,
-    // A run that waits for another one is left alone until the answer: `run-questions` limits how long that takes.
-    isEnded: (run) => run !== null && (hasEnded(run) || isWaiting(run)),
+    // A run that waits for another run, or for a team, is left alone until the answer: `run-questions` and
+    // `external-runs` limit how long that takes.
+    isEnded: (run) => run !== null && (hasEnded(run) || isWaiting(run) || isAtAgent(run)),
     async handle(event, process) {
       const { state: run } = process;
       if (run === null || isSuperseded(event, run)) return [];
@@ -100,11 +101,12 @@ async function next(parts: RunParts, run: Run, process: Process<RunState, RunEve
     const { runs } = parts.questions;
     if (!(await isAwaited(run, process.commandContext('asker'), runs))) return { type: 'RunCancelled.v1', data: {} };
     await channel.recordReceipt();
-    return { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind: model.kind, name: model.name } } };
+    const { kind, name } = agent.runtime === EXTERNAL ? { kind: EXTERNAL, name: agent.name } : model;
+    return { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind, name } } };
   }
   const todo = nextStep(run);
   if (todo.kind === 'complete') {
-    const completed = await complete(step, model);
+    const completed = await complete(step, run.claim?.model ?? model);
     trace.ended(null);
     return completed;
   }

@@ -121,6 +121,7 @@ const agent: RunAgent = {
   allowHtmlResponses: false,
   tools: null,
   mcpServers: [],
+  runtime: 'parley',
 };
 
 describe('the call of the model', () => {

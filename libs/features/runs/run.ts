@@ -63,6 +63,8 @@ export const runCodec = defineEvents({
   }),
   /** A worker has begun. `model`: what writes the answer. */
   'RunClaimed.v1': z.object({ agentName: z.string(), model: z.object({ kind: z.string(), name: z.string() }) }),
+  /** The team of the agent can answer now. */
+  'RunHandedOver.v1': z.object({}),
   /** Precedes the effects of a step. `callId`: of the tool call that the step runs; null for a step of the model. */
   'StepStarted.v1': z.object({ step, callId: z.string().nullable() }),
   /** `text` and `reasoning` as the model wrote them. `cost`: in the currency of the configured prices; null without. */
@@ -184,6 +186,7 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
   switch (type) {
     case 'RunRequested.v1':
     case 'QuestionReceived.v1':
+    case 'RunHandedOver.v1':
       return {};
     case 'RunClaimed.v1':
       return { phase: 'running', claim: data, stepRevision: revision };
@@ -231,6 +234,14 @@ export function hasEnded({ phase }: Run): boolean {
 /** Whether the run goes on when another run ends. */
 export function isWaiting({ question }: Pick<Run, 'question'>): boolean {
   return question !== null && question.answer === null;
+}
+
+/** Kind of the model of runs that the teams of their agents answer. */
+export const EXTERNAL = 'external';
+
+/** Whether the team of an external agent is to answer. */
+export function isAtAgent({ claim, steps }: Pick<Run, 'claim' | 'steps'>): boolean {
+  return claim?.model.kind === EXTERNAL && steps.length === 0;
 }
 
 /** What follows from the steps that have finished. */

@@ -10,7 +10,7 @@ export interface Principal {
   readonly principalType: 'user' | 'service' | 'system';
   readonly principalId: EntityId;
   readonly keyId: EntityId;
-  /** `read`, `write`, `impersonate`, `admin`, `platform`; no scope includes another. */
+  /** `read`, `write`, `impersonate`, `agent`, `admin`, `platform`; no scope includes another. */
   readonly scopes: ReadonlySet<string>;
   /** Expiry of the key in milliseconds since the Unix epoch; null if it does not expire. */
   readonly expiresAtMs: number | null;

@@ -76,6 +76,7 @@ describe('an agent', () => {
       instructions: null,
       tools: null,
       mcp_servers: [],
+      runtime: 'parley',
       created: expect.any(String),
       modified: expect.any(String),
     });

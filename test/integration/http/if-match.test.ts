@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { systemClock } from '#libs/kernel/clock.ts';
+import { accept } from '#libs/kernel/decider.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { asRecord } from '#test/support/log-reader.ts';
@@ -24,6 +25,8 @@ let media: string;
 let agent: string;
 let widget: string;
 let run: string;
+let external: string;
+let agentKey: string;
 let upload: string;
 
 const call = (one: Call): Promise<Answer> => api.call({ key: api.rootKey, ...one });
@@ -58,18 +61,26 @@ beforeAll(async () => {
   agent = (await made('POST', '/api/v1/agents', { name: 'a' })).id;
   widget = (await made('POST', '/api/v1/agents', { name: 'b', features: { widget_enabled: true } })).id;
   run = await requestedRun();
+  external = await requestedRun('external');
+  const principal = { type: 'service', id: agent };
+  agentKey = (await made('POST', '/api/v1/keys', { name: 'agent', scopes: ['agent'], principal })).key;
   const begun = { method: 'POST', url: '/api/v1/media/uploads', headers: { 'upload-length': '9' } } as const;
   upload = String((await call(begun)).headers['location']);
 });
 afterAll(() => api?.stop());
 
 /** There is no route that requests a run, and no worker here that would end it. */
-async function requestedRun(): Promise<string> {
+async function requestedRun(claimedBy?: 'external'): Promise<string> {
   const { organizationId, features } = api;
   const context = { commandId: newId(), organizationId, actor: { type: 'system', id: 'test' } as const };
   const message = { messageId: newId(), turnId: newId(), spanId: newId(), depth: 0, invocationConfig: null };
   const request = { id: newId(), agentId: agent, channelId: channel, ...message };
   await features.runs.request({ ...context, at: systemClock.now() }, request);
+  if (claimedBy !== undefined) {
+    const claim = { type: 'RunClaimed.v1', data: { agentName: 'a', model: { kind: claimedBy, name: 'a' } } } as const;
+    const claiming = { ...context, commandId: newId(), at: systemClock.now() };
+    await features.runs.update(claiming, request.id, () => accept(claim));
+  }
   return request.id;
 }
 
@@ -114,6 +125,20 @@ function changesOfOthers(): Change[] {
     { operation: 'deactivateAgent', method: 'POST', url: `/api/v1/agents/${agent}/deactivate` },
     { operation: 'activateAgent', method: 'POST', url: `/api/v1/agents/${agent}/activate` },
     { operation: 'cancelRun', method: 'POST', url: `/api/v1/runs/${run}/cancel` },
+    {
+      operation: 'answerRun',
+      method: 'POST',
+      url: `/api/v1/runs/${external}/response`,
+      body: { text: 'a' },
+      key: agentKey,
+    },
+    {
+      operation: 'failRun',
+      method: 'POST',
+      url: `/api/v1/runs/${external}/failure`,
+      body: { message: 'a' },
+      key: agentKey,
+    },
     { operation: 'deleteMedia', method: 'DELETE', url: `/api/v1/media/${media}` },
     { operation: 'deleteDocument', method: 'DELETE', url: `/api/v1/documents/${document}` },
     { operation: 'updateKnowledgeGraph', method: 'PATCH', url: `/api/v1/knowledge/${graph}`, body: {} },
@@ -149,6 +174,7 @@ function withoutTag(): Change[] {
     { operation: 'uploadDocument', method: 'POST', url: uploads, body: content },
     { operation: 'createWebsocketTicket', method: 'POST', url: `${at}/websocket_ticket` },
     { operation: 'createWebsocketTicketAlias', method: 'POST', url: `${at}/websocket_tickets` },
+    { operation: 'writeRunDelta', method: 'POST', url: `/api/v1/runs/${external}/deltas`, body: delta, key: agentKey },
     {
       operation: 'writeInteractionDelta',
       method: 'POST',

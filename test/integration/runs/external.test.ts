@@ -1,0 +1,245 @@
+/** External agents: their teams receive invocations, and answer runs over the API. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { newId } from '#libs/kernel/ids.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { RunsApi } from '#test/support/runs-api.ts';
+import type { Asked, Json } from '#test/support/runs-api.ts';
+
+let api: RunsApi;
+let origin: string;
+let agentId: string;
+let key: string;
+
+const keyFor = async (id: string): Promise<string> => {
+  const body = { name: 'team', scopes: ['agent'], principal: { type: 'service', id } };
+  return (await api.call('POST', '/api/v1/keys', body)).json.key;
+};
+
+beforeAll(async () => {
+  api = await RunsApi.start();
+  origin = await api.documents.api.listen();
+  agentId = (await api.newAgent({ name: 'Echo', runtime: 'external' })).id;
+  key = await keyFor(agentId);
+});
+afterAll(() => api?.stop());
+
+const team = (method: 'GET' | 'POST', asked: Asked, what: string, body?: object, as = key) =>
+  api.call(method, `/api/v1/runs/${asked.runId}/${what}`, body, as);
+
+/** A run that a worker has handed over. */
+async function handedOver(text = 'Are you there?', options: Parameters<RunsApi['ask']>[1] = {}): Promise<Asked> {
+  const asked = await api.ask(text, { agentId, ...options });
+  await eventually(async () => expect(await api.types(asked.runId)).toContain('RunHandedOver'));
+  return asked;
+}
+
+/** Frames of the agent's invocations after a sequence, as far as they are there. */
+async function framesAfter(sequence: number, count: number): Promise<Json[]> {
+  const abort = new AbortController();
+  const headers = { authorization: key, accept: 'text/event-stream', 'last-event-id': String(sequence) };
+  const url = `${origin}/api/v1/agents/${agentId}/invocations/events`;
+  const { body, status } = await fetch(url, { headers, signal: abort.signal });
+  expect(status).toBe(200);
+  let read = '';
+  const frames = () =>
+    read
+      .split('\n\n')
+      .slice(0, -1)
+      .flatMap((one) => [...one.matchAll(/^data: (.*)$/gm)].map(([, json = '']) => JSON.parse(json) as Json));
+  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
+    read += chunk;
+    if (frames().length >= count) break;
+  }
+  abort.abort();
+  return frames();
+}
+
+const roles = async (asked: Asked): Promise<string[]> =>
+  (await api.tree(asked)).map(({ content_role }) => content_role);
+
+describe('an external agent', () => {
+  it('receives its invocations as frames, resumes, reads the conversation, and answers once', async () => {
+    const first = await handedOver('One?');
+    const second = await handedOver('Two?', { channelId: first.channelId });
+    const frames = await framesAfter(0, 3);
+    expect(frames.map(({ type }) => type)).toEqual(['inbox.opened', 'invocation.requested', 'invocation.requested']);
+    expect(frames[1].data).toEqual({
+      run_id: first.runId,
+      agent_id: agentId,
+      channel_id: first.channelId,
+      message_id: first.message.id,
+      interaction_id: first.message.interaction_id,
+      depth: 0,
+      asked_by: null,
+    });
+    expect((await framesAfter(2, 1)).map(({ data }) => data.run_id)).toEqual([second.runId]);
+
+    expect((await team('GET', second, 'conversation')).json.messages).toEqual([
+      { role: 'user', text: 'One?' },
+      { role: 'user', text: 'Two?' },
+    ]);
+    const answer = await team('POST', second, 'response', { text: 'Two <b>it</b> is.' });
+    expect(answer).toMatchObject({ status: 200, json: { id: second.runId } });
+    const run = await api.ended(second.runId);
+    expect(run).toMatchObject({ status: 'completed', model: { kind: 'external', name: 'Echo' }, cost: null });
+    expect(await roles(second)).toEqual(['agent_response']);
+    const response = await api.response(second);
+    expect(response).toMatchObject({
+      id: run.response_id,
+      complete: true,
+      content: [{ text: 'Two &lt;b>it&lt;/b> is.' }],
+      metadata: { run_id: second.runId, model: { kind: 'external', name: 'Echo' } },
+    });
+    const message = (await api.call('GET', `/api/v1/interactions/${second.message.id}`)).json;
+    expect(message.agent_read_receipts).toHaveLength(1);
+
+    // Repeated it has no effect; another answer, or a failure, is refused.
+    expect((await team('POST', second, 'response', { text: 'Two <b>it</b> is.' })).status).toBe(200);
+    for (const [what, body] of [
+      ['response', { text: 'Three.' }],
+      ['failure', { message: 'no' }],
+      ['deltas', { text: 'Three.' }],
+    ] as const) {
+      expect(await team('POST', second, what, body)).toMatchObject({ status: 409, json: { code: 'run_answered' } });
+    }
+    expect((await api.types(second.runId)).filter((type) => type === 'ModelStepFinished')).toHaveLength(1);
+  });
+
+  it('streams its answer, which readers see before it is complete', async () => {
+    const asked = await handedOver();
+    expect((await team('POST', asked, 'deltas', { text: 'It <' })).json).toEqual({ length: 7 });
+    expect((await team('POST', asked, 'deltas', { offset: 7, text: 'is nine.' })).json).toEqual({ length: 15 });
+    const drafts = () => api.documents.api.features.interactions.drafts.current(api.organizationId, asked.channelId);
+    expect(JSON.stringify(await drafts())).toContain('It &lt;is nine.');
+    expect(await api.response(asked)).toMatchObject({ complete: false });
+    expect(await team('POST', asked, 'deltas', { offset: 3, text: 'x' })).toMatchObject({
+      status: 409,
+      json: { code: 'wrong_offset' },
+    });
+    await team('POST', asked, 'response', { text: 'It is nine.' });
+    await api.ended(asked.runId);
+    expect(await api.response(asked)).toMatchObject({ complete: true, content: [{ text: 'It is nine.' }] });
+  });
+
+  it('may fail with a message for readers, and keeps what it has written', async () => {
+    const asked = await handedOver();
+    await team('POST', asked, 'deltas', { text: 'Well' });
+    const failure = { message: 'the oracle is <closed>' };
+    expect((await team('POST', asked, 'failure', failure)).json).toMatchObject({
+      status: 'failed',
+      error: { reason: 'agent_failed', message: 'the oracle is &lt;closed>' },
+    });
+    await eventually(async () => expect(await roles(asked)).toEqual(['agent_response', 'internal_error']));
+    expect(await api.response(asked)).toMatchObject({ complete: true, content: [{ text: 'Well' }] });
+    expect((await team('POST', asked, 'failure', failure)).status).toBe(200);
+    const late = await team('POST', asked, 'response', { text: 'Too late.' });
+    expect(late).toMatchObject({ status: 409, json: { code: 'run_ended' } });
+  });
+
+  it('answers no run that was cancelled', async () => {
+    const asked = await handedOver();
+    await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
+    const late = await team('POST', asked, 'response', { text: 'Too late.' });
+    expect(late).toMatchObject({ status: 409, json: { code: 'run_ended' } });
+  });
+
+  it('that does not answer ends with an internal error', async () => {
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('Are you there?', { agentId });
+      await (await api.stepOf(one.runId, 0))?.attempt();
+      await (await api.stepOf(one.runId, 0, 'external-runs'))?.giveUp();
+      return one;
+    });
+    const run = await api.ended(asked.runId);
+    expect(run).toMatchObject({ status: 'failed', error: { reason: 'not_reached' } });
+    await eventually(async () => expect(await roles(asked)).toEqual(['internal_error']));
+    const late = api.documents.api.features.reactors.find(({ name }) => name === 'external-runs');
+    expect(late?.giveUp(null, { reason: 'deadline', lastError: null })).toMatchObject([
+      { type: 'RunFailed.v1', data: { reason: 'not_answered', message: 'the agent did not answer in time' } },
+    ]);
+  });
+
+  it('receives a run once, whichever worker dies', async () => {
+    const before = (await api.documents.types(`inbox-${agentId}`)).length;
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('Are you there?', { agentId });
+      for (const of of ['agent-runs', 'external-runs'] as const) {
+        const step = await api.stepOf(one.runId, 0, of);
+        await step?.diesBeforeItsOutcome();
+        await step?.attempt();
+      }
+      return one;
+    });
+    expect(await api.documents.types(`inbox-${agentId}`)).toHaveLength(before + 1);
+    await team('POST', asked, 'response', { text: 'Yes.' });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+    expect(await roles(asked)).toEqual(['agent_response']);
+  });
+});
+
+describe('the key of an external agent', () => {
+  it('acts for its agent alone, and for nothing else', async () => {
+    const asked = await handedOver();
+    const other = await keyFor((await api.newAgent({ name: 'Other', runtime: 'external' })).id);
+    const missing = await api.call('GET', `/api/v1/runs/${newId()}/conversation`, undefined, key);
+    expect(missing.status).toBe(404);
+    const requests = [
+      ['GET', `/api/v1/runs/${asked.runId}/conversation`, undefined],
+      ['GET', `/api/v1/agents/${agentId}/invocations/events`, undefined],
+      ['POST', `/api/v1/runs/${asked.runId}/deltas`, { text: 'x' }],
+      ['POST', `/api/v1/runs/${asked.runId}/response`, { text: 'x' }],
+      ['POST', `/api/v1/runs/${asked.runId}/failure`, { message: 'x' }],
+    ] as const;
+    for (const [method, url, body] of requests) {
+      const foreign = await api.call(method, url, body, other);
+      expect([foreign.status, foreign.bytes]).toEqual([404, missing.bytes]);
+      expect(await api.call(method, url, body, api.foreignKey)).toMatchObject({
+        status: 403,
+        json: { code: 'missing_scope' },
+      });
+      // Every scope, but of another principal.
+      expect((await api.call(method, url, body)).bytes).toBe(missing.bytes);
+    }
+    expect((await api.call('GET', `/api/v1/runs/${asked.runId}`, undefined, key)).status).toBe(403);
+    expect((await api.call('POST', '/api/v1/channels', { name: 'x' }, key)).status).toBe(403);
+    await team('POST', asked, 'response', { text: 'Yes.' });
+  });
+
+  it('does not answer what Parley answers, and is created only by keys with its scope', async () => {
+    const own = await keyFor(api.agentId);
+    const asked = await api.ask('When does the warehouse in Bremen open?');
+    await api.ended(asked.runId);
+    const refused = await team('POST', asked, 'response', { text: 'x' }, own);
+    expect(refused).toMatchObject({ status: 409, json: { code: 'not_external' } });
+    const admin = (await api.call('POST', '/api/v1/keys', { name: 'a', scopes: ['admin'] })).json.key;
+    const body = { name: 'b', scopes: ['agent'], principal: { type: 'service', id: agentId } };
+    expect((await api.call('POST', '/api/v1/keys', body, admin)).json).toMatchObject({ code: 'missing_scope' });
+  });
+});
+
+describe('docs/external-agents.md', () => {
+  it('has a program that answers', async () => {
+    const text = await readFile(join(import.meta.dirname, '../../../docs/external-agents.md'), 'utf8');
+    const program = /```js\n([^]*?)```/.exec(text)?.[1] ?? '';
+    const folder = await mkdtemp(join(tmpdir(), 'parley-external-'));
+    const file = join(folder, 'echo.mjs');
+    await writeFile(file, program);
+    const { id: echo } = await api.newAgent({ name: 'Program', runtime: 'external' });
+    const env = { PATH: process.env['PATH'] ?? '', PARLEY_URL: origin, AGENT: echo, AGENT_KEY: await keyFor(echo) };
+    const running = spawn(process.execPath, [file], { env, stdio: 'inherit' });
+    try {
+      const asked = await api.ask('is anyone there?', { agentId: echo });
+      expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+      expect((await api.response(asked)).content[0].text).toBe('You said: is anyone there?');
+    } finally {
+      running.kill();
+      await rm(folder, { recursive: true });
+    }
+  });
+});

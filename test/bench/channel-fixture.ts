@@ -59,6 +59,24 @@ export function prepareInteractions(what: InteractionRead): Promise<ChannelFixtu
   });
 }
 
+const AT_ONCE = 25;
+
+/** Channels with one interaction each; all of the same message, so that all answers have the same size. */
+export function prepareManyInteractions(count: number): Promise<ChannelFixture> {
+  const [message] = sampleMessages();
+  return prepare(async (post) => {
+    const paths: string[] = [];
+    while (paths.length < count) {
+      const more = Array.from({ length: AT_ONCE }, async () => {
+        const { id } = await post(`${await newChannel(post)}/interactions`, { ...message?.body });
+        return `/api/v1/interactions/${String(id)}`;
+      });
+      paths.push(...(await Promise.all(more)));
+    }
+    return paths;
+  });
+}
+
 type Post = (path: string, body: object) => Promise<Record<string, unknown>>;
 
 /** @param fill creates the data to read, and returns its paths */

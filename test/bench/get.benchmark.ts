@@ -2,7 +2,7 @@
 import { startTestRedis } from '#test/support/redis.ts';
 
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
-import { prepareChannels, prepareInteractions } from './channel-fixture.ts';
+import { prepareChannels, prepareInteractions, prepareManyInteractions } from './channel-fixture.ts';
 import type { ChannelFixture } from './channel-fixture.ts';
 import { startChild } from './child-process.ts';
 import { loadHttp } from './load/http-load.ts';
@@ -32,6 +32,13 @@ const INTERACTION: ReadBenchmark = {
   prepare: () => prepareInteractions('one'),
 };
 
+const MANY: ReadBenchmark = {
+  name: 'get-interaction-many',
+  title: 'GET one interaction of 1,000 channels, at random',
+  route: '/api/v1/interactions/:id',
+  prepare: () => prepareManyInteractions(1_000),
+};
+
 const NESTED: ReadBenchmark = {
   name: 'get-nested',
   title: 'GET one interaction with the five below it',
@@ -47,12 +54,13 @@ const LIST: ReadBenchmark = {
 };
 
 export const getBenchmarks: readonly Benchmark[] = [
-  closedLoop(CHANNEL, { constant: 0.8, passThrough: 1.5 }),
+  closedLoop(CHANNEL, { constant: 0.8, passThrough: 1.1 }),
   openLoop(CHANNEL),
-  closedLoop(INTERACTION, { constant: 0.8, passThrough: 1.5 }),
+  closedLoop(INTERACTION, { constant: 0.8, passThrough: 1.1 }),
   openLoop(INTERACTION),
-  closedLoop(NESTED, {}),
-  closedLoop(LIST, {}),
+  closedLoop(MANY, { constant: 0.75 }),
+  closedLoop(NESTED, { passThrough: 0.5 }),
+  closedLoop(LIST, { passThrough: 0.8 }),
 ];
 
 function closedLoop(read: ReadBenchmark, goals: { constant?: number; passThrough?: number }): Benchmark {
@@ -94,7 +102,7 @@ async function prepareRead({ route, prepare }: ReadBenchmark, rate?: number): Pr
   async function load(pid: number, url: URL, { seconds, warmUpSeconds }: Scale): Promise<Sample> {
     const answer = await fetch(new URL(path, url), { headers });
     if ((await answer.text()) !== body) throw new Error('the sides answer different bytes');
-    const requests = Array.from({ length: CONNECTIONS }, () => ({ method: 'GET', path, headers }));
+    const requests = Array.from({ length: CONNECTIONS }, () => ({ method: 'GET', path: paths, headers }));
     const sample = await loadHttp(pid, url, { requests, seconds, warmUpSeconds, ...(rate !== undefined && { rate }) });
     return { ...sample, figures: { ...sample.figures, bytes: Buffer.byteLength(body) } };
   }

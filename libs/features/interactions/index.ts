@@ -27,7 +27,7 @@ export { interactionToPost, requireInteractionRef, type InteractionDirectory } f
 export { interactionParams, interactionSchema, postInteractionBody, readReceiptSchema } from './interaction.schemas.ts';
 export type { PostInteractionBody } from './interaction.schemas.ts';
 export { Drafts } from './drafts.ts';
-export { interactionKeys } from './reads/interaction.keys.ts';
+export { interactionKeys, interactionKeysOf } from './reads/interaction.keys.ts';
 export { openBefore, openSequences } from './reads/past.ts';
 export { readerOf, type Annotations, type Reader } from './reads/present.ts';
 export { InteractionQueries } from './reads/queries.ts';

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { interactionKeysOf } from '#libs/features/interactions/index.ts';
 import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, type EntityKeys } from '#libs/platform/readmodel/index.ts';
@@ -27,6 +28,8 @@ export function reactionKeysOf(channel: EntityKeys) {
     withdrawn: `${prefix}marks:withdrawn`,
     /** Hash: values that commands look up, by {@link reactionField} and the fields below it. */
     known: `${prefix}marks:known`,
+    /** Hash: the interactions, with {@link markedField}. */
+    interactions: interactionKeysOf(channel).documents,
   } as const;
 }
 
@@ -42,9 +45,12 @@ export function dismissalField(sequence: number): string {
   return `${sequence} dismissal`;
 }
 
-/** Set by the first mark of an interaction, and never deleted. */
+/**
+ * Field in the hash of the interactions: set by the first mark of an interaction, and never deleted. There, because reads
+ * of an interaction and of this field are one command.
+ */
 export function markedField(sequence: number): string {
-  return `${sequence} marked`;
+  return `${sequence}m`;
 }
 
 type ReactionMark = readonly [

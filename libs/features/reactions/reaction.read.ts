@@ -64,7 +64,8 @@ function writesOf(event: StreamEvent<ReactionEvent>, keys: ReactionKeys): WriteO
 function mark(keys: ReactionKeys, sequence: number, member: string, field: string, known = '1'): WriteOperation[] {
   return [
     { command: 'ZADD', key: keys.marks, args: [sequence, member] },
-    { command: 'HSET', key: keys.known, args: [field, known, markedField(sequence), '1'] },
+    { command: 'HSET', key: keys.known, args: [field, known] },
+    { command: 'HSET', key: keys.interactions, args: [markedField(sequence), '1'] },
   ];
 }
 
@@ -85,10 +86,10 @@ export class ReactionAnnotations implements Annotations {
     reader: Reader,
     end: number,
   ): Promise<ReadonlyMap<number, Annotation>> {
-    const { marks, withdrawn, known } = reactionKeys(organizationId, channelId);
+    const { marks, withdrawn, interactions } = reactionKeys(organizationId, channelId);
     if (sequences.length === 1) {
-      // Most interactions have no marks. This read is batched with the others of the same turn of the event loop.
-      const [marked] = await this.#collections.fields(known, [markedField(sequences[0] ?? 0)]);
+      // Most interactions have no marks. In the same turn of the event loop, the document is read from the same hash.
+      const [marked] = await this.#collections.fields(interactions, [markedField(sequences[0] ?? 0)]);
       if (!marked) return NO_ANNOTATIONS;
     }
     const [current, gone] = await Promise.all([

@@ -9,7 +9,8 @@ export interface HttpServer {
 /** A `########` in the body becomes a number that is new in every request of the process. */
 export interface HttpRequest {
   readonly method: string;
-  readonly path: string;
+  /** One of several is chosen at random for each request. */
+  readonly path: string | readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
 }
@@ -23,7 +24,7 @@ export type OnAnswer = (connection: Connection, statusLine: string) => void;
 
 export class Connection {
   readonly #socket: Socket;
-  readonly #head: string;
+  readonly #heads: readonly string[];
   readonly #body: string;
   readonly #onAnswer: OnAnswer;
   #pending: Buffer = Buffer.alloc(0);
@@ -37,7 +38,7 @@ export class Connection {
       ...(body !== '' && { 'content-length': String(Buffer.byteLength(body)) }),
     });
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-    this.#head = `${method} ${path} HTTP/1.1\r\n${lines}\r\n`;
+    this.#heads = [path].flat().map((one) => `${method} ${one} HTTP/1.1\r\n${lines}\r\n`);
     this.#body = body;
     this.#onAnswer = onAnswer;
     this.#socket = connect({ host: server.host, port: server.port, noDelay: true });
@@ -50,7 +51,8 @@ export class Connection {
   send(dueAt: number): number {
     this.dueAt = dueAt;
     counter += 1;
-    this.#socket.write(this.#head + (this.#body === '' ? '' : this.#body.replace(COUNTER, String(counter))), 'latin1');
+    const head = this.#heads[Math.floor(Math.random() * this.#heads.length)] ?? '';
+    this.#socket.write(head + (this.#body === '' ? '' : this.#body.replace(COUNTER, String(counter))), 'latin1');
     return counter;
   }
 

@@ -15,7 +15,7 @@ export function interactionKeys(organizationId: EntityId, channelId: EntityId): 
 export function interactionKeysOf(channel: EntityKeys) {
   const prefix = channel.revision.slice(0, -'revision'.length);
   return {
-    /** Hash: sequence -> the interaction as the API returns it. */
+    /** Hash: sequence -> the interaction as the API returns it. Reactions add fields of other names. */
     documents: `${prefix}interactions`,
     /** Hash: span id -> depth and turn, see `encodeSpan`. */
     spans: `${prefix}spans`,

@@ -144,18 +144,22 @@ describe('a read as of a point', () => {
     'shows an interaction with its tree of that point, and no later interaction',
     async () => {
       await fc.assert(
-        fc.asyncProperty(history, fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 60 }), async (shape, picks) => {
-          const { channel, log } = await play(shape);
-          for (const [pickedAt, picked] of picks) {
-            const at = pickedAt % (log.length + 2);
-            const sequence = 1 + (picked % (log.length + 1));
-            const past = pastOf(log.slice(0, at));
-            for (const includeIncomplete of [true, false]) {
-              const found = await readInteraction(channel, at, sequence, includeIncomplete);
-              expect(found).toEqual(foldedInteraction(past, sequence, includeIncomplete));
+        fc.asyncProperty(
+          history,
+          fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: 60 }),
+          async (shape, picks) => {
+            const { channel, log } = await play(shape);
+            for (const [pickedAt, picked] of picks) {
+              const at = pickedAt % (log.length + 2);
+              const sequence = 1 + (picked % (log.length + 1));
+              const past = pastOf(log.slice(0, at));
+              for (const includeIncomplete of [true, false]) {
+                const found = await readInteraction(channel, at, sequence, includeIncomplete);
+                expect(found).toEqual(foldedInteraction(past, sequence, includeIncomplete));
+              }
             }
-          }
-        }),
+          },
+        ),
         { numRuns: rounds(2) },
       );
     },

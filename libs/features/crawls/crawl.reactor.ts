@@ -106,7 +106,7 @@ async function advance(
     const leftMs = until - performance.now();
     if (requested >= most || leftMs <= 0 || visits.isFull) break;
     const part = await visits.pages.takePart();
-    if (part !== null) recorded = await recordPart(recorded, part, process);
+    if (part !== null) recorded = await recordPart(tools, recorded, part, process);
     const isRequested = await visits.begin(entry, leftMs);
     if (isRequested === null) break;
     if (isRequested) requested += 1;
@@ -114,15 +114,26 @@ async function advance(
     else await setImmediate();
   }
   await visits.end();
-  if (crawl.knowledgeGraph !== null) tools.knowledge.prepareSearch(crawl.knowledgeGraph);
+  prepareSearch(tools, crawl);
   // Another crawl has the turns of the site: the step is tried again.
   return visits.pages.count === 0 ? [] : outcome(tools, recorded, process, visits);
 }
 
 /** Records pages while the step continues. @returns the crawl with them */
-async function recordPart(crawl: Crawl, part: StepPart, process: Process<CrawlState, CrawlEvent>): Promise<Crawl> {
+async function recordPart(
+  tools: CrawlTools,
+  crawl: Crawl,
+  part: StepPart,
+  process: Process<CrawlState, CrawlEvent>,
+): Promise<Crawl> {
+  prepareSearch(tools, crawl);
   const event: CrawlEvent = { type: 'PagesVisited.v1', data: { scan: crawl.scan, ...part, website: null } };
   return (await process.recordIntent(event)) ?? crawl;
+}
+
+/** Facts of many pages were learnt: the index takes them in while the next pages are visited. */
+function prepareSearch({ knowledge }: CrawlTools, { knowledgeGraph }: Crawl): void {
+  if (knowledgeGraph !== null) knowledge.prepareSearch(knowledgeGraph);
 }
 
 function elapsedMs({ clock }: CrawlTools, { requestedAt }: Crawl): number {

@@ -1,5 +1,5 @@
 /** The text of a fact that becomes a vector. The version of the index covers it. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import { EDGE } from './columns.ts';
 import type { Kind } from './columns.ts';
@@ -28,5 +28,5 @@ export function embeddedText({ kind, name, summary, fact, passage }: FactText): 
 
 /** Equal texts have one vector. */
 export function textKey(text: string): Uint8Array {
-  return createHash('sha256').update(text).digest().subarray(0, KEY_BYTES);
+  return hash('sha256', text, 'buffer').subarray(0, KEY_BYTES);
 }

@@ -16,6 +16,8 @@ import type { QuestionParts } from './run.questions.ts';
 import type { ChannelParts } from './run.channel.ts';
 import { runLiveCommands, runRoutes } from './run.http.ts';
 import { agentRuns, runEndings } from './run.reactor.ts';
+import { runLaneEntity, RunLanes } from './run-lane.read.ts';
+import { runTurns } from './run.turns.ts';
 import { runEntity, Runs } from './run.read.ts';
 
 export { shownAnswer } from './response.ts';
@@ -42,11 +44,12 @@ interface RunsDeps {
 
 export const runsModule = {
   name: 'runs',
-  projections: [runEntity.projection],
+  projections: [runEntity.projection, runLaneEntity.projection],
   create(core: Core, deps: RunsDeps) {
     const { agents, inboxes, agentsIn, interactions, reactions, application, knowledge, extraction } = deps;
     const { store, log, fetcher, model, modelContextTokens, spans } = core;
     const runs = new Runs(core);
+    const turns = { runs, lanes: new RunLanes(core) };
     const parts = {
       agents,
       channel: { ...interactions, receipts: reactions.commands, application },
@@ -55,6 +58,7 @@ export const runsModule = {
       runs,
       questions: { runs, agents, agentsIn },
       mcp: new McpTools({ servers: toolServers(fetcher), agents }),
+      turns,
       model,
       maxTokens: modelContextTokens,
       store,
@@ -68,7 +72,13 @@ export const runsModule = {
         externalRunRoutes(app, parts);
       },
       liveCommands: runLiveCommands(runs),
-      reactors: [agentRuns(parts), runEndings(parts), runQuestions({ runs }), externalRuns({ inboxes })],
+      reactors: [
+        agentRuns(parts),
+        runEndings(parts),
+        runQuestions({ runs }),
+        externalRuns({ inboxes }),
+        runTurns(turns),
+      ],
     };
   },
 } satisfies Module;

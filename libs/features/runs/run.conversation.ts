@@ -10,6 +10,7 @@ import type { Run } from './run.ts';
 const MAX_BEFORE = 60;
 
 const interaction = z.object({
+  interaction_id: z.string().nullable(),
   content_role: z.string(),
   participant: z.looseObject({ type: z.string(), agent_id: z.string().optional() }),
   content: z.array(z.looseObject({ type: z.string() })),
@@ -38,14 +39,41 @@ export async function conversationOf(queries: ConversationQueries, run: Run): Pr
     { size: MAX_BEFORE, offset: 0, after: null },
     null,
   );
-  const earlier = (before?.items ?? []).toReversed().flatMap((json) => messageOf(json, agentId) ?? []);
+  const items = (before?.items ?? []).toReversed().map(parsed);
+  const late = run.turn === null ? [] : await lateAnswers(queries, run, ref.sequence);
+  const earlier = withAnswers(items, late).flatMap((one) => messageOf(one, agentId) ?? []);
   // Also a message of another agent, which asks this one.
   return [...earlier, { role: 'user', text: textOf(parsed(asked)) }];
 }
 
+/** Answers that were given after the message, while its run waited for its turn. */
+async function lateAnswers(
+  queries: ConversationQueries,
+  { organizationId, channelId }: Run,
+  afterSequence: number,
+): Promise<ShownInteraction[]> {
+  const contentRole = 'agent_response' as const;
+  const filter = { order: 'asc' as const, afterSequence, contentRole };
+  const found = await queries.list(
+    organizationId,
+    channelId,
+    { ...filter, includeIncomplete: false, includeToolCallUpdates: false },
+    { size: MAX_BEFORE, offset: 0, after: null },
+    null,
+  );
+  return (found?.items ?? []).map(parsed);
+}
+
+/** Each answer after the last interaction of its turn; those of other turns are left out. */
+function withAnswers(items: readonly ShownInteraction[], answers: readonly ShownInteraction[]): ShownInteraction[] {
+  return items.flatMap((one, index) => {
+    const isLast = !items.slice(index + 1).some(({ interaction_id: turn }) => turn === one.interaction_id);
+    return isLast ? [one, ...answers.filter(({ interaction_id: turn }) => turn === one.interaction_id)] : [one];
+  });
+}
+
 /** @returns null for what is no message: reasoning, tool calls, notifications */
-function messageOf(json: Buffer, agentId: string): ModelMessage | null {
-  const shown = parsed(json);
+function messageOf(shown: ShownInteraction, agentId: string): ModelMessage | null {
   const { content_role: role, participant } = shown;
   if (role !== 'user_message' && role !== 'agent_response') return null;
   const text = textOf(shown);

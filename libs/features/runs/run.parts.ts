@@ -11,6 +11,7 @@ import type { ConversationQueries } from './run.conversation.ts';
 import type { McpTools } from './run.mcp.ts';
 import type { QuestionParts } from './run.questions.ts';
 import type { ToolParts } from './run.tools.ts';
+import type { TurnParts } from './run.turns.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 
 /** What a process of runs works with. */
@@ -21,6 +22,7 @@ export interface RunParts {
   readonly tools: ToolParts;
   readonly questions: QuestionParts;
   readonly mcp: McpTools;
+  readonly turns: TurnParts;
   /** Null: answers are extractive. */
   readonly model: Model | null;
   /** Estimated tokens of a conversation at most. */

@@ -13,6 +13,7 @@ import { answerAsker, endQuestion, isAwaited } from './run.questions.ts';
 import { runEntity } from './run.read.ts';
 import { EXTERNAL, hasEnded, isAtAgent, isWaiting, nextStep } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
+import { takeTurn } from './run.turns.ts';
 import { runToolStep } from './tool-step.ts';
 import { overridesOf } from './run.prompt.ts';
 import { chatSpan, RunTrace, toolSpan } from './run.trace.ts';
@@ -31,15 +32,17 @@ export function agentRuns(parts: RunParts) {
     on: [
       'RunRequested.v1',
       'QuestionReceived.v1',
+      'RunAdmitted.v1',
       'RunClaimed.v1',
       'ModelStepFinished.v1',
       'ToolStepFinished.v1',
       'QuestionAnswered.v1',
     ],
     process: runEntity.projection,
-    // A run that waits for another run, or for a team, is left alone until the answer: `run-questions` and
-    // `external-runs` limit how long that takes.
-    isEnded: (run) => run !== null && (hasEnded(run) || isWaiting(run) || isAtAgent(run)),
+    // A run that waits is left alone: for another run or a team until the answer, whose time `run-questions` and
+    // `external-runs` limit, and for its turn until `run-turns` passes it on.
+    isEnded: (run) => run !== null && (hasEnded(run) || isWaiting(run) || isAtAgent(run) || run.turn === 'waiting'),
+    startRevision: (run) => run?.startRevision ?? null,
     async handle(event, process) {
       const { state: run } = process;
       if (run === null || isSuperseded(event, run)) return [];
@@ -100,8 +103,12 @@ async function next(parts: RunParts, run: Run, process: Process<RunState, RunEve
   if (run.phase === 'queued') {
     const { runs } = parts.questions;
     if (!(await isAwaited(run, process.commandContext('asker'), runs))) return { type: 'RunCancelled.v1', data: {} };
+    // Teams get the messages as they come, and order their answers themselves.
+    const isExternal = agent.runtime === EXTERNAL;
+    const refused = isExternal ? null : await takeTurn(run, process.commandContext, parts.turns);
+    if (refused !== null) return refused;
     await channel.recordReceipt();
-    const { kind, name } = agent.runtime === EXTERNAL ? { kind: EXTERNAL, name: agent.name } : model;
+    const { kind, name } = isExternal ? { kind: EXTERNAL, name: agent.name } : model;
     return { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind, name } } };
   }
   const todo = nextStep(run);

@@ -140,7 +140,7 @@ type RunFacets = { readonly status: string; readonly agent: string; readonly cha
 
 export const runEntity = entity<RunState, RunEvent, RunFacets>({
   category: RUN,
-  version: 2,
+  version: 3,
   codec: runCodec,
   fold: runFold,
   resource,

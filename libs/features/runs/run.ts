@@ -61,6 +61,10 @@ export const runCodec = defineEvents({
     question: z.string(),
     askedBy: z.object({ runId: z.string(), agentName: z.string() }),
   }),
+  /** Waits until the agent's earlier runs in the channel have ended. */
+  'RunQueued.v1': z.object({}),
+  /** It is the turn of a run that waited, or was about to. */
+  'RunAdmitted.v1': z.object({}),
   /** A worker has begun. `model`: what writes the answer. */
   'RunClaimed.v1': z.object({ agentName: z.string(), model: z.object({ kind: z.string(), name: z.string() }) }),
   /** The team of the agent can answer now. */
@@ -130,6 +134,10 @@ export type RunPhase = 'queued' | 'running' | 'completed' | 'failed' | 'cancelle
 export type Run = RunRequested &
   EntityState & {
     readonly phase: RunPhase;
+    /** Null for a run that had not to wait. */
+    readonly turn: 'waiting' | 'admitted' | null;
+    /** Revision of the event from which its time is limited. */
+    readonly startRevision: StreamRevision;
     readonly claim: Data<'RunClaimed.v1'> | null;
     /** Of a run that answers another agent instead of the channel, which shows nothing of it. */
     readonly asked: Pick<QuestionReceived, 'question' | 'askedBy'> | null;
@@ -168,6 +176,8 @@ function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1
     ...data,
     ...createdBy(event),
     phase: 'queued',
+    turn: null,
+    startRevision: event.revision,
     claim: null,
     asked: askedBy === null ? null : { question, askedBy },
     question: null,
@@ -188,6 +198,10 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
     case 'QuestionReceived.v1':
     case 'RunHandedOver.v1':
       return {};
+    case 'RunQueued.v1':
+      return { turn: 'waiting' };
+    case 'RunAdmitted.v1':
+      return { turn: 'admitted', startRevision: revision, stepRevision: revision };
     case 'RunClaimed.v1':
       return { phase: 'running', claim: data, stepRevision: revision };
     case 'StepStarted.v1':
@@ -211,13 +225,7 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
       return { question: { ...run.question, answer }, stepRevision: revision };
     }
     case 'RunCompleted.v1':
-      return {
-        phase: 'completed',
-        responseId: data.responseId,
-        endedAt: at,
-        started: null,
-        isEndShown: run.asked === null,
-      };
+      return { phase: 'completed', ...data, endedAt: at, started: null, isEndShown: run.asked === null };
     case 'RunFailed.v1':
       return { phase: 'failed', failure: data, endedAt: at, started: null };
     case 'RunCancelled.v1':
@@ -231,7 +239,7 @@ export function hasEnded({ phase }: Run): boolean {
   return phase !== 'queued' && phase !== 'running';
 }
 
-/** Whether the run goes on when another run ends. */
+/** Whether the run goes on when another run ends: one that it asks. */
 export function isWaiting({ question }: Pick<Run, 'question'>): boolean {
   return question !== null && question.answer === null;
 }

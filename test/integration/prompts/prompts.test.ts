@@ -164,7 +164,6 @@ describe('a prompt that is repeated with its Idempotency-Key', () => {
   it('gets the answer of the same run after it has waited for too long', async () => {
     const agent = await newAgent();
     const { answer, release } = held(says({ text: ['At nine.'] }));
-    const before = server.requests.length;
     server.script(answer);
     const key = { 'idempotency-key': newId() };
     prompts.timeoutMs = 1;
@@ -180,7 +179,7 @@ describe('a prompt that is repeated with its Idempotency-Key', () => {
     });
     const again = await prompt(agent, { prompt: 'When?' }, key);
     expect(again).toMatchObject({ json: { run_id }, headers: { 'idempotency-replayed': 'true' } });
-    expect(server.requests.length).toBe(before + 1);
+    expect(await interactionsOf(again.json.channel_id)).toHaveLength(2);
     expect((await prompt(agent, { prompt: 'Where?' }, key)).status).toBe(422);
   });
 
@@ -207,8 +206,9 @@ describe('a prompt that is repeated with its Idempotency-Key', () => {
       return found;
     });
     release();
-    expect((await repeated).json.message).toBe('At nine.');
-    expect(server.requests.length).toBe(before + 1);
+    const { message, channel_id: channel } = (await repeated).json;
+    expect(message).toBe('At nine.');
+    expect(await interactionsOf(channel)).toHaveLength(2);
   });
 });
 
@@ -345,7 +345,6 @@ describe('a streamed prompt', () => {
 
   it('that is repeated with its Idempotency-Key streams the same run from the start', async () => {
     const agent = await newAgent();
-    const before = server.requests.length;
     server.script(says({ text: ['At nine.'] }));
     const key = { 'idempotency-key': newId() };
     const [first, second] = [
@@ -354,7 +353,7 @@ describe('a streamed prompt', () => {
     ];
     expect(second[0]).toEqual(first[0]);
     expect(second.at(-2)).toEqual(first.at(-2));
-    expect(server.requests.length).toBe(before + 1);
+    expect(await interactionsOf(first[0]?.data.channel_id)).toHaveLength(2);
     const call = (body: object, headers: object) =>
       api.documents.call('POST', `/api/v1/agents/${agent}/stream_prompt`, body, headers);
     expect((await call({ prompt: 'Where?' }, key)).status).toBe(422);

@@ -1,0 +1,92 @@
+/*
+ * Event names and shapes are the storage format: written events stay in the log forever.
+ * Never change one in place. A new version is a new type, and the old one gets an upcaster.
+ */
+import { z } from 'zod';
+
+import { accept, refuse } from '#libs/kernel/decider.ts';
+import type { Decision, Fold } from '#libs/kernel/decider.ts';
+import { changedBy, createdBy } from '#libs/kernel/entity.ts';
+import type { EntityState } from '#libs/kernel/entity.ts';
+import { derivedId } from '#libs/kernel/ids.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
+
+/** Category of the streams, `runlane-<id>`: the runs of one agent in one channel, which take turns. */
+export const RUN_LANE = 'runlane';
+
+/** Part of the storage format. */
+export function runLaneId({
+  channelId,
+  agentId,
+}: {
+  readonly channelId: EntityId;
+  readonly agentId: EntityId;
+}): EntityId {
+  return derivedId(channelId, `runs of ${agentId}`);
+}
+
+export const runLaneCodec = defineEvents({
+  /** `id`: of the lane. `sequence`: of the message that the run answers. */
+  'RunEntered.v1': z.object({ id: z.string(), runId: z.string(), sequence: z.int().min(0) }),
+  'RunLeft.v1': z.object({ runId: z.string() }),
+});
+
+export type RunLaneEvent = EventOf<typeof runLaneCodec>;
+
+interface Entry {
+  readonly runId: EntityId;
+  readonly sequence: number;
+}
+
+export interface RunLane extends EntityState {
+  /** The run whose turn it is. */
+  readonly current: Entry | null;
+  /** In the order of their messages. */
+  readonly waiting: readonly Entry[];
+}
+
+/** `null` until the first run enters. */
+export type RunLaneState = RunLane | null;
+
+/** Runs that wait for their turn at the same time. */
+export const MAX_WAITING_RUNS = 32;
+
+export const runLaneFold: Fold<RunLaneState, RunLaneEvent> = {
+  initialState: null,
+  evolve(state, event) {
+    if (event.type === 'RunEntered.v1') {
+      const { id, ...entry } = event.data;
+      const lane = state ?? { id, ...createdBy(event), current: null, waiting: [] };
+      const changed = { ...lane, ...changedBy(event) };
+      if (lane.current === null) return { ...changed, current: entry };
+      return { ...changed, waiting: [...lane.waiting, entry].toSorted((one, other) => one.sequence - other.sequence) };
+    }
+    if (state === null) return state;
+    const { runId } = event.data;
+    const changed = { ...state, ...changedBy(event) };
+    if (state.current?.runId !== runId) {
+      return { ...changed, waiting: state.waiting.filter((one) => one.runId !== runId) };
+    }
+    const [current = null, ...waiting] = state.waiting;
+    return { ...changed, current, waiting };
+  },
+};
+
+export function decideEnter(
+  state: RunLaneState,
+  entry: { readonly id: EntityId } & Entry,
+): Decision<RunLaneEvent, { readonly reason: 'full' }> {
+  if (holds(state, entry.runId)) return accept();
+  if (state !== null && state.waiting.length >= MAX_WAITING_RUNS) return refuse({ reason: 'full' });
+  return accept({ type: 'RunEntered.v1', data: entry });
+}
+
+export function decideLeave(state: RunLaneState, runId: EntityId): Decision<RunLaneEvent, never> {
+  return holds(state, runId) ? accept({ type: 'RunLeft.v1', data: { runId } }) : accept();
+}
+
+function holds(state: RunLaneState, runId: EntityId): boolean {
+  return state?.current?.runId === runId || state?.waiting.some((one) => one.runId === runId) === true;
+}

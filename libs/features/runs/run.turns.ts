@@ -1,0 +1,90 @@
+/*
+ * Runs of one agent in one channel take turns: a message that arrives during a run is answered after it. A run that has to
+ * wait is not handled until its turn is passed to it, so however many wait, they occupy no worker.
+ */
+import { parseInteractionId } from '#libs/features/interactions/index.ts';
+import { accept } from '#libs/kernel/decider.ts';
+import type { Decision } from '#libs/kernel/decider.ts';
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import { reactor } from '#libs/platform/reactors/index.ts';
+
+import { runLaneId } from './run-lane.ts';
+import type { RunLanes } from './run-lane.read.ts';
+import type { Runs } from './run.read.ts';
+import { hasEnded, RUN, runCodec } from './run.ts';
+import type { Run, RunEvent } from './run.ts';
+
+export interface TurnParts {
+  readonly runs: Runs;
+  readonly lanes: RunLanes;
+}
+
+/** Context of a command whose id follows from the step and the name. */
+type ContextOf = (name: string) => CommandContext;
+
+/**
+ * Takes the turn of a run that was requested.
+ *
+ * @returns null if it is the run's turn, else the event of a run that has to wait, or cannot
+ */
+export async function takeTurn(run: Run, contextOf: ContextOf, parts: TurnParts): Promise<RunEvent | null> {
+  // Runs that answer other runs would wait for those that wait for them.
+  if (run.asked !== null || run.turn === 'admitted') return null;
+  const id = runLaneId(run);
+  const entry = { id, runId: run.id, sequence: parseInteractionId(run.messageId)?.sequence ?? 0 };
+  for (;;) {
+    const hasEntered = await parts.lanes.enter(contextOf('enter lane'), entry);
+    const current = (await parts.lanes.current(contextOf('lane'), id))?.current?.runId;
+    if (current === run.id) return null;
+    if (current === undefined || (await isOver(run.organizationId, current, parts))) {
+      // Its turn was not passed on: the reactor that does this has given up.
+      if (current !== undefined) await passTurn({ id, runId: current }, contextOf, parts);
+      continue;
+    }
+    if (hasEntered) return { type: 'RunQueued.v1', data: {} };
+    return { type: 'RunFailed.v1', data: { reason: 'queue_full', message: 'too many messages wait for this agent' } };
+  }
+}
+
+async function isOver(organizationId: EntityId, id: EntityId, { runs }: TurnParts): Promise<boolean> {
+  const run = await runs.inLog(organizationId, id);
+  return run === null || (hasEnded(run) && run.isEndShown);
+}
+
+/** A run leaves its lane, and the next one is admitted. Repeatable. */
+async function passTurn(
+  { id, runId }: { readonly id: EntityId; readonly runId: EntityId },
+  contextOf: ContextOf,
+  { runs, lanes }: TurnParts,
+): Promise<void> {
+  const lane = await lanes.leave(contextOf(`leave ${runId}`), id, runId);
+  if (lane?.current) await runs.update(contextOf(`admit ${lane.current.runId}`), lane.current.runId, decideAdmit);
+}
+
+/** A run that has begun, or may begin, stays as it is. */
+function decideAdmit({ phase, turn }: Run): Decision<RunEvent, never> {
+  return phase === 'queued' && turn !== 'admitted' ? accept({ type: 'RunAdmitted.v1', data: {} }) : accept();
+}
+
+/** Passes the turns of runs on whose ends are shown in their channels. */
+export function runTurns(parts: TurnParts) {
+  return reactor<null, never, RunEvent>({
+    name: 'run-turns',
+    on: ['RunCompleted.v1', 'RunEndShown.v1'],
+    triggers: runCodec,
+    processOf: (_event, stream) => stream.slice(`${RUN}-`.length),
+    // Commands with derived ids: there is nothing to record of the process itself.
+    process: { category: 'run-turns', codec: defineEvents({}), fold: { initialState: null, evolve: () => null } },
+    isEnded: () => false,
+    async handle(_event, { id, organizationId, commandContext }) {
+      const run = await parts.runs.inLog(organizationId, id);
+      if (run === null || run.asked !== null || !run.isEndShown) return [];
+      await passTurn({ id: runLaneId(run), runId: id }, commandContext, parts);
+      return [];
+    },
+    giveUp: () => [],
+    limits: { concurrency: 32 },
+  });
+}

@@ -1,0 +1,160 @@
+/** Messages that arrive while an agent answers another one in the same channel. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { MAX_WAITING_RUNS } from '#libs/features/runs/run-lane.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { says, startModelServer } from '#test/support/model-server.ts';
+import type { Answer, ModelServer } from '#test/support/model-server.ts';
+import { RunsApi } from '#test/support/runs-api.ts';
+import type { Asked, Json } from '#test/support/runs-api.ts';
+
+let server: ModelServer;
+let api: RunsApi;
+
+beforeAll(async () => {
+  server = await startModelServer();
+  const limits = { totalMs: 170_000, firstPartMs: 170_000, idleMs: 170_000, maxAttempts: 1 };
+  api = await RunsApi.start({ model: { baseUrl: server.baseUrl, name: 'small', limits } });
+});
+afterAll(async () => {
+  await api?.stop();
+  await server?.stop();
+});
+
+/** Answers `One?` with `Re: One?`; the first message only once it is released. */
+function answersHolding(first: string): { readonly answer: Answer; release(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return {
+    async answer(response, request) {
+      const message = request.body.messages.at(-1)?.content ?? '';
+      if (message === first) await promise;
+      await says({ text: [`Re: ${message}`] })(response, request);
+    },
+    release: () => resolve(),
+  };
+}
+
+async function newChannel() {
+  const { id: agentId } = await api.newAgent({ name: 'Ada' });
+  const channelId = await api.newChannel();
+  return { channelId, ask: (text: string) => api.ask(text, { agentId, channelId }) };
+}
+
+/** Until the run has reached this event. */
+const reached = (asked: Asked, type: string): Promise<void> =>
+  eventually(async () => expect(await api.types(asked.runId)).toContain(type));
+
+const requestsFor = (message: string) =>
+  server.requests.filter(({ body }) => body.messages.at(-1)?.content === message).map(({ body }) => body.messages);
+
+/** The messages and answers of a channel, in order. */
+async function textsIn(channelId: string): Promise<string[]> {
+  const { json } = await api.call('GET', `/api/v1/channels/${channelId}/interactions?order=asc`);
+  return json.items
+    .filter(({ content_role: role }: Json) => role === 'user_message' || role === 'agent_response')
+    .map(({ content }: Json) => content[0].text);
+}
+
+describe('a message that arrives during a run', () => {
+  it('is answered after it, in the order of the messages, by a model that knows the answers', async () => {
+    const { channelId, ask } = await newChannel();
+    const { answer, release } = answersHolding('One?');
+    server.script(answer);
+    const one = await ask('One?');
+    await eventually(() => requestsFor('One?').length > 0);
+    const others = [await ask('Two?'), await ask('Three?')];
+    for (const other of others) await reached(other, 'RunQueued');
+    expect((await api.run(others[0]!.runId)).status).toBe('queued');
+    expect(requestsFor('Two?')).toEqual([]);
+    release();
+    for (const asked of [one, ...others]) expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
+    expect(await textsIn(channelId)).toEqual(['One?', 'Two?', 'Three?', 'Re: One?', 'Re: Two?', 'Re: Three?']);
+    const said = requestsFor('Three?').at(-1)?.slice(1);
+    expect(said?.map(({ content }) => content)).toEqual(['One?', 'Re: One?', 'Two?', 'Re: Two?', 'Three?']);
+  });
+
+  it('of another agent or in another channel does not wait', async () => {
+    const { channelId, ask } = await newChannel();
+    const { answer, release } = answersHolding('One?');
+    server.script(answer);
+    const one = await ask('One?');
+    await eventually(() => requestsFor('One?').length > 0);
+    const { id: other } = await api.newAgent({ name: 'Eve' });
+    const free = [
+      await api.ask('Two?', { channelId, agentId: other }),
+      await api.ask('Two?', { agentId: one.agentId }),
+    ];
+    for (const { runId } of free) expect(await api.ended(runId)).toMatchObject({ status: 'completed' });
+    expect((await api.run(one.runId)).status).toBe('running');
+    release();
+    await api.ended(one.runId);
+  });
+
+  it('can be cancelled while it waits', async () => {
+    const { channelId, ask } = await newChannel();
+    const { answer, release } = answersHolding('First?');
+    server.script(answer);
+    await ask('First?');
+    await eventually(() => requestsFor('First?').length > 0);
+    const [second, third] = [await ask('Second?'), await ask('Third?')];
+    for (const waiting of [second, third]) await reached(waiting, 'RunQueued');
+    expect((await api.call('POST', `/api/v1/runs/${second.runId}/cancel`)).json).toMatchObject({ status: 'cancelled' });
+    await reached(second, 'RunEndShown');
+    release();
+    expect(await api.ended(third.runId)).toMatchObject({ status: 'completed' });
+    expect(await textsIn(channelId)).toEqual(['First?', 'Second?', 'Third?', 'Re: First?', 'Re: Third?']);
+  });
+});
+
+describe('workers that die', () => {
+  it('leave no run waiting, and no message answered twice', async () => {
+    const { channelId, ask } = await newChannel();
+    server.script(answersHolding('nothing').answer);
+    const asked = await api.withoutWorker(async () => {
+      const runs = [await ask('A?'), await ask('B?'), await ask('C?')];
+      /** Every event is handled twice, the second time by a worker that knows nothing of the first. */
+      const drive = async ({ runId }: Asked): Promise<void> => {
+        for (let step = await api.stepOf(runId, 0); step; step = await api.stepOf(runId, step.revision + 1)) {
+          await step.diesBeforeItsOutcome();
+          await step.attempt();
+        }
+      };
+      for (const run of runs) await (await api.stepOf(run.runId, 0))?.diesBeforeItsOutcome();
+      for (const run of runs.slice(1)) await (await api.stepOf(run.runId, 0))?.attempt();
+      await drive(runs[0]!);
+      expect((await api.types(runs[0]!.runId)).at(-1)).toBe('RunCompleted');
+      for (const run of runs.slice(1)) expect(await api.types(run.runId)).toEqual(['RunRequested', 'RunQueued']);
+      // Nothing has passed the turn on: the next message does.
+      const late = await ask('D?');
+      const requested = await api.stepOf(late.runId, 0);
+      await requested?.diesBeforeItsOutcome();
+      await requested?.attempt();
+      expect(await api.types(runs[1]!.runId)).toEqual(['RunRequested', 'RunQueued', 'RunAdmitted']);
+      expect(await api.types(late.runId)).toEqual(['RunRequested', 'RunQueued']);
+      return [...runs, late];
+    });
+    for (const { runId } of asked) expect(await api.ended(runId)).toMatchObject({ status: 'completed' });
+    const texts = ['A?', 'B?', 'C?', 'Re: A?', 'D?', 'Re: B?', 'Re: C?', 'Re: D?'];
+    expect(await textsIn(channelId)).toEqual(texts);
+  });
+});
+
+describe('messages that wait', () => {
+  it('are bounded: beyond that, the agent does not answer', async () => {
+    const { ask } = await newChannel();
+    const runs = await api.withoutWorker(async () => {
+      const all: Asked[] = [];
+      for (let index = 0; index < MAX_WAITING_RUNS + 2; index++) {
+        const asked = await ask(`${index}?`);
+        await (await api.stepOf(asked.runId, 0))?.attempt();
+        all.push(asked);
+      }
+      for (const { runId } of all.slice(0, -1)) await api.call('POST', `/api/v1/runs/${runId}/cancel`);
+      return all;
+    });
+    expect(await api.run(runs.at(-1)!.runId)).toMatchObject({ status: 'failed', error: { reason: 'queue_full' } });
+    expect(await api.types(runs.at(-2)!.runId)).toEqual(expect.arrayContaining(['RunQueued', 'RunCancelled']));
+    const next = await ask('Still there?');
+    expect(await api.ended(next.runId)).toMatchObject({ status: 'completed' });
+  });
+});

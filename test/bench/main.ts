@@ -25,6 +25,7 @@ import { redisMemoryBenchmark } from './redis-memory.benchmark.ts';
 import { relayBenchmark } from './relay.benchmark.ts';
 import { runBenchmark } from './run.ts';
 import type { BenchmarkResult } from './run.ts';
+import { runBenchmarks } from './runs.benchmark.ts';
 import { searchBenchmark } from './search.benchmark.ts';
 import { streamedPartsBenchmark } from './streamed-parts.benchmark.ts';
 import { renderTable } from './table.ts';
@@ -53,6 +54,7 @@ const BENCHMARKS = [
   ...crawlBenchmarks,
   searchBenchmark,
   mediaBenchmark,
+  ...runBenchmarks,
 ];
 
 const FULL: Scale = { seconds: 5, warmUpSeconds: 3, amount: 1 };

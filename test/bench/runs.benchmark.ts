@@ -1,0 +1,135 @@
+/** Answers of a model in channels, as subscribers read them, against a proxy that passes the same streams on. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { createApiKey } from '#libs/platform/http/index.ts';
+
+import type { Benchmark, Row, Sample } from './benchmark.ts';
+import { askOnce, cpuSecondsOf, startChild, startParley } from './child-process.ts';
+import type { StreamsResult, StreamsTask } from './load/streams.process.ts';
+import type { StreamModelTask } from './sides/stream-model.process.ts';
+
+/** A model of ordinary speed: 50 tokens a second. */
+const INTERVAL_MS = 20;
+const SIDES = { ours: 'parley', theirs: 'proxy' };
+const BODY = JSON.stringify({ content: [{ type: 'text', text: 'What do you say?' }] });
+/** Runs that one worker has at a time, below its limit of 256. */
+const RUNS = 200;
+
+interface Workload {
+  readonly clients: number;
+  readonly posts: number;
+  readonly isParallel: boolean;
+  readonly tokens: number;
+}
+
+export const runBenchmarks: readonly Benchmark[] = [
+  benchmark(
+    'first-delta',
+    [
+      row('first token of an answer: from the model to a subscriber, p50', 'firstP50', 'ms', 3),
+      row('the same, p99', 'firstP99', 'ms'),
+    ],
+    (amount) => ({ clients: 4, posts: Math.ceil(25 * amount), isParallel: false, tokens: 5 }),
+  ),
+  benchmark(
+    'runs',
+    [
+      row(`${RUNS} answers at once, 50 tokens a second each: processor time of a token`, 'cpuMicros', 'us'),
+      row('the same: how late a subscriber reads a token, p50', 'allP50', 'ms'),
+      row('the same, p99', 'allP99', 'ms'),
+    ],
+    (amount) => ({ clients: RUNS, posts: 1, isParallel: true, tokens: Math.ceil(500 * amount) }),
+  ),
+];
+
+function row(title: string, figure: string, unit: string, atMost?: number): Row {
+  return { title, ...SIDES, figure, unit, ...(atMost !== undefined && { goal: { atMost } }) };
+}
+
+function benchmark(name: string, rows: readonly Row[], workloadOf: (amount: number) => Workload): Benchmark {
+  return {
+    name,
+    rows,
+    async prepare({ amount }) {
+      const workload = workloadOf(amount);
+      const model = startChild('sides/stream-model.process.ts');
+      const task: StreamModelTask = { tokens: workload.tokens, intervalMs: INTERVAL_MS };
+      const { port } = await model.ask<{ port: number }>(task);
+      return {
+        sides: { parley: () => throughParley(port, workload), proxy: () => throughProxy(port, workload) },
+        cleanUp: () => model.stop(),
+      };
+    },
+  };
+}
+
+async function throughProxy(port: number, workload: Workload): Promise<Sample> {
+  const proxy = startChild('sides/stream-proxy.process.ts');
+  try {
+    const own = await proxy.ask<{ port: number }>({ port });
+    const clients = Array.from({ length: workload.clients }, () => ({ post: '/v1/chat/completions', follow: null }));
+    const headers = { 'content-type': 'application/json' };
+    return await load({ pid: proxy.pid, origin: `http://127.0.0.1:${own.port}`, headers, clients }, workload);
+  } finally {
+    await proxy.stop();
+  }
+}
+
+async function throughParley(port: number, workload: Workload): Promise<Sample> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-bench-runs-'));
+  const apiKey = createApiKey();
+  const env = { MODEL_BASE_URL: `http://127.0.0.1:${port}/v1`, MODEL_NAME: 'stream' };
+  const parley = await startParley(dataDir, apiKey, { env });
+  try {
+    const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+    const create = async (path: string, body: object): Promise<string> => {
+      const response = await fetch(new URL(`/api/v1/${path}`, parley.url), {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+      return ((await response.json()) as { id: string }).id;
+    };
+    const id = await create('agents', { name: 'Ada' });
+    const channel = { name: 'a', participants: [{ type: 'agent', id }], agent_invocation_behavior: 'all_messages' };
+    const clients: StreamsTask['clients'][number][] = [];
+    for (let n = 0; n < workload.clients; n += 1) {
+      const path = `/api/v1/channels/${await create('channels', channel)}`;
+      const follow = `${path}/events?include=incomplete,nested,ephemeral`;
+      clients.push({ post: `${path}/interactions`, follow });
+    }
+    const place = { pid: parley.pid, origin: parley.url.origin, headers };
+    // Loads what runs need.
+    await load({ ...place, clients: clients.slice(0, 4) }, { ...workload, posts: 1 });
+    return await load({ ...place, clients }, workload);
+  } finally {
+    await parley.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function load(
+  { pid, ...place }: Pick<StreamsTask, 'origin' | 'headers' | 'clients'> & { readonly pid: number },
+  { posts, isParallel, tokens, clients }: Workload,
+): Promise<Sample> {
+  const before = await cpuSecondsOf(pid);
+  const task: StreamsTask = { ...place, body: BODY, posts, isParallel };
+  const { firsts, all, tokens: read } = await askOnce<StreamsResult>('load/streams.process.ts', task);
+  const cpuSeconds = (await cpuSecondsOf(pid)) - before;
+  const expected = place.clients.length * posts * tokens;
+  const missing = expected - read;
+  return {
+    figures: {
+      firstP50: firsts.p50,
+      firstP99: firsts.p99,
+      allP50: all.p50,
+      allP99: all.p99,
+      cpuMicros: (cpuSeconds / expected) * 1e6,
+    },
+    // Drafts are not stored: what is late is in the completed answer only.
+    remarks: missing > clients / 10 ? [`${missing} of ${expected} tokens came with the complete answer only`] : [],
+  };
+}

@@ -58,7 +58,7 @@ describe('a prompt', () => {
     const first = await prompt(agent, { prompt: 'When?' });
     expect(first).toMatchObject({ status: 200, json: { message: 'At nine.' } });
     const { run_id, channel_id: channel } = first.json;
-    expect(await api.run(run_id)).toMatchObject({ status: 'completed', agent_id: agent, channel_id: channel });
+    expect(await api.ended(run_id)).toMatchObject({ status: 'completed', agent_id: agent, channel_id: channel });
     const [message, response] = await interactionsOf(channel);
     expect(message).toMatchObject({
       participant: { type: 'authenticated_user', user_id: api.documents.api.userId },
@@ -142,7 +142,7 @@ describe('a prompt that gets no reply', () => {
     const error = { code: 'run_failed', reason: 'model_refused', detail: expect.stringContaining('could not answer') };
     expect(failed).toMatchObject({ status: 502, json: { ...error, run_id: expect.any(String) } });
     expect(failed.bytes).not.toContain('refused by the test');
-    expect(await api.run(failed.json.run_id)).toMatchObject({ status: 'failed' });
+    expect(await api.ended(failed.json.run_id)).toMatchObject({ status: 'failed' });
   });
 
   it('is 409 if the run is cancelled, whose text is kept', async () => {

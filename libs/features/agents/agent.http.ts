@@ -25,6 +25,7 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import type { Inboxes } from './agent.inbox.ts';
 import { agentEntity, nameFacet } from './agent.read.ts';
 import type { Agents } from './agent.read.ts';
+import { webhookRoute } from './agent.webhook.http.ts';
 import { agentPageSchema, agentParams, agentSchema } from './agent.schemas.ts';
 import { createAgentBody, listAgentsQuery, updateAgentBody } from './agent.schemas.ts';
 import type { AgentResource, UpdateAgentBody } from './agent.schemas.ts';
@@ -47,6 +48,7 @@ export function agentRoutes(app: HttpApp, parts: AgentRouteParts): void {
   readRoutes(app, parts);
   createRoute(app, parts);
   changeRoutes(app, parts);
+  webhookRoute(app, parts.agents);
 }
 
 function readRoutes(app: HttpApp, parts: AgentRouteParts): void {

@@ -47,6 +47,7 @@ function resource(agent: Agent): AgentResource {
     tools: agent.tools,
     mcp_servers: agent.mcpServers.map(({ sealedToken, ...server }) => ({ ...server, has_token: sealedToken !== null })),
     runtime: agent.runtime,
+    webhook_url: agent.webhook?.url ?? null,
     created: agent.createdAt,
     modified: agent.modified,
   };
@@ -62,13 +63,14 @@ const FRAMES: Readonly<Record<AgentEvent['type'], string>> = {
   'AgentChanged.v1': 'agent.updated',
   'AgentMcpServersSet.v1': 'agent.updated',
   'AgentRuntimeSet.v1': 'agent.updated',
+  'AgentWebhookSet.v1': 'agent.updated',
   'AgentDeactivated.v1': 'agent.deactivated',
   'AgentActivated.v1': 'agent.activated',
 };
 
 export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   category: AGENT,
-  version: 3,
+  version: 4,
   codec: agentCodec,
   fold: agentFold,
   resource,

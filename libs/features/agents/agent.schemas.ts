@@ -86,6 +86,7 @@ export const agentSchema = z
     tools: z.array(z.string()).nullable(),
     mcp_servers: z.array(mcpServer),
     runtime: agentRuntime,
+    webhook_url: z.string().nullable(),
     created: z.string(),
     modified: z.string(),
   })

@@ -133,6 +133,8 @@ export const agentCodec = defineEvents({
   /** All servers whose tools the agent may use. */
   'AgentMcpServersSet.v1': z.object({ servers: z.array(mcpServer) }),
   'AgentRuntimeSet.v1': z.object({ runtime: agentRuntime }),
+  /** `sealedSecret`: signs what is sent, see `AgentSecrets`. */
+  'AgentWebhookSet.v1': z.object({ webhook: z.object({ url: z.string(), sealedSecret: z.string() }).nullable() }),
   'AgentDeactivated.v1': z.object({}),
   'AgentActivated.v1': z.object({}),
 });
@@ -149,6 +151,7 @@ export type Agent = AgentCreated &
     readonly isActive: boolean;
     readonly mcpServers: readonly McpServer[];
     readonly runtime: z.infer<typeof agentRuntime>;
+    readonly webhook: { readonly url: string; readonly sealedSecret: string } | null;
   };
 
 /** `null` until the agent is created. */
@@ -183,7 +186,7 @@ export const agentFold: Fold<AgentState, AgentEvent> = {
   initialState: null,
   evolve(state, event) {
     if (event.type === 'AgentCreated.v1') {
-      return { ...event.data, ...createdBy(event), isActive: true, mcpServers: [], runtime: 'parley' };
+      return { ...event.data, ...createdBy(event), isActive: true, mcpServers: [], runtime: 'parley', webhook: null };
     }
     if (state === null) return state;
     const changed = { ...state, ...changedBy(event) };
@@ -195,6 +198,8 @@ export const agentFold: Fold<AgentState, AgentEvent> = {
         return { ...changed, mcpServers: event.data.servers };
       case 'AgentRuntimeSet.v1':
         return { ...changed, runtime: event.data.runtime };
+      case 'AgentWebhookSet.v1':
+        return { ...changed, webhook: event.data.webhook };
       case 'AgentDeactivated.v1':
         return { ...changed, isActive: false };
       case 'AgentActivated.v1':

@@ -76,7 +76,7 @@ export const runsModule = {
         agentRuns(parts),
         runEndings(parts),
         runQuestions({ runs }),
-        externalRuns({ inboxes }),
+        externalRuns({ inboxes, agents, fetcher }),
         runTurns(turns),
       ],
     };

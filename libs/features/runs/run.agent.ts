@@ -21,6 +21,7 @@ export interface RunAgent {
   readonly mcpServers: readonly McpServerOfAgent[];
   /** What answers: Parley, or the agent's team. */
   readonly runtime: 'parley' | 'external';
+  readonly webhook: { readonly url: string; readonly sealedSecret: string } | null;
 }
 
 /** A server whose tools an agent may use. */

@@ -5,6 +5,9 @@ import type { Decision } from '#libs/kernel/decider.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
+import type { RunAgents } from './run.agent.ts';
+import { callWebhook } from './webhook.ts';
+import type { WebhookParts } from './webhook.ts';
 import { escapedTags } from './html.ts';
 import { failed } from './run.parts.ts';
 import { runEntity } from './run.read.ts';
@@ -16,7 +19,8 @@ const ANSWER_TIMEOUT_MS = 600_000;
 /** Runs that wait hold no slot; their events are only timers. */
 const MAX_WAITING = 2_048;
 
-export interface ExternalParts {
+export interface ExternalParts extends WebhookParts {
+  readonly agents: RunAgents;
   /** Port: what external agents are to answer. */
   readonly inboxes: {
     /** Once for each run. */
@@ -25,7 +29,7 @@ export interface ExternalParts {
 }
 
 /** Hands runs to the teams of external agents, and limits the time that their answers may take. */
-export function externalRuns({ inboxes }: ExternalParts) {
+export function externalRuns(parts: ExternalParts) {
   return reactor<RunState, RunEvent>({
     name: 'external-runs',
     on: ['RunClaimed.v1'],
@@ -33,19 +37,26 @@ export function externalRuns({ inboxes }: ExternalParts) {
     startRevision: (run) => run?.stepRevision ?? null,
     hasEnded: ({ type, data }) => type === 'RunClaimed.v1' && data.model.kind !== EXTERNAL,
     isEnded: (run) => run !== null && (hasEnded(run) || !isAtAgent(run)),
-    async handle(_event, { state: run, commandContext }) {
+    async handle(_event, { state: run, commandContext, signal }) {
       if (run === null) return [];
       const { id: runId, agentId, channelId, messageId, turnId, depth, asked } = run;
       const askedBy = asked?.askedBy.runId ?? null;
       const invocation = { runId, channelId, messageId, turnId, depth, askedBy };
-      await inboxes.deliver(commandContext('inbox'), agentId, invocation);
+      await parts.inboxes.deliver(commandContext('inbox'), agentId, invocation);
+      const agent = await parts.agents.agent(run.organizationId, agentId);
+      if (agent !== null) await callWebhook(agent, invocation, signal, parts);
       return [{ type: 'RunHandedOver.v1', data: {} }];
     },
     giveUp(_run, { reason }) {
       const why = reason === 'deadline' ? 'the agent did not answer in time' : 'the agent could not be reached';
       return [failed(reason === 'deadline' ? 'not_answered' : 'not_reached', why)];
     },
-    limits: { concurrency: 32, maxHeld: MAX_WAITING, deadlineMs: ANSWER_TIMEOUT_MS },
+    limits: {
+      concurrency: 32,
+      maxHeld: MAX_WAITING,
+      deadlineMs: ANSWER_TIMEOUT_MS,
+      pauseMs: { first: 1_000, longest: 60_000 },
+    },
   });
 }
 

@@ -122,6 +122,7 @@ const agent: RunAgent = {
   tools: null,
   mcpServers: [],
   runtime: 'parley',
+  webhook: null,
 };
 
 describe('the call of the model', () => {

@@ -77,6 +77,7 @@ describe('an agent', () => {
       tools: null,
       mcp_servers: [],
       runtime: 'parley',
+      webhook_url: null,
       created: expect.any(String),
       modified: expect.any(String),
     });

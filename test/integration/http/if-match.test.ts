@@ -125,6 +125,7 @@ function changesOfOthers(): Change[] {
     { operation: 'deactivateAgent', method: 'POST', url: `/api/v1/agents/${agent}/deactivate` },
     { operation: 'activateAgent', method: 'POST', url: `/api/v1/agents/${agent}/activate` },
     { operation: 'cancelRun', method: 'POST', url: `/api/v1/runs/${run}/cancel` },
+    { operation: 'setAgentWebhook', method: 'POST', url: `/api/v1/agents/${agent}/webhook`, body: { url: null } },
     {
       operation: 'answerRun',
       method: 'POST',

@@ -1,6 +1,11 @@
 /** External agents: their teams receive invocations, and answer runs over the API. */
 import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,6 +16,28 @@ import { eventually } from '#test/support/eventually.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Asked, Json } from '#test/support/runs-api.ts';
 
+interface Hook {
+  readonly server: Server;
+  readonly port: number;
+  /** Answers for the next requests; then 204. */
+  readonly statuses: number[];
+  readonly received: { readonly headers: IncomingHttpHeaders; readonly body: string }[];
+}
+
+async function startHook(): Promise<Hook> {
+  const statuses: number[] = [];
+  const received: Hook['received'] = [];
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push({ headers: request.headers, body });
+      response.writeHead(statuses.shift() ?? 204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, port: (server.address() as AddressInfo).port, statuses, received };
+}
+
+let hook: Hook;
 let api: RunsApi;
 let origin: string;
 let agentId: string;
@@ -22,12 +49,16 @@ const keyFor = async (id: string): Promise<string> => {
 };
 
 beforeAll(async () => {
-  api = await RunsApi.start();
+  hook = await startHook();
+  api = await RunsApi.start({ fetch: { allowHosts: [{ host: '127.0.0.1', port: hook.port }] } });
   origin = await api.documents.api.listen();
   agentId = (await api.newAgent({ name: 'Echo', runtime: 'external' })).id;
   key = await keyFor(agentId);
 });
-afterAll(() => api?.stop());
+afterAll(async () => {
+  await api?.stop();
+  hook?.server.close();
+});
 
 const team = (method: 'GET' | 'POST', asked: Asked, what: string, body?: object, as = key) =>
   api.call(method, `/api/v1/runs/${asked.runId}/${what}`, body, as);
@@ -223,10 +254,39 @@ describe('the key of an external agent', () => {
   });
 });
 
+describe('a webhook', () => {
+  it('gets invocations with a signature, until it accepts them', async () => {
+    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
+    const url = `http://127.0.0.1:${hook.port}/hook`;
+    const { json } = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url });
+    expect(json).toEqual({ url, secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{32}$/) });
+    const agent = await api.call('GET', `/api/v1/agents/${id}`);
+    expect(agent.json.webhook_url).toBe(url);
+    const log = JSON.stringify(await api.documents.events(`agent-${id}`));
+    for (const shown of [agent.bytes, log]) expect(shown).not.toContain(json.secret);
+
+    hook.statuses.push(500);
+    const asked = await handedOver('Hello?', { agentId: id });
+    expect(hook.received).toHaveLength(2);
+    for (const { headers, body } of hook.received) {
+      const signed = `${asked.runId}.${String(headers['webhook-timestamp'])}.${body}`;
+      const secret = Buffer.from(json.secret.slice('whsec_'.length), 'base64');
+      const signature = createHmac('sha256', secret).update(signed).digest('base64');
+      expect(headers).toMatchObject({ 'webhook-id': asked.runId, 'webhook-signature': `v1,${signature}` });
+      expect(JSON.parse(body)).toMatchObject({ type: 'invocation.requested', data: { run_id: asked.runId } });
+    }
+
+    const removed = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: null });
+    expect(removed.json).toEqual({ url: null, secret: null });
+    await handedOver('Hello?', { agentId: id });
+    expect(hook.received).toHaveLength(2);
+  });
+});
+
 describe('docs/external-agents.md', () => {
   it('has a program that answers', async () => {
-    const text = await readFile(join(import.meta.dirname, '../../../docs/external-agents.md'), 'utf8');
-    const program = /```js\n([^]*?)```/.exec(text)?.[1] ?? '';
+    const page = await readFile(join(import.meta.dirname, '../../../docs/external-agents.md'), 'utf8');
+    const program = /```js\n([^]*?)```/.exec(page)?.[1] ?? '';
     const folder = await mkdtemp(join(tmpdir(), 'parley-external-'));
     const file = join(folder, 'echo.mjs');
     await writeFile(file, program);

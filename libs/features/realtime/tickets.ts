@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { FunctionLibrary } from '#libs/platform/redis/index.ts';
+import { atEndOfTurn, FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { grantSchema, type Grant } from './access.ts';
@@ -18,7 +18,13 @@ const TICKET = /^parley_ticket_[A-Za-z0-9_-]{43}$/;
 
 // Made once: making a schema costs more than the other work on a ticket.
 const issued = z.number();
-const redeemed = z.string().nullable();
+
+/** A redemption that waits for the reply of Redis. */
+interface Redemption {
+  readonly key: string;
+  resolve(stored: string | null): void;
+  reject(error: unknown): void;
+}
 
 /**
  * Tickets, each for one websocket on one channel: 256 random bits, of which Redis stores the SHA-256 only. Redis' clock
@@ -30,16 +36,21 @@ const redeemed = z.string().nullable();
  * newest writes loses tickets, and a redemption without a reply uses up the ticket: the client gets another one.
  */
 export class Tickets {
+  readonly #redis: Platform['redis'];
   readonly #functions: FunctionLibrary;
+  /** By node: the redemptions that wait for those in flight. */
+  readonly #waiting = new Map<ReturnType<Platform['redis']['nodeOf']>, Redemption[]>();
 
   constructor({ redis }: Pick<Platform, 'redis'>) {
+    this.#redis = redis;
     this.#functions = new FunctionLibrary(redis, new URL('./lua/tickets.lua', import.meta.url));
   }
 
   async issue(grant: Grant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }> {
     const value = PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
     const args = [JSON.stringify(grantSchema.parse(grant)), TICKET_TTL_MS];
-    const expiresAtMs = issued.parse(await this.#call('parley_ticket_issue_v1', value, args));
+    const [reply] = await this.#functions.callAll([{ name: 'parley_ticket_issue_v2', keys: [keyOf(value)], args }]);
+    const expiresAtMs = issued.parse(reply);
     // 256 bits that repeat are not random.
     if (expiresAtMs === 0) throw new TypeError('a ticket was made twice');
     return { value, expiresAt: new Date(expiresAtMs).toISOString() };
@@ -48,14 +59,38 @@ export class Tickets {
   /** @returns null for every ticket that is unknown, used or expired, without saying which */
   async redeem(value: string): Promise<Grant | null> {
     if (!TICKET.test(value)) return null;
-    const stored = redeemed.parse(await this.#call('parley_ticket_redeem_v1', value, []));
+    const stored = await this.#take(keyOf(value));
     return stored === null ? null : grantSchema.parse(JSON.parse(stored));
   }
 
-  /** The calls of one turn of the event loop are sent to Redis together. */
-  async #call(name: string, value: string, args: readonly (string | number)[]): Promise<unknown> {
-    const digest = createHash('sha256').update(value).digest('base64url');
-    const [reply] = await this.#functions.callAll([{ name, keys: [ticketKey(digest)], args }]);
-    return reply;
+  /** While redemptions are in flight at a node, the next ones gather, so that clients that reconnect share few writes. */
+  #take(key: string): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      const node = this.#redis.nodeOf(key);
+      const waiting = this.#waiting.get(node);
+      if (waiting !== undefined) return void waiting.push({ key, resolve, reject });
+      this.#waiting.set(node, [{ key, resolve, reject }]);
+      void this.#sendAll(node);
+    });
   }
+
+  async #sendAll(node: ReturnType<Platform['redis']['nodeOf']>): Promise<void> {
+    for (let batch = this.#waiting.get(node) ?? []; batch.length > 0; batch = this.#waiting.get(node) ?? []) {
+      // Those of this turn of the event loop join the batch.
+      await new Promise<void>((sent) => {
+        atEndOfTurn(this.#redis, () => {
+          this.#waiting.set(node, []);
+          const replies = batch.map(async ({ key, resolve, reject }) => {
+            await this.#redis.send(key, (owner) => owner.getdel(key)).then(resolve, reject);
+          });
+          void Promise.all(replies).then(() => sent());
+        });
+      });
+    }
+    this.#waiting.delete(node);
+  }
+}
+
+function keyOf(value: string): string {
+  return ticketKey(createHash('sha256').update(value).digest('base64url'));
 }

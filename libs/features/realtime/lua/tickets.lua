@@ -1,4 +1,4 @@
-#!lua name=parley_tickets_v1
+#!lua name=parley_tickets_v2
 
 --[[
 Tickets for websockets. One key per ticket, with its SHA-256 as the name: tickets cannot be recovered from Redis.
@@ -7,7 +7,7 @@ Tickets for websockets. One key per ticket, with its SHA-256 as the name: ticket
 --]]
 
 --[[
-parley_ticket_issue_v1: stores a ticket until it expires by this server's own clock.
+parley_ticket_issue_v2: stores a ticket until it expires by this server's own clock.
 
 KEYS[1]  ticket
 ARGV[1]  grant, JSON
@@ -23,15 +23,4 @@ local function issue(keys, args)
   return 0
 end
 
---[[
-parley_ticket_redeem_v1: deletes a ticket and returns its grant, to one of several concurrent callers.
-
-KEYS[1]  ticket
-Returns  JSON, or nil
---]]
-local function redeem(keys)
-  return redis.call('GETDEL', keys[1])
-end
-
-redis.register_function('parley_ticket_issue_v1', issue)
-redis.register_function('parley_ticket_redeem_v1', redeem)
+redis.register_function('parley_ticket_issue_v2', issue)

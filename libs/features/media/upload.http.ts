@@ -51,8 +51,7 @@ export function uploadRoutes(app: HttpApp, parts: UploadRouteParts): void {
     files.addHook('preParsing', beginTus);
     files.addHook('preParsing', async ({ method, principal }, reply) => {
       if (method !== 'POST' && method !== 'PATCH') return;
-      const release = places.take(principal.keyId);
-      reply.raw.once('finish', release).once('close', release);
+      places.takeUntilEnd(principal.keyId, reply.raw);
     });
     files.addHook('onSend', closeIfUnread);
     // Parsers of their own, which must not apply to other routes.

@@ -1,3 +1,6 @@
+import type { ServerResponse } from 'node:http';
+import { finished } from 'node:stream';
+
 import type { HttpError } from './errors.ts';
 
 export interface PlacesOptions {
@@ -34,5 +37,11 @@ export class Places {
       if (left === 0) this.#ofKey.delete(keyId);
       else this.#ofKey.set(keyId, left);
     };
+  }
+
+  /** Takes a place until the response ends, also if its client has left already. @throws the refusal */
+  takeUntilEnd(keyId: string, response: ServerResponse): void {
+    // Unlike the event `close`, which is past when a client leaves during authentication.
+    finished(response, this.take(keyId));
   }
 }

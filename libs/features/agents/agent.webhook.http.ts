@@ -43,10 +43,16 @@ export function webhookRoute(app: HttpApp, agents: Agents): void {
       const secret = url === null ? null : `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
       const webhook = url === null || secret === null ? null : { url, sealedSecret: agents.secrets.seal(id, secret) };
       const event = { type: 'AgentWebhookSet.v1', data: { webhook } } as const;
-      replies.accepted(request, reply, await agents.update(commandContext(request), id, () => accept(event)));
+      const agent = replies.accepted(
+        request,
+        reply,
+        await agents.update(commandContext(request), id, () => accept(event)),
+      );
       void reply.header('cache-control', 'no-store');
       if (request.idempotentRun !== null) request.idempotentRun.storedBody = JSON.stringify({ url, secret: null });
-      return sendJson(reply, JSON.stringify({ url, secret }));
+      // A repeated request that was carried out before has not set this secret.
+      const isSet = agent.webhook?.sealedSecret === webhook?.sealedSecret;
+      return sendJson(reply, JSON.stringify({ url, secret: isSet ? secret : null }));
     },
   );
 }

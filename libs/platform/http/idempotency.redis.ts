@@ -82,13 +82,13 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   async complete(scope: IdempotencyScope, lease: string, response: StoredResponse): Promise<void> {
     this.#held.delete(lease);
-    const { status, headers, body } = response;
+    const { status, headers, body, isKept = false } = response;
     const headersText = JSON.stringify(headers);
     const bytes = REPLY_BYTES + headersText.length + Buffer.byteLength(body);
     const keepMs = this.#budget.keepMs(bytes);
     this.#options.onStored?.(this.#budget.bytes);
     // A rejection is small, and without it a repeated request would search the log for events that it does not have.
-    const replyMs = status < 400 ? keepMs : KEEP_MS;
+    const replyMs = isKept || status >= 400 ? KEEP_MS : keepMs;
     const position = headers[POSITION_HEADER] ?? '';
     await this.#call('complete', scope, [lease, status, headersText, body, KEEP_MS, replyMs, position]);
   }

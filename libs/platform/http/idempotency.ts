@@ -16,6 +16,8 @@ export interface StoredResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Kept for 24 hours, however full the store is: the request must not run again. */
+  readonly isKept?: boolean;
 }
 
 export type IdempotencyStart =
@@ -47,8 +49,8 @@ export type IdempotencyStart =
  *   or `abandon` failed.
  * - The fingerprint is kept for 24 hours, so that a retry with another body is `mismatch` even after a crash.
  * - `complete` and `abandon` do nothing when the lease is no longer the holder's.
- * - After `complete`, `begin` with the same fingerprint is `completed` for 24 hours, or, for successes, until the store
- *   has no room for the reply. From then on it is `started` with `begunAtMs` and the position.
+ * - After `complete`, `begin` with the same fingerprint is `completed` for 24 hours, or, for successes that are not
+ *   `isKept`, until the store has no room for the reply. From then on it is `started` with `begunAtMs` and the position.
  * - All three throw `storeUnavailable` when the store does not answer: a request that asks for
  *   idempotency is never run without it.
  * Omissions: exactly-once. A holder may die between its append and `complete`; see `commandIdOf`.
@@ -70,7 +72,10 @@ export interface IdempotentRun {
   repeatedPosition: string | undefined;
   /** The command was decided on the log, accepted or rejected. See `CommandContext.onDecided`. */
   isDecided: boolean;
-  /** Stored instead of the sent body, by routes that send a secret. */
+  /**
+   * Stored instead of the sent body, by routes that send a new secret. Such a reply never expires early: run again, the
+   * request would make another secret, and another key.
+   */
   storedBody: string | undefined;
 }
 
@@ -162,7 +167,10 @@ export async function endIdempotent(
   const isFinal = status < 300 || (run.isDecided && status < 500 && !TRANSIENT.has(status));
   try {
     if (!isFinal || body === undefined) await store.abandon(run.scope, lease);
-    else await store.complete(run.scope, lease, { status, headers: keptHeaders(reply), body });
+    else {
+      const isKept = run.storedBody !== undefined;
+      await store.complete(run.scope, lease, { status, headers: keptHeaders(reply), body, isKept });
+    }
   } catch (error) {
     request.log.warn({ err: error, request_id: request.id }, 'the answer to an idempotency key was not stored');
   }

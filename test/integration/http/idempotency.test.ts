@@ -220,6 +220,11 @@ test('without room for its reply, a repeated request runs again as the same comm
       setPosition(request, reply, { stream: 'thing-one', revision: 4 });
       return { text: 'x'.repeat(Number(request.params.size)) };
     });
+    app.post('/secrets', { config: { scope: 'write' } }, async (request) => {
+      if (request.idempotentRun !== null)
+        request.idempotentRun.storedBody = JSON.stringify({ without: 'x'.repeat(1_900) });
+      return { secret: 'a' };
+    });
   });
   const post = async (size: number, key: string) => {
     const request = { method: 'POST', body: '{}', headers: { 'idempotency-key': key } };
@@ -237,5 +242,9 @@ test('without room for its reply, a repeated request runs again as the same comm
   // Its fingerprint is still known.
   const other = { method: 'POST', body: '{"a":1}', headers: { 'idempotency-key': 'no-room' } };
   expect((await small.call('/written/1900', other)).status).toBe(422);
+  // A new secret would be another effect.
+  const secret = { method: 'POST', body: '{}', headers: { 'idempotency-key': 'secret' } };
+  expect((await small.call('/secrets', secret)).headers.get('idempotency-replayed')).toBeNull();
+  expect((await small.call('/secrets', secret)).headers.get('idempotency-replayed')).toBe('true');
   await small.server.close();
 });

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { keysIn } from '#test/support/redis-commands.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Asked, Json } from '#test/support/runs-api.ts';
 
@@ -280,6 +281,21 @@ describe('a webhook', () => {
     expect(removed.json).toEqual({ url: null, secret: null });
     await handedOver('Hello?', { agentId: id });
     expect(hook.received).toHaveLength(2);
+  });
+});
+
+describe('the secret of a webhook', () => {
+  it('is not made up for a repeated request whose first answer was not stored', async () => {
+    const { id } = await api.newAgent({ name: 'Repeated', runtime: 'external' });
+    const url = `http://127.0.0.1:${hook.port}/hook`;
+    const set = async () =>
+      (await api.documents.call('POST', `/api/v1/agents/${id}/webhook`, { url }, { 'idempotency-key': id })).json;
+    expect(await set()).toEqual({ url, secret: expect.stringMatching(/^whsec_/) });
+    const { redis } = api.platform;
+    await redis.remove(await keysIn(redis, 'parley:idempotency:*:reply'));
+    expect(await set()).toEqual({ url, secret: null });
+    const events = await api.documents.events(`agent-${id}`);
+    expect(events.filter(({ type }) => type === 'AgentWebhookSet.v1')).toHaveLength(1);
   });
 });
 

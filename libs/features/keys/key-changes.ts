@@ -27,8 +27,8 @@ export interface KeyChangeSubscriber {
 }
 
 /**
- * Announces changes of keys, and of what organizations are: to this process immediately, even without Redis, and to others by Redis pub/sub. An
- * announcement only makes a process read the log earlier; the log decides.
+ * Announces changes of keys and of organizations: to this process immediately, even without Redis, and to others by Redis
+ * pub/sub. An announcement only makes a process read the log, or the read model, earlier; these decide.
  */
 export class KeyChanges {
   readonly #platform: Pick<Platform, 'redis' | 'log'>;
@@ -90,7 +90,10 @@ export class KeyChanges {
       await publishToRedis(this.#platform.redis, KEY_CHANGES_CHANNEL, JSON.stringify(change));
     } catch (error) {
       // Processes that have lost Redis, too, notice that and read the log for each decision.
-      this.#platform.log.warn({ err: error }, 'a change of an API key was not announced to other processes');
+      this.#platform.log.warn(
+        { err: error },
+        'a change of an API key or an organization was not announced to other processes',
+      );
     }
   }
 

@@ -72,6 +72,17 @@ describe('the application of an organization', () => {
     expect(await of()).toBe('app_main');
   });
 
+  it('is read again after a minute, in case the announcement of a change was lost', async () => {
+    const { state, of } = started();
+    await of();
+    state.application = 'health';
+    state.nowMs += 59_000;
+    expect(await of()).toBe('app_main');
+    state.nowMs += 1_000;
+    expect([await of(), await of()]).toEqual(['health', 'health']);
+    expect(state.reads).toBe(2);
+  });
+
   it('is read again after a moment where announcements may be missed', async () => {
     const { state, of } = started({ areReceived: false });
     await of();

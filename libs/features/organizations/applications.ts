@@ -8,6 +8,8 @@ import type { Organizations } from './organization.read.ts';
 const MAX_ORGANIZATIONS = 10_000;
 /** Maximum age of a read, unless announcements prove that the organization has not changed since. */
 const MAX_STALENESS_MS = 800;
+/** Maximum age even then: a change may be announced before the read model has it, or not at all if its process dies. */
+const MAX_AGE_MS = 60_000;
 
 /** Port: announcements of changes. May miss some, and then does not claim to have received all. */
 export interface Announcements {
@@ -27,8 +29,8 @@ interface Reading {
  * The applications that organizations belong to, which every interaction names. Kept in memory, because a post by one
  * writer would wait for Redis only to read one.
  *
- * Guarantees: a change by this process counts for its next post, one by another process within a second. While Redis is
- * away, the last known application counts.
+ * Guarantees: a change by this process counts for its next post, one by another process within a second, or within a
+ * minute if its announcement is lost. While Redis is away, the last known application counts.
  */
 export class Applications {
   readonly #organizations: Pick<Organizations, 'find'>;
@@ -72,7 +74,8 @@ export class Applications {
 
   #isCurrent({ readAtMs }: Reading): boolean {
     if (readAtMs <= this.#changedAtMs) return false;
-    const isRecent = this.#clock() - readAtMs < MAX_STALENESS_MS;
-    return isRecent || this.#announcements.areReceivedSince(readAtMs, MAX_STALENESS_MS);
+    const age = this.#clock() - readAtMs;
+    if (age < MAX_STALENESS_MS) return true;
+    return age < MAX_AGE_MS && this.#announcements.areReceivedSince(readAtMs, MAX_STALENESS_MS);
   }
 }

@@ -94,6 +94,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     modelContextTokens: config.modelContextTokens,
     tracing: config.tracing,
     prompts: config.prompts,
+    temporaryIn: folder.path,
     cacheDir: folder.path,
     blobsDir: join(folder.path, 'blobs'),
     blobsS3: config.mediaS3,

@@ -81,9 +81,11 @@ export interface PlatformOptions {
   readonly tracing?: OtlpOptions | null;
   /** Default: never aborts. */
   readonly stopping?: AbortSignal;
-  /** Default: a temporary folder, which `close` removes. */
+  /** Where the folder for temporary files is created, which `close` removes. Default: that of the system. */
+  readonly temporaryIn?: string;
+  /** Default: the folder for temporary files. */
   readonly cacheDir?: string | undefined;
-  /** Folder of the blobs, which the backup needs as well. Default: a temporary folder, which `close` removes. */
+  /** Folder of the blobs, which the backup needs as well. Default: the folder for temporary files. */
   readonly blobsDir?: string | undefined;
   /** A bucket for the blobs, instead of a folder. Default: none. */
   readonly blobsS3?: S3Options | null;
@@ -111,7 +113,7 @@ export function openPlatform(options: PlatformOptions): Platform {
   const fetcher = createFetcher({ metrics, ...options.fetch });
   const model = options.model ? openAICompatibleModel({ ...options.model, metrics }) : null;
   const spans = options.tracing ? otlpSpans(options.tracing, { log, metrics }) : null;
-  const temporary = openTemporaryFolder('parley-');
+  const temporary = openTemporaryFolder('parley-', options.temporaryIn);
   const { blobsS3 = null, blobsDir = join(temporary.path, 'blobs') } = options;
   const blobs = blobsS3 === null ? folderBlobStore(blobsDir) : s3BlobStore(blobsS3, join(temporary.path, 'files'));
   const closeFirst: Platform['closeFirst'] = [];

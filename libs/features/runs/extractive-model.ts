@@ -35,12 +35,12 @@ export const extractiveModel: Model = {
       };
       const input = { query: last.text.trim().slice(0, MAX_QUERY).toWellFormed() };
       yield { type: 'tool_call', call: { id: 'search', name: SEARCH_TOOL, input } };
-      yield { type: 'finish', reason: 'tool_calls', usage: NO_TOKENS };
+      yield { type: 'finish', reason: 'tool_calls', usage: NO_TOKENS, cost: 0 };
       return;
     }
     const result = last?.role === 'tool' ? resultOf(last.result) : null;
     for (const text of piecesOf(query?.role === 'user' ? query.text : '', result)) yield { type: 'text', text };
-    yield { type: 'finish', reason: 'stop', usage: NO_TOKENS };
+    yield { type: 'finish', reason: 'stop', usage: NO_TOKENS, cost: 0 };
   },
 };
 

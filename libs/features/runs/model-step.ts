@@ -84,7 +84,7 @@ async function outcomeOf(
     }
     if (part.type === 'finish') return answer.finished(part);
     await answer.add(part);
-    if (answer.isTooLong) return answer.finished({ type: 'finish', reason: 'length', usage: NO_USAGE });
+    if (answer.isTooLong) return answer.finished({ type: 'finish', reason: 'length', usage: NO_USAGE, cost: null });
   }
   throw new TypeError('a stream of a model has no end');
 }
@@ -159,15 +159,12 @@ class AnswerOfStep {
     this.#addToDraft(this.#escaper?.add(part.text) ?? part.text);
   }
 
-  async finished({ reason, usage }: Extract<ModelPart, { type: 'finish' }>): Promise<RunEvent> {
+  async finished({ reason, usage, cost }: Extract<ModelPart, { type: 'finish' }>): Promise<RunEvent> {
     await this.#showReasoning();
     this.#addToDraft(this.#escaper?.end() ?? '');
     await this.settled();
     const data = { step: this.#step, text: this.#text, reasoning: this.#reasoning, toolCalls: this.#calls };
-    return {
-      type: 'ModelStepFinished.v1',
-      data: { ...data, finish: reason, usage, cost: this.#model.kind === 'extractive' ? 0 : null },
-    };
+    return { type: 'ModelStepFinished.v1', data: { ...data, finish: reason, usage, cost } };
   }
 
   /** Waits until subscribers have all that the model has written. */

@@ -13,7 +13,9 @@ export function totalUsage({ steps }: Pick<Run, 'steps'>): TokenUsage {
 
 /** Null if no step knows its cost. */
 export function totalCost({ steps }: Pick<Run, 'steps'>): number | null {
-  return sumOf(steps.flatMap((one) => (one.kind === 'model' ? [one.cost] : [])));
+  const sum = sumOf(steps.flatMap((one) => (one.kind === 'model' ? [one.cost] : [])));
+  // 0.1 + 0.2 is 0.3.
+  return sum && Number(sum.toFixed(12));
 }
 
 function sumOf(values: readonly (number | null)[]): number | null {

@@ -66,10 +66,22 @@ describe('configuration', () => {
       baseUrl: 'https://models.example.com/v1',
       name: 'small',
       apiKey: 'key',
+      prices: null,
       limits: { totalMs: 120_000, firstPartMs: 60_000, idleMs: 500 },
     });
     expect(() => parseConfig({ ...given, MODEL_NAME: '' })).toThrow('MODEL_BASE_URL needs MODEL_NAME as well');
     expect(() => parseConfig({ MODEL_API_KEY: 'key' })).toThrow('MODEL_API_KEY needs MODEL_BASE_URL as well');
+    const prices = { MODEL_PRICE_INPUT: '0.15', MODEL_PRICE_OUTPUT: '2' };
+    expect(parseConfig({ ...given, ...prices }).model?.prices).toEqual({ input: 0.15, output: 2 });
+    expect(() => parseConfig({ ...given, MODEL_PRICE_OUTPUT: '2' })).toThrow(
+      'MODEL_PRICE_OUTPUT needs MODEL_PRICE_INPUT as well',
+    );
+    expect(() => parseConfig(prices)).toThrow('MODEL_PRICE_INPUT, MODEL_PRICE_OUTPUT need MODEL_BASE_URL as well');
+    for (const price of ['-1', '1e3', '1,5', '.5', 'free']) {
+      expect(() => parseConfig({ ...given, ...prices, MODEL_PRICE_INPUT: price })).toThrow(
+        /^MODEL_PRICE_INPUT must be a decimal number like 2\.5/,
+      );
+    }
     for (const url of ['ftp://a/v1', 'https://u:p@a/v1', 'https://a/v1?x=1', 'models']) {
       expect(() => parseConfig({ ...given, MODEL_BASE_URL: url })).toThrow(/^MODEL_BASE_URL must be a URL/);
     }

@@ -17,6 +17,16 @@ export function integer(min: number, max: number) {
     .transform(Number);
 }
 
+/** A decimal number from 0 in plain digits (`2.5`), with at most nine digits on each side of the point. */
+export function decimal() {
+  return z
+    .string()
+    .refine((value) => /^\d{1,9}(\.\d{1,9})?$/.test(value), {
+      error: ({ input }) => `must be a decimal number like 2.5; it is ${JSON.stringify(input)}`,
+    })
+    .transform(Number);
+}
+
 export function oneOf<const Options extends readonly [string, ...string[]]>(options: Options) {
   return z.enum(options, {
     error: ({ input }) => `must be one of ${options.join(', ')}; it is ${JSON.stringify(input)}`,

@@ -1,7 +1,8 @@
 /** Language models: the port, its adapter for endpoints, and how much of a conversation a model is given. */
 export { boundedHistory, estimatedTokens } from './history.ts';
 export { openAICompatibleModel } from './model.openai-compatible.ts';
-export type { ModelEndpoint, ModelEndpointOptions, ModelLimits } from './model.openai-compatible.ts';
+export type { ModelLimits } from './model.deadlines.ts';
+export type { ModelEndpoint, ModelEndpointOptions, ModelPrices } from './model.openai-compatible.ts';
 export type {
   Model,
   ModelCall,

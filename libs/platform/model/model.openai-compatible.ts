@@ -4,6 +4,7 @@ import { backoffMs, pause, unlessAborted } from '#libs/platform/lifecycle/index.
 import type { FetcherOptions } from '#libs/platform/fetch/index.ts';
 
 import { endpointFetch } from './endpoint-fetch.ts';
+import { Deadlines, type ModelLimits } from './model.deadlines.ts';
 import { Failure, failureOf, type ModelLibrary } from './model.failures.ts';
 import type {
   Model,
@@ -16,17 +17,11 @@ import type {
   ModelUsage,
 } from './model.ts';
 
-export interface ModelLimits {
-  /** From the call to the last part, with all retries. Default: 120,000. */
-  readonly totalMs?: number;
-  /** From the call to the first part, with all retries. Default: 60,000. */
-  readonly firstPartMs?: number;
-  /** Between two parts. Default: 30,000. */
-  readonly idleMs?: number;
-  /** Of a response, with its framing. Default: 32 MiB. */
-  readonly maxBytes?: number;
-  /** Requests for one call. Default: 4. */
-  readonly maxAttempts?: number;
+/** Of a million tokens. */
+export interface ModelPrices {
+  /** Cached ones included. */
+  readonly input: number;
+  readonly output: number;
 }
 
 export interface ModelEndpointOptions extends Pick<FetcherOptions, 'metrics' | 'nameServers'> {
@@ -35,6 +30,8 @@ export interface ModelEndpointOptions extends Pick<FetcherOptions, 'metrics' | '
   readonly apiKey?: string | undefined;
   /** The model of calls that name none. */
   readonly name: string;
+  /** Of `name`: calls of other models have no cost. */
+  readonly prices?: ModelPrices | null;
   readonly limits?: ModelLimits;
 }
 
@@ -55,7 +52,7 @@ const PROVIDER = 'endpoint';
 
 /** Any endpoint with the chat completions of the OpenAI API. The libraries are loaded with the first call. */
 export function openAICompatibleModel(options: ModelEndpointOptions): ModelEndpoint {
-  const { baseUrl, apiKey, name } = options;
+  const { baseUrl, apiKey, name, prices = null } = options;
   const limits = { ...DEFAULTS, ...options.limits };
   const connection = endpointFetch(baseUrl, { maxBytes: limits.maxBytes, timeoutMs: limits.totalMs }, options);
   let library: Promise<ModelLibrary & { readonly model: (id: string) => Ai.LanguageModel }> | undefined;
@@ -84,7 +81,8 @@ export function openAICompatibleModel(options: ModelEndpointOptions): ModelEndpo
         const request = requestOf(ai, call, model(call.model ?? name));
         for await (const part of partsOf(ai.streamText({ ...request, abortSignal: deadlines.signal }), deadlines)) {
           hasParts = true;
-          yield part;
+          const isPriced = part.type === 'finish' && (call.model ?? name) === name;
+          yield isPriced ? { ...part, cost: costOf(part.usage, prices) } : part;
         }
         return;
       } catch (error) {
@@ -101,55 +99,6 @@ export function openAICompatibleModel(options: ModelEndpointOptions): ModelEndpo
   }
 
   return { kind: 'openai-compatible', name, server: connection.server, stream, close: () => connection.close() };
-}
-
-/** Aborts with a `Failure` when the answer, its first part or its next part is late, or when the caller aborts. */
-class Deadlines implements Disposable {
-  readonly #abort = new AbortController();
-  readonly #caller: AbortSignal;
-  readonly #limits: Required<ModelLimits>;
-  readonly #total: NodeJS.Timeout;
-  #next: NodeJS.Timeout;
-  #nextAt: number;
-
-  constructor(limits: Required<ModelLimits>, caller: AbortSignal) {
-    this.#limits = limits;
-    this.#caller = caller;
-    this.#total = this.#after(limits.totalMs, 'the model did not finish its answer in time');
-    this.#next = this.#after(limits.firstPartMs, 'the model did not begin to answer in time');
-    this.#nextAt = performance.now() + limits.firstPartMs;
-    caller.addEventListener('abort', this.#onCaller, { once: true });
-    if (caller.aborted) this.#onCaller();
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  /** Until the next part is late. */
-  get remainingMs(): number {
-    return this.#nextAt - performance.now();
-  }
-
-  onPart(): void {
-    clearTimeout(this.#next);
-    this.#next = this.#after(this.#limits.idleMs, 'the model stopped in the middle of its answer');
-    this.#nextAt = performance.now() + this.#limits.idleMs;
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#total);
-    clearTimeout(this.#next);
-    this.#caller.removeEventListener('abort', this.#onCaller);
-    // Ends the request of a consumer that has stopped reading.
-    this.#abort.abort();
-  }
-
-  readonly #onCaller = (): void => this.#abort.abort(new Failure('aborted', 'the call was cancelled'));
-
-  #after(ms: number, message: string): NodeJS.Timeout {
-    return setTimeout(() => this.#abort.abort(new Failure('timeout', message)), ms);
-  }
 }
 
 /** The parts of an answer. @throws what ends it without a `finish` */
@@ -211,7 +160,7 @@ function endOf({
   readonly finishReason: Ai.FinishReason;
   readonly usage: Ai.LanguageModelUsage;
 }): ModelEnd {
-  return { type: 'finish', reason: FINISHES[finishReason] ?? 'other', usage: usageOf(usage) };
+  return { type: 'finish', reason: FINISHES[finishReason] ?? 'other', usage: usageOf(usage), cost: null };
 }
 
 function usageOf({
@@ -226,6 +175,11 @@ function usageOf({
     outputTokens: outputTokens ?? null,
     reasoningTokens: outputTokenDetails.reasoningTokens ?? null,
   };
+}
+
+function costOf({ inputTokens, outputTokens }: ModelUsage, prices: ModelPrices | null): number | null {
+  if (prices === null || inputTokens === null || outputTokens === null) return null;
+  return (inputTokens * prices.input + outputTokens * prices.output) / 1_000_000;
 }
 
 function requestOf(ai: typeof Ai, call: ModelCall, model: Ai.LanguageModel) {

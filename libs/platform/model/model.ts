@@ -52,7 +52,13 @@ export type ModelPart =
   | ModelEnd;
 
 export type ModelEnd =
-  | { readonly type: 'finish'; readonly reason: ModelFinish; readonly usage: ModelUsage }
+  | {
+      readonly type: 'finish';
+      readonly reason: ModelFinish;
+      readonly usage: ModelUsage;
+      /** In the currency of the configured prices; null if there are none for the model, or the usage is not known. */
+      readonly cost: number | null;
+    }
   | ({ readonly type: 'error' } & ModelFailure);
 
 /** `length`: the answer was cut at the model's limit. */

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { openAICompatibleModel } from '#libs/platform/model/index.ts';
-import type { ModelCall, ModelEndpoint, ModelLimits, ModelPart } from '#libs/platform/model/index.ts';
+import type { ModelCall, ModelEndpoint, ModelLimits, ModelPart, ModelPrices } from '#libs/platform/model/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { hangs, refuses, says, saysThen, saysTooMuch, startModelServer } from '#test/support/model-server.ts';
@@ -40,10 +40,20 @@ afterEach(async () => {
   await server.stop();
 });
 
-function model(limits: ModelLimits = {}, options: { apiKey?: string; baseUrl?: string } = {}): ModelEndpoint {
-  const { baseUrl = server.baseUrl, apiKey = 'secret' } = options;
+function model(
+  limits: ModelLimits = {},
+  options: { apiKey?: string; baseUrl?: string; prices?: ModelPrices } = {},
+): ModelEndpoint {
+  const { baseUrl = server.baseUrl, apiKey = 'secret', prices } = options;
   const metrics = createMetrics({ processMetrics: false });
-  const created = openAICompatibleModel({ baseUrl, apiKey, name: 'small', metrics, limits: { ...LIMITS, ...limits } });
+  const created = openAICompatibleModel({
+    baseUrl,
+    apiKey,
+    name: 'small',
+    metrics,
+    limits: { ...LIMITS, ...limits },
+    ...(prices !== undefined && { prices }),
+  });
   models.push(created);
   return created;
 }
@@ -77,8 +87,22 @@ describe('an answer', () => {
         type: 'finish',
         reason: 'tool_calls',
         usage: { inputTokens: 12, cachedInputTokens: 4, outputTokens: 5, reasoningTokens: 2 },
+        cost: null,
       },
     ]);
+  });
+
+  it('has a cost where the model has prices and the endpoint counts tokens', async () => {
+    const priced = model({}, { prices: { input: 2.5, output: 10 } });
+    const costOf = async (one: ModelEndpoint, call: Partial<ModelCall> = {}) => {
+      server.script(says({ text: ['So'] }));
+      return (await partsOf(one, call)).at(-1);
+    };
+    // 12 input tokens, of which 4 were cached, and 5 output tokens.
+    expect(await costOf(priced)).toMatchObject({ type: 'finish', cost: 0.00008 });
+    expect(await costOf(priced, { model: 'small' })).toMatchObject({ cost: 0.00008 });
+    expect(await costOf(priced, { model: 'another' })).toMatchObject({ type: 'finish', cost: null });
+    expect(await costOf(model())).toMatchObject({ type: 'finish', cost: null });
   });
 
   it('arrives while the model is still writing it', async () => {

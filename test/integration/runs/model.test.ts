@@ -24,6 +24,7 @@ beforeAll(async () => {
       baseUrl: server.baseUrl,
       apiKey: 'secret',
       name: 'small',
+      prices: { input: 2.5, output: 10 },
       limits: { totalMs: 30_000, firstPartMs: 6_000, idleMs: 6_000, maxAttempts: 2 },
     },
   });
@@ -60,12 +61,12 @@ describe('a run with a model', () => {
     expect(await api.run(asked.runId)).toMatchObject({
       model: { kind: 'openai-compatible', name: 'small' },
       steps: [
-        { kind: 'model', status: 'tool_calls', usage: { input_tokens: 12, output_tokens: 5 } },
+        { kind: 'model', status: 'tool_calls', usage: { input_tokens: 12, output_tokens: 5 }, cost: 0.00008 },
         { kind: 'tool', status: 'success' },
         { kind: 'model', status: 'stop' },
       ],
       usage: { input_tokens: 24, cached_input_tokens: 8, output_tokens: 10, reasoning_tokens: 4 },
-      cost: null,
+      cost: 0.00016,
     });
     const [, second] = server.requests;
     const result = second?.body.messages.at(-1);

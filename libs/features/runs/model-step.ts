@@ -1,18 +1,17 @@
 import { streamRevision } from '#libs/kernel/event.ts';
 import { pause } from '#libs/platform/lifecycle/index.ts';
 import type { Model, ModelMessage, ModelPart, ModelTool } from '#libs/platform/model/index.ts';
-import { foldStream, streamName } from '#libs/platform/readmodel/index.ts';
+import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { TagEscaper, escapedTags } from './html.ts';
-import { metadataOf, showEnd } from './response.ts';
+import { endLateResponse, metadataOf } from './response.ts';
 import { ResponseDraft } from './response-draft.ts';
 import { ChannelRefusal } from './run.channel.ts';
 import type { MissedServer } from './run.mcp.ts';
 import { callOfModel } from './run.prompt.ts';
-import { runEntity } from './run.read.ts';
 import { failed } from './run.parts.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
-import { answerOf, hasEnded, MAX_TOOL_CALLS, RUN } from './run.ts';
+import { answerOf, MAX_TOOL_CALLS, RUN } from './run.ts';
 import type { Run, RunEvent, ToolCall } from './run.ts';
 
 /** Of the text and of the reasoning of one step: an interaction holds no more. */
@@ -58,10 +57,10 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
       if (detail !== null) parts.log.warn({ run: run.id, reason, detail }, 'a model call failed');
     });
     // The end of a run that was cancelled between two looks may have been shown before the response was posted.
-    if (answer.isShown) await endResponse(one, parts.store);
+    if (answer.isShown) await endLateResponse(one, parts.store);
     return outcome;
   } catch (error) {
-    if (over.signal.aborted) await endResponse(one, parts.store);
+    if (over.signal.aborted) await endLateResponse(one, parts.store);
     throw error;
   } finally {
     over.abort();
@@ -90,12 +89,6 @@ async function outcomeOf(
 }
 
 const NO_USAGE = { inputTokens: null, cachedInputTokens: null, outputTokens: null, reasoningTokens: null };
-
-/** A response that this worker has posted after the run had ended must not stay incomplete. */
-async function endResponse({ run, channel }: StepOfRun, store: RunParts['store']): Promise<void> {
-  const current = await foldStream(store, runEntity.projection, run.id);
-  if (current !== null && hasEnded(current)) await showEnd(current, channel);
-}
 
 /** Resolves with true once the stream of the run has an event that this worker did not append; with false at the end. */
 async function watched(store: RunParts['store'], { id, changedRevision }: Run, signal: AbortSignal): Promise<boolean> {

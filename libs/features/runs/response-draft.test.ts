@@ -9,10 +9,11 @@ import { ResponseDraft } from './response-draft.ts';
 function newDrafts(count: number) {
   return Array.from({ length: count }, (_, index) => {
     const written: string[] = [];
-    const putDraft = async (_ref: unknown, offset: number | null, text: string): Promise<boolean> => {
-      if (offset !== written.join('').length) return false;
+    const putDraft = async (_ref: unknown, offset: number | null, text: string) => {
+      const { length } = written.join('');
+      if (offset !== length) return { ok: false, reason: 'wrong_offset', length } as const;
       written.push(text);
-      return true;
+      return { ok: true, length: length + text.length } as const;
     };
     const ref = { channelId: newId(), sequence: (index + 1) as ChannelSequence };
     return { draft: new ResponseDraft({ putDraft }, ref, ''), written };

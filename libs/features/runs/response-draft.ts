@@ -58,8 +58,8 @@ export class ResponseDraft {
         const startedAt = performance.now();
         // An earlier attempt at the step may have left its draft.
         this.#isBroken =
-          !(await this.#channel.putDraft(this.#ref, this.#written, this.#text.slice(this.#written, length))) &&
-          !(await this.#channel.putDraft(this.#ref, null, this.#text.slice(0, length)));
+          !(await this.#channel.putDraft(this.#ref, this.#written, this.#text.slice(this.#written, length))).ok &&
+          !(await this.#channel.putDraft(this.#ref, null, this.#text.slice(0, length))).ok;
         this.#written = length;
         await this.#pauseSince(startedAt);
       }

@@ -1,12 +1,14 @@
 import type { Model } from '#libs/platform/model/index.ts';
+import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import { escapedTags } from './html.ts';
 import type { RunAgent } from './run.agent.ts';
 import { ChannelRefusal } from './run.channel.ts';
 import type { RunInChannel } from './run.channel.ts';
-import type { StepOfRun } from './run.parts.ts';
+import type { RunParts, StepOfRun } from './run.parts.ts';
+import { runEntity } from './run.read.ts';
 import { sourcesOf } from './run.sources.ts';
-import { answerOf } from './run.ts';
+import { answerOf, hasEnded } from './run.ts';
 import type { Run, RunEvent } from './run.ts';
 
 /** The metadata of a response: what wrote it, from which sources. */
@@ -58,4 +60,13 @@ export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
     // Nothing can be shown in a channel that was archived.
     if (!(error instanceof ChannelRefusal)) throw error;
   }
+}
+
+/** A response that was posted after its run had ended must not stay incomplete. */
+export async function endLateResponse(
+  { run, channel }: Pick<StepOfRun, 'run' | 'channel'>,
+  store: RunParts['store'],
+): Promise<void> {
+  const current = await foldStream(store, runEntity.projection, run.id);
+  if (current !== null && hasEnded(current)) await showEnd(current, channel);
 }

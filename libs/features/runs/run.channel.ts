@@ -160,9 +160,9 @@ export class RunInChannel {
     return snapshots.find(({ interaction_id }) => interaction_id === id)?.text ?? '';
   }
 
-  /** @param offset null replaces the draft @returns false if the draft is not as long as `offset`, or cannot be written */
-  async putDraft(ref: InteractionRef, offset: number | null, text: string): Promise<boolean> {
-    return (await this.#parts.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator')).ok;
+  /** @param offset length that the draft has; null replaces it */
+  putDraft(ref: InteractionRef, offset: number | null, text: string): ReturnType<Drafts['put']> {
+    return this.#parts.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator');
   }
 
   async #interaction({ role, content, name, below, complete = true, metadata = null }: Said) {

@@ -17,13 +17,14 @@ import {
 } from '#libs/platform/http/index.ts';
 import type { HttpApp, Principal } from '#libs/platform/http/index.ts';
 
-import { metadataOf } from './response.ts';
+import { endLateResponse, metadataOf } from './response.ts';
 import { ChannelRefusal, RunInChannel } from './run.channel.ts';
 import type { ChannelParts } from './run.channel.ts';
 import { conversationOf } from './run.conversation.ts';
 import type { ConversationQueries } from './run.conversation.ts';
 import { decideFailure, decideResponse, obstacleOf } from './run.external.ts';
 import type { ExternalRejection } from './run.external.ts';
+import type { RunParts, StepOfRun } from './run.parts.ts';
 import { runSchema } from './run.read.ts';
 import type { Runs } from './run.read.ts';
 import type { Run } from './run.ts';
@@ -32,6 +33,7 @@ interface Parts {
   readonly runs: Runs;
   readonly channel: ChannelParts;
   readonly conversations: ConversationQueries;
+  readonly store: RunParts['store'];
 }
 
 const MAX_TEXT = 100_000;
@@ -40,7 +42,7 @@ const MAX_RESPONSES = 1_000;
 
 const params = z.object({ id: idParam('Id of the run') });
 const ofAgent = routesTagged('agents').requiring('agent');
-const answerText = text({ max: MAX_TEXT, description: 'Markdown' });
+const textOf = (min: number) => text({ min, max: MAX_TEXT, description: 'Markdown' });
 
 const conversationSchema = z
   .object({ messages: z.array(z.object({ role: z.enum(['user', 'assistant']), text: z.string() })) })
@@ -49,10 +51,10 @@ const conversationSchema = z
 const deltaBody = z
   .object({
     offset: z.int().min(0).nullish().describe('`length` of the last answer; null or absent replaces the draft'),
-    text: answerText,
+    text: textOf(0),
   })
   .meta({ id: 'RunDelta' });
-const responseBody = z.object({ text: answerText }).meta({ id: 'RunResponse' });
+const responseBody = z.object({ text: textOf(1) }).meta({ id: 'RunResponse' });
 const failureBody = z
   .object({ message: text({ min: 1, max: 500, description: 'Users read it: a sentence without a full stop' }) })
   .meta({ id: 'RunFailure' });
@@ -127,7 +129,7 @@ export function externalRunRoutes(app: HttpApp, parts: Parts): void {
   deltaRoute(app, parts);
 }
 
-function deltaRoute(app: HttpApp, { runs, channel: channelParts }: Parts): void {
+function deltaRoute(app: HttpApp, { runs, channel: channelParts, store }: Parts): void {
   const responses = new LRUCache<EntityId, InteractionRef>({ max: MAX_RESPONSES });
   app.post(
     '/api/v1/runs/:id/deltas',
@@ -151,23 +153,46 @@ function deltaRoute(app: HttpApp, { runs, channel: channelParts }: Parts): void 
       const shown = piece.replaceAll('<', '&lt;');
       const length = (offset ?? 0) + shown.length;
       const channel = new RunInChannel(run, channelParts, request.traceparent);
-      const response = responses.get(run.id) ?? (await postedResponse(run, channel));
+      const response = responses.get(run.id) ?? (await postedResponse({ run, channel }, store));
       if (response === null) return { length };
       responses.set(run.id, response);
-      if (!(await channel.putDraft(response, offset, shown))) {
-        throw conflict('The draft does not have this length; replace it', 'wrong_offset');
-      }
+      const put = await channel.putDraft(response, offset, shown);
+      if (!put.ok) throw draftConflict(put.reason);
       return { length };
     },
   );
 }
 
-/** @returns null for the answer to another agent, which the channel does not show */
-async function postedResponse(run: Run, channel: RunInChannel): Promise<InteractionRef | null> {
+type DraftFailure = Extract<Awaited<ReturnType<RunInChannel['putDraft']>>, { readonly ok: false }>['reason'];
+
+function draftConflict(reason: DraftFailure): Error {
+  switch (reason) {
+    case 'wrong_offset':
+      return conflict('The draft does not have this length; replace it', reason);
+    case 'too_long':
+      return conflict('The draft cannot be longer', 'draft_too_long');
+    default:
+      // The run has ended meanwhile.
+      return conflictOf({ reason: 'run_ended' });
+  }
+}
+
+/**
+ * Posts the response, incomplete. The run may have ended meanwhile, and its end been shown: then the response ends too.
+ *
+ * @returns null for the answer to another agent, which the channel does not show
+ */
+export async function postedResponse(
+  { run, channel }: Pick<StepOfRun, 'run' | 'channel'>,
+  store: RunParts['store'],
+): Promise<InteractionRef | null> {
   const model = run.claim?.model ?? { kind: '', name: '' };
   const metadata = metadataOf(run, { kind: 'external', name: model.name });
   try {
-    return await channel.post({ role: 'agent_response', content: [], name: 'response', complete: false, metadata });
+    const posted = { role: 'agent_response', content: [], name: 'response', complete: false, metadata } as const;
+    const response = await channel.post(posted);
+    if (response !== null) await endLateResponse({ run, channel }, store);
+    return response;
   } catch (error) {
     if (error instanceof ChannelRefusal) throw conflict('The channel does not take the answer', error.reason);
     throw error;

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { IncomingHttpHeaders, Server } from 'node:http';
+import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,8 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { RunInChannel } from '#libs/features/runs/run.channel.ts';
+import { postedResponse } from '#libs/features/runs/run.external.http.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
@@ -21,21 +23,23 @@ interface Hook {
   readonly server: Server;
   readonly port: number;
   /** Answers for the next requests; then 204. */
-  readonly statuses: number[];
+  readonly answers: ((response: ServerResponse) => void)[];
   readonly received: { readonly headers: IncomingHttpHeaders; readonly body: string }[];
 }
 
 async function startHook(): Promise<Hook> {
-  const statuses: number[] = [];
+  const answers: Hook['answers'] = [];
   const received: Hook['received'] = [];
   const server = createServer((request, response) => {
     void text(request).then((body) => {
       received.push({ headers: request.headers, body });
-      response.writeHead(statuses.shift() ?? 204).end();
+      const answer = answers.shift();
+      if (answer === undefined) response.writeHead(204).end();
+      else answer(response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, port: (server.address() as AddressInfo).port, statuses, received };
+  return { server, port: (server.address() as AddressInfo).port, answers, received };
 }
 
 let hook: Hook;
@@ -59,6 +63,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await api?.stop();
   hook?.server.close();
+  hook?.server.closeAllConnections();
 });
 
 const team = (method: 'GET' | 'POST', asked: Asked, what: string, body?: object, as = key) =>
@@ -154,9 +159,29 @@ describe('an external agent', () => {
       status: 409,
       json: { code: 'wrong_offset' },
     });
+    const long = '<'.repeat(100_000);
+    for (const offset of [null, 400_000]) await team('POST', asked, 'deltas', { offset, text: long });
+    expect(await team('POST', asked, 'deltas', { offset: 800_000, text: long })).toMatchObject({
+      status: 409,
+      json: { code: 'draft_too_long' },
+    });
+    // It would leave the draft incomplete.
+    expect((await team('POST', asked, 'response', { text: '' })).status).toBe(422);
     await team('POST', asked, 'response', { text: 'It is nine.' });
     await api.ended(asked.runId);
     expect(await api.response(asked)).toMatchObject({ complete: true, content: [{ text: 'It is nine.' }] });
+  });
+
+  it('leaves nothing incomplete if its first words come as the run ends', async () => {
+    const asked = await handedOver();
+    const { runs, interactions, reactions } = api.documents.api.features;
+    const run = (await runs.inLog(api.organizationId, asked.runId))!;
+    await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
+    await eventually(async () => expect(await api.types(asked.runId)).toContain('RunEndShown'));
+    const parts = { ...interactions, receipts: reactions.commands, application: () => Promise.resolve(null) };
+    const channel = new RunInChannel(run, parts, undefined);
+    await postedResponse({ run, channel }, api.platform.store);
+    expect(await api.response(asked)).toMatchObject({ complete: true });
   });
 
   it('may fail with a message for readers, and keeps what it has written', async () => {
@@ -266,7 +291,7 @@ describe('a webhook', () => {
     const log = JSON.stringify(await api.documents.events(`agent-${id}`));
     for (const shown of [agent.bytes, log]) expect(shown).not.toContain(json.secret);
 
-    hook.statuses.push(500);
+    hook.answers.push((response) => response.writeHead(500).end());
     const asked = await handedOver('Hello?', { agentId: id });
     expect(hook.received).toHaveLength(2);
     for (const { headers, body } of hook.received) {
@@ -277,10 +302,15 @@ describe('a webhook', () => {
       expect(JSON.parse(body)).toMatchObject({ type: 'invocation.requested', data: { run_id: asked.runId } });
     }
 
+    // The status counts, and not a body that is too large and never ends.
+    hook.answers.push((response) => response.writeHead(200, { 'content-length': 10 * 1024 * 1024 }).flushHeaders());
+    await handedOver('Hello?', { agentId: id });
+    expect(hook.received).toHaveLength(3);
+
     const removed = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: null });
     expect(removed.json).toEqual({ url: null, secret: null });
     await handedOver('Hello?', { agentId: id });
-    expect(hook.received).toHaveLength(2);
+    expect(hook.received).toHaveLength(3);
   });
 });
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { Readable } from 'node:stream';
 
 import { invocationFor } from '#libs/features/agents/index.ts';
 import type { DeliveredInvocation } from '#libs/features/agents/index.ts';
@@ -7,16 +8,17 @@ import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import type { RunAgent, RunAgents } from './run.agent.ts';
 
 const TIMEOUT_MS = 15_000;
-/** Of the response, which is not read. */
+/** Of a response that is read to its end, so that the connection can be used again. */
 const MAX_BYTES = 64 * 1024;
 
 export interface WebhookParts {
-  readonly fetcher: Pick<Fetcher, 'fetch'>;
+  readonly fetcher: Pick<Fetcher, 'open'>;
   readonly agents: Pick<RunAgents, 'tokenOf'>;
 }
 
 /**
- * Sends an invocation to the webhook of an agent, if it has one: signed as Standard Webhooks says, with the same id for every attempt.
+ * Sends an invocation to the webhook of an agent, if it has one: signed as Standard Webhooks says, with the same id for
+ * every attempt.
  *
  * @throws FetchError; the reason of `signal`; Error for a status other than 2xx, and for a secret that cannot be opened
  */
@@ -35,7 +37,7 @@ export async function callWebhook(
   const body = JSON.stringify({ type: 'invocation.requested', timestamp: now.toISOString(), data });
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = createHmac('sha256', key).update(`${invocation.runId}.${seconds}.${body}`).digest('base64');
-  const { status } = await fetcher.fetch(agent.webhook.url, {
+  const { status, body: unread } = await fetcher.open(agent.webhook.url, {
     method: 'POST',
     body,
     headers: {
@@ -45,9 +47,24 @@ export async function callWebhook(
       'webhook-signature': `v1,${signature}`,
     },
     maxRedirects: 0,
-    maxBytes: MAX_BYTES,
+    maxBytes: Infinity,
     timeoutMs: TIMEOUT_MS,
     signal,
   });
+  // The status is the answer, whatever follows it.
+  void passOver(unread);
   if (status < 200 || status > 299) throw new Error(`the webhook answered with the status ${status}`);
+}
+
+/** Never rejects. The deadline of the request ends it. */
+async function passOver(body: Readable): Promise<void> {
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > MAX_BYTES) break;
+    }
+  } catch {
+    // Nothing of it is needed.
+  }
 }

@@ -26,6 +26,8 @@ const LIST_TTL_MS = 60_000;
 const FAILURE_TTL_MS = 10_000;
 const LIST_TIMEOUT_MS = 15_000;
 const MAX_LISTS = 500;
+/** Of all lists together. */
+const MAX_LISTS_CHARS = 8 * 1024 * 1024;
 
 /** A server whose tools, or some of them, a step does not have. */
 export interface MissedServer {
@@ -39,12 +41,15 @@ export interface McpParts {
   readonly agents: Pick<RunAgents, 'tokenOf'>;
 }
 
-type Listing = { readonly tools: readonly RemoteTool[] } | { readonly reason: string };
+/** `input` is null for a schema that is too large. */
+type ListedTool = Omit<RemoteTool, 'input'> & { readonly input: RemoteTool['input'] | null; readonly chars: number };
+type UsableTool = ListedTool & Pick<RemoteTool, 'input'>;
+type Listing = { readonly tools: readonly ListedTool[] } | { readonly reason: string };
 
 /** The tools of servers that agents name. Lists are kept for a minute in this process. */
 export class McpTools {
   readonly #parts: McpParts;
-  readonly #listings = new LRUCache<string, Promise<Listing>>({ max: MAX_LISTS });
+  readonly #listings = new LRUCache<string, Promise<Listing>>({ max: MAX_LISTS, maxSize: MAX_LISTS_CHARS });
 
   constructor(parts: McpParts) {
     this.#parts = parts;
@@ -87,26 +92,30 @@ export class McpTools {
     const late = AbortSignal.timeout(LIST_TIMEOUT_MS);
     const listing = this.#parts.servers
       .list(access, late)
-      .then((tools): Listing => ({ tools }))
+      .then((tools): Listing => ({ tools: tools.map(listed) }))
       .catch((error: unknown): Listing => {
         if (error instanceof ToolServerError) return { reason: error.message };
         if (late.aborted) return { reason: 'the tool server did not answer in time' };
         this.#listings.delete(key);
         throw error;
       });
-    this.#listings.set(key, listing, { ttl: LIST_TTL_MS });
+    this.#listings.set(key, listing, { ttl: LIST_TTL_MS, size: 1 });
     void listing.then(
-      (found) => 'reason' in found && this.#listings.set(key, listing, { ttl: FAILURE_TTL_MS }),
+      (found) => {
+        const ttl = 'reason' in found ? FAILURE_TTL_MS : LIST_TTL_MS;
+        // Another promise: the cache keeps the size of a value that it has.
+        this.#listings.set(key, Promise.resolve(found), { ttl, size: sizeOf(found) });
+      },
       () => undefined,
     );
     return unlessAborted(listing, signal);
   }
 
-  #toolOf(server: string, access: ToolServerAccess, remote: RemoteTool): RunTool {
+  #toolOf(server: string, access: ToolServerAccess, remote: UsableTool): RunTool {
     const { servers } = this.#parts;
     return {
       name: `${server}${SEPARATOR}${safeName(remote.name)}`,
-      description: remote.description.slice(0, MAX_DESCRIPTION),
+      description: remote.description,
       input: { jsonSchema: remote.input },
       isRepeatable: remote.isRepeatable,
       displayText: () => `Calling ${remote.name.slice(0, 100)} of ${server}`,
@@ -126,17 +135,40 @@ export class McpTools {
   }
 }
 
+/** What is kept of a tool. */
+function listed({ name, description, input, isRepeatable }: RemoteTool): ListedTool {
+  const chars = charsOf(input);
+  const kept = chars > MAX_SCHEMA_CHARS ? null : input;
+  return { name, description: description.slice(0, MAX_DESCRIPTION), isRepeatable, input: kept, chars };
+}
+
+/** Infinite for a schema that is nested too deeply to be written. */
+function charsOf(input: RemoteTool['input']): number {
+  try {
+    return JSON.stringify(input).length;
+  } catch {
+    return Infinity;
+  }
+}
+
+function sizeOf(listing: Listing): number {
+  if ('reason' in listing) return 1;
+  const sizes = listing.tools.map(({ name, description, input, chars }) => {
+    return name.length + description.length + (input === null ? 1 : chars);
+  });
+  return sizes.reduce((sum, size) => sum + size, 1);
+}
+
 /** The first ones of each name that fit. */
-function withinBounds(tools: readonly RemoteTool[]): readonly RemoteTool[] {
+function withinBounds(tools: readonly ListedTool[]): readonly UsableTool[] {
   const names = new Set<string>();
-  let chars = 0;
-  return tools.filter(({ name, input }) => {
-    const { length } = JSON.stringify(input);
-    const isNew = !names.has(safeName(name));
-    if (!isNew || names.size >= MAX_TOOLS || length > MAX_SCHEMA_CHARS || chars + length > MAX_SCHEMAS_CHARS)
+  let sum = 0;
+  return tools.filter((tool): tool is UsableTool => {
+    const name = safeName(tool.name);
+    if (tool.input === null || names.has(name) || names.size >= MAX_TOOLS || sum + tool.chars > MAX_SCHEMAS_CHARS)
       return false;
-    names.add(safeName(name));
-    chars += length;
+    names.add(name);
+    sum += tool.chars;
     return true;
   });
 }

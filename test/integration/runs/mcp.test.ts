@@ -1,4 +1,6 @@
 /** Agents with tools of other servers: a real MCP server, a real model endpoint, a whole Parley. */
+import { json } from 'node:stream/consumers';
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { saysText, startMcpServer } from '#test/support/mcp-server.ts';
@@ -23,6 +25,7 @@ beforeAll(async () => {
 beforeEach(() => {
   model.requests.length = 0;
   server.calls.length = 0;
+  server.instead = null;
   server.tools.clear();
 });
 afterAll(async () => {
@@ -89,7 +92,31 @@ describe('an agent with servers of tools', () => {
     expect(server.calls).toEqual([]);
   });
 
-  it('goes on without a server that is away, and says so', async () => {
+  it('has no tool whose schema is nested too deeply to be written', async () => {
+    server.tools.set('find', {});
+    server.instead = (response, request) => {
+      void json(request).then((body) => {
+        const { id, method, params } = body as Json;
+        if (id === undefined || method === undefined) return response.writeHead(202).end();
+        const info = {
+          protocolVersion: params?.protocolVersion,
+          capabilities: {},
+          serverInfo: { name: 'x', version: '1' },
+        };
+        const deep = `{"type":"object","deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+        const list = `{"tools":[{"name":"deep","inputSchema":${deep}},{"name":"find","inputSchema":{"type":"object"}}]}`;
+        const result = method === 'initialize' ? JSON.stringify(info) : list;
+        response.setHeader('content-type', 'application/json');
+        return response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
+      });
+    };
+    const run = await api.ended((await askWith([orders()])).runId);
+    expect(offered().map(({ name }) => name)).toEqual(['orders__find']);
+    const reason = '1 of its tools are too large or too many';
+    expect(run).toMatchObject({ status: 'completed', steps: [{ missing_tool_servers: [{ name: 'orders', reason }] }] });
+  });
+
+  it('continues without a server that is away, and says so', async () => {
     server.tools.set('find', {});
     const away = { name: 'away', url: 'http://127.0.0.1:1/mcp' };
     const asked = await askWith([away, orders()]);

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+
+import type { RemoteTool } from '#libs/platform/mcp/index.ts';
+
+import type { RunAgent } from './run.agent.ts';
+import { McpTools } from './run.mcp.ts';
+
+it('keeps lists of servers within a bound for all of them together', async () => {
+  const listed: string[] = [];
+  const tools = new McpTools({
+    agents: { tokenOf: () => null },
+    servers: {
+      list: ({ url }) => {
+        listed.push(url);
+        const input = { type: 'object', description: 'x'.repeat(url === 'small' ? 10 : 16_000) };
+        const tool = (index: number): RemoteTool => ({
+          name: `t${index}`,
+          description: '',
+          input,
+          isRepeatable: false,
+        });
+        return Promise.resolve(Array.from({ length: 300 }, (_, index) => tool(index)));
+      },
+      call: () => Promise.reject(new Error('is not called')),
+    },
+  });
+  const list = async (...urls: readonly string[]) => {
+    const never = new AbortController().signal;
+    for (const url of urls) {
+      const mcpServers = [{ name: 'server', url, tools: null, sealedToken: null }];
+      await tools.of({ id: 'agent', mcpServers } as Pick<RunAgent, 'id' | 'mcpServers'> as RunAgent, null, never);
+    }
+  };
+  await list('small', 'large', 'large', 'small', 'other');
+  expect(listed).toEqual(['small', 'large', 'other']);
+  // 8 MiB have room for one of the large ones.
+  await list('small', 'other', 'large');
+  expect(listed).toEqual(['small', 'large', 'other', 'large']);
+});

@@ -239,7 +239,7 @@ export function hasEnded({ phase }: Run): boolean {
   return phase !== 'queued' && phase !== 'running';
 }
 
-/** Whether the run goes on when another run ends: one that it asks. */
+/** Whether the run continues only when another run ends: one that it asks. */
 export function isWaiting({ question }: Pick<Run, 'question'>): boolean {
   return question !== null && question.answer === null;
 }

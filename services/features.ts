@@ -120,7 +120,7 @@ export function composeFeatures(platform: Platform) {
   });
   const sources = sourcesOf(core, { file: (organizationId, id) => inChannels.media.file(organizationId, id) });
   const toAnswer = { ...sources, ...organizations, ...directory, interactions, reactions };
-  const answering = answeringOf(core, toAnswer, (...channel) => channels.channels.agentsIn(...channel));
+  const answering = answeringOf(core, toAnswer, () => channels.channels);
   const channels = channelsModule.create(core, {
     runner: runnerOfPart(runner, 'channel'),
     interactions: interactions.ofChannel,
@@ -184,10 +184,14 @@ type PartsOfAnswering = ReturnType<typeof sourcesOf> &
 function answeringOf(
   core: Core,
   { knowledge, documents, summarize, ...parts }: PartsOfAnswering,
-  agentsIn: Channels['agentsIn'],
+  channelsOf: () => Pick<Channels, 'agentsIn' | 'runConcurrency'>,
 ) {
   const agents = agentsModule.create(core, { ...knowledge, summarize });
-  return { agents, runs: runsModule.create(core, { ...parts, ...knowledge, ...documents, ...agents, agentsIn }) };
+  const channels: ReturnType<typeof channelsOf> = {
+    agentsIn: (...channel) => channelsOf().agentsIn(...channel),
+    runConcurrency: (...channel) => channelsOf().runConcurrency(...channel),
+  };
+  return { agents, runs: runsModule.create(core, { ...parts, ...knowledge, ...documents, ...agents, channels }) };
 }
 
 type PartsInChannels = Omit<PartsOfAnswering, 'reactions' | 'summarize'> &

@@ -56,6 +56,7 @@ describe('POST /channels', () => {
       agent_invocation_behavior: null,
       parent_channel_id: null,
       origin_message_id: null,
+      run_concurrency: null,
     });
     expect((await read(channel['id'])).json()).toEqual(channel);
   });
@@ -68,6 +69,7 @@ describe('POST /channels', () => {
       meta_data: { constructor: 1, toString: null, '': [], nested: { a: [1.5, -0.25, 1e21, true, null, '\u0000'] } },
       source: 'health',
       agent_invocation_behavior: 'intelligent',
+      run_concurrency: 'restart',
       participants: [],
     };
     const channel = await create(given);
@@ -77,7 +79,8 @@ describe('POST /channels', () => {
 });
 
 describe('PATCH /channels/{id}', () => {
-  const full = { meta_data: { a: 1 }, agent_invocation_behavior: 'all_messages', source: 'app_two' };
+  const settings = { agent_invocation_behavior: 'all_messages', run_concurrency: 'restart' };
+  const full = { meta_data: { a: 1 }, ...settings, source: 'app_two' };
 
   it('keeps absent fields unchanged, and accepts an empty object', async () => {
     const channel = await create(full);
@@ -91,8 +94,9 @@ describe('PATCH /channels/{id}', () => {
 
   it('clears nullable fields with null, and refuses a null name', async () => {
     const channel = await create(full);
-    const cleared = await patch(channel['id'], { meta_data: null, agent_invocation_behavior: null });
-    expect(cleared).toMatchObject({ meta_data: null, agent_invocation_behavior: null, name: 'A channel' });
+    const nulls = { meta_data: null, agent_invocation_behavior: null, run_concurrency: null };
+    const cleared = await patch(channel['id'], nulls);
+    expect(cleared).toMatchObject({ ...nulls, name: 'A channel' });
     const refused = await api.patch(at(channel['id']), { name: null, meta_data: { late: true } });
     expect(refused.status).toBe(422);
     expect(refused.json()).toMatchObject({ detail: [{ type: 'string_type', loc: ['body', 'name'], input: null }] });

@@ -24,6 +24,8 @@ export function evolve(channel: ChannelResource, event: LogEvent): ChannelResour
       return { ...changed, name: event.data['name'] };
     case 'ChannelMetaDataChanged.v1':
       return { ...changed, meta_data: event.data['metaData'] };
+    case 'RunConcurrencyChanged.v1':
+      return { ...changed, run_concurrency: event.data['runConcurrency'] };
     case 'ParticipantAdded.v1':
       return { ...changed, participants: [...participants, participantOf(asRecord(event.data['participant']))] };
     case 'ParticipantRemoved.v1':
@@ -50,6 +52,7 @@ export function created({ data, metadata }: LogEvent): ChannelResource {
     agent_invocation_behavior: data['agentInvocationBehavior'],
     parent_channel_id: data['parentChannelId'],
     origin_message_id: data['originMessageId'],
+    run_concurrency: null,
   };
 }
 

@@ -1510,6 +1510,8 @@ export interface components {
             origin_message_id: string | null;
             parent_channel_id: string | null;
             participants: components["schemas"]["ChannelParticipant"][];
+            /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
+            run_concurrency: ("queue" | "restart") | null;
             source: ("app_main" | "app_two" | "app_three" | "health") | null;
             /** @enum {string} */
             type: "websocket" | "messenger_a" | "messenger_b" | "messenger_c" | "sms";
@@ -1530,6 +1532,8 @@ export interface components {
             parent_channel_id?: string | null;
             /** @description Default: the calling user */
             participants?: components["schemas"]["NewChannelParticipantInput"][];
+            /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
+            run_concurrency?: ("queue" | "restart") | null;
             source?: ("app_main" | "app_two" | "app_three" | "health") | null;
             /**
              * @default websocket
@@ -1555,6 +1559,8 @@ export interface components {
             } | null;
             /** @description Channel name */
             name?: string;
+            /** @description What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them */
+            run_concurrency?: ("queue" | "restart") | null;
         };
         ChecklistItem: {
             label: string;

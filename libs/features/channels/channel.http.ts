@@ -143,8 +143,9 @@ function commandRoutes(app: HttpApp, { channels, directories }: ChannelRoutePart
       response,
     }),
     async (request, reply) => {
-      const { name, meta_data: metaData, agent_invocation_behavior: agentInvocationBehavior } = request.body;
-      const changes = { name, metaData, agentInvocationBehavior };
+      const { name, meta_data: metaData, ...settings } = request.body;
+      const { agent_invocation_behavior: agentInvocationBehavior, run_concurrency: runConcurrency } = settings;
+      const changes = { name, metaData, agentInvocationBehavior, runConcurrency };
       const context = commandContext(request);
       return sendChannel(request, reply, channels, await channels.update(context, request.params.id, changes));
     },

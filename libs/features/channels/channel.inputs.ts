@@ -2,7 +2,7 @@ import { derivedId, type EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
 
-import type { ChannelCreated, Participant } from './channel.ts';
+import type { ChannelCreated, NewChannel, Participant } from './channel.ts';
 import type { CreateChannelBody, ParticipantInput } from './channel.schemas.ts';
 
 /** The details of a user that channels store. */
@@ -54,7 +54,7 @@ export async function channelToCreate(
   context: CommandContext,
   body: CreateChannelBody,
   directories: Directories,
-): Promise<ChannelCreated> {
+): Promise<NewChannel> {
   const parentChannelId = body.parent_channel_id ?? null;
   const channelType = body.channel_type ?? (parentChannelId === null ? 'chat' : 'thread');
   requireThread(body, channelType);
@@ -73,6 +73,7 @@ export async function channelToCreate(
     agentInvocationBehavior: body.agent_invocation_behavior ?? null,
     parentChannelId,
     originMessageId: body.origin_message_id ?? null,
+    runConcurrency: body.run_concurrency ?? null,
   };
 }
 

@@ -16,6 +16,7 @@ const TYPES = {
   'ChannelRenamed.v1': 'channel.updated',
   'ChannelMetaDataChanged.v1': 'channel.updated',
   'AgentInvocationBehaviorChanged.v1': 'channel.updated',
+  'RunConcurrencyChanged.v1': 'channel.updated',
   'ChannelArchived.v1': 'channel.archived',
   'ParticipantAdded.v1': 'participant.joined',
   'ParticipantRemoved.v1': 'participant.left',
@@ -65,7 +66,7 @@ function listed(participant: Participant): object {
 
 const participantId = z.string().describe('Id of the participant record');
 const changedChannel = channelSchema
-  .pick({ name: true, meta_data: true, agent_invocation_behavior: true })
+  .pick({ name: true, meta_data: true, agent_invocation_behavior: true, run_concurrency: true })
   .partial()
   .extend({ id: z.string() })
   .meta({ id: 'ChangedChannel' });
@@ -102,6 +103,8 @@ function publicData(event: StreamEvent<ChannelEvent>, id: EntityId): object | nu
       return { id, meta_data: event.data.metaData };
     case 'AgentInvocationBehaviorChanged.v1':
       return { id, agent_invocation_behavior: event.data.agentInvocationBehavior };
+    case 'RunConcurrencyChanged.v1':
+      return { id, run_concurrency: event.data.runConcurrency };
     case 'ChannelArchived.v1':
       return { id };
     case 'ParticipantAdded.v1': {

@@ -29,11 +29,12 @@ import {
   decideUpdate,
   type Channel,
   type ChannelChanges,
-  type ChannelCreated,
   type ChannelEvent,
   type ChannelRejection,
   type ChannelState,
+  type NewChannel,
   type Participant,
+  type RunConcurrency,
 } from './channel.ts';
 
 export const channelEntity = entity<ChannelState, ChannelEvent, Facets>({
@@ -83,6 +84,7 @@ export function channelResource(channel: Channel): object {
     agent_invocation_behavior: channel.agentInvocationBehavior,
     parent_channel_id: channel.parentChannelId,
     origin_message_id: channel.originMessageId,
+    run_concurrency: channel.runConcurrency,
   };
 }
 
@@ -169,7 +171,7 @@ export class Channels {
   }
 
   /** Checks the parent and the origin of a thread in the log, because read models may lag behind. */
-  async create(context: CommandContext, channel: ChannelCreated): Promise<ChannelResult> {
+  async create(context: CommandContext, channel: NewChannel): Promise<ChannelResult> {
     const rejection = await this.#rejectionOfThread(context, channel);
     // An earlier run of the command may have created the thread before its parent was archived.
     if (rejection !== null && (await this.#current(context, channel.id)) === null) return { ok: false, rejection };
@@ -177,7 +179,7 @@ export class Channels {
   }
 
   /** A channel whose id is derived from its participants: found, or created with them. It must not be a thread. */
-  open(context: CommandContext, channel: ChannelCreated): Promise<ChannelResult> {
+  open(context: CommandContext, channel: NewChannel): Promise<ChannelResult> {
     return this.entities.run<ChannelRejection | NotFound>(context, channel.id, (state) =>
       state !== null && state.organizationId !== context.organizationId
         ? refuse({ reason: 'not_found' })
@@ -242,6 +244,11 @@ export class Channels {
     return new Set((channel?.participants ?? []).flatMap((one) => (one.type === 'agent' ? [one.agentId] : [])));
   }
 
+  /** What a message does to runs that answer earlier ones, as the log of its channel has it now. */
+  async runConcurrency(context: CommandContext, id: EntityId): Promise<RunConcurrency> {
+    return (await this.#current(context, id))?.runConcurrency ?? 'queue';
+  }
+
   /** Channels that match the filter, newest first. */
   list(organizationId: EntityId, filter: ChannelFilter, page: ListPage): Promise<DocumentPage> {
     const facets = facetsOf(filter);
@@ -261,7 +268,7 @@ export class Channels {
 
   async #rejectionOfThread(
     context: CommandContext,
-    { parentChannelId, originMessageId }: ChannelCreated,
+    { parentChannelId, originMessageId }: NewChannel,
   ): Promise<ChannelRejection | null> {
     if (parentChannelId === null) return null;
     const decision = decideThread(await this.#current(context, parentChannelId));

@@ -15,9 +15,21 @@ import {
   text,
 } from '#libs/platform/http/index.ts';
 
-import { agentInvocationBehavior, channelSource, channelType, communicationType, MAX_PARTICIPANTS } from './channel.ts';
+import {
+  agentInvocationBehavior,
+  channelSource,
+  channelType,
+  communicationType,
+  MAX_PARTICIPANTS,
+  runConcurrency,
+} from './channel.ts';
 
 const name = text({ max: 256, description: 'Channel name' });
+const concurrency = runConcurrency
+  .nullable()
+  .describe(
+    'What a message of a user does to runs that answer earlier ones: with `queue`, and null, it is answered after them; `restart` cancels them',
+  );
 const organizationApplication = z.enum(['app_main', 'app_two', 'app_three', 'app_four', 'health', 'app_five']);
 
 const userSummary = z
@@ -88,6 +100,7 @@ export const channelSchema = z
     agent_invocation_behavior: agentInvocationBehavior.nullable(),
     parent_channel_id: z.string().nullable(),
     origin_message_id: z.string().nullable(),
+    run_concurrency: concurrency,
   })
   .meta({ id: 'Channel' });
 
@@ -124,6 +137,7 @@ export const createChannelBody = z
     origin_message_id: idReference({
       description: 'Id of the interaction in the parent channel that starts the thread',
     }).nullish(),
+    run_concurrency: concurrency.optional(),
   })
   .meta({ id: 'ChannelCreate' });
 export type CreateChannelBody = z.infer<typeof createChannelBody>;
@@ -134,6 +148,7 @@ export const updateChannelBody = z
     name: name.optional(),
     meta_data: jsonMap().nullish(),
     agent_invocation_behavior: agentInvocationBehavior.nullish(),
+    run_concurrency: concurrency.optional(),
   })
   .meta({ id: 'ChannelUpdate' });
 

@@ -102,6 +102,20 @@ describe('updating a channel', () => {
     });
   });
 
+  it('states what messages do to runs, also from the beginning', () => {
+    const changed: ChannelEvent = { type: 'RunConcurrencyChanged.v1', data: { runConcurrency: 'restart' } };
+    expect(decideCreate(null, { ...blank, runConcurrency: 'restart' })).toEqual({
+      ok: true,
+      events: [created, changed],
+    });
+    expect(given(created).runConcurrency).toBeNull();
+    expect(decideUpdate(given(created), { runConcurrency: 'restart' })).toEqual({ ok: true, events: [changed] });
+    expect(decideUpdate(given(created, changed), { runConcurrency: 'restart' })).toEqual({ ok: true, events: [] });
+    expect(decideUpdate(given(created, changed), { name: 'Support' })).toEqual({ ok: true, events: [] });
+    const cleared = decideUpdate(given(created, changed), { runConcurrency: null });
+    expect(cleared).toMatchObject({ ok: true, events: [{ data: { runConcurrency: null } }] });
+  });
+
   it('accepts an empty name', () => {
     expect(decideUpdate(given(created), { name: '' })).toMatchObject({
       ok: true,

@@ -28,6 +28,10 @@ export const agentInvocationBehavior = z.enum([
   'intelligent',
 ]);
 
+/** What happens to the runs of an agent that answer earlier messages; null: `queue`. */
+export const runConcurrency = z.enum(['queue', 'restart']);
+export type RunConcurrency = z.infer<typeof runConcurrency>;
+
 const stringMap = z.record(z.string(), z.string());
 const jsonMap = z.record(z.string(), z.unknown());
 
@@ -88,6 +92,7 @@ export const channelCodec = defineEvents({
   /** Replaces the whole map. */
   'ChannelMetaDataChanged.v1': z.object({ metaData: jsonMap.nullable() }),
   'AgentInvocationBehaviorChanged.v1': z.object({ agentInvocationBehavior: agentInvocationBehavior.nullable() }),
+  'RunConcurrencyChanged.v1': z.object({ runConcurrency: runConcurrency.nullable() }),
   'ParticipantAdded.v1': z.object({ participant }),
   'ParticipantRemoved.v1': z.object({ participantId: z.string() }),
   'ChannelArchived.v1': z.object({}),
@@ -96,6 +101,9 @@ export const channelCodec = defineEvents({
 export type ChannelEvent = EventOf<typeof channelCodec>;
 export type ChannelCreated = Extract<ChannelEvent, { type: 'ChannelCreated.v1' }>['data'];
 
+/** A channel to create: with its setting, which is an event of its own. */
+export type NewChannel = ChannelCreated & { readonly runConcurrency?: RunConcurrency | null };
+
 /** A channel is folded, stored and sent as a whole, so its size affects every command. */
 export const MAX_PARTICIPANTS = 1_000;
 export const MAX_PARTICIPANTS_BYTES = 512 * 1024;
@@ -103,6 +111,7 @@ export const MAX_PARTICIPANTS_BYTES = 512 * 1024;
 /** A channel folded from its stream. Bounded. */
 export interface Channel extends ChannelCreated, EntityState {
   readonly id: EntityId;
+  readonly runConcurrency: RunConcurrency | null;
   readonly archivedAt: Timestamp | null;
 }
 
@@ -123,13 +132,16 @@ type ChannelDecision = Decision<ChannelEvent, ChannelRejection>;
 export const channelFold: Fold<ChannelState, ChannelEvent> = {
   initialState: null,
   evolve(state, event) {
-    if (event.type === 'ChannelCreated.v1') return { ...event.data, ...createdBy(event), archivedAt: null };
+    if (event.type === 'ChannelCreated.v1') {
+      return { ...event.data, ...createdBy(event), runConcurrency: null, archivedAt: null };
+    }
     if (state === null) return state;
     const changed = { ...state, ...changedBy(event) };
     switch (event.type) {
       case 'ChannelRenamed.v1':
       case 'ChannelMetaDataChanged.v1':
       case 'AgentInvocationBehaviorChanged.v1':
+      case 'RunConcurrencyChanged.v1':
         return { ...changed, ...event.data };
       case 'ParticipantAdded.v1':
         return { ...changed, participants: [...state.participants, event.data.participant] };
@@ -146,18 +158,19 @@ export const channelFold: Fold<ChannelState, ChannelEvent> = {
 };
 
 /** Creates the channel. Its id is new, so an existing channel was created by an earlier run of the same command. */
-export function decideCreate(state: ChannelState, channel: ChannelCreated): ChannelDecision {
+export function decideCreate(state: ChannelState, { runConcurrency = null, ...channel }: NewChannel): ChannelDecision {
   if (state !== null) return accept();
   const participants = channel.participants.filter(
     (one, index, all) => all.findIndex((other) => isSameParticipant(one, other)) === index,
   );
   // Users are referenced by id and stored with their details, so a small request can create a large channel.
   if (isTooLarge(participants)) return refuse({ reason: 'too_many_participants' });
-  return accept({ type: 'ChannelCreated.v1', data: { ...channel, participants } });
+  const created: ChannelEvent = { type: 'ChannelCreated.v1', data: { ...channel, participants } };
+  return runConcurrency === null ? accept(created) : accept(created, concurrencyChanged(runConcurrency));
 }
 
 /** Creates the channel; one that exists gets those of the participants that it lacks. */
-export function decideOpen(state: ChannelState, channel: ChannelCreated): ChannelDecision {
+export function decideOpen(state: ChannelState, channel: NewChannel): ChannelDecision {
   if (state === null) return decideCreate(state, channel);
   if (state.archivedAt !== null) return refuse({ reason: 'archived' });
   const missing = channel.participants.filter((one) => !state.participants.some((own) => isSameParticipant(own, one)));
@@ -169,11 +182,12 @@ export interface ChannelChanges {
   readonly name?: string | undefined;
   readonly metaData?: ChannelCreated['metaData'] | undefined;
   readonly agentInvocationBehavior?: ChannelCreated['agentInvocationBehavior'] | undefined;
+  readonly runConcurrency?: RunConcurrency | null | undefined;
 }
 
 export function decideUpdate(channel: Channel, changes: ChannelChanges): ChannelDecision {
   if (channel.archivedAt !== null) return refuse({ reason: 'archived' });
-  const { name, metaData, agentInvocationBehavior } = changes;
+  const { name, metaData, agentInvocationBehavior, runConcurrency } = changes;
   const events: ChannelEvent[] = [];
   if (name !== undefined && name !== channel.name) events.push({ type: 'ChannelRenamed.v1', data: { name } });
   if (metaData !== undefined && !isDeepStrictEqual(metaData, channel.metaData)) {
@@ -182,7 +196,14 @@ export function decideUpdate(channel: Channel, changes: ChannelChanges): Channel
   if (agentInvocationBehavior !== undefined && agentInvocationBehavior !== channel.agentInvocationBehavior) {
     events.push({ type: 'AgentInvocationBehaviorChanged.v1', data: { agentInvocationBehavior } });
   }
+  if (runConcurrency !== undefined && runConcurrency !== channel.runConcurrency) {
+    events.push(concurrencyChanged(runConcurrency));
+  }
   return accept(...events);
+}
+
+function concurrencyChanged(runConcurrency: RunConcurrency | null): ChannelEvent {
+  return { type: 'RunConcurrencyChanged.v1', data: { runConcurrency } };
 }
 
 export function decideAddParticipant({ participants, archivedAt }: Channel, participant: Participant): ChannelDecision {

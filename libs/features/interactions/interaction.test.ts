@@ -34,6 +34,7 @@ const channel: NonNullable<ChannelState> = {
   metaData: null,
   source: null,
   agentInvocationBehavior: null,
+  runConcurrency: null,
   parentChannelId: null,
   originMessageId: null,
   createdAt: '2026-01-31T12:00:00.000Z',

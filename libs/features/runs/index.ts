@@ -18,6 +18,7 @@ import { runLiveCommands, runRoutes } from './run.http.ts';
 import { agentRuns, runEndings } from './run.reactor.ts';
 import { runLaneEntity, RunLanes } from './run-lane.read.ts';
 import { runTurns } from './run.turns.ts';
+import type { TurnParts } from './run.turns.ts';
 import { runEntity, Runs } from './run.read.ts';
 
 export { shownAnswer } from './response.ts';
@@ -37,7 +38,7 @@ interface RunsDeps {
   readonly reactions: { readonly commands: ChannelParts['receipts'] };
   readonly application: ChannelParts['application'];
   readonly inboxes: ExternalParts['inboxes'];
-  readonly agentsIn: QuestionParts['agentsIn'];
+  readonly channels: Pick<QuestionParts, 'agentsIn'> & Pick<TurnParts, 'runConcurrency'>;
   readonly knowledge: Knowledge;
   readonly extraction: ExtractionPool;
 }
@@ -46,17 +47,17 @@ export const runsModule = {
   name: 'runs',
   projections: [runEntity.projection, runLaneEntity.projection],
   create(core: Core, deps: RunsDeps) {
-    const { agents, inboxes, agentsIn, interactions, reactions, application, knowledge, extraction } = deps;
+    const { agents, inboxes, channels, interactions, reactions, application, knowledge, extraction } = deps;
     const { store, log, fetcher, model, modelContextTokens, spans } = core;
     const runs = new Runs(core);
-    const turns = { runs, lanes: new RunLanes(core) };
+    const turns = { runs, lanes: new RunLanes(core), runConcurrency: channels.runConcurrency };
     const parts = {
       agents,
       channel: { ...interactions, receipts: reactions.commands, application },
       conversations: interactions.queries,
       tools: { knowledge, fetcher, extraction },
       runs,
-      questions: { runs, agents, agentsIn },
+      questions: { runs, agents, agentsIn: channels.agentsIn },
       mcp: new McpTools({ servers: toolServers(fetcher), agents }),
       turns,
       model,

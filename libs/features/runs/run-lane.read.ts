@@ -10,7 +10,7 @@ type NoFacets = Record<never, never>;
 
 export const runLaneEntity = entity<RunLaneState, RunLaneEvent, NoFacets>({
   category: RUN_LANE,
-  version: 1,
+  version: 2,
   codec: runLaneCodec,
   fold: runLaneFold,
   resource: ({ id }) => ({ id }),
@@ -23,12 +23,14 @@ export class RunLanes extends Entities<RunLaneState, RunLaneEvent, NoFacets> {
     super(runLaneEntity, core);
   }
 
-  /** @returns false if too many runs wait already */
+  /** @returns why the run cannot enter: too many wait already, or it answers a message that a later one has replaced */
   async enter(
     context: CommandContext,
     entry: { readonly id: EntityId; readonly runId: EntityId; readonly sequence: number },
-  ): Promise<boolean> {
-    return (await this.run(context, entry.id, (state) => decideEnter(state, entry))).ok;
+    isRestart: boolean,
+  ): Promise<'full' | 'replaced' | null> {
+    const result = await this.run(context, entry.id, (state) => decideEnter(state, entry, isRestart));
+    return result.ok ? null : result.rejection.reason;
   }
 
   /** @returns the lane afterwards */

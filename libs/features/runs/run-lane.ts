@@ -30,6 +30,8 @@ export function runLaneId({
 export const runLaneCodec = defineEvents({
   /** `id`: of the lane. `sequence`: of the message that the run answers. */
   'RunEntered.v1': z.object({ id: z.string(), runId: z.string(), sequence: z.int().min(0) }),
+  /** The runs that answer messages before this sequence end unfinished, whether they have entered or not. */
+  'EarlierRunsReplaced.v1': z.object({ sequence: z.int().min(0) }),
   'RunLeft.v1': z.object({ runId: z.string() }),
 });
 
@@ -45,6 +47,8 @@ export interface RunLane extends EntityState {
   readonly current: Entry | null;
   /** In the order of their messages. */
   readonly waiting: readonly Entry[];
+  /** Sequence of the last message whose run has replaced earlier ones. */
+  readonly replacedBefore: number;
 }
 
 /** `null` until the first run enters. */
@@ -58,14 +62,17 @@ export const runLaneFold: Fold<RunLaneState, RunLaneEvent> = {
   evolve(state, event) {
     if (event.type === 'RunEntered.v1') {
       const { id, ...entry } = event.data;
-      const lane = state ?? { id, ...createdBy(event), current: null, waiting: [] };
+      const lane = state ?? { id, ...createdBy(event), current: null, waiting: [], replacedBefore: 0 };
       const changed = { ...lane, ...changedBy(event) };
       if (lane.current === null) return { ...changed, current: entry };
       return { ...changed, waiting: [...lane.waiting, entry].toSorted((one, other) => one.sequence - other.sequence) };
     }
     if (state === null) return state;
-    const { runId } = event.data;
     const changed = { ...state, ...changedBy(event) };
+    if (event.type === 'EarlierRunsReplaced.v1') {
+      return { ...changed, replacedBefore: Math.max(state.replacedBefore, event.data.sequence) };
+    }
+    const { runId } = event.data;
     if (state.current?.runId !== runId) {
       return { ...changed, waiting: state.waiting.filter((one) => one.runId !== runId) };
     }
@@ -74,13 +81,33 @@ export const runLaneFold: Fold<RunLaneState, RunLaneEvent> = {
   },
 };
 
+/** @param isRestart whether the run replaces those that answer earlier messages; decided once, by the first attempt */
 export function decideEnter(
   state: RunLaneState,
   entry: { readonly id: EntityId } & Entry,
-): Decision<RunLaneEvent, { readonly reason: 'full' }> {
+  isRestart: boolean,
+): Decision<RunLaneEvent, { readonly reason: 'full' | 'replaced' }> {
   if (holds(state, entry.runId)) return accept();
-  if (state !== null && state.waiting.length >= MAX_WAITING_RUNS) return refuse({ reason: 'full' });
-  return accept({ type: 'RunEntered.v1', data: entry });
+  const { sequence } = entry;
+  if (isReplaced(state, entry)) return refuse({ reason: 'replaced' });
+  const replacedBefore = isRestart ? sequence : (state?.replacedBefore ?? 0);
+  // Those that are replaced leave soon, and must not keep the message out that replaces them.
+  const waiting = state?.waiting.filter((one) => one.sequence >= replacedBefore) ?? [];
+  if (waiting.length >= MAX_WAITING_RUNS) return refuse({ reason: 'full' });
+  const events: RunLaneEvent[] = [{ type: 'RunEntered.v1', data: entry }];
+  if (isRestart) events.push({ type: 'EarlierRunsReplaced.v1', data: { sequence } });
+  return accept(...events);
+}
+
+/** Whether a later message has ended the run. */
+export function isReplaced(state: RunLaneState, { sequence }: Pick<Entry, 'sequence'>): boolean {
+  return state !== null && sequence < state.replacedBefore;
+}
+
+/** The runs that a later message has ended and that have not left yet. */
+export function replacedRuns(state: RunLaneState): readonly EntityId[] {
+  const entries = state === null ? [] : [...(state.current === null ? [] : [state.current]), ...state.waiting];
+  return entries.filter((one) => isReplaced(state, one)).map(({ runId }) => runId);
 }
 
 export function decideLeave(state: RunLaneState, runId: EntityId): Decision<RunLaneEvent, never> {

@@ -1,6 +1,7 @@
 /*
  * Runs of one agent in one channel take turns: a message that arrives during a run is answered after it. A run that has to
- * wait is not handled until its turn is passed to it, so however many wait, they occupy no worker.
+ * wait is not handled until its turn is passed to it, so however many wait, they occupy no worker. In channels that restart,
+ * the message of a user ends the runs that answer earlier messages, and its own run takes the turn once they have left.
  */
 import { parseInteractionId } from '#libs/features/interactions/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
@@ -10,15 +11,17 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 
-import { runLaneId } from './run-lane.ts';
+import { isReplaced, replacedRuns, runLaneId } from './run-lane.ts';
 import type { RunLanes } from './run-lane.read.ts';
 import type { Runs } from './run.read.ts';
-import { hasEnded, RUN, runCodec } from './run.ts';
+import { decideCancel, hasEnded, RUN, runCodec } from './run.ts';
 import type { Run, RunEvent } from './run.ts';
 
 export interface TurnParts {
   readonly runs: Runs;
   readonly lanes: RunLanes;
+  /** What a message does to runs that answer earlier ones. @throws `Fault` `store_unavailable` */
+  readonly runConcurrency: (context: CommandContext, channelId: EntityId) => Promise<'queue' | 'restart'>;
 }
 
 /** Context of a command whose id follows from the step and the name. */
@@ -27,25 +30,37 @@ type ContextOf = (name: string) => CommandContext;
 /**
  * Takes the turn of a run that was requested.
  *
- * @returns null if it is the run's turn, else the event of a run that has to wait, or cannot
+ * @returns null if it is the run's turn, else the event of a run that has to wait, or cannot, or is replaced
  */
 export async function takeTurn(run: Run, contextOf: ContextOf, parts: TurnParts): Promise<RunEvent | null> {
   // Runs that answer other runs would wait for those that wait for them.
   if (run.asked !== null || run.turn === 'admitted') return null;
   const id = runLaneId(run);
   const entry = { id, runId: run.id, sequence: parseInteractionId(run.messageId)?.sequence ?? 0 };
+  const isRestart = await restarts(run, contextOf, parts);
   for (;;) {
-    const hasEntered = await parts.lanes.enter(contextOf('enter lane'), entry);
-    const current = (await parts.lanes.current(contextOf('lane'), id))?.current?.runId;
+    const refusal = await parts.lanes.enter(contextOf('enter lane'), entry, isRestart);
+    const lane = await parts.lanes.current(contextOf('lane'), id);
+    if (isReplaced(lane, entry)) return { type: 'RunCancelled.v1', data: {} };
+    // Also those that another run has replaced, whose worker may have died before it ended them.
+    for (const replaced of replacedRuns(lane)) {
+      await parts.runs.update(contextOf(`replace ${replaced}`), replaced, decideCancel);
+    }
+    const current = lane?.current?.runId;
     if (current === run.id) return null;
     if (current === undefined || (await isOver(run.organizationId, current, parts))) {
       // Its turn was not passed on: the reactor that does this has given up.
       if (current !== undefined) await passTurn({ id, runId: current }, contextOf, parts);
       continue;
     }
-    if (hasEntered) return { type: 'RunQueued.v1', data: {} };
+    if (refusal === null) return { type: 'RunQueued.v1', data: {} };
     return { type: 'RunFailed.v1', data: { reason: 'queue_full', message: 'too many messages wait for this agent' } };
   }
+}
+
+/** Messages of agents take their turns, so that agents that answer each other end nothing that a user has asked for. */
+async function restarts({ depth, channelId }: Run, contextOf: ContextOf, parts: TurnParts): Promise<boolean> {
+  return depth === 0 && (await parts.runConcurrency(contextOf('concurrency'), channelId)) === 'restart';
 }
 
 async function isOver(organizationId: EntityId, id: EntityId, { runs }: TurnParts): Promise<boolean> {

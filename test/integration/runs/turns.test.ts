@@ -1,9 +1,9 @@
 /** Messages that arrive while an agent answers another one in the same channel. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { MAX_WAITING_RUNS } from '#libs/features/runs/run-lane.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { says, startModelServer } from '#test/support/model-server.ts';
+import { says, saysThen, startModelServer } from '#test/support/model-server.ts';
 import type { Answer, ModelServer } from '#test/support/model-server.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Asked, Json } from '#test/support/runs-api.ts';
@@ -34,10 +34,11 @@ function answersHolding(first: string): { readonly answer: Answer; release(): vo
   };
 }
 
-async function newChannel() {
+async function newChannel(settings: object = {}) {
   const { id: agentId } = await api.newAgent({ name: 'Ada' });
-  const channelId = await api.newChannel();
-  return { channelId, ask: (text: string) => api.ask(text, { agentId, channelId }) };
+  const { json } = await api.call('POST', '/api/v1/channels', { name: 'Questions', ...settings });
+  const channelId: string = json.id;
+  return { channelId, ask: (text: string, depth = 0) => api.ask(text, { agentId, channelId, depth }) };
 }
 
 /** Until the run has reached this event. */
@@ -103,6 +104,74 @@ describe('a message that arrives during a run', () => {
     release();
     expect(await api.ended(third.runId)).toMatchObject({ status: 'completed' });
     expect(await textsIn(channelId)).toEqual(['First?', 'Second?', 'Third?', 'Re: First?', 'Re: Third?']);
+  });
+});
+
+describe('a message that arrives during a run, in a channel that restarts', () => {
+  const restarting = { run_concurrency: 'restart' };
+
+  it('cancels the run, keeps what it has written, and is answered by a model that knows it', async () => {
+    const { channelId, ask } = await newChannel(restarting);
+    server.script(
+      saysThen({ text: ['It opens ', 'at'] }, () => undefined),
+      says({ text: ['At nine.'] }),
+    );
+    const when = await ask('When does it open?');
+    const drafts = () => api.documents.api.features.interactions.drafts.current(api.organizationId, channelId);
+    await eventually(async () => expect(JSON.stringify(await drafts())).toContain('It opens at'));
+    const summer = await ask('And in summer?');
+    expect(await api.ended(summer.runId)).toMatchObject({ status: 'completed' });
+    expect(await api.run(when.runId)).toMatchObject({ status: 'cancelled' });
+    const texts = ['When does it open?', 'It opens at', 'And in summer?', 'At nine.'];
+    await eventually(async () => expect(await textsIn(channelId)).toEqual(texts));
+    const said = requestsFor('And in summer?').at(-1)?.slice(1);
+    expect(said?.map(({ content }) => content)).toEqual(texts.slice(0, -1));
+  });
+
+  it('of an agent waits as in other channels, and is replaced as all others by the next message of a user', async () => {
+    const { channelId, ask } = await newChannel();
+    const { answer, release } = answersHolding('User?');
+    server.script(answer);
+    const user = await ask('User?');
+    await eventually(() => requestsFor('User?').length > 0);
+    const patched = await api.call('PATCH', `/api/v1/channels/${channelId}`, restarting);
+    expect(patched).toMatchObject({ status: 200, json: restarting });
+    const agent = await ask('Agent?', 1);
+    await reached(agent, 'RunQueued');
+    expect(await api.types(user.runId)).not.toContain('RunCancelled');
+    const next = await ask('Next?');
+    expect(await api.ended(next.runId)).toMatchObject({ status: 'completed' });
+    for (const { runId } of [user, agent]) expect(await api.ended(runId)).toMatchObject({ status: 'cancelled' });
+    await eventually(async () => expect(await textsIn(channelId)).toEqual(['User?', 'Agent?', 'Next?', 'Re: Next?']));
+    release();
+  });
+
+  it('is answered once, and no earlier one is, whenever workers die', async () => {
+    const { channelId, ask } = await newChannel(restarting);
+    server.script(answersHolding('nothing').answer);
+    const [first, late, last] = await api.withoutWorker(async () => {
+      const runs = [await ask('First!'), await ask('Late!'), await ask('Last!')] as const;
+      const [first, late, last] = runs;
+      const attempt = async ({ runId }: Asked) => (await api.stepOf(runId, 0))?.attempt();
+      await attempt(first);
+      const { runs: commands } = api.documents.api.features;
+      const cancel = vi.spyOn(commands, 'update').mockRejectedValueOnce(new Error('killed'));
+      expect(await attempt(last)).toMatchObject({ kind: 'again' });
+      cancel.mockRestore();
+      expect(await api.types(first.runId)).toEqual(['RunRequested', 'RunClaimed']);
+      await (await api.stepOf(late.runId, 0))?.diesBeforeItsOutcome();
+      await attempt(late);
+      expect(await api.types(late.runId)).toEqual(['RunRequested', 'RunCancelled']);
+      await (await api.stepOf(last.runId, 0))?.diesBeforeItsOutcome();
+      expect(await api.types(first.runId)).toEqual(['RunRequested', 'RunClaimed', 'RunCancelled']);
+      await attempt(last);
+      expect(await api.types(last.runId)).toEqual(['RunRequested', 'RunQueued']);
+      return runs;
+    });
+    expect(await api.ended(last.runId)).toMatchObject({ status: 'completed' });
+    for (const { runId } of [first, late]) expect(await api.run(runId)).toMatchObject({ status: 'cancelled' });
+    await eventually(async () => expect(await textsIn(channelId)).toEqual(['First!', 'Late!', 'Last!', 'Re: Last!']));
+    expect([first, late, last].map(({ text }) => requestsFor(text).length)).toEqual([0, 0, 1]);
   });
 });
 

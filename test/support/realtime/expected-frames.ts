@@ -51,6 +51,7 @@ const FRAME_TYPES: Readonly<Record<string, string>> = {
   'ChannelRenamed.v1': 'channel.updated',
   'ChannelMetaDataChanged.v1': 'channel.updated',
   'AgentInvocationBehaviorChanged.v1': 'channel.updated',
+  'RunConcurrencyChanged.v1': 'channel.updated',
   'ParticipantAdded.v1': 'participant.joined',
   'ParticipantRemoved.v1': 'participant.left',
   'ChannelArchived.v1': 'channel.archived',

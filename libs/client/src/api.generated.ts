@@ -1395,7 +1395,7 @@ export interface components {
             website?: string | null;
         };
         AgentWebhook: {
-            /** @description Signs the requests. Only this response has it: null if an `Idempotency-Key` repeats the request */
+            /** @description Signs the requests. Only this response has it: null if an `Idempotency-Key` replays it */
             secret: string | null;
             url: string | null;
         };

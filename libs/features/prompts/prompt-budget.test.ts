@@ -23,4 +23,10 @@ describe('the budget of an agent', () => {
     expect(decideAdmit(used, { id: 'ada', day: saturday, max: 2 })).toEqual({ ok: true, events: [admitted(saturday)] });
     expect(stateAfter(promptBudgetFold, [admitted(friday), admitted(saturday)])).toMatchObject({ used: 1 });
   });
+
+  it('does not return to the day before, which a clock that is behind still shows', () => {
+    const used = stateAfter(promptBudgetFold, [admitted(friday), admitted(saturday)]);
+    expect(decideAdmit(used, { id: 'ada', day: friday, max: 1 })).toMatchObject({ ok: false });
+    expect(decideAdmit(used, { id: 'ada', day: friday, max: 2 })).toEqual({ ok: true, events: [admitted(saturday)] });
+  });
 });

@@ -39,11 +39,16 @@ export const promptBudgetFold: Fold<PromptBudgetState, PromptBudgetEvent> = {
   },
 };
 
-/** @param max prompts of a day */
+/**
+ * A day ends once, for the first process whose clock shows the next one: processes that are behind count with it.
+ *
+ * @param max prompts of a day
+ */
 export function decideAdmit(
   state: PromptBudgetState,
   { id, day, max }: { readonly id: string; readonly day: string; readonly max: number },
 ): Decision<PromptBudgetEvent, { readonly reason: 'budget_used' }> {
-  if (state?.day === day && state.used >= max) return refuse({ reason: 'budget_used' });
-  return accept({ type: 'PublicPromptAdmitted.v1', data: { id, day } });
+  const latest = state !== null && state.day > day ? state.day : day;
+  if (state?.day === latest && state.used >= max) return refuse({ reason: 'budget_used' });
+  return accept({ type: 'PublicPromptAdmitted.v1', data: { id, day: latest } });
 }

@@ -68,14 +68,20 @@ async function isOver(organizationId: EntityId, id: EntityId, { runs }: TurnPart
   return run === null || (hasEnded(run) && run.isEndShown);
 }
 
-/** A run leaves its lane, and the next one is admitted. Repeatable. */
+/**
+ * A run leaves its lane, and the next one is admitted. Repeatable. One that was cancelled while a worker was about to enter
+ * it is over already, and leaves as well.
+ */
 async function passTurn(
   { id, runId }: { readonly id: EntityId; readonly runId: EntityId },
   contextOf: ContextOf,
-  { runs, lanes }: TurnParts,
+  parts: TurnParts,
 ): Promise<void> {
-  const lane = await lanes.leave(contextOf(`leave ${runId}`), id, runId);
-  if (lane?.current) await runs.update(contextOf(`admit ${lane.current.runId}`), lane.current.runId, decideAdmit);
+  const lane = await parts.lanes.leave(contextOf(`leave ${runId}`), id, runId);
+  const next = lane?.current?.runId;
+  if (lane === null || next === undefined) return;
+  await parts.runs.update(contextOf(`admit ${next}`), next, decideAdmit);
+  if (await isOver(lane.organizationId, next, parts)) await passTurn({ id, runId: next }, contextOf, parts);
 }
 
 /** A run that has begun, or may begin, stays as it is. */

@@ -1,8 +1,11 @@
 /** Messages that arrive while an agent answers another one in the same channel. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
-import { MAX_WAITING_RUNS } from '#libs/features/runs/run-lane.ts';
+import { MAX_WAITING_RUNS, runLaneId } from '#libs/features/runs/run-lane.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { logEvent } from '#test/support/log-events.ts';
 import { says, saysThen, startModelServer } from '#test/support/model-server.ts';
 import type { Answer, ModelServer } from '#test/support/model-server.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
@@ -44,6 +47,31 @@ async function newChannel(settings: object = {}) {
 /** Until the run has reached this event. */
 const reached = (asked: Asked, type: string): Promise<void> =>
   eventually(async () => expect(await api.types(asked.runId)).toContain(type));
+
+/** Until so many runs have left their lane. */
+const left = (lane: Pick<Asked, 'channelId' | 'agentId'>, count: number): Promise<void> =>
+  eventually(
+    async () => {
+      const types = await api.documents.types(`runlane-${runLaneId(lane)}`);
+      expect(types.filter((type) => type === 'RunLeft.v1')).toHaveLength(count);
+    },
+    { timeoutMs: 50_000 },
+  );
+
+/** Runs enter the lane, as by workers that have stalled since they found that the runs were to begin. */
+async function enterLane(
+  lane: Pick<Asked, 'channelId' | 'agentId'>,
+  entries: readonly { readonly runId: string; readonly sequence: number }[],
+): Promise<void> {
+  const { organizationId, platform } = api;
+  const id = runLaneId(lane);
+  const events = entries.map((entry) => {
+    const event = logEvent({ id, ...entry }, 'RunEntered.v1');
+    return { ...event, metadata: { ...event.metadata, organizationId } };
+  });
+  const last = streamRevision((await api.documents.events(`runlane-${id}`)).length - 1);
+  expect((await platform.store.append(`runlane-${id}`, last, events)).kind).toBe('appended');
+}
 
 const requestsFor = (message: string) =>
   server.requests.filter(({ body }) => body.messages.at(-1)?.content === message).map(({ body }) => body.messages);
@@ -176,6 +204,24 @@ describe('a message that arrives during a run, in a channel that restarts', () =
 });
 
 describe('workers that die', () => {
+  it('leave no run waiting behind one that was cancelled while its worker entered it', async () => {
+    const { channelId, ask } = await newChannel();
+    const { answer, release } = answersHolding('Before?');
+    server.script(answer);
+    const first = await ask('Before?');
+    await eventually(() => requestsFor('Before?').length > 0);
+    const cancelled = await ask('Second?');
+    await reached(cancelled, 'RunQueued');
+    expect((await api.call('POST', `/api/v1/runs/${cancelled.runId}/cancel`)).status).toBe(200);
+    await left(first, 1);
+    await enterLane(first, [{ runId: cancelled.runId, sequence: 1 }]);
+    const third = await ask('Third?');
+    await reached(third, 'RunQueued');
+    release();
+    expect(await api.ended(third.runId)).toMatchObject({ status: 'completed' });
+    expect(await textsIn(channelId)).toEqual(['Before?', 'Second?', 'Third?', 'Re: Before?', 'Re: Third?']);
+  });
+
   it('leave no run waiting, and no message answered twice', async () => {
     const { channelId, ask } = await newChannel();
     server.script(answersHolding('nothing').answer);
@@ -211,22 +257,20 @@ describe('workers that die', () => {
 describe('messages that wait', () => {
   it('are bounded: beyond that, the agent does not answer', async () => {
     const { ask } = await newChannel();
-    const runs = await api.withoutWorker(async () => {
-      const all: Asked[] = [];
-      for (let index = 0; index < MAX_WAITING_RUNS + 2; index++) {
-        const asked = await ask(`${index}?`);
-        await (await api.stepOf(asked.runId, 0))?.attempt();
-        all.push(asked);
-      }
-      for (const { runId } of all.slice(0, -1)) await api.call('POST', `/api/v1/runs/${runId}/cancel`);
-      return all;
-    });
-    expect(await api.ended(runs.at(-1)!.runId)).toMatchObject({ status: 'failed', error: { reason: 'queue_full' } });
-    expect(await api.types(runs.at(-2)!.runId)).toEqual(expect.arrayContaining(['RunQueued', 'RunCancelled']));
-    // Those that were cancelled leave one after another.
-    await eventually(async () => {
-      const next = await ask('Still there?');
-      expect(await api.ended(next.runId)).toMatchObject({ status: 'completed' });
-    });
+    const { answer, release } = answersHolding('Busy?');
+    server.script(answer);
+    const first = await ask('Busy?');
+    await eventually(() => requestsFor('Busy?').length > 0);
+    await enterLane(
+      first,
+      Array.from({ length: MAX_WAITING_RUNS }, (_, index) => ({ runId: newId(), sequence: index + 1 })),
+    );
+    const { runId } = await ask('One too many?');
+    expect(await api.ended(runId)).toMatchObject({ status: 'failed', error: { reason: 'queue_full' } });
+    release();
+    // None of those that waited exists: each leaves when its turn comes.
+    await left(first, MAX_WAITING_RUNS + 1);
+    const next = await ask('Still there?');
+    expect(await api.ended(next.runId)).toMatchObject({ status: 'completed' });
   });
 });

@@ -6,9 +6,11 @@ import { CHANNEL } from '#libs/features/channels/index.ts';
 import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
 import { invocationId } from '#libs/features/invocations/index.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import type { EventMetadata } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { invalid } from '#libs/platform/http/index.ts';
+import type { Principal } from '#libs/platform/http/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import type { PostedPrompt } from './prompt.post.ts';
@@ -34,22 +36,25 @@ export interface ResumedPrompt {
 const config = z.object({ mentions: z.array(z.object({ type: z.string(), id: z.string() })) });
 
 /**
- * The prompt that `Last-Event-ID` names, read from the log; null without the header.
+ * The prompt that `Last-Event-ID` names, read from the log; null without the header. A caller resumes only its own: the
+ * scope of the route is not that of reading channels.
  *
- * @throws ValidationFailure 422 for what is no event of a prompt to this agent; `Fault` `store_unavailable`
+ * @throws ValidationFailure 422 for what is no event of the caller's prompts to this agent; `Fault` `store_unavailable`
  */
 export async function resumedPrompt(
-  { headers, principal: { organizationId } }: Pick<FastifyRequest, 'headers' | 'principal'>,
+  { headers, principal }: Pick<FastifyRequest, 'headers' | 'principal'>,
   agent: Pick<Agent, 'id'>,
   store: Pick<EventStore, 'readStream'>,
 ): Promise<ResumedPrompt | null> {
   const header = headers['last-event-id'];
   if (header === undefined || header === '') return null;
-  const refuse = () => invalid(['header', 'last-event-id'], 'this is no event of a prompt to this agent', header);
+  const refuse = () =>
+    invalid(['header', 'last-event-id'], 'this is no event of a prompt of yours to this agent', header);
   const [, messageId = '', last] = CURSOR.exec(String(header)) ?? [];
   const ref = parseInteractionId(messageId);
   const position = Number(last);
   if (ref === null || position < ref.sequence - 1) throw refuse();
+  const { organizationId } = principal;
   const { channelId, sequence } = ref;
   const known: EntityId[] = [];
   let turnId: string | null = null;
@@ -62,7 +67,7 @@ export async function resumedPrompt(
       if (turnId === null) {
         const mentions = config.safeParse(invocationConfig).data?.mentions ?? [];
         const isPrompt = contentRole === 'user_message' && mentions.some(({ id }) => id === agent.id);
-        if (!isPrompt || event.metadata.organizationId !== organizationId) throw refuse();
+        if (!isPrompt || !isBy(principal, event.metadata)) throw refuse();
         turnId = turn ?? spanId;
       }
       if ((turn ?? spanId) === turnId) known.push(interactionId({ channelId, sequence: sequenceOf(event.revision) }));
@@ -73,4 +78,11 @@ export async function resumedPrompt(
   if (turnId === null) throw refuse();
   const runId = invocationId(channelId, sequence, agent.id);
   return { posted: { channelId, sequence, organizationId, messageId, turnId, runId, revision }, position, known };
+}
+
+function isBy(
+  { organizationId, principalType, principalId }: Principal,
+  { organizationId: own, actor }: EventMetadata,
+) {
+  return own === organizationId && actor.type === principalType && actor.id === principalId;
 }

@@ -128,12 +128,14 @@ export async function awaitAnswer(
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(notYet(shown)), parts.limits.timeoutMs);
   const onStop = (): void => over.abort(stopped('This process is stopping'));
-  // Nobody reads this error; it releases the Idempotency-Key.
+  // This error reaches no client; it releases the Idempotency-Key.
   const onGone = (): void => over.abort(stopped('The client has left'));
   const { closing } = request.server;
   closing.addEventListener('abort', onStop, { once: true });
   if (closing.aborted) onStop();
   reply.raw.once('close', onGone);
+  // It may have left while the prompt was posted.
+  if (reply.raw.destroyed) onGone();
   try {
     return answerOf(await endOf(posted, parts, over.signal), agent, shown);
   } finally {

@@ -1,9 +1,12 @@
 /** Prompts of agents over HTTP: runs in direct channels, with a real server that speaks the OpenAI API as the model. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { refuses, says, saysThen, startModelServer } from '#test/support/model-server.ts';
+import { refuses, says, saysInParts, saysThen, startModelServer } from '#test/support/model-server.ts';
 import type { Answer as ModelAnswer, ModelServer } from '#test/support/model-server.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Json } from '#test/support/runs-api.ts';
@@ -210,6 +213,54 @@ describe('a prompt that is repeated with its Idempotency-Key', () => {
     expect(message).toBe('At nine.');
     expect(await interactionsOf(channel)).toHaveLength(2);
   });
+
+  it('does not find its key in flight if the client left while the message was posted', async () => {
+    const agent = await newAgent();
+    const { answer, release } = held(says({ text: ['At nine.'] }));
+    const before = server.requests.length;
+    server.script(answer);
+    const key = { 'idempotency-key': newId() };
+    const { store } = api.platform;
+    const [posting, mayPost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const append = store.append.bind(store);
+    const spy = vi.spyOn(store, 'append').mockImplementation(async (...args) => {
+      // The channel of the prompt; a worker may append other events.
+      if (JSON.stringify(args[2]).includes(agent)) {
+        posting.resolve();
+        await mayPost.promise;
+      }
+      return append(...args);
+    });
+    const client = connect(Number(new URL(origin).port), '127.0.0.1');
+    const atServer = once(api.documents.api.app.server, 'connection');
+    const body = JSON.stringify({ prompt: 'When?' });
+    const head = [
+      `POST ${urlOf(agent)} HTTP/1.1`,
+      'host: parley',
+      `authorization: ${api.documents.api.rootKey}`,
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+      `idempotency-key: ${key['idempotency-key']}`,
+    ];
+    client.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+    const [socket] = await atServer;
+    await posting.promise;
+    client.destroy();
+    await once(socket, 'close');
+    spy.mockRestore();
+    mayPost.resolve();
+    await eventually(() => server.requests.length > before);
+    prompts.timeoutMs = 1;
+    const repeated = await eventually(async () => {
+      const found = await prompt(agent, { prompt: 'When?' }, key);
+      expect(found.json.code).toBe('answer_pending');
+      return found;
+    }).finally(() => {
+      prompts.timeoutMs = PATIENT_MS;
+      release();
+    });
+    expect(await api.ended(repeated.json.run_id)).toMatchObject({ status: 'completed' });
+  });
 });
 
 interface ServerEvent {
@@ -266,16 +317,21 @@ describe('a streamed prompt', () => {
 
   it('sends the frames of its turn, and ends with the answer', async () => {
     const { id: agent } = await api.newAgent({ name: 'Ada', knowledge_graph: api.graph });
-    const { answer: last, release } = held(says({ text: ['It opens ', 'at nine.'] }));
-    server.script(says({ reasoning: ['Let me see.'], text: ['Looking. '], toolCalls: [search] }), last);
+    const { promise: isLive, resolve: goOn } = Promise.withResolvers<void>();
+    const said = { reasoning: ['Let me see.'], text: ['Looking. '] };
+    server.script(
+      saysInParts(said, () => isLive, { toolCalls: [search] }),
+      says({ text: ['It opens ', 'at nine.'] }),
+    );
     const events: ServerEvent[] = [];
     for await (const event of eventsOf(agent, { prompt: 'When?' })) {
       events.push(event);
       // Not of the turn.
       if (shown(event) === 'prompt') await api.post(event.data.channel_id, 'An aside');
-      const seen = new Set(events.map(shown));
-      if (seen.has('ephemeral') && (seen.has('delta') || seen.has('snapshot'))) release();
+      // From here on, the stream misses no value.
+      if (shown(event) === 'delta' || shown(event) === 'snapshot') goOn();
     }
+    expect(events.map(shown)).toContain('ephemeral');
     const { run_id, message_id, interaction_id } = events[0]?.data ?? {};
     const durable = events.filter(({ id, event }) => id !== undefined && event === undefined);
     expect(durable.map(({ data }) => [data.type, data.data.content_role ?? null])).toEqual([
@@ -381,6 +437,10 @@ describe('a streamed prompt', () => {
       const to = last === id ? other : agent;
       expect((await call(to, { 'last-event-id': last })).status).toBe(422);
     }
+    const bot = { name: 'bot', scopes: ['read', 'write'], principal: { type: 'service', id: newId() } };
+    const { key } = (await api.call('POST', '/api/v1/keys', bot)).json;
+    expect((await call(agent, { 'last-event-id': id }, key)).status).toBe(422);
+    expect((await call(agent, { 'last-event-id': id }, api.foreignKey)).status).toBe(404);
     await api.call('POST', `/api/v1/agents/${agent}/deactivate`);
     expect(await call(agent)).toMatchObject({ status: 409, json: { code: 'agent_deactivated' } });
     expect((await allEvents(agent, {}, { 'last-event-id': id })).at(-2)?.data.message).toBe('Yes.');

@@ -2,6 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
+import type { TestEventStoreProcess } from '#test/support/event-store.ts';
+import { eventually } from '#test/support/eventually.ts';
+import type { TestRedis } from '#test/support/redis.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Json } from '#test/support/runs-api.ts';
 
@@ -12,7 +15,7 @@ let api: RunsApi;
 let addresses = 0;
 
 beforeAll(async () => {
-  api = await RunsApi.start({ prompts });
+  api = await RunsApi.start({ prompts, redis: 'own', keepAliveMs: 10_000 });
 });
 afterAll(() => api?.stop());
 
@@ -36,6 +39,16 @@ async function prompt(agent: string, body: object | string = {}, remoteAddress =
     payload: body,
   });
   return { status: answer.statusCode, headers: answer.headers, json: JSON.parse(answer.payload) };
+}
+
+/** Again if midnight passed meanwhile, in UTC, where days of budgets end. */
+async function withinDay<T>(run: () => Promise<T>): Promise<T> {
+  const today = (): number => new Date().getUTCDate();
+  for (;;) {
+    const day = today();
+    const result = await run();
+    if (today() === day) return result;
+  }
 }
 
 async function channelsWith(agent: string): Promise<Json[]> {
@@ -114,18 +127,47 @@ describe('prompts without a key', () => {
   });
 
   it('are limited for each agent and day, also concurrent ones', async () => {
-    const [agent, other] = [await newAgent(), await newAgent()];
     prompts.publicPerAgent = 2;
     try {
-      const answers = await Promise.all(Array.from({ length: 5 }, () => prompt(agent)));
+      const { agent, answers, refused } = await withinDay(async () => {
+        const id = await newAgent();
+        const first = await Promise.all(Array.from({ length: 5 }, () => prompt(id)));
+        return { agent: id, answers: first, refused: await prompt(id) };
+      });
       expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 429, 429, 429]);
-      const refused = await prompt(agent);
       expect(refused).toMatchObject({ status: 429, json: { code: 'daily_budget_used' } });
       expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(24 * 60 * 60);
       expect(await channelsWith(agent)).toHaveLength(2);
-      expect((await prompt(other)).status).toBe(200);
+      expect((await prompt(await newAgent())).status).toBe(200);
     } finally {
       prompts.publicPerAgent = 1_000;
+    }
+  });
+});
+
+describe('prompts while a store is away', () => {
+  it('are 503, and answered again when it is back', { timeout: 120_000 }, async () => {
+    const agent = await newAgent();
+    expect((await prompt(agent)).status).toBe(200);
+    const { stores } = api.documents.api;
+    // These can be killed: see `beforeAll`.
+    const [redis, eventStore] = [stores.redis as TestRedis, stores.eventStore as TestEventStoreProcess];
+    for (const store of [redis, eventStore]) {
+      await store.kill9();
+      // A prompt that is admitted before that is seen would wait for its run.
+      if (store === redis) await eventually(() => !stores.platform.redis.isReady);
+      await eventually(async () => {
+        const answers = [await prompt(agent), await api.call('POST', `/api/v1/agents/${agent}/prompt`, {})];
+        for (const answer of answers) {
+          expect(answer).toMatchObject({ status: 503, json: { code: 'store_unavailable' } });
+          expect(answer.headers['retry-after']).toBeDefined();
+        }
+      });
+      await store.restart();
+      const requests = [() => prompt(agent), () => api.call('POST', `/api/v1/agents/${agent}/prompt`, {})];
+      for (const request of requests) {
+        await eventually(async () => expect((await request()).status).toBe(200), { timeoutMs: 50_000 });
+      }
     }
   });
 });

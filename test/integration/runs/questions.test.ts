@@ -49,12 +49,15 @@ async function resultsOf(asked: Asked): Promise<Json[]> {
 }
 
 /** Runs of which the last one is asked by the one before, from the first one. */
-async function chainFrom(runId: string): Promise<Json[]> {
-  const run = await api.run(runId);
+async function chainFrom(runId: string, read = (id: string): Promise<Json> => api.run(id)): Promise<Json[]> {
+  const run = await read(runId);
   const events = await api.documents.events(`run-${runId}`);
   const next = events.find(({ type }) => type === 'QuestionAsked.v1')?.data.runId;
-  return next === undefined ? [run] : [run, ...(await chainFrom(next))];
+  return next === undefined ? [run] : [run, ...(await chainFrom(next, read))];
 }
+
+/** As `chainFrom`, once all of them have ended. */
+const endedChainFrom = (runId: string): Promise<Json[]> => chainFrom(runId, (id) => api.ended(id));
 
 describe('an agent that asks another one', () => {
   it('gets its answer as untrusted data; the channel shows the call, and nothing else of the other run', async () => {
@@ -73,7 +76,7 @@ describe('an agent that asks another one', () => {
     expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed', asked_by: null });
     const tree = await api.tree(asked);
     expect(tree.map(({ content_role }) => content_role)).toEqual(['tool_call', 'tool_call_result', 'agent_response']);
-    const [, other] = await chainFrom(asked.runId);
+    const [, other] = await endedChainFrom(asked.runId);
     expect((await resultsOf(asked))[0]).toMatchObject({
       status: 'success',
       tool_name: 'ask_agent',
@@ -102,7 +105,9 @@ describe('an agent that asks another one', () => {
       'QuestionAsked',
       'QuestionAnswered',
     ]);
-    expect((await api.types(other.id)).slice(-2)).toEqual(['RunCompleted', 'RunEndShown']);
+    await eventually(async () =>
+      expect((await api.types(other.id)).slice(-2)).toEqual(['RunCompleted', 'RunEndShown']),
+    );
   });
 
   it('reads why the other one has not answered', async () => {
@@ -166,7 +171,7 @@ describe('agents that ask in a circle', () => {
     server.script(agents({ Ping: asksOnce(asks('Pong')), Pong: asksOnce(asks('Ping')) }));
     const asked = await api.ask('Who begins?', { agentId, depth: 5 });
     expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
-    const chain = await chainFrom(asked.runId);
+    const chain = await endedChainFrom(asked.runId);
     expect(chain.map(({ depth }) => depth)).toEqual([5, 6, 7, 8]);
     expect(chain.map(({ status }) => status)).toEqual(chain.map(() => 'completed'));
     const last = (await api.documents.events(`run-${chain.at(-1).id}`)).find(({ type }) => type.startsWith('ToolStep'));

@@ -63,7 +63,7 @@ export async function postDirectly(context: CommandContext, prompt: Prompt, part
   throw conflict('All direct channels with this agent are archived', 'archived');
 }
 
-/** The participant that stands for the caller, as posts name it. */
+/** The participant that is the caller, as posts name it. */
 function callerOf({ actor }: CommandContext): NonNullable<CreateChannelBody['participants']>[number] {
   if (actor.type === 'user') return { type: 'authenticated_user', user_id: actor.id };
   return { type: 'external_agent', agent_metadata: { service: actor.id } };

@@ -79,7 +79,10 @@ export function openAICompatibleModel(options: ModelEndpointOptions): ModelEndpo
       let hasParts = false;
       try {
         const request = requestOf(ai, call, model(call.model ?? name));
-        for await (const part of partsOf(ai.streamText({ ...request, abortSignal: deadlines.signal }), deadlines)) {
+        const { signal: abortSignal } = deadlines;
+        // `streamText` would add steps, with tools that it runs: each part would cost twice as much.
+        const answer = ai.experimental_streamLanguageModelCall({ ...request, abortSignal });
+        for await (const part of partsOf((await unlessAborted(answer, abortSignal)).stream, deadlines)) {
           hasParts = true;
           const isPriced = part.type === 'finish' && (call.model ?? name) === name;
           yield isPriced ? { ...part, cost: costOf(part.usage, prices) } : part;
@@ -103,7 +106,7 @@ export function openAICompatibleModel(options: ModelEndpointOptions): ModelEndpo
 
 /** The parts of an answer. @throws what ends it without a `finish` */
 async function* partsOf(
-  { stream }: Pick<Ai.StreamTextResult<Ai.ToolSet, never, never>, 'stream'>,
+  stream: AsyncIterable<Ai.LanguageModelStreamPart<Ai.ToolSet>>,
   deadlines: Deadlines,
 ): AsyncGenerator<ModelPart, void, void> {
   const parts = stream[Symbol.asyncIterator]();
@@ -119,7 +122,7 @@ async function* partsOf(
 }
 
 /** @returns null for parts that say nothing to callers @throws the error of an answer */
-function partOf(part: Ai.TextStreamPart<Ai.ToolSet>): ModelPart | null {
+function partOf(part: Ai.LanguageModelStreamPart<Ai.ToolSet>): ModelPart | null {
   switch (part.type) {
     case 'text-delta':
       return part.text === '' ? null : { type: 'text', text: part.text };
@@ -127,12 +130,10 @@ function partOf(part: Ai.TextStreamPart<Ai.ToolSet>): ModelPart | null {
       return part.text === '' ? null : { type: 'reasoning', text: part.text };
     case 'tool-call':
       return toolCallOf(part);
-    case 'finish-step':
+    case 'model-call-end':
       return endOf(part);
     case 'error':
       throw part.error;
-    case 'abort':
-      throw new Failure('disconnected', 'the answer of the model broke off');
     default:
       return null;
   }
@@ -188,9 +189,6 @@ function requestOf(ai: typeof Ai, call: ModelCall, model: Ai.LanguageModel) {
     model,
     instructions,
     messages: messages.map(messageOf),
-    // `stream` repeats requests itself, and reports errors as parts.
-    maxRetries: 0,
-    onError: () => undefined,
     ...(tools.length > 0 && { tools: Object.fromEntries(tools.map((tool) => [tool.name, toolOf(ai, tool)])) }),
     ...(temperature !== null && { temperature }),
     ...(traceparent !== undefined && { headers: { traceparent } }),

@@ -71,9 +71,9 @@ export const runCodec = defineEvents({
   'RunHandedOver.v1': z.object({}),
   /** Precedes the effects of a step. `callId`: of the tool call that the step runs; null for a step of the model. */
   'StepStarted.v1': z.object({ step, callId: z.string().nullable() }),
-  /** `text` and `reasoning` as the model wrote them. `cost`: in the currency of the configured prices; null without. */
   /** Tools that a step of the model does without. */
   'ToolServersMissed.v1': z.object({ step, servers: z.array(z.object({ name: z.string(), reason: z.string() })) }),
+  /** `text` and `reasoning` as the model wrote them. `cost`: in the currency of the configured prices; null without. */
   'ModelStepFinished.v1': z.object({
     step,
     text: z.string(),

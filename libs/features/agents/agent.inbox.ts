@@ -87,10 +87,12 @@ export const inboxEntity = entity<InboxState, InboxEvent, Record<string, never>>
   fold: inboxFold,
   resource: ({ id }) => ({ agent_id: id }),
   facets: () => ({}),
-  frame: ({ after, event }) =>
-    event.type === 'InvocationDelivered.v1' && after !== null
-      ? { type: 'invocation.requested', json: JSON.stringify(invocationFor(after.id, event.data)) }
-      : { type: 'inbox.opened', json: JSON.stringify({ agent_id: after?.id ?? null }) },
+  frame: ({ id, event }) =>
+    event.type === 'InvocationDelivered.v1'
+      ? { type: 'invocation.requested', json: JSON.stringify(invocationFor(id, event.data)) }
+      : { type: 'inbox.opened', json: JSON.stringify({ agent_id: id }) },
+  // An inbox grows for ever, and its reader comes back often.
+  hasPlainFrames: true,
 });
 
 export class Inboxes extends Entities<InboxState, InboxEvent, Record<string, never>> {

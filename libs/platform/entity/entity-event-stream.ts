@@ -8,11 +8,12 @@ import { STREAM_CLOSE, type StreamCloseCode } from '#libs/platform/http/index.ts
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
 import { decodeLiveMessage, FRAME_FLAG, frameType, liveTopic } from '#libs/platform/live/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import type { EntityRef, Projection } from '#libs/platform/readmodel/index.ts';
+import type { EntityRef } from '#libs/platform/readmodel/index.ts';
 import type { TopicSubscription } from '#libs/platform/redis/index.ts';
 import { drained, StalledWrites } from '#libs/platform/websocket/index.ts';
 
 import { EntityLog } from './entity-log.ts';
+import type { LoggedType } from './entity-log.ts';
 import type { EventStreams } from './event-streams.ts';
 
 const LISTEN_TIMEOUT_MS = 5_000;
@@ -61,16 +62,12 @@ export class EntityEventStream<State, E extends DomainEvent> {
    * @param request of the client, whose key is checked again every second
    * @throws HttpError 429 if too many streams are open
    */
-  constructor(
-    streams: EventStreams,
-    { projection, ...entity }: EntityRef & { readonly projection: Projection<State, E> },
-    request: FastifyRequest,
-  ) {
+  constructor(streams: EventStreams, type: LoggedType<State, E>, entity: EntityRef, request: FastifyRequest) {
     this.#streams = streams;
     this.#entity = entity;
     this.#request = request;
     this.#expiresAtMs = request.principal.expiresAtMs;
-    this.#log = new EntityLog(streams.parts.store, projection, entity);
+    this.#log = new EntityLog(streams.parts.store, type, entity);
     this.#release = streams.places.take(request.principal.keyId);
     this.#subscription = streams.parts.topics.subscribe(liveTopic(entity.organizationId, entity.id), {
       onMessage: (message) => this.#onMessage(message),

@@ -19,6 +19,11 @@ export async function headOf(
 const PAGE_EVENTS = 500;
 const PAGE_CHARACTERS = 1024 * 1024;
 
+export interface LoggedType<State, E extends DomainEvent> {
+  readonly projection: Projection<State, E>;
+  readonly hasPlainFrames?: boolean;
+}
+
 export interface FramePage {
   readonly frames: readonly EventFrame[];
   /** The stream had no more events. */
@@ -26,8 +31,8 @@ export interface FramePage {
 }
 
 /**
- * The events of one entity as frames, from the log, page by page. A frame needs the state before its event, so the first
- * page folds the stream from its start: for entities with short streams.
+ * The events of one entity as frames, from the log, page by page. A frame may need the state before its event, so the first
+ * page folds the stream from its start: for entities with short streams, or with plain frames.
  *
  * Guarantees: contiguous and ascending; the bytes that are published live. Holds nothing open between pages.
  */
@@ -35,17 +40,20 @@ export class EntityLog<State, E extends DomainEvent> {
   readonly #store: Pick<EventStore, 'readStream'>;
   readonly #projection: Projection<State, E>;
   readonly #entity: Pick<EntityRef, 'organizationId' | 'id'>;
+  readonly #hasPlainFrames: boolean;
   #state: State;
   /** Of the next event to read; the state is that before it. */
   #next: StreamRevision = streamRevision(0);
 
+  /** @param type `hasPlainFrames`: the first page is read from its position */
   constructor(
     store: Pick<EventStore, 'readStream'>,
-    projection: Projection<State, E>,
+    { projection, hasPlainFrames = false }: LoggedType<State, E>,
     entity: Pick<EntityRef, 'organizationId' | 'id'>,
   ) {
     this.#store = store;
     this.#projection = projection;
+    this.#hasPlainFrames = hasPlainFrames;
     this.#entity = entity;
     this.#state = projection.fold.initialState;
   }
@@ -60,7 +68,7 @@ export class EntityLog<State, E extends DomainEvent> {
     const stream = streamName(this.#projection.category, this.#entity.id);
     const frames: EventFrame[] = [];
     let [state, events, characters] = [this.#state, 0, 0];
-    const from = this.#next;
+    const from = this.#hasPlainFrames ? streamRevision(after) : this.#next;
     for await (const stored of this.#store.readStream(stream, { from, limit: PAGE_EVENTS, signal })) {
       const [frame, next] = frameOfStored(this.#projection, this.#entity, state, stored);
       state = next;

@@ -92,9 +92,8 @@ export class EntityReplies<
     if (eventStreams === undefined) throw new TypeError(`no event streams are open for ${type.category}`);
     const found = await this.#entities.find(organizationId, id);
     if (found === null) throw notFound();
-    const { category, projection } = type;
-    const entity = { category, organizationId, id };
-    const stream = new EntityEventStream(eventStreams, { ...entity, projection }, request);
+    const entity = { category: type.category, organizationId, id };
+    const stream = new EntityEventStream(eventStreams, type, entity, request);
     let hasBegun = false;
     try {
       await stream.listening();

@@ -31,6 +31,8 @@ export interface EntityDeclaration<State extends AnyState, E extends DomainEvent
   readonly facets: (entity: EntityOf<State>) => F;
   /** The frame that subscribers receive of an event. Default: none. */
   readonly frame?: (one: ProjectedEvent<State, E>) => EventContent;
+  /** Frames follow from their events alone: event streams of long entities are read from their positions. Default: false. */
+  readonly hasPlainFrames?: boolean;
   /** Whether there are no more events for now: event streams of the entity end. They also end when it is deleted. */
   readonly isEnded?: (entity: EntityOf<State>) => boolean;
   /** The entities are organizations: each belongs to itself, and one list holds all of them. Default: false. */

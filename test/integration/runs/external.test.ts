@@ -11,9 +11,12 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { inboxEntity } from '#libs/features/agents/agent.inbox.ts';
 import { RunInChannel } from '#libs/features/runs/run.channel.ts';
 import { postedResponse } from '#libs/features/runs/run.external.http.ts';
 import { newId } from '#libs/kernel/ids.ts';
+import { EntityLog } from '#libs/platform/entity/entity-log.ts';
+import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
@@ -237,6 +240,30 @@ describe('an external agent', () => {
     await team('POST', asked, 'response', { text: 'Yes.' });
     expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
     expect(await roles(asked)).toEqual(['agent_response']);
+  });
+});
+
+describe('the inbox of an external agent', () => {
+  it('is read from the position of the client, however long it is', async () => {
+    for (let n = 0; n < 2; n += 1) await team('POST', await handedOver(), 'response', { text: 'Yes.' });
+    const read: unknown[] = [];
+    const { store } = api.platform;
+    const counting: Pick<EventStore, 'readStream'> = {
+      async *readStream(name, options) {
+        for await (const event of store.readStream(name, options)) {
+          read.push(event.type);
+          yield event;
+        }
+      },
+    };
+    const entity = { organizationId: api.organizationId, id: agentId };
+    const head = (await api.documents.types(`inbox-${agentId}`)).length;
+    const log = new EntityLog(counting, inboxEntity, entity);
+    const page = await log.page(head - 1, new AbortController().signal);
+    expect(page).toMatchObject({ frames: [{ sequence: head }], isLast: true });
+    expect(page.frames.map(({ json }) => JSON.parse(json))).toEqual(await framesAfter(head - 1, 1));
+    expect(read).toEqual(['InvocationDelivered.v1']);
+    expect((await log.page(head, new AbortController().signal)).frames).toEqual([]);
   });
 });
 

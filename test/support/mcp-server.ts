@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
@@ -52,6 +53,28 @@ export async function startMcpServer(): Promise<McpTestServer> {
       }),
   };
   return started;
+}
+
+/** Answers each request for a list of tools with this JSON, after a delay, in place of the SDK. */
+export function listing(list: string, delayMs = 0): McpTestServer['instead'] {
+  return (response, request) => {
+    void json(request).then(
+      (body) => {
+        const { id, method, params } = body as { id?: number; method?: string; params?: { protocolVersion?: string } };
+        const serverInfo = { name: 'test', version: '1' };
+        const session = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo };
+        const result = method === 'initialize' ? JSON.stringify(session) : list;
+        setTimeout(() => {
+          if (id === undefined) response.writeHead(202).end();
+          else {
+            response.setHeader('content-type', 'application/json');
+            response.end(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+          }
+        }, delayMs);
+      },
+      () => response.writeHead(405).end(),
+    );
+  };
 }
 
 /** Without sessions: each request has a server of its own. */

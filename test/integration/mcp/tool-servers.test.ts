@@ -6,7 +6,7 @@ import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { ToolServers } from '#libs/platform/mcp/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
-import { saysText, startMcpServer } from '#test/support/mcp-server.ts';
+import { listing, saysText, startMcpServer } from '#test/support/mcp-server.ts';
 import type { McpTestServer } from '#test/support/mcp-server.ts';
 
 let server: McpTestServer;
@@ -109,14 +109,14 @@ describe('a hostile server', () => {
     expect(server.calls).toHaveLength(1);
   });
 
-  it('cannot redirect to another address', async () => {
-    let requests = 0;
-    server.instead = (response) => {
-      requests += 1;
-      response.writeHead(307, { location: 'http://169.254.169.254/latest/meta-data' }).end();
+  it('cannot redirect requests, not even to an address that is allowed', async () => {
+    const urls: unknown[] = [];
+    server.instead = (response, { url }) => {
+      urls.push(url);
+      response.writeHead(307, { location: `${server.url}/elsewhere` }).end();
     };
     await expect(list()).rejects.toMatchObject({ name: 'ToolServerError' });
-    expect(requests).toBe(1);
+    expect(urls).toEqual(['/mcp']);
   });
 
   it('at a private address gets nothing, unless it is allowed', async () => {
@@ -132,6 +132,13 @@ describe('a hostile server', () => {
     await expect(short.list(access(), never)).rejects.toThrow(/did not answer in time/);
     const abort = new AbortController();
     server.instead = () => abort.abort(new Error('the run was cancelled'));
-    await expect(servers.list(access(), abort.signal)).rejects.toThrow('the run was cancelled');
+    const patient = toolServers(fetcher, { timeoutMs: 3_600_000, maxBytes: 1024 });
+    await expect(patient.list(access(), abort.signal)).rejects.toThrow('the run was cancelled');
+  });
+
+  it('that is slow with each page has the time limit for all of them', async () => {
+    server.instead = listing('{"tools":[],"nextCursor":"more"}', 100);
+    const short = toolServers(fetcher, { timeoutMs: 300, maxBytes: 1024 });
+    await expect(short.list(access(), never)).rejects.toThrow(/did not answer in time/);
   });
 });

@@ -1,9 +1,7 @@
 /** Agents with tools of other servers: a real MCP server, a real model endpoint, a whole Parley. */
-import { json } from 'node:stream/consumers';
-
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { saysText, startMcpServer } from '#test/support/mcp-server.ts';
+import { listing, saysText, startMcpServer } from '#test/support/mcp-server.ts';
 import type { McpTestServer } from '#test/support/mcp-server.ts';
 import { says, startModelServer } from '#test/support/model-server.ts';
 import type { ModelServer } from '#test/support/model-server.ts';
@@ -93,23 +91,10 @@ describe('an agent with servers of tools', () => {
   });
 
   it('has no tool whose schema is nested too deeply to be written', async () => {
-    server.tools.set('find', {});
-    server.instead = (response, request) => {
-      void json(request).then((body) => {
-        const { id, method, params } = body as Json;
-        if (id === undefined || method === undefined) return response.writeHead(202).end();
-        const info = {
-          protocolVersion: params?.protocolVersion,
-          capabilities: {},
-          serverInfo: { name: 'x', version: '1' },
-        };
-        const deep = `{"type":"object","deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
-        const list = `{"tools":[{"name":"deep","inputSchema":${deep}},{"name":"find","inputSchema":{"type":"object"}}]}`;
-        const result = method === 'initialize' ? JSON.stringify(info) : list;
-        response.setHeader('content-type', 'application/json');
-        return response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
-      });
-    };
+    const deep = `{"type":"object","deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    server.instead = listing(
+      `{"tools":[{"name":"deep","inputSchema":${deep}},{"name":"find","inputSchema":{"type":"object"}}]}`,
+    );
     const run = await api.ended((await askWith([orders()])).runId);
     expect(offered().map(({ name }) => name)).toEqual(['orders__find']);
     const reason = '1 of its tools are too large or too many';

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Tickets, TICKET_TTL_MS } from '#libs/features/realtime/index.ts';
 import type { Grant } from '#libs/features/realtime/index.ts';
 import { connectRedis, waitForRedis } from '#libs/platform/redis/index.ts';
+import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { startTestApi } from '#test/support/test-api.ts';
 import type { Answer, Call, TestApi } from '#test/support/test-api.ts';
@@ -33,6 +34,34 @@ async function newKey(scopes: readonly string[], principal?: object): Promise<st
 /** The Redis key of a ticket. */
 const redisKeyOf = (value: string): string =>
   `parley:ticket:{${createHash('sha256').update(value).digest('base64url')}}`;
+
+const grant: Grant = {
+  organizationId: 'o',
+  channelId: 'c',
+  principalType: 'service',
+  principalId: 's',
+  keyId: 'k',
+  scopes: ['read'],
+  takesPart: false,
+  expiresAtMs: null,
+};
+
+/** The client, whose first `send` is answered when `released` resolves. */
+function holdingFirst(redis: RedisClient, released: Promise<void>, onSend: () => number): RedisClient {
+  const send: RedisClient['send'] = async (...args) => {
+    const isFirst = onSend() === 1;
+    const reply = await redis.send(...args);
+    if (isFirst) await released;
+    return reply;
+  };
+  return new Proxy(redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === 'send') return send;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
 
 describe('a ticket for a websocket', () => {
   it.each(['websocket_ticket', 'websocket_tickets'])('is made by POST …/%s', async (name) => {
@@ -98,18 +127,38 @@ describe('a ticket for a websocket', () => {
 
   it('is redeemed for exactly the grant that it was issued for', async () => {
     const tickets = new Tickets(api.stores.platform);
-    const grant: Grant = {
-      organizationId: 'o',
-      channelId: 'c',
-      principalType: 'service',
-      principalId: 's',
-      keyId: 'k',
-      scopes: ['read'],
-      takesPart: false,
-      expiresAtMs: null,
-    };
     const { value } = await tickets.issue(grant);
     expect(await tickets.redeem(value)).toEqual(grant);
+  });
+
+  it('is redeemed after those in flight, whatever becomes of the others that wait with it', async () => {
+    const { redis } = api.stores.platform;
+    const released = Promise.withResolvers<void>();
+    let sent = 0;
+    const tickets = new Tickets({ redis: holdingFirst(redis, released.promise, () => (sent += 1)) });
+    const values: string[] = [];
+    for (const channel of ['a', 'b', 'c', 'd', 'e']) {
+      values.push((await tickets.issue({ ...grant, channelId: channel })).value);
+    }
+    const [first = '', second = '', damaged = '', third = '', last = ''] = values;
+    const held = tickets.redeem(first);
+    await eventually(() => sent === 1);
+    const key = redisKeyOf(damaged);
+    await nodeWith(redis, key).multi().del(key).rpush(key, 'no string').exec();
+    const waiting = [second, damaged, third, first, second].map((value) => tickets.redeem(value));
+    const settled = Promise.allSettled(waiting);
+    await nodeWith(redis, key).ping();
+    expect(sent).toBe(1);
+    released.resolve();
+    expect(await held).toMatchObject({ channelId: 'a' });
+    expect(await settled).toMatchObject([
+      { value: { channelId: 'b' } },
+      { reason: { message: expect.stringContaining('WRONGTYPE') } },
+      { value: { channelId: 'd' } },
+      { value: null },
+      { value: null },
+    ]);
+    expect(await tickets.redeem(last)).toMatchObject({ channelId: 'e' });
   });
 
   it('is refused when it is expired, changed, or unknown', async () => {

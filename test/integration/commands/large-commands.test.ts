@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Channels } from '#libs/features/channels/index.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
@@ -49,4 +50,23 @@ it('a channel whose participants have too many details is refused at creation, t
     ok: false,
     rejection: { reason: 'too_many_participants' },
   });
+});
+
+it('the memory of an entity is counted with what its commands add to it', async () => {
+  const metrics = createMetrics({ processMetrics: false });
+  const { channels } = composeFeatures({ ...test.platform, metrics });
+  const create = context();
+  const kept = async (): Promise<number> =>
+    Number(/^parley_entity_cache_bytes (\d+)/m.exec(await metrics.scrape())?.[1]);
+  await channels.create(create, { id: create.commandId, ...PLAIN_CHANNEL });
+  const before = await kept();
+  await channels.update(context(), create.commandId, { name: 'x'.repeat(250) });
+  const grown = (await kept()) - before;
+  expect(grown).toBeGreaterThan(250);
+  expect(grown).toBeLessThan(2_000);
+  await channels.update(context(), create.commandId, { metaData: { text: 'x'.repeat(100_000) } });
+  expect(await kept()).toBeGreaterThan(100_000);
+  await channels.update(context(), create.commandId, { metaData: {} });
+  // An event that is smaller than the entity: it is not measured again.
+  expect(await kept()).toBeGreaterThan(100_000);
 });

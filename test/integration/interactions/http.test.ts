@@ -57,6 +57,26 @@ describe('a posted interaction', () => {
     expect([unknown.status, unknown.json.detail[0].loc]).toEqual([422, ['body', 'participant', 'user_id']]);
   });
 
+  it('names the application that its organization has at that time, at every gateway', async () => {
+    const other = await api.startInstance();
+    const postThere = () =>
+      other.call({ method: 'POST', url: `/api/v1/channels/${channel}/interactions`, key: api.rootKey, body: hello });
+    const change = (application: string | null) =>
+      call('PATCH', `/api/v1/organizations/${api.organizationId}`, { application });
+    try {
+      const applications = [(await posted(hello)).organization_application];
+      expect((await postThere()).json.organization_application).toBe(applications[0]);
+      expect((await change('health')).status).toBe(200);
+      applications.push((await posted(hello)).organization_application);
+      await eventually(async () => expect((await postThere()).json.organization_application).toBe('health'));
+      await change(null);
+      applications.push((await posted(hello)).organization_application);
+      expect(applications).toEqual([null, 'health', null]);
+    } finally {
+      await other.stop();
+    }
+  });
+
   it.each(ROLES)('may be a %s', async (role) => {
     expect(await posted({ ...hello, content_role: role })).toMatchObject({ content_role: role, complete: true });
   });

@@ -66,6 +66,7 @@ export class DecidedPages {
     this.#jsonLength = JSON.stringify(this.waiting).length;
     return { pages, found };
   }
+
   #after(written: Promise<unknown>): void {
     this.#written = written;
     // `allWritten` and `takePart` report it.

@@ -1,4 +1,4 @@
-/** Passes requests to an endpoint, and its answers back as they arrive: the least that stands between model and client. */
+/** Passes requests to an endpoint, and its answers back as they arrive: the least that there can be between model and client. */
 import { createServer, request as connect } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

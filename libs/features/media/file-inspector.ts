@@ -8,7 +8,7 @@ import type { InspectionLimits } from './inspection-process.ts';
 const DEFAULTS: InspectionLimits = {
   timeoutMs: 20_000,
   // Less than 512 MiB together with a worker.
-  maxMemoryBytes: 248 * 1024 * 1024,
+  maxMemoryBytes: 224 * 1024 * 1024,
   concurrency: Math.min(availableParallelism(), 4),
   // More than the process takes until it is replaced, with all files that it may have then.
   maxProcessorSeconds: 300,

@@ -16,7 +16,7 @@ import type {
  * comes on top of what the process may use.
  */
 const MAPPED_KIB = 520 * 1024;
-const MEMORY_CHECK_MS = 50;
+const MEMORY_CHECK_MS = 20;
 const PAGE_BYTES = 4_096;
 const FLAGS = ['--no-warnings', '--max-old-space-size=128', '--max-semi-space-size=2', '--v8-pool-size=1'];
 

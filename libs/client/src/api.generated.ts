@@ -4234,6 +4234,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The agent takes no prompts without an API key */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptError"];
+                };
+            };
             /** @description Absent, or another organization's */
             404: {
                 headers: {

@@ -47,7 +47,7 @@ const promptAnswerSchema = z
   })
   .meta({ id: 'PromptAnswer' });
 
-const promptErrorSchema = z
+export const promptErrorSchema = z
   .object({
     detail: z.string(),
     code: z.string(),

@@ -18,7 +18,15 @@ import {
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { PromptBudgets } from './prompt-budget.read.ts';
-import { awaitAnswer, OVERHEAD_MS, promptParams, promptText, requireAnswering, runErrors } from './prompt.http.ts';
+import {
+  awaitAnswer,
+  OVERHEAD_MS,
+  promptErrorSchema,
+  promptParams,
+  promptText,
+  requireAnswering,
+  runErrors,
+} from './prompt.http.ts';
 import type { PromptRouteParts } from './prompt.http.ts';
 import { channelOf, postIn } from './prompt.post.ts';
 import type { PostedPrompt } from './prompt.post.ts';
@@ -45,6 +53,8 @@ const publicAnswerSchema = z
     conversation_id: z.string().describe('Continues the conversation; a secret of the caller'),
   })
   .meta({ id: 'PublicPromptAnswer' });
+
+const refusedSchema = promptErrorSchema.describe('The agent takes no prompts without an API key');
 
 type PublicRequest = FastifyRequest<{ Body: z.output<typeof publicPromptBody> }>;
 
@@ -79,7 +89,7 @@ export function publicPromptRoute(app: HttpApp, parts: PublicPromptParts): void 
           'There is no `Idempotency-Key` without an account.',
         params: promptParams,
         body: publicPromptBody,
-        response: { 200: publicAnswerSchema, ...runErrors },
+        response: { 200: publicAnswerSchema, 401: refusedSchema, ...runErrors },
       },
     },
     async (request, reply) => {

@@ -59,7 +59,8 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  watched = watchConnections();
+  const ports = new Set([80, 443, site.port, trap.port, trap6.port]);
+  watched = watchConnections((port) => ports.has(port));
   fetcher = fetcherFor(`site.test:${site.port}`, `moving.test:${site.port}`);
 });
 

@@ -13,24 +13,30 @@ export interface WatchedConnections {
 /**
  * Watches every TCP connection that this process tries to open, whether or not anything answers: the number of requests
  * to the system, and their addresses as Node reports them. Needs no privileges, unlike a count of packets.
+ *
+ * @param isWatched whether connections to a port count; a client of an earlier test in this process may still reconnect
  */
-export function watchConnections(): WatchedConnections {
+export function watchConnections(isWatched: (port: number) => boolean): WatchedConnections {
   const attempts: string[] = [];
-  let requested = 0;
+  /** Node sets the port after the hook. */
+  const requests: { readonly port?: number }[] = [];
   const hook = createHook({
-    init(_id, type) {
-      if (type === 'TCPCONNECTWRAP') requested += 1;
+    init(_id, type, _triggerId, resource) {
+      if (type === 'TCPCONNECTWRAP') requests.push(resource);
     },
   }).enable();
   const onSocket = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
-    socket.on('connectionAttempt', (address: string) => attempts.push(address));
+    socket.on('connectionAttempt', (address: string, port: number) => {
+      if (isWatched(port)) attempts.push(address);
+    });
   };
   subscribe('net.client.socket', onSocket);
   return {
     attempts,
     get requested() {
-      return requested;
+      // One without a port counts: nothing is overlooked if Node changes.
+      return requests.filter(({ port }) => port === undefined || isWatched(port)).length;
     },
     stop() {
       hook.disable();

@@ -118,7 +118,10 @@ class FolderBlobStore implements BlobStore {
   }
 
   async #remove(hash: string, putBeforeMs: number): Promise<number | null> {
-    // Moved first, and judged then: another `put` may replace the file at any time.
+    // A new file stays where it is, because readers miss one that is moved.
+    const found = await stat(this.#pathOf(hash)).catch(nullIfMissing);
+    if (found === null || found.mtimeMs >= putBeforeMs) return null;
+    // Moved first, and judged again then: another `put` may have replaced the file.
     const moved = join(this.#removed, `${hash}.${randomUUID()}`);
     makeFolder(this.#removed);
     const isMoved = await rename(this.#pathOf(hash), moved).then(() => true, nullIfMissing);

@@ -34,7 +34,7 @@ function placeOf({ body }: ModelRequest): { readonly n: number; readonly step: n
   return { n: Number(/Question (\d+)/.exec(body.messages[last]?.content ?? '')?.[1]), step };
 }
 
-/** `worker question step` of a request; workers are told apart by their key. */
+/** `worker question step` of a request; its API key identifies the worker. */
 export function keyOf(request: ModelRequest): string {
   const { n, step } = placeOf(request);
   return `${request.headers.authorization?.replace('Bearer ', '')} ${n} ${step}`;

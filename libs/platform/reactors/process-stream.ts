@@ -25,6 +25,7 @@ export interface ProcessTip<State> {
 }
 
 const NOTHING = { revision: NO_EVENTS, organizationId: null, lastAt: '' };
+const EMPTY = { ...NOTHING, createdMs: new Map(), newest: new Map(), commandIds: new Set<EntityId>() } as const;
 
 interface Stores {
   readonly store: EventStore;
@@ -51,6 +52,8 @@ export class ProcessStream<State, E extends DomainEvent> {
   /** Folds the events that were appended since the last call for this process. @throws Fault; CorruptEventError */
   async load(): Promise<ProcessTip<State>> {
     const { codec, fold } = this.#streams;
+    // A reactor whose effects are all commands has no streams of its own.
+    if (codec.types.size === 0) return { ...EMPTY, state: fold.initialState };
     // Written by this reactor, which has one fold.
     const known = this.#tips.get(this.name) as ProcessTip<State> | undefined;
     const newest = new Map(known?.newest);

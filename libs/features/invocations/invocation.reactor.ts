@@ -4,7 +4,7 @@ import type { Channels } from '#libs/features/channels/index.ts';
 import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
 import type { InteractionCommands, InteractionEvent } from '#libs/features/interactions/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
+import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -75,7 +75,7 @@ export function invocationReactor(parts: InvocationParts) {
     hasEnded: (event, messageId) => !mayInvoke(event, messageId),
     async handle(event, process) {
       const message = await readMessage(event, process, parts);
-      if (message !== null) await invoke(message, process, parts);
+      if (message !== null) await invoke(message, event.revision, process, parts);
       return [];
     },
     giveUp: () => [],
@@ -112,9 +112,16 @@ async function readMessage(
   return null;
 }
 
-async function invoke(posted: PostedMessage, process: Context, parts: InvocationParts): Promise<void> {
+/** @param seenRevision of the event that completed the message: who was in the channel then decides, or at a later time */
+async function invoke(
+  posted: PostedMessage,
+  seenRevision: StreamRevision,
+  process: Context,
+  parts: InvocationParts,
+): Promise<void> {
   const { organizationId } = process;
-  const channel = await parts.channels.entities.current(process.commandContext('channel'), posted.channelId);
+  const context = { ...process.commandContext('channel'), seenRevision };
+  const channel = await parts.channels.entities.current(context, posted.channelId);
   if (channel === null || channel.organizationId !== organizationId || channel.archivedAt !== null) return;
   const ids = channel.participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
   const found = await Promise.all(ids.map((id) => parts.agents.agent(organizationId, id)));

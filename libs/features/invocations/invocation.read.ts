@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+import { newId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity } from '#libs/platform/entity/index.ts';
@@ -83,7 +84,9 @@ export class Invocations extends Entities<InvocationState, InvocationEvent, Invo
 
   /** Records a decision, once: a message that is decided again, perhaps otherwise, keeps its first decision. */
   async record(context: CommandContext, event: InvocationEvent): Promise<Invocation> {
-    const result = await this.create(context, event.data.id, event);
+    // Another attempt may have decided otherwise: with its ids, the event store would acknowledge what is not in the log.
+    const attempt = { ...context, commandId: newId(), isNew: true };
+    const result = await this.create(attempt, event.data.id, event);
     if (!result.ok) throw new TypeError('a creation was refused');
     return result.entity;
   }

@@ -44,6 +44,11 @@ export interface CommandContext {
    * a `commandId` that no earlier attempt has used: the event store acknowledges events whose ids it has.
    */
   readonly isNew?: boolean | undefined;
+  /**
+   * A revision that the caller has seen. A command without events is final on a state of this revision or later, which
+   * this process may have in memory; by default only on the end of the stream.
+   */
+  readonly seenRevision?: StreamRevision | undefined;
   /** Called when the command was accepted or rejected on the state at the end of its stream, before the result returns. */
   readonly onDecided?: (() => void) | undefined;
   /** Revisions of the entity that the caller allows the command to be decided on; any by default. */

@@ -26,8 +26,8 @@ interface Cached<State> {
  * Guarantees: commands of one entity that wait in this process are decided one after another on the same state and
  * appended as one batch. Appends of other processes are detected by the expected revision: on a conflict the handler
  * reads the events that it missed and decides again. A command that appends nothing, or is rejected, was decided on the
- * end of the stream, not on a cached state. Results are returned after the store has acknowledged the events as durable.
- * Times of events do not go back in a stream.
+ * end of the stream, not on a cached state (but see `seenRevision`). Results are returned after the store has acknowledged
+ * the events as durable. Times of events do not go back in a stream.
  *
  * A command that may have run before (`repeatedSinceMs`), or whose events are among the newest of the stream, is not
  * appended twice, and returns the current state.
@@ -131,8 +131,8 @@ export class CommandHandler<State, E extends DomainEvent> {
       const now = repeated < 0 ? batch : batch.slice(0, repeated);
       const decided = this.#decide(current, now, await this.#lookUp(current, now));
 
-      // 4. Without events, the result is final only if it was decided on the end of the stream.
-      if (decided.events.length === 0 && !atEnd) {
+      // 4. Without events, the result is final only if it was decided on the end of the stream, or late enough.
+      if (decided.events.length === 0 && !atEnd && !now.every(({ context }) => hasSeen(current, context))) {
         const end = await this.#stream.readTail(id, current, recent);
         atEnd = true;
         if (end.revision !== current.revision) {
@@ -233,6 +233,10 @@ export class CommandHandler<State, E extends DomainEvent> {
 
 function canBeRepeated({ context }: { readonly context: CommandContext }): boolean {
   return context.idempotencyKey !== undefined;
+}
+
+function hasSeen({ revision }: Pick<Tip<unknown>, 'revision'>, { seenRevision }: CommandContext): boolean {
+  return seenRevision !== undefined && seenRevision <= revision;
 }
 
 /** Whether an earlier request used the command's idempotency key, or its events are among the newest. */

@@ -101,7 +101,10 @@ export class Entities<State extends AnyState, E extends DomainEvent, F extends F
     return { ok: true, entity, revision: result.revision, isChanged: result.events.length > 0 };
   }
 
-  /** The state at the end of the stream; `decide` may change it first, and refuses nothing. */
+  /**
+   * The state at the end of the stream, or as of `seenRevision` of the context or later; `decide` may change it first, and
+   * refuses nothing.
+   */
   async current(
     context: CommandContext,
     id: EntityId,

@@ -80,6 +80,7 @@ async function start(
     embedding: config.embedding,
     model: config.model,
     modelContextTokens: config.modelContextTokens,
+    relevance: config.relevance,
     tracing: config.tracing,
     prompts: config.prompts,
     blobsDir: join(config.dataDir, 'blobs'),

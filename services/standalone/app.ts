@@ -92,6 +92,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     embedding: config.embedding,
     model: config.model,
     modelContextTokens: config.modelContextTokens,
+    relevance: config.relevance,
     tracing: config.tracing,
     prompts: config.prompts,
     temporaryIn: folder.path,

@@ -30,6 +30,7 @@ export interface TestPlatformOptions {
   readonly model?: PlatformOptions['model'];
   readonly tracing?: PlatformOptions['tracing'];
   readonly prompts?: PlatformOptions['prompts'];
+  readonly relevance?: PlatformOptions['relevance'];
 }
 export type WithOwnRedis = TestPlatformOptions & { readonly redis: 'own' };
 
@@ -54,6 +55,7 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
     ...(options?.model && { model: options.model }),
     ...(options?.tracing && { tracing: options.tracing }),
     ...(options?.prompts && { prompts: options.prompts }),
+    ...(options?.relevance && { relevance: options.relevance }),
   });
   await waitForRedis(platform.redis, 5_000);
   return {

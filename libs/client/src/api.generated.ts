@@ -2000,7 +2000,22 @@ export interface components {
             invoked: boolean;
             message_id: string;
             /** @enum {string} */
-            reason: "mentioned" | "all_messages" | "personal_agent" | "relevant" | "own_message" | "inactive" | "withheld" | "not_mentioned" | "not_personal" | "irrelevant" | "depth_cap";
+            reason: "mentioned" | "all_messages" | "personal_agent" | "relevant" | "own_message" | "inactive" | "withheld" | "not_mentioned" | "not_personal" | "irrelevant" | "depth_cap" | "not_participant" | "channel_archived";
+            /** @description What judged whether the message concerns the agent; null where the decision did not depend on it */
+            relevance: {
+                cost: number | null;
+                /**
+                 * @description `words` without a model, and where it gave no answer
+                 * @enum {string}
+                 */
+                decided_by: "model" | "words";
+                /** @description Why the model gave no answer */
+                failure: string | null;
+                input_tokens: number | null;
+                /** @description The model that was asked */
+                model: string | null;
+                output_tokens: number | null;
+            } | null;
             /** @description The run that answers; null for an agent that was not invoked */
             run_id: string | null;
             /** @description Of the message, in the channel */

@@ -7,23 +7,27 @@ import { invocationRoutes } from './invocation.http.ts';
 import { invocationReactor } from './invocation.reactor.ts';
 import type { InvocationParts } from './invocation.reactor.ts';
 import { invocationEntity, Invocations } from './invocation.read.ts';
+import { RelevanceJudge } from './relevance-judge.ts';
+import type { RelevanceParts } from './relevance-judge.ts';
 
 export { invocationId, MAX_HOPS } from './invocation.ts';
 export type { Invocation } from './invocation.ts';
 export type { Invocations } from './invocation.read.ts';
 export type { RequestedRun } from './invocation.reactor.ts';
 
-type InvocationsDeps = Omit<InvocationParts, 'invocations' | 'store' | 'channels'> & { readonly channels: Channels };
+type InvocationsDeps = Omit<InvocationParts, 'invocations' | 'store' | 'channels' | 'relevance'> &
+  Pick<RelevanceParts, 'knowledge'> & { readonly channels: Channels };
 
 export const invocationsModule = {
   name: 'invocations',
   projections: [invocationEntity.projection],
   create(core: Core, deps: InvocationsDeps) {
     const invocations = new Invocations(core);
+    const relevance = new RelevanceJudge({ ...deps, model: core.model, relevance: core.relevance });
     return {
       invocations,
       routes: (app: HttpApp) => invocationRoutes(app, { invocations, channels: deps.channels }),
-      reactors: [invocationReactor({ ...deps, invocations, store: core.store })],
+      reactors: [invocationReactor({ ...deps, relevance, invocations, store: core.store })],
     };
   },
 } satisfies Module;

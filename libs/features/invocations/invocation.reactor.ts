@@ -3,7 +3,6 @@ import { CHANNEL } from '#libs/features/channels/index.ts';
 import type { Channels } from '#libs/features/channels/index.ts';
 import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
 import type { InteractionCommands, InteractionEvent } from '#libs/features/interactions/index.ts';
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
@@ -20,7 +19,8 @@ import type { PostedMessage } from './message.ts';
 import { asksRelevance, decideInvocation, invocationId, isFromAgent, MAX_HOPS } from './invocation.ts';
 import type { Behavior, Invocation, InvocationEvent, Message } from './invocation.ts';
 import type { Invocations } from './invocation.read.ts';
-import { MIN_SHARE, relevanceOf } from './relevance.ts';
+import { MAX_QUESTIONS } from './relevance-judge.ts';
+import type { RelevanceJudge } from './relevance-judge.ts';
 
 /** A run to start. Its id is derived from the message and the agent. */
 export interface RequestedRun {
@@ -39,7 +39,7 @@ export interface InvocationParts {
   readonly agents: Pick<Agents, 'agent'>;
   readonly channels: Pick<Channels, 'entities'>;
   readonly interactions: Pick<InteractionCommands, 'post'>;
-  readonly knowledge: Pick<Knowledge, 'search'>;
+  readonly relevance: RelevanceJudge;
   /** Port: starts a run, once for each id. */
   readonly requestRun: (context: CommandContext, run: RequestedRun) => Promise<unknown>;
   /** The application that created the organization, or null. */
@@ -49,8 +49,6 @@ export interface InvocationParts {
 
 type Context = Process<null, never>;
 
-/** Facts of a graph that a message is compared with. */
-const FACTS = 10;
 /** Messages of an import are old: they invoke no agents. */
 const IMPORT = 'import';
 
@@ -79,6 +77,8 @@ export function invocationReactor(parts: InvocationParts) {
       return [];
     },
     giveUp: () => [],
+    // Messages that wait for the model leave room for others.
+    limits: { concurrency: MAX_QUESTIONS + 16 },
   });
 }
 
@@ -147,38 +147,43 @@ interface Subject {
   readonly behavior: Behavior;
 }
 
-/** Records the decision on one agent, and requests its run. */
-async function decide({ message, agent, behavior }: Subject, process: Context, parts: InvocationParts) {
-  const isRelevant =
-    asksRelevance(message, agent, behavior) && (await isAbout(message, agent, process.organizationId, parts));
-  const verdict = decideInvocation(message, agent, { behavior, isRelevant });
-  const { channelId, sequence, messageId, turnId, depth, spanId, invocationConfig } = message;
-  const id = invocationId(channelId, sequence, agent.id);
-  const about = { id, channelId, sequence, messageId, turnId, agentId: agent.id, depth };
-  const event: InvocationEvent = verdict.invoked
-    ? { type: 'AgentInvoked.v1', data: { ...about, reason: verdict.reason, runId: id } }
-    : { type: 'AgentWithheld.v1', data: { ...about, reason: verdict.reason } };
-  const recorded = await parts.invocations.record(process.commandContext(`decision ${agent.id}`), event);
+/** Decides on one agent, and requests its run. */
+async function decide(subject: Subject, process: Context, parts: InvocationParts): Promise<Invocation> {
+  const { message, agent, behavior } = subject;
+  const isAsked = asksRelevance(message, agent, behavior);
+  const id = invocationId(message.channelId, message.sequence, agent.id);
+  // A message that is delivered again costs no tokens again.
+  const first = isAsked && parts.relevance.asksModel ? await parts.invocations.decision(id) : null;
+  const recorded = first ?? (await recordDecision(subject, isAsked, process, parts));
   if (recorded.runId !== null) {
+    const { channelId, messageId, turnId, spanId, invocationConfig } = message;
     const run = { id: recorded.runId, agentId: agent.id, channelId, messageId, turnId, spanId, invocationConfig };
     await parts.requestRun(process.commandContext(`run ${agent.id}`), { ...run, depth: recorded.depth });
   }
   return recorded;
 }
 
-async function isAbout(
-  message: PostedMessage,
-  agent: Agent,
-  organizationId: EntityId,
-  { knowledge }: InvocationParts,
-): Promise<boolean> {
-  const query = textOf(message);
-  const texts = [agent.name, agent.description, agent.agentCapabilities ?? '', ...agent.interestTags];
-  const graph = agent.knowledgeGraph;
-  const found = graph && (await knowledge.search(organizationId, graph.id, { query, limit: FACTS }));
-  for (const { name, summary } of found?.nodes ?? []) texts.push(name, summary ?? '');
-  for (const { fact } of found?.edges ?? []) texts.push(fact);
-  return relevanceOf(query, texts) >= MIN_SHARE;
+/** @returns the first decision, which may be another one */
+async function recordDecision(
+  { message, agent, behavior }: Subject,
+  isAsked: boolean,
+  process: Context,
+  { relevance, invocations }: InvocationParts,
+): Promise<Invocation> {
+  const context = process.commandContext(`decision ${agent.id}`);
+  const { organizationId, traceparent } = context;
+  const question = { organizationId, text: textOf(message), agent, traceparent };
+  const judged = isAsked ? await relevance.judge(question, process.signal) : null;
+  const verdict = decideInvocation(message, agent, { behavior, isRelevant: judged?.isRelevant === true });
+  const about = { ...aboutOf(message, agent.id), relevance: judged?.relevance ?? null };
+  const event: InvocationEvent = verdict.invoked
+    ? { type: 'AgentInvoked.v2', data: { ...about, reason: verdict.reason, runId: about.id } }
+    : { type: 'AgentWithheld.v2', data: { ...about, reason: verdict.reason } };
+  return invocations.record(context, event);
+}
+
+function aboutOf({ channelId, sequence, messageId, turnId, depth }: Subject['message'], agentId: EntityId) {
+  return { id: invocationId(channelId, sequence, agentId), channelId, sequence, messageId, turnId, agentId, depth };
 }
 
 /** Shows in the channel that agents were not invoked because they would go on and on. A repeated post finds its span. */

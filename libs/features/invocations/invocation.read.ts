@@ -8,7 +8,7 @@ import type { EntityCore } from '#libs/platform/entity/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import { INVOCATION, invocationCodec, invocationFold, invokedReason, withheldReason } from './invocation.ts';
-import type { Invocation, InvocationEvent, InvocationState } from './invocation.ts';
+import type { Invocation, InvocationEvent, InvocationState, Relevance } from './invocation.ts';
 
 export const invocationSchema = z
   .object({
@@ -21,6 +21,17 @@ export const invocationSchema = z
     sequence: z.int().describe('Of the message, in the channel'),
     interaction_id: z.string().describe('Id of the user turn'),
     depth: z.int().describe('Hops between agents in the turn before this agent'),
+    relevance: z
+      .object({
+        decided_by: z.enum(['model', 'words']).describe('`words` without a model, and where it gave no answer'),
+        model: z.string().nullable().describe('The model that was asked'),
+        failure: z.string().nullable().describe('Why the model gave no answer'),
+        input_tokens: z.int().nullable(),
+        output_tokens: z.int().nullable(),
+        cost: z.number().nullable(),
+      })
+      .nullable()
+      .describe('What judged whether the message concerns the agent; null where the decision did not depend on it'),
   })
   .meta({ id: 'Invocation' });
 type InvocationResource = z.infer<typeof invocationSchema>;
@@ -36,7 +47,12 @@ function resource(invocation: Invocation): InvocationResource {
     sequence: invocation.sequence,
     interaction_id: invocation.turnId,
     depth: invocation.depth,
+    relevance: invocation.relevance && shownRelevance(invocation.relevance),
   };
+}
+
+function shownRelevance({ by, model, failure, inputTokens, outputTokens, cost }: Relevance) {
+  return { decided_by: by, model, failure, input_tokens: inputTokens, output_tokens: outputTokens, cost };
 }
 
 type InvocationFacets = {
@@ -53,7 +69,7 @@ const hopOf = (channelId: EntityId, turnId: string, agentId: EntityId | null): s
 
 export const invocationEntity = entity<InvocationState, InvocationEvent, InvocationFacets>({
   category: INVOCATION,
-  version: 1,
+  version: 2,
   codec: invocationCodec,
   fold: invocationFold,
   resource,

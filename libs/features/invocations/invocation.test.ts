@@ -1,12 +1,29 @@
 import { describe, expect, it } from 'vitest';
 
+import { streamRevision } from '#libs/kernel/event.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
+import { logMetadata } from '#test/support/log-events.ts';
 
-import { asksRelevance, decideInvocation, invocationCodec, MAX_HOPS } from './invocation.ts';
+import { asksRelevance, BY_WORDS, decideInvocation, invocationCodec, MAX_HOPS } from './invocation.ts';
 import type { Behavior, InvocableAgent, Message } from './invocation.ts';
 import samples from './invocation.events.samples.json' with { type: 'json' };
 
-describeStoredEvents('invocations', invocationCodec, samples);
+describeStoredEvents('invocations', invocationCodec, samples, {
+  'AgentInvoked.v1': { type: 'AgentInvoked.v2', data: { ...samples['AgentInvoked.v1'], relevance: null } },
+  'AgentWithheld.v1': { type: 'AgentWithheld.v2', data: { ...samples['AgentWithheld.v1'], relevance: null } },
+});
+
+it('decisions on relevance before a model made them were made by words', () => {
+  for (const [type, reason] of [
+    ['AgentInvoked.v1', 'relevant'],
+    ['AgentWithheld.v1', 'irrelevant'],
+  ] as const) {
+    const place = { stream: 'invocation-1', revision: streamRevision(0), position: null, id: 'event-1', createdMs: 0 };
+    const data = { ...samples[type], reason };
+    const decoded = invocationCodec.decode({ ...place, type, data, metadata: logMetadata('command-1') });
+    expect(decoded?.data).toEqual({ ...data, relevance: BY_WORDS });
+  }
+});
 
 const user: Message = {
   sender: { type: 'authenticated_user', agentId: null },

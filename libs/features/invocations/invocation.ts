@@ -9,7 +9,7 @@ import { createdBy } from '#libs/kernel/entity.ts';
 import type { EntityState } from '#libs/kernel/entity.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, upcast } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
 /** Category of the streams, `invocation-<id>`: one for each message and agent, with one event. */
@@ -21,7 +21,7 @@ export function invocationId(channelId: EntityId, sequence: number, agentId: Ent
 }
 
 export const invokedReason = z.enum(['mentioned', 'all_messages', 'personal_agent', 'relevant']);
-export const withheldReason = z.enum([
+const withheldReasonV1 = z.enum([
   'own_message',
   'inactive',
   'withheld',
@@ -30,6 +30,34 @@ export const withheldReason = z.enum([
   'irrelevant',
   'depth_cap',
 ]);
+/** `not_participant`, `channel_archived`: of an agent that the message mentions, when it was decided. */
+export const withheldReason = z.enum([...withheldReasonV1.options, 'not_participant', 'channel_archived']);
+
+const tokens = z.int().nullable();
+/** What judged whether the message is about what the agent knows. */
+const relevance = z.object({
+  /** `words`: without a model, and where the model gave no answer. */
+  by: z.enum(['model', 'words']),
+  /** The model that was asked; null for none. */
+  model: z.string().nullable(),
+  /** Why the model gave no answer; null if it gave one or was not asked. */
+  failure: z.string().nullable(),
+  /** Of the question and the answer; null if the endpoint did not report them. */
+  inputTokens: tokens,
+  outputTokens: tokens,
+  /** In the currency of the configured prices; null without. */
+  cost: z.number().nullable(),
+});
+export type Relevance = z.infer<typeof relevance>;
+
+export const BY_WORDS: Relevance = {
+  by: 'words',
+  model: null,
+  failure: null,
+  inputTokens: null,
+  outputTokens: null,
+  cost: null,
+};
 
 const about = {
   id: z.string(),
@@ -43,16 +71,36 @@ const about = {
   depth: z.int().min(0),
 };
 
-export const invocationCodec = defineEvents({
-  'AgentInvoked.v1': z.object({ ...about, reason: invokedReason, runId: z.string() }),
-  'AgentWithheld.v1': z.object({ ...about, reason: withheldReason }),
-});
+/** Frozen. */
+const invokedV1 = z.object({ ...about, reason: invokedReason, runId: z.string() });
+const withheldV1 = z.object({ ...about, reason: withheldReasonV1 });
+
+/** `relevance`: null where the decision did not depend on it. */
+const judged = { relevance: relevance.nullable() };
+
+export const invocationCodec = defineEvents(
+  {
+    'AgentInvoked.v2': z.object({ ...about, reason: invokedReason, runId: z.string(), ...judged }),
+    'AgentWithheld.v2': z.object({ ...about, reason: withheldReason, ...judged }),
+  },
+  {
+    upcasters: {
+      'AgentInvoked.v1': upcast(invokedV1, (data) => {
+        return { type: 'AgentInvoked.v2', data: { ...data, relevance: data.reason === 'relevant' ? BY_WORDS : null } };
+      }),
+      'AgentWithheld.v1': upcast(withheldV1, (data) => {
+        const byWords = data.reason === 'irrelevant' ? BY_WORDS : null;
+        return { type: 'AgentWithheld.v2', data: { ...data, relevance: byWords } };
+      }),
+    },
+  },
+);
 
 export type InvocationEvent = EventOf<typeof invocationCodec>;
 export type Reason = z.infer<typeof invokedReason> | z.infer<typeof withheldReason>;
 
 /** Whether an agent was asked to answer a message, and why. */
-export type Invocation = Omit<Extract<InvocationEvent, { type: 'AgentInvoked.v1' }>['data'], 'reason' | 'runId'> &
+export type Invocation = Omit<Extract<InvocationEvent, { type: 'AgentInvoked.v2' }>['data'], 'reason' | 'runId'> &
   EntityState & { readonly reason: Reason; readonly runId: EntityId | null };
 
 /** `null` until it is decided. */

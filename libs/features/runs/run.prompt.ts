@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { boundedHistory } from '#libs/platform/model/index.ts';
+import { boundedHistory, untrusted } from '#libs/platform/model/index.ts';
 import type { ModelCall, ModelMessage, ModelTool } from '#libs/platform/model/index.ts';
 
 import type { RunAgent } from './run.agent.ts';
@@ -102,10 +102,4 @@ function messagesOfSteps({ steps }: Run): ModelMessage[] {
     const toolCalls = one.toolCalls.map(({ id, name, input }) => ({ id, name, input }));
     return [{ role: 'assistant', text: one.text, toolCalls }, ...answered];
   });
-}
-
-/** Between marks that the data themselves cannot end. */
-function untrusted(result: Readonly<Record<string, unknown>>): string {
-  const json = JSON.stringify(result).replaceAll('</', '<\\/');
-  return `<untrusted_data>\n${json}\n</untrusted_data>`;
 }

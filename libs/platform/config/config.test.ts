@@ -27,6 +27,7 @@ describe('configuration', () => {
       embedding: null,
       model: null,
       modelContextTokens: 24_000,
+      relevance: { timeoutMs: 5_000 },
       tracing: null,
       prompts: { timeoutMs: 60_000, publicPerAddress: 20, publicPerAgent: 1_000 },
       rateLimitPerKey: 60_000,

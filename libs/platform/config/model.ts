@@ -30,6 +30,12 @@ export const modelVariables = {
   MODEL_IDLE_TIMEOUT_MS: integer(100, 170_000)
     .prefault('30000')
     .describe('Milliseconds that an answer of the model may pause.'),
+  MODEL_RELEVANCE_TIMEOUT_MS: integer(0, 30_000)
+    .prefault('5000')
+    .describe(
+      'Milliseconds within which the model says whether a message of an `intelligent` channel concerns an agent; then its ' +
+        'words decide. 0: they always do.',
+    ),
 };
 
 /** Variables that other variables require. @param given the variables that are set, valid or not */
@@ -58,5 +64,6 @@ export function modelConfigOf(values: ModelValues) {
   return {
     model: baseUrl === undefined || name === undefined ? null : { baseUrl, name, apiKey, prices, limits },
     modelContextTokens: values.MODEL_CONTEXT_TOKENS,
+    relevance: { timeoutMs: values.MODEL_RELEVANCE_TIMEOUT_MS },
   };
 }

@@ -14,3 +14,4 @@ export type {
   ModelToolCall,
   ModelUsage,
 } from './model.ts';
+export { untrusted } from './untrusted.ts';

@@ -184,13 +184,15 @@ function costOf({ inputTokens, outputTokens }: ModelUsage, prices: ModelPrices |
 }
 
 function requestOf(ai: typeof Ai, call: ModelCall, model: Ai.LanguageModel) {
-  const { instructions, messages, tools, temperature, reasoningEffort, thinkingBudget, traceparent } = call;
+  const { instructions, messages, tools, temperature, reasoningEffort, thinkingBudget, traceparent, maxOutputTokens } =
+    call;
   return {
     model,
     instructions,
     messages: messages.map(messageOf),
     ...(tools.length > 0 && { tools: Object.fromEntries(tools.map((tool) => [tool.name, toolOf(ai, tool)])) }),
     ...(temperature !== null && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(traceparent !== undefined && { headers: { traceparent } }),
     providerOptions: {
       [PROVIDER]: {

@@ -14,6 +14,8 @@ export interface ModelCall {
   readonly reasoningEffort: 'low' | 'medium' | 'high' | null;
   /** Tokens that the model may think for; sent as `thinking_budget`. */
   readonly thinkingBudget: number | null;
+  /** Tokens of the answer at most, reasoning included. Absent: what the endpoint defaults to. */
+  readonly maxOutputTokens?: number;
   /** W3C Trace Context of the call; sent as a header. */
   readonly traceparent?: string | undefined;
 }

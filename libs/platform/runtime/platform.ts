@@ -37,6 +37,8 @@ export interface Platform {
   readonly model: Model | null;
   /** Estimated tokens of a conversation that a model is given at most. */
   readonly modelContextTokens: number;
+  /** Longest time that the model is asked whether a message concerns an agent, in milliseconds; 0: never. */
+  readonly relevance: { readonly timeoutMs: number };
   readonly prompts: PromptLimits;
   /** Files. The same in all processes of one Parley. */
   readonly blobs: BlobStore;
@@ -75,6 +77,8 @@ export interface PlatformOptions {
   readonly model?: Omit<ModelEndpointOptions, 'metrics'> | null;
   /** Default: 24,000. */
   readonly modelContextTokens?: number;
+  /** Default: 5 seconds. */
+  readonly relevance?: Platform['relevance'];
   /** Default: as without variables. */
   readonly prompts?: PromptLimits;
   /** Where traces are exported to. Default: nowhere. */
@@ -130,6 +134,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     blobs,
     model,
     modelContextTokens: options.modelContextTokens ?? 24_000,
+    relevance: options.relevance ?? { timeoutMs: 5_000 },
     prompts: options.prompts ?? DEFAULT_PROMPT_LIMITS,
     log,
     metrics,

@@ -7,17 +7,28 @@ import { newId } from '#libs/kernel/ids.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { says, startModelServer } from '#test/support/model-server.ts';
+import type { ModelServer } from '#test/support/model-server.ts';
 
 // eslint-disable-next-line typescript/no-explicit-any -- tests assert the shape that they expect
 type Json = any;
 
+/** Also the slowest machine answers within this. */
+const PATIENT_MS = 600_000;
+/** Words decide, but for tests that say otherwise. */
+const relevance = { timeoutMs: 0 };
+let server: ModelServer;
 let api: DocumentsApi;
 
 beforeAll(async () => {
-  api = await DocumentsApi.start();
+  server = await startModelServer();
+  server.script(says({ text: ['Yes.'] }));
+  const limits = { totalMs: PATIENT_MS, firstPartMs: PATIENT_MS, idleMs: PATIENT_MS };
+  api = await DocumentsApi.start({ relevance, model: { baseUrl: server.baseUrl, name: 'small', limits } });
 });
 afterAll(async () => {
   await api?.stop();
+  await server?.stop();
 });
 
 async function made(url: string, body: object): Promise<Json> {
@@ -59,6 +70,23 @@ const reasons = async (channel: string, message: Json, agents: readonly string[]
   return agents.map((id) => found[id].reason);
 };
 
+/** To two workers. */
+async function deliverAgain(channel: string, message: Json): Promise<void> {
+  const { platform } = api.api.stores;
+  const invocations = api.api.features.reactors.find(({ name }) => name === 'invocations');
+  if (invocations === undefined) throw new Error('there is no such reactor');
+  const from = streamRevision(message.sequence - 1);
+  for await (const stored of platform.store.readStream(`channel-${channel}`, { from, limit: 1 })) {
+    const step = new Step(invocations, platform, stored);
+    const attempt = { failures: 0, lastError: null, signal: new AbortController().signal };
+    const results = await Promise.all([step.attempt(attempt), step.attempt(attempt)]);
+    expect(results).toEqual([
+      { kind: 'done', isGivenUp: false },
+      { kind: 'done', isGivenUp: false },
+    ]);
+  }
+}
+
 describe('a message', () => {
   it('invokes the agents that it mentions, by their ids', async () => {
     const [ada, eve] = [await newAgent(), await newAgent({ name: 'Eve' })];
@@ -78,6 +106,7 @@ describe('a message', () => {
       reason: 'mentioned',
       run_id: expect.any(String),
       at: expect.any(String),
+      relevance: null,
     });
     expect(found[eve]).toMatchObject({ ...about, invoked: false, reason: 'not_mentioned', run_id: null });
   });
@@ -131,6 +160,41 @@ describe('a message', () => {
     expect(await reasons(channel, other, agents)).toEqual(['irrelevant', 'irrelevant']);
     const only = await post(channel, {}, 'The gate at nine?');
     expect(await reasons(channel, only, agents)).toEqual(['relevant', 'irrelevant']);
+    const { [knowing]: decision } = await decided(channel, only, 2);
+    const costs = { input_tokens: null, output_tokens: null, cost: null };
+    expect(decision.relevance).toEqual({ decided_by: 'words', model: null, failure: null, ...costs });
+  });
+
+  it('invokes the agents that the model names, where the channel is intelligent and there is a model', async () => {
+    const agents = [await newAgent({ name: 'Grace' }), await newAgent({ name: 'Rain in summer' })];
+    const [grace = '', rain = ''] = agents;
+    const channel = await newChannel(agents, 'intelligent');
+    const questions = () => server.requests.filter(({ body }) => body['max_tokens'] !== undefined);
+    server.script((response, request) => {
+      const isGrace = request.body.messages[0]?.content?.includes('Grace') === true;
+      return says({ text: [isGrace ? 'yes' : 'no'] })(response, request);
+    });
+    relevance.timeoutMs = PATIENT_MS;
+    try {
+      const message = await post(channel, {}, 'Rain in summer?');
+      const found = await decided(channel, message, 2);
+      const costs = { input_tokens: 12, output_tokens: 5, cost: null };
+      const byModel = { decided_by: 'model', model: 'small', failure: null, ...costs };
+      expect(found[grace]).toMatchObject({ reason: 'relevant', invoked: true, relevance: byModel });
+      expect(found[rain]).toMatchObject({ reason: 'irrelevant', invoked: false, relevance: byModel });
+      const mentioned = await post(channel, mentioning(grace, rain), 'Rain?');
+      expect(await reasons(channel, mentioned, agents)).toEqual(['mentioned', 'mentioned']);
+      expect(questions()).toHaveLength(2);
+
+      // Delivered again, it is neither asked nor decided again.
+      server.script(says({ text: ['no'] }));
+      await deliverAgain(channel, message);
+      expect(await decided(channel, message, 2)).toEqual(found);
+      expect(questions()).toHaveLength(2);
+    } finally {
+      relevance.timeoutMs = 0;
+      server.script(says({ text: ['Yes.'] }));
+    }
   });
 
   it('invokes agents once it is complete', async () => {
@@ -166,19 +230,7 @@ describe('a message that is delivered again', () => {
     const message = await post(channel);
     expect(await reasons(channel, message, [ada])).toEqual(['not_mentioned']);
     await api.call('PATCH', `/api/v1/channels/${channel}`, { agent_invocation_behavior: 'all_messages' });
-    const { platform } = api.api.stores;
-    const invocations = api.api.features.reactors.find(({ name }) => name === 'invocations');
-    if (invocations === undefined) throw new Error('there is no such reactor');
-    const from = streamRevision(message.sequence - 1);
-    for await (const stored of platform.store.readStream(`channel-${channel}`, { from, limit: 1 })) {
-      const step = new Step(invocations, platform, stored);
-      const attempt = { failures: 0, lastError: null, signal: new AbortController().signal };
-      const results = await Promise.all([step.attempt(attempt), step.attempt(attempt)]);
-      expect(results).toEqual([
-        { kind: 'done', isGivenUp: false },
-        { kind: 'done', isGivenUp: false },
-      ]);
-    }
+    await deliverAgain(channel, message);
     expect(await reasons(channel, message, [ada])).toEqual(['not_mentioned']);
     expect(await reasons(channel, await post(channel), [ada])).toEqual(['all_messages']);
   });

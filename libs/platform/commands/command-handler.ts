@@ -24,10 +24,11 @@ interface Cached<State> {
  * Runs the commands of one category: load, decide, append at the exact revision, apply, answer.
  *
  * Guarantees: commands of one entity that wait in this process are decided one after another on the same state and
- * appended as one batch. Appends of other processes are detected by the expected revision: on a conflict the handler
- * reads the events that it missed and decides again. A command that appends nothing, or is rejected, was decided on the
- * end of the stream, not on a cached state (but see `seenRevision`). Results are returned after the store has acknowledged
- * the events as durable. Times of events do not go back in a stream.
+ * appended as one batch, while the batch before it is applied to the read model. Appends of other processes are detected
+ * by the expected revision: on a conflict the handler reads the events that it missed and decides again. A command that
+ * appends nothing, or is rejected, was decided on the end of the stream, not on a cached state (but see `seenRevision`).
+ * Results are returned in the order of the decisions, after the store has acknowledged the events as durable and after
+ * they were applied, unless that failed. Times of events do not go back in a stream.
  *
  * A command that may have run before (`repeatedSinceMs`), or whose events are among the newest of the stream, is not
  * appended twice, and returns the current state.
@@ -42,6 +43,8 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #stream: EntityStream<State, E>;
   readonly #cache: EntityCache;
   readonly #queue: CommandQueue<Waiting<State, E>>;
+  /** By stream, the batch that was appended last, until it is applied and its commands are settled. */
+  readonly #applying = new Map<string, Promise<void>>();
 
   /**
    * @param revisionOf revision of the event that last changed the entity, which `ifMatch` names; null for a missing
@@ -142,21 +145,35 @@ export class CommandHandler<State, E extends DomainEvent> {
       }
 
       // 5. Append at the revision that was decided on; on a conflict, catch up and decide again.
-      if (!(await this.#stream.append(id, current.revision, decided.events))) {
+      const apply = await this.#stream.append(id, current, decided);
+      if (apply === null) {
         current = await this.#stream.readTail(id, current, recent);
         atEnd = true;
         return undefined;
       }
-
-      // 6. Apply to the read model, so that callers can read their own writes; then settle the commands.
       const { after, events, bytes } = decided;
-      await this.#stream.apply(id, { before: current.state, after: after.state, events });
       for (const { metadata } of events) recent?.note(metadata);
       const growth = cached !== undefined && current === cached.tip ? { from: cached, bytes } : null;
       this.#cache.put(stream, { tip: after, recent }, growth);
-      for (const answer of decided.answers) answer();
+
+      // 6. Apply to the read model, so that callers can read their own writes; then settle the commands.
+      await this.#applyInTurn(stream, apply, decided.answers);
       return [...decided.rest, ...batch.slice(now.length)];
     });
+  }
+
+  /**
+   * Applies a batch after the one before it, and then settles its commands. Resolves once the one before it is applied:
+   * the next batch is decided and appended while this one is applied, and at most one batch waits to be applied.
+   */
+  async #applyInTurn(stream: string, apply: () => Promise<void>, answers: readonly (() => void)[]): Promise<void> {
+    const before = this.#applying.get(stream) ?? Promise.resolve();
+    const applied = before.then(apply).then(() => {
+      for (const answer of answers) answer();
+      if (this.#applying.get(stream) === applied) this.#applying.delete(stream);
+    });
+    this.#applying.set(stream, applied);
+    await before;
   }
 
   /**
@@ -171,6 +188,8 @@ export class CommandHandler<State, E extends DomainEvent> {
     const { id, context } = waiting;
     const { organizationId } = context;
     const stream = streamName(this.#projection.category, id);
+    // Results are returned in the order of the commands.
+    await this.#applying.get(stream);
     return untilSettled(tooManyConflicts, async () => {
       let own = await eventsOfCommand(this.#stores.store, stream, context);
       const isRepeated = own.length > 0;
@@ -179,7 +198,7 @@ export class CommandHandler<State, E extends DomainEvent> {
         const lookups = await this.#lookUp(current, [waiting]);
         const decided = this.#decide(current, [waiting], lookups);
         // A conflict may be the earlier request's append.
-        if (!(await this.#stream.append(id, current.revision, decided.events))) return undefined;
+        if ((await this.#stream.append(id, current, decided)) === null) return undefined;
         if (decided.events.length === 0) {
           for (const answer of decided.answers) answer();
           return rest;
@@ -215,9 +234,12 @@ export class CommandHandler<State, E extends DomainEvent> {
     try {
       return await untilSettled(notCaughtUp, async () => {
         const found = await readModel.lookUp(revision, wanted);
-        const isOld = found.revision < current.revision;
+        if (found.revision >= current.revision) return new Lookups(wanted, found.values);
+        // Usually the batch before is still being applied.
+        const applying = this.#applying.get(streamName(category, id));
+        if (applying !== undefined) return applying.then(() => undefined);
         // Another organization's entity cannot be caught up: its look-ups are empty, and the command is rejected.
-        const isCaughtUp = isOld && (await projector.catchUp(category, context.organizationId, id));
+        const isCaughtUp = await projector.catchUp(category, context.organizationId, id);
         return isCaughtUp ? undefined : new Lookups(wanted, found.values);
       });
     } catch (error) {

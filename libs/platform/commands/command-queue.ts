@@ -15,8 +15,8 @@ export class CommandQueue<Waiting extends { reject(error: unknown): void }> {
   readonly #runBatch: (waiting: readonly Waiting[]) => Promise<readonly Waiting[]>;
 
   /**
-   * @param runBatch runs as many of the waiting commands as fit into one batch, settles them, and returns the others. If
-   *   it throws, it has settled none
+   * @param runBatch runs as many of the waiting commands as fit into one batch, and returns the others. It settles those
+   *   that it runs, perhaps later; if it throws, it settles none
    */
   constructor(runBatch: (waiting: readonly Waiting[]) => Promise<readonly Waiting[]>) {
     this.#runBatch = runBatch;

@@ -1,9 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { appendExactly, textOf } from '#libs/platform/eventstore/index.ts';
-import { entityKeys, streamName, type Projection } from '#libs/platform/readmodel/index.ts';
+import { entityKeys, streamName, writeOfAppended } from '#libs/platform/readmodel/index.ts';
+import type { AppendedRun, EntityWrite, Projection } from '#libs/platform/readmodel/index.ts';
 
 import type { CommandHandlerOptions, CommandStores } from './command-context.ts';
 import type { RecentCommands } from './repeated-command.ts';
@@ -72,25 +75,48 @@ export class EntityStream<State, E extends DomainEvent> {
     return { state, revision, at };
   }
 
-  append(id: EntityId, expected: StreamRevision, events: readonly StreamEvent<E>[]): Promise<boolean> {
-    return appendExactly(this.#stores, streamName(this.#projection.category, id), expected, events);
+  /**
+   * Appends events that were decided on `before`, and prepares their writes while they are on their way.
+   *
+   * @returns null on a conflict; else a function that applies the events, so that callers can read what they wrote. Its
+   *   failures are only reported
+   */
+  async append(
+    id: EntityId,
+    before: Tip<State>,
+    { events, after }: { readonly events: readonly StreamEvent<E>[]; readonly after: Tip<State> },
+  ): Promise<(() => Promise<void>) | null> {
+    const [first, ...later] = events;
+    if (first === undefined) return async () => undefined;
+    const { organizationId } = first.metadata;
+    const run: AppendedRun<State, E> = {
+      organizationId,
+      id,
+      before: before.state,
+      after: after.state,
+      events: [first, ...later],
+    };
+    const stream = streamName(this.#projection.category, id);
+    const [isAppended, write] = await Promise.all([
+      appendExactly(this.#stores, stream, before.revision, events),
+      this.#prepare(run),
+    ]);
+    return isAppended ? () => this.#apply(run, write) : null;
   }
 
-  /** Applies appended events, so that callers can read what they wrote. Failures are only reported. */
-  async apply(
-    id: EntityId,
-    {
-      before,
-      after,
-      events,
-    }: { readonly before: State; readonly after: State; readonly events: readonly StreamEvent<E>[] },
-  ): Promise<void> {
-    const [first, ...later] = events;
-    if (first === undefined) return;
-    const { organizationId } = first.metadata;
-    const run = { organizationId, id, before, after, events: [first, ...later] as const };
+  /** In the next turn of the event loop: this one sends the append. Undefined after an error, which applying throws again. */
+  async #prepare(run: AppendedRun<State, E>): Promise<EntityWrite | undefined> {
+    await nextTurn();
     try {
-      await this.#stores.projector.applyAppended(this.#projection, run);
+      return writeOfAppended(this.#projection, run);
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #apply(run: AppendedRun<State, E>, write: EntityWrite | undefined): Promise<void> {
+    try {
+      await this.#stores.projector.applyAppended(this.#projection, run, write);
     } catch (error) {
       // The projector will apply the events from the log, and a read can wait for their position.
       this.#options.onApplyFailure?.(error);

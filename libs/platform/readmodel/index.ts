@@ -20,8 +20,8 @@ export { PartitionCheckpoints } from './partition-checkpoints.ts';
 export type { SavedPartitions } from './partition-checkpoints.ts';
 export { earlier, ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
-export { organizationOf, Projector } from './projector.ts';
-export type { AnyProjection } from './projector.ts';
+export { organizationOf, Projector, writeOfAppended } from './projector.ts';
+export type { AnyProjection, AppendedRun } from './projector.ts';
 export {
   ALL_ORGANIZATIONS,
   entityKeys,

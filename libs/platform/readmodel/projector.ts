@@ -84,28 +84,28 @@ export class Projector {
   /**
    * Applies what was just appended and publishes it, and fills the gap before it if there is one. If this fails, the
    * entity is known to be behind until a later call applies it.
+   *
+   * @param prepared the writes of the run, see {@link writeOfAppended}; made here by default
    */
   async applyAppended<State, E extends DomainEvent>(
     projection: Projection<State, E>,
     run: AppendedRun<State, E>,
+    prepared?: EntityWrite,
   ): Promise<void> {
     const { category } = projection;
     const { organizationId, id } = run;
-    const keys = entityKeys(projection, organizationId, id);
-    const first = run.events[0].revision;
-    const last = streamRevision(first + run.events.length - 1);
+    const { revision } = entityKeys(projection, organizationId, id);
     try {
-      const publication = publicationOfAppended(projection, run, last);
-      const write = { revisionKey: keys.revision, first, last, ...projectRun(projection, run, keys), publication };
+      const write = prepared ?? writeOfAppended(projection, run);
       const [outcome] = await this.#readModel.apply([write]);
       if (outcome?.kind === 'gap') {
         await this.catchUp(category, organizationId, id);
         // Already applied: only publishes the frames.
-        if (publication !== null) await this.#readModel.apply([write]);
+        if (write.publication) await this.#readModel.apply([write]);
       }
-      this.unapplied.applied(keys.revision, last);
+      this.unapplied.applied(revision, lastOf(run));
     } catch (error) {
-      this.unapplied.add(keys.revision, { category, organizationId, id, revision: last });
+      this.unapplied.add(revision, { category, organizationId, id, revision: lastOf(run) });
       throw error;
     }
   }
@@ -227,6 +227,26 @@ export class Projector {
     }
     return [...runs.values()];
   }
+}
+
+/** The writes and the frames of a run. Needs no store, so they can be made while the run is being appended. */
+export function writeOfAppended<State, E extends DomainEvent>(
+  projection: Projection<State, E>,
+  run: AppendedRun<State, E>,
+): EntityWrite {
+  const keys = entityKeys(projection, run.organizationId, run.id);
+  const last = lastOf(run);
+  return {
+    revisionKey: keys.revision,
+    first: run.events[0].revision,
+    last,
+    ...projectRun(projection, run, keys),
+    publication: publicationOfAppended(projection, run, last),
+  };
+}
+
+function lastOf<State, E extends DomainEvent>({ events }: AppendedRun<State, E>): StreamRevision {
+  return streamRevision(events[0].revision + events.length - 1);
 }
 
 function lastRevision(run: StoredRun): StreamRevision {

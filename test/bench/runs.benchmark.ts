@@ -12,26 +12,36 @@ import type { StreamModelTask } from './sides/stream-model.process.ts';
 
 /** A model of ordinary speed: 50 tokens a second. */
 const INTERVAL_MS = 20;
-const SIDES = { ours: 'parley', theirs: 'proxy' };
+/** Language models take longer to begin: hundreds of milliseconds. */
+const FIRST_MS = 100;
 const BODY = JSON.stringify({ content: [{ type: 'text', text: 'What do you say?' }] });
 /** Runs that one worker has at a time, below its limit of 256. */
 const RUNS = 200;
 
 interface Workload {
+  readonly firstMs: number;
   readonly clients: number;
   readonly posts: number;
   readonly isParallel: boolean;
   readonly tokens: number;
 }
 
+/** Parley with an agent that has a tool, or none. */
+type Ours = 'parley' | 'parley-tool';
+
+const first = (what: string, ours: Ours = 'parley') =>
+  `first token of an answer${ours === 'parley' ? '' : ' of an agent with a tool'}, ${FIRST_MS} ms after the request: from the model to a subscriber, ${what}`;
+
 export const runBenchmarks: readonly Benchmark[] = [
   benchmark(
     'first-delta',
     [
-      row('first token of an answer: from the model to a subscriber, p50', 'firstP50', 'ms', 3),
-      row('the same, p99', 'firstP99', 'ms'),
+      row(first('p50'), 'firstP50', 'ms', { atMost: 3 }),
+      row(first('p99'), 'firstP99', 'ms'),
+      row(first('p50', 'parley-tool'), 'firstP50', 'ms', { ours: 'parley-tool' }),
+      row(first('p99', 'parley-tool'), 'firstP99', 'ms', { ours: 'parley-tool' }),
     ],
-    (amount) => ({ clients: 4, posts: Math.ceil(25 * amount), isParallel: false, tokens: 5 }),
+    (amount) => ({ clients: 4, posts: Math.ceil(25 * amount), isParallel: false, firstMs: FIRST_MS, tokens: 5 }),
   ),
   benchmark(
     'runs',
@@ -40,12 +50,17 @@ export const runBenchmarks: readonly Benchmark[] = [
       row('the same: how late a subscriber reads a token, p50', 'allP50', 'ms'),
       row('the same, p99', 'allP99', 'ms'),
     ],
-    (amount) => ({ clients: RUNS, posts: 1, isParallel: true, tokens: Math.ceil(500 * amount) }),
+    (amount) => ({ clients: RUNS, posts: 1, isParallel: true, firstMs: 0, tokens: Math.ceil(500 * amount) }),
   ),
 ];
 
-function row(title: string, figure: string, unit: string, atMost?: number): Row {
-  return { title, ...SIDES, figure, unit, ...(atMost !== undefined && { goal: { atMost } }) };
+interface RowOptions {
+  readonly ours?: Ours;
+  readonly atMost?: number;
+}
+
+function row(title: string, figure: string, unit: string, { ours = 'parley', atMost }: RowOptions = {}): Row {
+  return { title, ours, theirs: 'proxy', figure, unit, ...(atMost !== undefined && { goal: { atMost } }) };
 }
 
 function benchmark(name: string, rows: readonly Row[], workloadOf: (amount: number) => Workload): Benchmark {
@@ -55,15 +70,23 @@ function benchmark(name: string, rows: readonly Row[], workloadOf: (amount: numb
     async prepare({ amount }) {
       const workload = workloadOf(amount);
       const model = startChild('sides/stream-model.process.ts');
-      const task: StreamModelTask = { tokens: workload.tokens, intervalMs: INTERVAL_MS };
+      const task: StreamModelTask = { tokens: workload.tokens, firstMs: workload.firstMs, intervalMs: INTERVAL_MS };
       const { port } = await model.ask<{ port: number }>(task);
+      const sides = { ...PARLEYS, proxy: throughProxy };
+      const used = Object.entries(sides).filter(([side]) => rows.some((one) => [one.ours, one.theirs].includes(side)));
       return {
-        sides: { parley: () => throughParley(port, workload), proxy: () => throughProxy(port, workload) },
+        sides: Object.fromEntries(used.map(([side, through]) => [side, () => through(port, workload)])),
         cleanUp: () => model.stop(),
       };
     },
   };
 }
+
+const PARLEYS = {
+  parley: (port, workload) => throughParley(port, workload, { name: 'Ada' }),
+  'parley-tool': (port, workload) =>
+    throughParley(port, workload, { name: 'Ada', features: { general_web_search: true } }),
+} satisfies Record<Ours, (port: number, workload: Workload) => Promise<Sample>>;
 
 async function throughProxy(port: number, workload: Workload): Promise<Sample> {
   const proxy = startChild('sides/stream-proxy.process.ts');
@@ -77,7 +100,7 @@ async function throughProxy(port: number, workload: Workload): Promise<Sample> {
   }
 }
 
-async function throughParley(port: number, workload: Workload): Promise<Sample> {
+async function throughParley(port: number, workload: Workload, agent: object): Promise<Sample> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-bench-runs-'));
   const apiKey = createApiKey();
   const env = { MODEL_BASE_URL: `http://127.0.0.1:${port}/v1`, MODEL_NAME: 'stream' };
@@ -93,7 +116,7 @@ async function throughParley(port: number, workload: Workload): Promise<Sample> 
       if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
       return ((await response.json()) as { id: string }).id;
     };
-    const id = await create('agents', { name: 'Ada' });
+    const id = await create('agents', agent);
     const channel = { name: 'a', participants: [{ type: 'agent', id }], agent_invocation_behavior: 'all_messages' };
     const clients: StreamsTask['clients'][number][] = [];
     for (let n = 0; n < workload.clients; n += 1) {

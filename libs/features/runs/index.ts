@@ -6,6 +6,7 @@ import type { HttpApp } from '#libs/platform/http/index.ts';
 import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
+import { Openings } from './openings.ts';
 import type { RunAgents } from './run.agent.ts';
 import { externalRunRoutes } from './run.external.http.ts';
 import { externalRuns } from './run.external.ts';
@@ -59,6 +60,7 @@ export const runsModule = {
       runs,
       questions: { runs, agents, agentsIn: channels.agentsIn },
       mcp: new McpTools({ servers: toolServers(fetcher), agents }),
+      openings: new Openings(),
       turns,
       model,
       maxTokens: modelContextTokens,

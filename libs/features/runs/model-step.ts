@@ -11,7 +11,7 @@ import type { MissedServer } from './run.mcp.ts';
 import { callOfModel } from './run.prompt.ts';
 import { failed } from './run.parts.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
-import { answerOf, MAX_TOOL_CALLS, RUN } from './run.ts';
+import { answerText, MAX_TOOL_CALLS, RUN } from './run.ts';
 import type { Run, RunEvent, ToolCall } from './run.ts';
 
 /** Of the text and of the reasoning of one step: an interaction holds no more. */
@@ -21,7 +21,7 @@ const WATCH_MS = 1_000;
 /** Of the arguments of a call that is not run. */
 const MAX_SHOWN_INPUT = 500;
 
-interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log'> {
+interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log' | 'openings'> {
   readonly model: Model;
   readonly conversation: readonly ModelMessage[];
   readonly tools: readonly ModelTool[];
@@ -35,7 +35,10 @@ class Overtaken extends Error {
   override readonly name = 'Overtaken';
 }
 
-/** Calls the model once. Its text is streamed into the response, which is posted with its first words. */
+/**
+ * Calls the model once. Its text is streamed into the response, which is posted with its first words, or while the model
+ * starts if nothing else of the step is expected to precede it.
+ */
 export async function runModelStep(one: StepOfRun, parts: ModelParts, step: number): Promise<RunEvent> {
   const { process } = one;
   let { run } = one;
@@ -45,12 +48,13 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
     const missed = servers.length === 0 ? [] : [{ type: 'ToolServersMissed.v1', data: { step, servers } } as const];
     run = (await process.recordIntent(started, ...missed)) ?? run;
   }
+  const call = callOfModel({ ...parts, agent: one.agent, run });
   const answer = new AnswerOfStep({ ...one, run }, parts.model, step);
+  if (parts.openings.isText(call, parts.model)) answer.begin();
   const over = new AbortController();
   const signal = AbortSignal.any([process.signal, over.signal]);
   const watch = watched(parts.store, run, signal).then((isOvertaken) => isOvertaken && over.abort(new Overtaken()));
   try {
-    const call = callOfModel({ ...parts, agent: one.agent, run });
     const outcome = await outcomeOf(answer, parts.model.stream(call, signal), (failure) => {
       signal.throwIfAborted();
       const { reason, detail } = failure;
@@ -60,9 +64,11 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
     if (answer.isShown) await endLateResponse(one, parts.store);
     return outcome;
   } catch (error) {
-    if (over.signal.aborted) await endLateResponse(one, parts.store);
+    await answer.posted();
+    if (over.signal.aborted || answer.isShown) await endLateResponse(one, parts.store);
     throw error;
   } finally {
+    parts.openings.learn(call, parts.model, answer);
     over.abort();
     await watch;
   }
@@ -118,8 +124,10 @@ class AnswerOfStep {
   #text = '';
   #reasoning = '';
   #isReasoningShown = false;
-  /** Null before the first text; `none` if the channel takes no incomplete interaction, or shows nothing of the run. */
-  #draft: ResponseDraft | 'none' | null = null;
+  /** Null before the response is posted. */
+  #posting: Promise<void> | null = null;
+  /** Null also if the channel takes no incomplete interaction, or shows nothing of the run. */
+  #draft: ResponseDraft | null = null;
 
   constructor(one: StepOfRun, model: Model, step: number) {
     this.#one = one;
@@ -130,11 +138,30 @@ class AnswerOfStep {
 
   /** Whether the response is posted, and incomplete. */
   get isShown(): boolean {
-    return this.#draft instanceof ResponseDraft;
+    return this.#draft !== null;
+  }
+
+  get hasText(): boolean {
+    return this.#text !== '';
+  }
+
+  get hasReasoning(): boolean {
+    return this.#reasoning !== '';
   }
 
   get isTooLong(): boolean {
-    return answerOf(this.#one.run).length + this.#text.length > MAX_CHARS;
+    return answerText(this.#one.run).length + this.#text.length > MAX_CHARS;
+  }
+
+  /** Posts the response before the model has written anything. What fails then is thrown with its first text. */
+  begin(): void {
+    this.#posting = this.#postResponse();
+    this.#posting.catch(() => undefined);
+  }
+
+  /** Waits for a post that is under way. Never rejects. */
+  async posted(): Promise<void> {
+    await this.#posting?.catch(() => undefined);
   }
 
   async add(part: TextPart | CallPart): Promise<void> {
@@ -148,13 +175,14 @@ class AnswerOfStep {
       return;
     }
     this.#text += part.text;
-    this.#draft ??= await this.#postResponse();
-    this.#addToDraft(this.#escaper?.add(part.text) ?? part.text);
+    await (this.#posting ??= this.#postResponse());
+    this.#draft?.add(this.#escaper?.add(part.text) ?? part.text);
   }
 
   async finished({ reason, usage, cost }: Extract<ModelPart, { type: 'finish' }>): Promise<RunEvent> {
     await this.#showReasoning();
-    this.#addToDraft(this.#escaper?.end() ?? '');
+    await this.#posting;
+    this.#draft?.add(this.#escaper?.end() ?? '');
     await this.settled();
     const data = { step: this.#step, text: this.#text, reasoning: this.#reasoning, toolCalls: this.#calls };
     return { type: 'ModelStepFinished.v1', data: { ...data, finish: reason, usage, cost } };
@@ -162,7 +190,8 @@ class AnswerOfStep {
 
   /** Waits until subscribers have all that the model has written. */
   async settled(): Promise<void> {
-    if (this.#draft instanceof ResponseDraft) await this.#draft.settled();
+    await this.#posting;
+    await this.#draft?.settled();
   }
 
   /** Before anything else of the step: the channel shows it in this order. */
@@ -173,30 +202,20 @@ class AnswerOfStep {
     await this.#one.channel.post({ role: 'agent_reasoning', content, name: `reasoning ${this.#step}` });
   }
 
-  async #postResponse(): Promise<ResponseDraft | 'none'> {
+  async #postResponse(): Promise<void> {
     const { run, channel, agent } = this.#one;
     const metadata = metadataOf(run, this.#model);
-    const before = answerOf(run);
+    const before = answerText(run);
+    const posted = { role: 'agent_response', content: [], name: 'response', complete: false, metadata } as const;
     try {
-      const ref = await channel.post({
-        role: 'agent_response',
-        content: [],
-        name: 'response',
-        complete: false,
-        metadata,
-      });
-      if (ref === null) return 'none';
+      const ref = await channel.post(posted);
+      if (ref === null) return;
       const shown = before === '' ? '' : `${agent.allowHtmlResponses ? before : escapedTags(before)}\n\n`;
-      return new ResponseDraft(channel, ref, shown);
+      this.#draft = new ResponseDraft(channel, ref, shown);
     } catch (error) {
       // Then it is posted when it is complete.
-      if (error instanceof ChannelRefusal && error.reason === 'too_many_open') return 'none';
-      throw error;
+      if (!(error instanceof ChannelRefusal && error.reason === 'too_many_open')) throw error;
     }
-  }
-
-  #addToDraft(text: string): void {
-    if (text !== '' && this.#draft instanceof ResponseDraft) this.#draft.add(text);
   }
 
   /** With an id of ours: those of models may repeat. */

@@ -39,6 +39,7 @@ export class ResponseDraft {
   }
 
   add(piece: string): void {
+    if (piece === '') return;
     this.#text += piece;
     this.#writing ??= this.#write();
   }

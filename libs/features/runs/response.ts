@@ -8,7 +8,7 @@ import type { RunInChannel } from './run.channel.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
 import { runEntity } from './run.read.ts';
 import { sourcesOf } from './run.sources.ts';
-import { answerOf, hasEnded } from './run.ts';
+import { answerText, hasEnded } from './run.ts';
 import type { Run, RunEvent } from './run.ts';
 
 /** The metadata of a response: what wrote it, from which sources. */
@@ -21,7 +21,7 @@ export function metadataOf(
 
 /** The answer as channels show it: its HTML is escaped unless the agent may send some. */
 export function shownAnswer(run: Pick<Run, 'steps'>, agent: Pick<RunAgent, 'allowHtmlResponses'>): string {
-  return agent.allowHtmlResponses ? answerOf(run) : escapedTags(answerOf(run));
+  return agent.allowHtmlResponses ? answerText(run) : escapedTags(answerText(run));
 }
 
 export async function complete(
@@ -29,7 +29,12 @@ export async function complete(
   model: Pick<Model, 'name'> & { readonly kind: string },
 ): Promise<RunEvent> {
   const text = shownAnswer(run, agent);
-  if (text === '' || run.asked !== null) return { type: 'RunCompleted.v1', data: { responseId: null } };
+  if (text === '' || run.asked !== null) {
+    // One that was posted while the model started.
+    const response = await channel.openResponse();
+    if (response !== null) await channel.fail(response, 'the answer is empty');
+    return { type: 'RunCompleted.v1', data: { responseId: null } };
+  }
   const content = [{ type: 'text', text }];
   // Posted already, in most runs: while the model wrote it.
   const ref = await channel.post({
@@ -48,7 +53,7 @@ export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
   try {
     const response = await channel.openResponse();
     if (response !== null) {
-      const text = (await channel.draftOf(response)) || escapedTags(answerOf(run));
+      const text = (await channel.draftOf(response)) || escapedTags(answerText(run));
       if (text === '') await channel.fail(response, message);
       else await channel.complete(response, text);
     }

@@ -5,6 +5,7 @@ import type { Process } from '#libs/platform/reactors/index.ts';
 
 import type { Spans } from '#libs/platform/telemetry/index.ts';
 
+import type { Openings } from './openings.ts';
 import type { RunAgent, RunAgents } from './run.agent.ts';
 import type { ChannelParts, RunInChannel } from './run.channel.ts';
 import type { ConversationQueries } from './run.conversation.ts';
@@ -22,6 +23,7 @@ export interface RunParts {
   readonly tools: ToolParts;
   readonly questions: QuestionParts;
   readonly mcp: McpTools;
+  readonly openings: Openings;
   readonly turns: TurnParts;
   /** Null: answers are extractive. */
   readonly model: Model | null;

@@ -12,7 +12,7 @@ import type { Runs } from './run.read.ts';
 import { sourcesOf } from './run.sources.ts';
 import { ASK_TOOL, failure } from './run.tools.ts';
 import type { RunTool, ToolOutcome } from './run.tools.ts';
-import { answerOf, decideAnswer, decideCancel, hasEnded, isWaiting } from './run.ts';
+import { answerText, decideAnswer, decideCancel, hasEnded, isWaiting } from './run.ts';
 import type { Question, QuestionReceived, Run, RunEvent, RunState } from './run.ts';
 
 /** The asking run is answered after this time at the latest: well before its own time is over. */
@@ -137,7 +137,7 @@ export function answerFor(run: Run): ToolOutcome {
   const about = { agent: { id: run.agentId, name: run.claim?.agentName ?? null }, run_id: run.id };
   if (run.phase === 'cancelled') return { status: 'failure', result: { ...about, error: 'the run was cancelled' } };
   if (run.failure !== null) return { status: 'failure', result: { ...about, error: run.failure.message } };
-  const all = answerOf(run);
+  const all = answerText(run);
   const answer = all.slice(0, MAX_ANSWER_CHARS).toWellFormed();
   const is_cut = all.length > MAX_ANSWER_CHARS;
   return { status: 'success', result: { ...about, answer, is_cut, sources: sourcesOf(run) } };

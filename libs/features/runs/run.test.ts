@@ -5,7 +5,7 @@ import { extractiveModel } from './extractive-model.ts';
 import { escapedTags, TagEscaper } from './html.ts';
 import { callOfModel, overridesOf } from './run.prompt.ts';
 import samples from './run.events.samples.json' with { type: 'json' };
-import { answerOf, decideCancel, hasEnded, MAX_MODEL_STEPS, nextStep, runCodec, runFold } from './run.ts';
+import { answerText, decideCancel, hasEnded, MAX_MODEL_STEPS, nextStep, runCodec, runFold } from './run.ts';
 import { totalUsage } from './run.totals.ts';
 import type { Run, RunEvent } from './run.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
@@ -71,7 +71,7 @@ describe('the steps of a run', () => {
   it('end with an answer that calls no tools', () => {
     const run = runAfter(claimed, said(1, 'Let me look.', ['a']), found(2, 'a'), said(3, 'It is nine.'));
     expect(nextStep(run)).toEqual({ kind: 'complete' });
-    expect(answerOf(run)).toBe('Let me look.\n\nIt is nine.');
+    expect(answerText(run)).toBe('Let me look.\n\nIt is nine.');
     expect(totalUsage(run)).toMatchObject({ inputTokens: 20, outputTokens: 4, cachedInputTokens: null });
   });
 

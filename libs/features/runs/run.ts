@@ -280,7 +280,7 @@ export function callOf({ steps }: Pick<Run, 'steps'>, callId: string): ToolCall 
 }
 
 /** The answer so far: what the model has written in all of its steps. */
-export function answerOf({ steps }: Pick<Run, 'steps'>): string {
+export function answerText({ steps }: Pick<Run, 'steps'>): string {
   return steps.flatMap((one) => (one.kind === 'model' && one.text !== '' ? [one.text] : [])).join('\n\n');
 }
 

@@ -7,6 +7,8 @@ import { answerTasks } from '../child-process.ts';
 
 export interface StreamModelTask {
   readonly tokens: number;
+  /** From the request to the first token. */
+  readonly firstMs: number;
   readonly intervalMs: number;
 }
 
@@ -21,8 +23,8 @@ answerTasks(async (task: StreamModelTask): Promise<{ port: number }> => {
   return { port: (server.address() as AddressInfo).port };
 });
 
-function stream(response: ServerResponse, { tokens, intervalMs }: StreamModelTask): void {
-  const startedAt = performance.now();
+function stream(response: ServerResponse, { tokens, firstMs, intervalMs }: StreamModelTask): void {
+  const startedAt = performance.now() + firstMs;
   let written = 0;
   const next = (): void => {
     if (response.destroyed) return;

@@ -37,8 +37,9 @@ function answersHolding(first: string): { readonly answer: Answer; release(): vo
   };
 }
 
+/** Its agent has a tool, so its responses are posted with their first words. */
 async function newChannel(settings: object = {}) {
-  const { id: agentId } = await api.newAgent({ name: 'Ada' });
+  const { id: agentId } = await api.newAgent({ name: 'Ada', features: { general_web_search: true } });
   const { json } = await api.call('POST', '/api/v1/channels', { name: 'Questions', ...settings });
   const channelId: string = json.id;
   return { channelId, ask: (text: string, depth = 0) => api.ask(text, { agentId, channelId, depth }) };

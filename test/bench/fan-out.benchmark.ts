@@ -4,7 +4,7 @@
  * them directly. Rates include that path, processor time only the measured process's own.
  */
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
-import { cpuSecondsOf } from './child-process.ts';
+import { cpuSecondsOfTree } from './child-process.ts';
 import { startSockets } from './load/sockets.ts';
 import { prepareSockets } from './socket-fixture.ts';
 import type { SocketFixture, SocketServer } from './socket-fixture.ts';
@@ -84,7 +84,7 @@ export const fanOutTickBenchmark: Benchmark = {
   },
 };
 
-async function fanOut(
+export async function fanOut(
   starting: Promise<SocketServer>,
   { sockets, perTick }: { sockets: number; perTick: number },
   { seconds, warmUpSeconds }: Scale,
@@ -95,13 +95,14 @@ async function fanOut(
       port: server.port,
       requests: await server.requests(sockets),
       trigger: server.trigger,
+      messageBytes: server.messageBytes,
     });
     try {
       await readers.open(sockets, server.framesFirst);
       await readers.fan({ seconds: warmUpSeconds, perTick });
-      const before = await cpuSecondsOf(server.pid);
+      const before = await cpuSecondsOfTree(server.pid);
       const { frames, seconds: took, cpu } = await readers.fan({ seconds, perTick });
-      const serverCpu = ((await cpuSecondsOf(server.pid)) - before) / took;
+      const serverCpu = ((await cpuSecondsOfTree(server.pid)) - before) / took;
       const rate = frames / took;
       return {
         figures: { rate, cpuMicros: (serverCpu / rate) * 1e6, serverCpu, readersCpu: cpu },

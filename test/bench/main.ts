@@ -9,6 +9,7 @@ import type { Scale } from './benchmark.ts';
 import { busyChannelsBenchmark } from './busy-channels.benchmark.ts';
 import { crawlBenchmarks } from './crawl.benchmark.ts';
 import { fanOutBenchmarks, fanOutTickBenchmark } from './fan-out.benchmark.ts';
+import { fanOutServersBenchmark } from './fan-out-servers.benchmark.ts';
 import { getBenchmarks } from './get.benchmark.ts';
 import { growthBenchmark } from './growth.benchmark.ts';
 import { handshakeBenchmark } from './handshake.benchmark.ts';
@@ -47,6 +48,7 @@ const BENCHMARKS = [
   growthBenchmark,
   ...fanOutBenchmarks,
   fanOutTickBenchmark,
+  fanOutServersBenchmark,
   memoryBenchmark,
   busyChannelsBenchmark,
   ...postToFrameBenchmarks,

@@ -77,7 +77,7 @@ function resultOf(row: Row, samples: ReadonlyMap<string, readonly Sample[]>): Ro
 }
 
 function meets(goal: Row['goal'], ratio: number): boolean | null {
-  if (goal === undefined) return null;
+  if (goal === undefined || Number.isNaN(ratio)) return null;
   return 'atLeast' in goal ? ratio >= goal.atLeast : ratio <= goal.atMost;
 }
 

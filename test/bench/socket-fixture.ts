@@ -24,6 +24,8 @@ export interface SocketServer {
   requests(count: number): Promise<readonly SocketRequest[]>;
   /** Count of frames that a socket has received when it is subscribed. */
   readonly framesFirst: number;
+  /** See `SocketsOptions`. */
+  readonly messageBytes?: number;
   stop(): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ export function renderTable(results: readonly BenchmarkResult[]): string {
 function cells({ row, ours, theirs, ratio, lowest, highest, met }: RowResult): string[] {
   const { goal } = row;
   // A quick run leaves out large sizes, and a machine may lack what a row needs: the remarks say so.
-  if (Number.isNaN(ours)) return [row.title, 'not measured'];
+  if (Number.isNaN(ratio)) return [row.title, Number.isNaN(ours) ? '' : figure(ours), row.theirs, 'not measured'];
   return [
     row.title,
     figure(ours),

@@ -1,13 +1,15 @@
 /*
  * Many websocket clients in one thread: as cheap as a client can be, so that the server is the limit.
  *
- *   sockets PORT REQUESTS TRIGGER_PORT TOPIC TEMPLATE PREFACE SEQUENCE
+ *   sockets PORT REQUESTS TRIGGER_PORT TOPIC TEMPLATE PREFACE SEQUENCE MESSAGE_BYTES
  *
  * REQUESTS: a file with a record for each connection: its length in decimal, a newline, the bytes to open it with
  * (an HTTP request); the same for the bytes to send once it is open.
  * A trigger makes the server send one event to all sockets. With a TOPIC, TRIGGER_PORT is a Redis and a trigger is
  * SPUBLISH of lines of TEMPLATE with @SEQ@ replaced by SEQUENCE, SEQUENCE + 1, …; PREFACE is sent before (AUTH).
- * Without one, a trigger is one byte to TRIGGER_PORT.
+ * Without one, a trigger is TEMPLATE as it is, or one byte if that is empty, to TRIGGER_PORT.
+ * With MESSAGE_BYTES, frames after the first one of 6 bytes are parts of a stream of messages of that length, which are
+ * counted instead of the frames: NATS over websockets, where 6 bytes are the PONG that follows a subscription, or a PING.
  *
  * Commands on stdin, an answer of one line of JSON each:
  *   open COUNT FRAMES                      opens connections; done when each has had so many frames
@@ -41,6 +43,8 @@ struct connection {
   unsigned long long left, length;
   int opcode;
   unsigned long frames;
+  unsigned long long message_left; /* of the current message of a stream */
+  int is_stream, is_message;
   int stays;
   size_t request;
 };
@@ -58,7 +62,7 @@ static unsigned long long total_frames;
 static int poller, trigger_fd = -1;
 static int server_port;
 static const char *topic, *frame_template;
-static unsigned long long sequence;
+static unsigned long long sequence, message_bytes;
 static unsigned char input[1 << 18];
 
 static void fail(const char *what) {
@@ -115,17 +119,37 @@ static void send_masked(int fd, int opcode, const char *text) {
   write_all(fd, frame, 6 + strlen(text));
 }
 
+static void count_frame(struct connection *connection) {
+  connection->frames++;
+  total_frames++;
+}
+
+/* Counts the messages of a stream that end in these bytes. What begins with a P has 6 bytes, and is not counted. */
+static void take_stream(struct connection *connection, const unsigned char *bytes, size_t count) {
+  while (count > 0) {
+    if (connection->message_left == 0) {
+      connection->is_message = bytes[0] != 'P';
+      connection->message_left = connection->is_message ? message_bytes : 6;
+    }
+    size_t part = count < connection->message_left ? count : connection->message_left;
+    bytes += part;
+    count -= part;
+    connection->message_left -= part;
+    if (connection->message_left == 0 && connection->is_message) count_frame(connection);
+  }
+}
+
 static void end_of_frame(struct connection *connection) {
   if (connection->opcode == 9) send_masked(connection->fd, 10, "");
-  else if (connection->opcode == 1 && connection->length <= PING_BYTES) {
-    send_masked(connection->fd, 1, "{\"frame\":\"pong\"}");
-  } else if (connection->opcode == 8) {
+  else if (connection->opcode == 8) {
     fprintf(stderr, "sockets: the server closed a socket\n");
     exit(1);
-  } else {
-    connection->frames++;
-    total_frames++;
-  }
+  } else if (message_bytes > 0) {
+    if (!connection->is_stream) count_frame(connection);
+    connection->is_stream |= connection->length == 6;
+  } else if (connection->opcode == 1 && connection->length <= PING_BYTES) {
+    send_masked(connection->fd, 1, "{\"frame\":\"pong\"}");
+  } else count_frame(connection);
   connection->have = 0;
 }
 
@@ -149,6 +173,7 @@ static void take(struct connection *connection, const unsigned char *bytes, size
   while (at < count) {
     if (connection->left > 0) {
       size_t part = count - at < connection->left ? count - at : connection->left;
+      if (connection->is_stream && connection->opcode < 8) take_stream(connection, bytes + at, part);
       at += part;
       connection->left -= part;
       if (connection->left == 0) end_of_frame(connection);
@@ -181,6 +206,12 @@ static int read_from(struct connection *connection) {
 static char trigger_text[1 << 20];
 
 static void trigger(int per_tick) {
+  if (topic[0] == '\0' && frame_template[0] != '\0') {
+    size_t length = strlen(frame_template);
+    for (int i = 0; i < per_tick; i++) memcpy(trigger_text + i * length, frame_template, length);
+    write_all(trigger_fd, trigger_text, per_tick * length);
+    return;
+  }
   if (topic[0] == '\0') {
     memset(trigger_text, 'x', per_tick);
     write_all(trigger_fd, trigger_text, per_tick);
@@ -205,10 +236,10 @@ static void trigger(int per_tick) {
   write_all(trigger_fd, trigger_text, head + length + 2);
 }
 
-/* Answers of Redis are not waited for, but an error among them is the end. */
+/* Answers are not waited for, but an error among them is the end. */
 static void read_trigger(void) {
   ssize_t count = read(trigger_fd, input, sizeof input);
-  if (count == 0 || (count > 0 && input[0] == '-')) {
+  if (count == 0 || (count > 0 && (input[0] == '-' || memcmp(input, "HTTP/1.1 4", 10) == 0))) {
     fprintf(stderr, "sockets: the trigger failed: %.*s\n", (int)count, input);
     exit(1);
   }
@@ -323,7 +354,7 @@ static char *record(char **at, size_t *length) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 8) fail("seven arguments are needed");
+  if (argc != 9) fail("eight arguments are needed");
   size_t length;
   server_port = atoi(argv[1]);
   char *at = read_file(argv[2], &length);
@@ -335,6 +366,7 @@ int main(int argc, char **argv) {
   topic = argv[4];
   frame_template = argv[5];
   sequence = strtoull(argv[7], NULL, 10);
+  message_bytes = strtoull(argv[8], NULL, 10);
   poller = epoll_create1(0);
   if (atoi(argv[3]) > 0) {
     trigger_fd = connect_to(atoi(argv[3]));

@@ -14,7 +14,9 @@ export interface SocketsOptions {
   /** One for each connection, taken in order. */
   readonly requests: readonly SocketRequest[];
   /** How to make the server send one event to all sockets; absent if no event is sent. */
-  readonly trigger?: Trigger;
+  readonly trigger?: Trigger | undefined;
+  /** Length of an event where frames are parts of a stream of events, see sockets.c. Default: each frame is one event. */
+  readonly messageBytes?: number | undefined;
 }
 
 export interface SocketRequest {
@@ -27,6 +29,8 @@ export interface SocketRequest {
 export type Trigger =
   /** Each byte to this port is an event. */
   | { readonly port: number }
+  /** Each `text` to this port is an event; `preface` precedes them. */
+  | { readonly port: number; readonly preface: string; readonly text: string }
   /** Messages with lines of `template`, whose `@SEQ@` are replaced by `sequence`, counting up. */
   | { readonly redisUrl: string; readonly topic: string; readonly template: string; readonly sequence: number };
 
@@ -48,7 +52,7 @@ export interface Sockets {
   stop(): Promise<void>;
 }
 
-export async function startSockets({ port, requests, trigger }: SocketsOptions): Promise<Sockets> {
+export async function startSockets({ port, requests, trigger, messageBytes = 0 }: SocketsOptions): Promise<Sockets> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-bench-sockets-'));
   const file = join(folder, 'requests');
   await writeFile(
@@ -56,9 +60,11 @@ export async function startSockets({ port, requests, trigger }: SocketsOptions):
     requests.map((request) => record(opening(request)) + record(greeting(request))).join(''),
     'latin1',
   );
-  const child = spawn(await compile('load/sockets.c'), [String(port), file, ...triggerArguments(trigger)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    await compile('load/sockets.c'),
+    [String(port), file, ...triggerArguments(trigger), String(messageBytes)],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
   const ended = once(child, 'exit').then(([code, signal]) => {
     throw new Error(`the sockets ended (${String(code ?? signal)})`);
   });
@@ -106,6 +112,7 @@ function greeting({ greeting = '' }: SocketRequest): string {
 
 function triggerArguments(trigger: Trigger | undefined): string[] {
   if (trigger === undefined) return ['0', '', '', '', '0'];
+  if ('text' in trigger) return [String(trigger.port), '', trigger.text, trigger.preface, '0'];
   if (!('redisUrl' in trigger)) return [String(trigger.port), '', '', '', '0'];
   const { port, password } = new URL(trigger.redisUrl);
   const preface = password === '' ? '' : `AUTH ${password}\r\n`;

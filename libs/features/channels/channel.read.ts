@@ -1,5 +1,3 @@
-import { z } from 'zod';
-
 import { accept, refuse, unreachable, type Decision } from '#libs/kernel/decider.ts';
 import type { StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
@@ -36,6 +34,7 @@ import {
   type Participant,
   type RunConcurrency,
 } from './channel.ts';
+import { ChannelUsers } from './channel-users.ts';
 
 export const channelEntity = entity<ChannelState, ChannelEvent, Facets>({
   ...CHANNEL_READ_MODEL,
@@ -148,16 +147,12 @@ export interface ChannelInteractions {
   ): Promise<CommandResult<ChannelState, ChannelEvent, ChannelRejection | NotFound>>;
 }
 
-const USER = 'authenticated_user';
-const storedParticipants = z.object({
-  participants: z.array(z.object({ type: z.string(), user_id: z.string().optional() })),
-});
-
 /** The commands and reads of channels. See `Entities` for guarantees and errors. */
 export class Channels {
   readonly entities: Entities<ChannelState, ChannelEvent, Facets>;
   readonly #history: HistoryReader;
   readonly #interactions: ChannelInteractions;
+  readonly #users = new ChannelUsers();
 
   /** @param runner runs all commands of channels in this process */
   constructor(
@@ -233,9 +228,7 @@ export class Channels {
   /** The users that participate in the channel, or null as for {@link channel}. Concurrent calls share a round trip. */
   async usersOf(organizationId: EntityId, id: EntityId): Promise<ReadonlySet<EntityId> | null> {
     const channel = await this.channel(organizationId, id);
-    if (channel === null) return null;
-    const { participants } = storedParticipants.parse(JSON.parse(channel.json.toString()));
-    return new Set(participants.flatMap(({ type, user_id: userId }) => (type === USER && userId ? [userId] : [])));
+    return channel && this.#users.of(id, channel);
   }
 
   /** The registered agents that participate in the channel, as its log has them now; none without such a channel. */

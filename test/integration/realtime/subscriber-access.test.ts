@@ -110,6 +110,17 @@ describe('the access of a subscriber', () => {
     expect(await takingPart(grant)).toEqual([true]);
   });
 
+  it('is decided on participants that are parsed once per revision of the channel', async () => {
+    const usersOf = () => features.channels.usersOf(api.organizationId, channelId);
+    const { userId } = await newMember();
+    const users = await usersOf();
+    expect(users?.has(userId)).toBe(true);
+    expect(await usersOf()).toBe(users);
+    const joined = await newMember();
+    expect((await usersOf())?.has(joined.userId)).toBe(true);
+    expect(users?.has(joined.userId)).toBe(false);
+  });
+
   it('lasts for a service until its key expires', async () => {
     const expires = Date.now() + 1_500;
     const body = { name: 'k', scopes: ['read'], principal: { type: 'service', id: 'robot' } };

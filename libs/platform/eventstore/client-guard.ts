@@ -20,6 +20,7 @@ import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
 import { settledWithin } from '#libs/platform/lifecycle/index.ts';
 import './native-base64.ts';
+import './read-responses.ts';
 
 const CLOSE_DEADLINE_MS = 1000;
 

@@ -1,0 +1,122 @@
+import { createRequire } from 'node:module';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import type { ResolvedEvent } from '@eventstore/db-client';
+import { describe, expect, it } from 'vitest';
+
+const { ReadResp } = streams;
+const { RecordedEvent } = ReadResp.ReadEvent;
+/** Of the generated classes: this module replaces it. */
+const generated = ReadResp.deserializeBinary;
+await import('./read-responses.ts');
+
+const { convertGrpcEvent } = createRequire(import.meta.url)('@eventstore/db-client/dist/utils/convertGrpcEvent') as {
+  convertGrpcEvent(event: unknown): ResolvedEvent;
+};
+
+const MAX_UINT64 = '18446744073709551615';
+
+interface Recorded {
+  readonly id?: InstanceType<typeof shared.UUID> | null;
+  readonly revision?: string;
+  readonly position?: string;
+  readonly contentType?: string;
+  readonly data?: Uint8Array;
+  readonly metadata?: Uint8Array;
+  readonly stream?: string;
+}
+
+const json = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+const idOf = (text: string) => new shared.UUID().setString(text);
+
+function recorded(of: Recorded = {}) {
+  const event = new RecordedEvent();
+  const { id = idOf('0199a8f0-0000-7000-8000-000000000001'), revision = '7', position = '4711' } = of;
+  if (id !== null) event.setId(id);
+  event.setStreamIdentifier(new shared.StreamIdentifier().setStreamName(Buffer.from(of.stream ?? 'channel-grüße 😀')));
+  event.setStreamRevision(revision).setCommitPosition(position).setPreparePosition(position);
+  event.getMetadataMap().set('type', 'Tested.v1').set('created', '17000000000001234');
+  event.getMetadataMap().set('content-type', of.contentType ?? 'application/json');
+  event.setData(of.data ?? json({ text: 'grüße 😀', n: 1 }));
+  return event.setCustomMetadata(of.metadata ?? json({ at: '2026-01-31T12:00:00.000Z' }));
+}
+
+const responseOf = (event: InstanceType<typeof ReadResp.ReadEvent>) => new ReadResp().setEvent(event).serializeBinary();
+
+/** What the client makes of a response, or its error. */
+function converted(bytes: Uint8Array, decode: typeof generated): unknown {
+  try {
+    return convertGrpcEvent(decode(bytes).getEvent());
+  } catch (error) {
+    return { error };
+  }
+}
+
+const own = (): typeof generated => ReadResp.deserializeBinary;
+
+function eventWith(of: Recorded) {
+  return new ReadResp.ReadEvent().setEvent(recorded(of));
+}
+
+describe('responses with an event', () => {
+  it.each<[string, InstanceType<typeof ReadResp.ReadEvent>]>([
+    ['an event', eventWith({}).setCommitPosition('4711')],
+    ['the first event', eventWith({ revision: '0', position: '0' }).setCommitPosition('0')],
+    ['without a position', eventWith({}).setNoPosition(new shared.Empty())],
+    [
+      'a link',
+      new ReadResp.ReadEvent()
+        .setEvent(recorded())
+        .setLink(recorded({ stream: 'link' }))
+        .setCommitPosition('1'),
+    ],
+    ['a link to a deleted event', new ReadResp.ReadEvent().setLink(recorded()).setCommitPosition('1')],
+    ['no event', new ReadResp.ReadEvent()],
+    ['data without JSON', eventWith({ contentType: 'application/octet-stream', data: Buffer.from([0, 255]) })],
+    ['invalid JSON', eventWith({ data: Buffer.from('{'), metadata: Buffer.from('{') })],
+    ['no data', eventWith({ data: Buffer.alloc(0), metadata: Buffer.alloc(0) })],
+    ['large data', eventWith({ data: json('ü'.repeat(300_000)) })],
+    ['no id', eventWith({ id: null })],
+    [
+      'an id of two numbers',
+      eventWith({
+        id: new shared.UUID().setStructured(
+          new shared.UUID.Structured().setMostSignificantBits('-5').setLeastSignificantBits('81985529216486895'),
+        ),
+      }),
+    ],
+    ...['4398046511103', '4398046511104', '9007199254740991', '9007199254740993', MAX_UINT64].map(
+      (position): [string, InstanceType<typeof ReadResp.ReadEvent>] => [
+        `the position ${position}`,
+        eventWith({ position, revision: position }).setCommitPosition(position),
+      ],
+    ),
+  ])('are decoded as by the generated classes: %s', (_, event) => {
+    const bytes = responseOf(event);
+    expect(converted(bytes, own())).toEqual(converted(bytes, generated));
+  });
+
+  it('are not decoded by the generated classes', () => {
+    const response = ReadResp.deserializeBinary(responseOf(eventWith({})));
+    expect(response).not.toBeInstanceOf(ReadResp);
+    expect(response.hasEvent()).toBe(true);
+  });
+
+  it('that end early are refused', () => {
+    const bytes = responseOf(eventWith({}));
+    for (let length = 1; length < bytes.length; length += 7) {
+      expect(() => ReadResp.deserializeBinary(bytes.slice(0, length))).toThrow();
+    }
+  });
+});
+
+it.each([
+  new ReadResp().setConfirmation(new ReadResp.SubscriptionConfirmation().setSubscriptionId('one')),
+  new ReadResp().setCheckpoint(new ReadResp.Checkpoint().setCommitPosition('7').setPreparePosition('7')),
+  new ReadResp().setCaughtUp(new ReadResp.CaughtUp()),
+  new ReadResp(),
+])('other responses are left to the generated classes', (response) => {
+  const decoded = ReadResp.deserializeBinary(response.serializeBinary());
+  expect(decoded).toBeInstanceOf(ReadResp);
+  expect(decoded.toObject()).toEqual(response.toObject());
+});

@@ -6,6 +6,7 @@ import { retry, settledWithin, type LifecycleLog } from '#libs/platform/lifecycl
 import { isUnknownTopic, kafkaFault } from './kafka-errors.ts';
 import { fixTimers } from './kafkajs-timer.ts';
 import { createPartitioner } from './partitioner.ts';
+import { replaceProduceEncoder } from './produce-request.ts';
 
 export interface KafkaOptions {
   /** `host:port`; one reachable broker suffices. */
@@ -73,6 +74,7 @@ export class KafkaConnection {
   constructor(options: KafkaOptions) {
     const { brokers, tls = null, sasl = null, log, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
     fixTimers();
+    replaceProduceEncoder();
     this.#requestTimeoutMs = requestTimeoutMs;
     this.#kafka = new Kafka({
       brokers: [...brokers],

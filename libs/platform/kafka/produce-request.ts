@@ -1,0 +1,147 @@
+/**
+ * kafkajs 2.2.4 (and 2.3.0-beta.3) allocates and clears more than a dozen small buffers to encode one message, and copies
+ * them into each other: half of the processor time of the relay. This module encodes requests that produce messages, the
+ * same bytes, in one buffer. kafkajs does everything else: brokers, partitions, requests, and what it does with errors.
+ */
+import { createRequire } from 'node:module';
+import type { Message } from 'kafkajs';
+import { crc32c } from './crc32c.ts';
+import { KafkaWriter } from './kafka-writer.ts';
+
+/** Messages of one partition. */
+interface PartitionData {
+  readonly partition: number;
+  readonly messages: readonly Message[];
+}
+
+interface TopicData {
+  readonly topic: string;
+  readonly partitions: readonly PartitionData[];
+}
+
+/** What kafkajs passes to its own encoder. */
+export interface ProduceParameters {
+  readonly acks: number;
+  /** Of the broker, in milliseconds. */
+  readonly timeout: number;
+  /** 0 for none. */
+  readonly compression?: number | undefined;
+  readonly transactionalId?: string | undefined;
+  /** -1 for a producer that is not idempotent. */
+  readonly producerId?: unknown;
+  readonly topicData: readonly TopicData[];
+}
+
+/** An encoded request, as kafkajs reads it. */
+interface Encoded {
+  readonly buf: Buffer;
+  readonly buffer: Buffer;
+  size(): number;
+}
+
+interface Produce {
+  readonly request: { encode(): Promise<Encoded> };
+}
+
+/** By version of the protocol. */
+interface ProduceDefinition {
+  protocol(options: { readonly version: number }): (parameters: ProduceParameters) => Produce;
+}
+
+/** The first version with record batches, in which messages have headers; the format is the same up to 8. */
+const FIRST_VERSION = 3;
+const LAST_VERSION = 7;
+const NO_PRODUCER = -1;
+/** Version of the format of record batches. */
+const MAGIC = 2;
+
+/**
+ * Replaces the encoder, for all producers of this process. Idempotent. Requests that this module does not encode (with
+ * compression, of idempotent producers, with times of messages) are encoded by kafkajs.
+ *
+ * @throws Error for a version of kafkajs that lacks it
+ */
+export function replaceProduceEncoder(): void {
+  const found: unknown = createRequire(import.meta.url)('kafkajs/src/protocol/requests/produce');
+  if (!isDefinition(found)) {
+    throw new Error('the requests of kafkajs differ from 2.2.4: check whether its encoder still needs to be replaced');
+  }
+  if (replaced.has(found)) return;
+  replaced.add(found);
+  const { protocol } = found;
+  found.protocol = ({ version }) => {
+    const produce = protocol({ version });
+    if (version < FIRST_VERSION || version > LAST_VERSION) return produce;
+    return (parameters) => {
+      const own = produce(parameters);
+      if (!isPlain(parameters)) return own;
+      return {
+        ...own,
+        request: { ...own.request, encode: async () => encodedOf(encodeProduce(parameters, Date.now())) },
+      };
+    };
+  };
+}
+
+const replaced = new WeakSet<object>();
+
+function isDefinition(found: unknown): found is ProduceDefinition {
+  return typeof found === 'object' && found !== null && 'protocol' in found && typeof found.protocol === 'function';
+}
+
+function isPlain({ compression = 0, transactionalId, producerId, topicData }: ProduceParameters): boolean {
+  if (compression !== 0 || (transactionalId ?? null) !== null || producerId !== NO_PRODUCER) return false;
+  const partitions = topicData.flatMap((topic) => topic.partitions);
+  return partitions.every(({ messages }) => messages.every(({ timestamp }) => timestamp === undefined));
+}
+
+function encodedOf(bytes: Buffer): Encoded {
+  return { buf: bytes, buffer: bytes, size: () => bytes.length };
+}
+
+/**
+ * A request to produce messages, without the header that all requests have.
+ *
+ * @param nowMs time of the messages
+ */
+export function encodeProduce({ acks, timeout, topicData }: ProduceParameters, nowMs: number): Buffer {
+  const writer = new KafkaWriter();
+  // No transaction.
+  writer.int16(-1).int16(acks).int32(timeout).int32(topicData.length);
+  for (const { topic, partitions } of topicData) {
+    writer.string(topic).int32(partitions.length);
+    for (const { partition, messages } of partitions) {
+      const sizeAt = writer.int32(partition).length;
+      writer.int32(0);
+      writeRecordBatch(writer, messages, nowMs);
+      writer.uint32At(sizeAt, writer.length - sizeAt - 4);
+    }
+  }
+  return writer.written;
+}
+
+function writeRecordBatch(writer: KafkaWriter, messages: readonly Message[], nowMs: number): void {
+  const lengthAt = writer.int64(0).length;
+  // Length, leader epoch, format, checksum: of these, the checksum covers none.
+  const crcAt = writer.int32(0).int32(0).int8(MAGIC).length;
+  const start = writer.int32(0).length;
+  writer
+    .int16(0)
+    .int32(messages.length - 1)
+    .int64(nowMs)
+    .int64(nowMs);
+  writer.int64(NO_PRODUCER).int16(0).int32(0).int32(messages.length);
+  for (const [index, message] of messages.entries()) writer.withLength(() => writeRecord(writer, message, index));
+  writer.uint32At(lengthAt, writer.length - lengthAt - 4);
+  writer.uint32At(crcAt, crc32c(writer.written, start, writer.length));
+}
+
+function writeRecord(writer: KafkaWriter, { key = null, value, headers = {} }: Message, index: number): void {
+  // No attributes; the time is that of the batch.
+  writer.int8(0).varint(0).varint(index).varbytes(key).varbytes(value);
+  const entries = Object.entries(headers).flatMap(([name, values]) =>
+    (Array.isArray(values) ? values : [values]).map((one) => [name, one ?? null] as const),
+  );
+  writer.varint(entries.length);
+  for (const [name, text] of entries) writer.varbytes(name).varbytes(text);
+}

@@ -1,13 +1,10 @@
 /**
  * Works around defects of `EventStoreDBClient` (6.2.1), without changing its code:
  *
- * 1. Its batch append keeps one table of unanswered appends for the whole process. An error of any batch stream empties
- *    that table, and a response for an append that is no longer in it (or a response that lacks expected fields) throws
- *    inside a `data` listener, an uncaught exception that would end the process. The guard catches and reports the error;
- *    the append ends by its own deadline. Where a process has several clients the table is not emptied, because it also
- *    holds the appends of the others: `onBroken` then rejects those of this client.
- * 2. While a batch stream is congested, appends wait in a queue inside a promise executor; when the stream breaks, their
- *    unhandled rejection would end the process. So the stream always reports free capacity. `EventStoreDbStore` bounds the
+ * 1. An answer that lacks expected fields throws inside a `data` listener, an uncaught exception that would end the
+ *    process. The guard catches and reports the error.
+ * 2. While a stream is congested, requests wait in a queue inside a promise executor; when the stream breaks, their
+ *    unhandled rejection would end the process. So a stream always reports free capacity. `EventStoreDbStore` bounds the
  *    unanswered appends instead.
  * 3. The client ignores the promise of `handleError`, which rejects when the discovery of a cluster fails meanwhile.
  *
@@ -19,7 +16,6 @@ import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.
 import { Channel } from '@grpc/grpc-js';
 import { Duplex } from 'node:stream';
 import { settledWithin } from '#libs/platform/lifecycle/index.ts';
-import './native-base64.ts';
 import './read-responses.ts';
 
 const CLOSE_DEADLINE_MS = 1000;
@@ -33,20 +29,11 @@ export interface GuardedClient {
   close(): Promise<void>;
 }
 
-export interface GuardOptions {
-  /** Called with errors that would have ended the process. */
-  onDefect(error: unknown): void;
-  /** Whether no other client of this process is open. */
-  isAlone(): boolean;
-  /** Called with the error of gRPC when the stream of the unanswered appends has failed. */
-  onBroken(error: unknown): void;
-}
-
-/** Makes `client` safe to use. */
-export function guardClient(client: EventStoreDBClient, options: GuardOptions): GuardedClient {
+/** Makes `client` safe to use. @param onDefect called with errors that would have ended the process */
+export function guardClient(client: EventStoreDBClient, onDefect: (error: unknown) => void): GuardedClient {
   const createStream: StreamCreator = method(client, 'GRPCStreamCreator');
   Reflect.set(client, 'GRPCStreamCreator', (grpc: unknown, name: string, create: Creator, cache?: unknown) => {
-    const guarded: Creator = (grpcClient) => guardBatchStream(create(grpcClient), options);
+    const guarded: Creator = (grpcClient) => guardStream(create(grpcClient), onDefect);
     return createStream(grpc, name, guarded, cache);
   });
   const handleError: (grpcClient: unknown, error: unknown) => Promise<void> = method(client, 'handleError');
@@ -78,7 +65,7 @@ export function method<M extends (...args: never[]) => unknown>(client: EventSto
   return found as M;
 }
 
-function guardBatchStream(stream: unknown, { onDefect, isAlone, onBroken }: GuardOptions): unknown {
+function guardStream(stream: unknown, onDefect: (error: unknown) => void): unknown {
   // Reads and subscriptions are plain Readables.
   if (!(stream instanceof Duplex)) return stream;
   for (const listener of stream.listeners('data')) {
@@ -89,13 +76,6 @@ function guardBatchStream(stream: unknown, { onDefect, isAlone, onBroken }: Guar
       } catch (error) {
         onDefect(error);
       }
-    });
-  }
-  for (const listener of stream.listeners('error')) {
-    stream.off('error', listener as (error: Error) => void);
-    stream.on('error', (error: unknown) => {
-      if (isAlone()) Reflect.apply(listener, stream, [error]);
-      else onBroken(error);
     });
   }
   const write: Duplex['write'] = stream.write.bind(stream);

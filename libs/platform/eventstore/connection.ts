@@ -1,6 +1,7 @@
 import type { AllStreamResolvedEvent, EventStoreDBClient } from '@eventstore/db-client';
 import type { GlobalPosition } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
+import { BatchAppends } from './batch-appends.ts';
 import { guardClient, supportsBatchAppend, type GuardedClient } from './client-guard.ts';
 import { connectClient } from './connect-client.ts';
 import { readFault, reconnectsByItself } from './client-errors.ts';
@@ -16,34 +17,40 @@ export interface ConnectionOptions {
 /** Detects a dead connection: a ping after 10 s of silence (the client warns about less), with a timeout of 5 s. */
 const KEEP_ALIVE = 'keepAliveInterval=10000&keepAliveTimeout=5000';
 
-const open = new Set<EventStoreConnection>();
-
 const HEAD_DEADLINE_MS = 3000;
 
 /** The connection to one event store. Tests open several in one process. */
 export class EventStoreConnection {
   readonly #options: ConnectionOptions;
-  /** Rejects each unanswered append. */
-  readonly #unanswered = new Set<(error: unknown) => void>();
   #guarded: GuardedClient;
+  #appends: BatchAppends;
   #closed: Promise<void> | undefined;
 
   /** Connects at the first call. Errors: `Error` for a bad URL. */
   static open(options: ConnectionOptions): EventStoreConnection {
-    const connection = new EventStoreConnection(options);
-    open.add(connection);
-    return connection;
+    return new EventStoreConnection(options);
   }
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#guarded = this.#newClient();
+    this.#appends = new BatchAppends(this.#guarded.client);
   }
 
   /** Errors: `Fault` `stopping` once the connection is closed. */
   get client(): EventStoreDBClient {
-    if (this.#closed) throw new Fault('stopping', 'The event store connection is closed');
+    this.#checkOpen();
     return this.#guarded.client;
+  }
+
+  /** To be used once `ready` has resolved. Errors as for `client`. */
+  get appends(): BatchAppends {
+    this.#checkOpen();
+    return this.#appends;
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new Fault('stopping', 'The event store connection is closed');
   }
 
   /**
@@ -62,14 +69,6 @@ export class EventStoreConnection {
     }
     this.#replace(client);
     throw new Error('the server does not support batch appends: EventStoreDB 21.10 or newer is needed');
-  }
-
-  /** The result of an append, which also rejects when its stream breaks: see {@link guardClient}. */
-  unanswered<T>(append: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#unanswered.add(reject);
-      void append.then(resolve, reject).finally(() => this.#unanswered.delete(reject));
-    });
   }
 
   /** Position of the last event of the log, as the leader knows it; null while the log is empty. Errors: `Fault`. */
@@ -97,7 +96,7 @@ export class EventStoreConnection {
 
   /** Ends all calls. Idempotent. */
   close(): Promise<void> {
-    this.#closed ??= this.#guarded.close().finally(() => open.delete(this));
+    this.#closed ??= this.#guarded.close();
     return this.#closed;
   }
 
@@ -105,25 +104,18 @@ export class EventStoreConnection {
     const former = this.#guarded;
     if (former.client !== broken || this.#closed) return;
     this.#guarded = this.#newClient();
+    this.#appends = new BatchAppends(this.#guarded.client);
     void former.close();
   }
 
   #newClient(): GuardedClient {
     const { url, onDefect = () => undefined } = this.#options;
-    return guardClient(connectClient(withSettings(url)), {
-      onDefect,
-      isAlone: () => open.size <= 1,
-      onBroken: (error) => {
-        for (const fail of this.#unanswered) fail(error);
-        this.#unanswered.clear();
-      },
-    });
+    return guardClient(connectClient(withKeepAlive(url)), onDefect);
   }
 }
 
-/** Always sets `throwOnAppendFailure`: without it, batch appends return wrong revisions. */
-function withSettings(url: string): string {
-  const separator = url.includes('?') ? '&' : '?';
-  const keepAlive = /[?&]keep_?-?alive/i.test(url) ? '' : `&${KEEP_ALIVE}`;
-  return `${url.trim()}${separator}throwOnAppendFailure=true${keepAlive}`;
+function withKeepAlive(url: string): string {
+  const trimmed = url.trim();
+  if (/[?&]keep_?-?alive/i.test(trimmed)) return trimmed;
+  return `${trimmed}${trimmed.includes('?') ? '&' : '?'}${KEEP_ALIVE}`;
 }

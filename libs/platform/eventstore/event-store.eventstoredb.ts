@@ -1,12 +1,12 @@
-import { jsonEvent } from '@eventstore/db-client';
-import type { AppendResult as ClientAppendResult, EventData, ResolvedEvent } from '@eventstore/db-client';
-import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
+import type { ResolvedEvent } from '@eventstore/db-client';
+import type { StreamRevision } from '#libs/kernel/event.ts';
 import { Fault, outcomeUnknown, storeUnavailable } from '#libs/kernel/faults.ts';
 import { within } from '#libs/platform/lifecycle/index.ts';
 import { appendError, isConflict, isIndefinite, isMissingStream, readFault } from './client-errors.ts';
 import type { EventStoreConnection } from './connection.ts';
 import { EventPull, toStoredEvent } from './event-pull.ts';
-import { jsonBytesOf } from './json-bytes.ts';
+import { takeJson } from './json-bytes.ts';
+import type { ProposedEvent } from './append-request.ts';
 import type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
 
 const APPEND_DEADLINE_MS = 2000;
@@ -21,8 +21,6 @@ const MAX_UNANSWERED_BYTES = 64 * 1024 * 1024;
 
 /** How long a failed append makes `ping` fail: without further appends nothing shows that the server has recovered. */
 const REMEMBER_FAILURE_MS = 30_000;
-
-const utf8 = new TextEncoder();
 
 /**
  * {@link EventStore} on EventStoreDB, through its official client. Reads require the leader, because a follower may lack
@@ -45,9 +43,9 @@ export class EventStoreDbStore implements EventStore {
     { deadlineMs = APPEND_DEADLINE_MS }: { readonly deadlineMs?: number } = {},
   ): Promise<AppendResult> {
     if (events.length === 0) throw new TypeError(`nothing to append to ${stream}`);
-    // 1. Serialise here: the client would do it where a failure has no handler.
+    // 1. Serialise before anything is sent: this may fail.
     const proposed = events.map(toProposed);
-    const bytes = proposed.reduce((sum, { size }) => sum + size, 0);
+    const bytes = proposed.reduce((sum, event) => sum + sizeOf(event), 0);
     if (this.#unansweredBytes + bytes > MAX_UNANSWERED_BYTES) {
       throw new Fault('overloaded', 'Too many appends wait for the event store', { retryAfterSeconds: 1 });
     }
@@ -62,14 +60,15 @@ export class EventStoreDbStore implements EventStore {
       );
       // 3. From here on, the server may have written the events despite an error.
       const remainingMs = Math.max(1, Math.ceil(deadlineMs - (performance.now() - started)));
-      const appended = this.#connection.client.appendToStream(
+      const appended = this.#connection.appends.append({
         stream,
-        proposed.map(({ event }) => event),
-        { expectedRevision: toExpected(expectedRevision), deadline: remainingMs + CLOCK_TOLERANCE_MS },
-      );
-      const result = await within(remainingMs, this.#connection.unanswered(appended), () => outcomeUnknown());
+        expectedRevision,
+        deadlineMs: Date.now() + remainingMs + CLOCK_TOLERANCE_MS,
+        events: proposed,
+      });
+      const result = await within(remainingMs, appended, () => outcomeUnknown());
       this.#appendFailedAtMs = null;
-      return toAppended(result);
+      return result;
     } catch (error) {
       if (isConflict(error)) return { kind: 'conflict' };
       if (isIndefinite(error)) this.#appendFailedAtMs = performance.now();
@@ -120,18 +119,10 @@ export class EventStoreDbStore implements EventStore {
   }
 }
 
-function toProposed({ id, type, data, metadata }: EventToAppend): { event: EventData; size: number } {
-  // The client accepts metadata as bytes, but always serialises data itself.
-  const dataSize = jsonBytesOf(data);
-  const metadataBytes = utf8.encode(JSON.stringify(metadata));
-  const event = jsonEvent({ id, type, data: { ...data }, metadata: metadataBytes });
-  return { event, size: dataSize + metadataBytes.length + 2 * type.length };
+function toProposed({ id, type, data, metadata }: EventToAppend): ProposedEvent {
+  return { id, type, data: takeJson(data), metadata: takeJson(metadata) };
 }
 
-function toExpected(revision: StreamRevision): 'no_stream' | bigint {
-  return revision === NO_EVENTS ? 'no_stream' : BigInt(revision);
-}
-
-function toAppended({ nextExpectedRevision, position }: ClientAppendResult): AppendResult {
-  return { kind: 'appended', revision: streamRevision(Number(nextExpectedRevision)), position: position ?? null };
+function sizeOf({ type, data, metadata }: ProposedEvent): number {
+  return Buffer.byteLength(data) + Buffer.byteLength(metadata) + 2 * type.length;
 }

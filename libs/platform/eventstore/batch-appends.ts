@@ -1,0 +1,120 @@
+import type { EventStoreDBClient } from '@eventstore/db-client';
+import { unpackToCommandError } from '@eventstore/db-client/dist/streams/appendToStream/unpackError.js';
+import { convertToCommandError } from '@eventstore/db-client/dist/utils/CommandError.js';
+import { parseUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js';
+import { StreamsClient, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { CallOptions, Client, ClientDuplexStream, Metadata } from '@grpc/grpc-js';
+import { randomUUID } from 'node:crypto';
+import { streamRevision } from '#libs/kernel/event.ts';
+
+import { encodeAppendRequest, type AppendRequest } from './append-request.ts';
+import { method } from './client-guard.ts';
+import type { AppendResult } from './event-store.ts';
+
+type BatchStream = ClientDuplexStream<Buffer, BatchAppendResp>;
+type StreamCreator = (
+  client: unknown,
+  name: string,
+  create: (client: Client) => BatchStream,
+  cache: WeakMap<object, BatchStream>,
+) => () => Promise<BatchStream>;
+type CallArguments = (options: object, callOptions: CallOptions) => [Metadata, CallOptions];
+
+/** A server would end the stream, with all its appends, for a message that is too large for it; 1 MiB is usual. */
+const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
+
+interface Unanswered {
+  readonly batches: BatchStream;
+  readonly stream: string;
+  resolve(result: AppendResult): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Batch appends on the connection of the official client, in place of its `appendToStream`, which encodes events at a
+ * higher cost, and keeps one table of unanswered appends for all clients of the process.
+ */
+export class BatchAppends {
+  readonly #client: EventStoreDBClient;
+  /** The open stream of each connection. The client removes one that has ended. */
+  readonly #open = new WeakMap<object, BatchStream>();
+  /** By correlation id. */
+  readonly #unanswered = new Map<string, Unanswered>();
+
+  constructor(client: EventStoreDBClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Sends the request without waiting for earlier ones; a congested stream keeps it in memory. Has no time limit.
+   *
+   * @throws the errors of the client: of the server's answer, or of the stream if it breaks before that; RangeError
+   */
+  async append(request: Omit<AppendRequest, 'correlationId'>): Promise<AppendResult> {
+    const correlationId = randomUUID();
+    const bytes = encodeAppendRequest({ ...request, correlationId });
+    if (bytes.length > MAX_REQUEST_BYTES) throw new RangeError(`the append has ${bytes.length} bytes`);
+    const batches = await this.#batches();
+    return new Promise((resolve, reject) => {
+      this.#unanswered.set(correlationId, { batches, stream: request.stream, resolve, reject });
+      batches.write(bytes);
+    });
+  }
+
+  #batches(): Promise<BatchStream> {
+    const createStream: StreamCreator = method(this.#client, 'GRPCStreamCreator');
+    const create = (client: Client): BatchStream => {
+      const { path, responseDeserialize } = StreamsService.batchAppend;
+      const callArguments: CallArguments = method(this.#client, 'callArguments');
+      const withoutDeadline = callArguments({}, { deadline: Infinity });
+      const batches = client.makeBidiStreamRequest(
+        path,
+        (bytes: Buffer) => bytes,
+        responseDeserialize,
+        ...withoutDeadline,
+      );
+      batches.on('data', (answer: BatchAppendResp) => this.#onAnswer(answer));
+      batches.on('error', (error) => this.#onBroken(batches, error));
+      return batches;
+    };
+    return createStream(StreamsClient, 'appendToStream', create, this.#open)();
+  }
+
+  /** @throws TypeError for an answer without an append, or without the fields that it must have */
+  #onAnswer(answer: BatchAppendResp): void {
+    const id = parseUUID(answer.getCorrelationId()) ?? '';
+    const unanswered = this.#unanswered.get(id);
+    if (unanswered === undefined) throw new TypeError(`no append waits for the answer ${id}`);
+    this.#unanswered.delete(id);
+    try {
+      const error = answer.getError();
+      if (error !== undefined) return unanswered.reject(unpackToCommandError(error, unanswered.stream));
+      unanswered.resolve(resultOf(answer.getSuccess()));
+    } catch (defect) {
+      unanswered.reject(defect);
+      throw defect;
+    }
+  }
+
+  #onBroken(broken: BatchStream, error: Error): void {
+    const failure = convertToCommandError(error);
+    for (const [id, { batches, reject }] of this.#unanswered) {
+      if (batches !== broken) continue;
+      this.#unanswered.delete(id);
+      reject(failure);
+    }
+  }
+}
+
+function resultOf(success: BatchAppendResp.Success | undefined): AppendResult {
+  if (success === undefined) throw new TypeError('an answer has neither a success nor an error');
+  const position = success.getPosition();
+  return {
+    kind: 'appended',
+    revision: streamRevision(Number(success.getCurrentRevision())),
+    position: position
+      ? { commit: BigInt(position.getCommitPosition()), prepare: BigInt(position.getPreparePosition()) }
+      : null,
+  };
+}

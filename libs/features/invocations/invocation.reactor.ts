@@ -49,6 +49,8 @@ export interface InvocationParts {
 
 type Context = Process<null, never>;
 
+/** Agents that a message mentions in vain: decisions on further ones are not recorded. */
+const MAX_ABSENT = 20;
 /** Messages of an import are old: they invoke no agents. */
 const IMPORT = 'import';
 
@@ -122,17 +124,33 @@ async function invoke(
   const { organizationId } = process;
   const context = { ...process.commandContext('channel'), seenRevision };
   const channel = await parts.channels.entities.current(context, posted.channelId);
-  if (channel === null || channel.organizationId !== organizationId || channel.archivedAt !== null) return;
+  if (channel === null || channel.organizationId !== organizationId) return;
   const ids = channel.participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
-  const found = await Promise.all(ids.map((id) => parts.agents.agent(organizationId, id)));
+  const isOpen = channel.archivedAt === null;
   // Participants that joined before agents were registered are not in the log.
-  const agents = found.filter((agent) => agent !== null);
-  if (agents.length === 0) return;
+  const agents = isOpen ? await registered(ids, organizationId, parts) : [];
+  // Who has mentioned an agent may wait for it: a prompt does.
+  const mentioned = [...posted.mentions].filter((id) => !isOpen || !ids.includes(id)).slice(0, MAX_ABSENT);
+  const absent = await registered(mentioned, organizationId, parts);
+  if (agents.length === 0 && absent.length === 0) return;
   const message = { ...posted, depth: await depthOf(posted, organizationId, parts.invocations) };
+  for (const { id } of absent) {
+    const data = {
+      ...aboutOf(message, id),
+      reason: isOpen ? 'not_participant' : 'channel_archived',
+      relevance: null,
+    } as const;
+    await parts.invocations.record(process.commandContext(`decision ${id}`), { type: 'AgentWithheld.v2', data });
+  }
   const decided = await Promise.all(
     agents.map((agent) => decide({ message, agent, behavior: channel.agentInvocationBehavior }, process, parts)),
   );
   if (decided.some(({ reason }) => reason === 'depth_cap')) await notifyOfCap(message, decided, process, parts);
+}
+
+async function registered(ids: readonly EntityId[], organizationId: EntityId, { agents }: InvocationParts) {
+  const found = await Promise.all(ids.map((id) => agents.agent(organizationId, id)));
+  return found.filter((agent) => agent !== null);
 }
 
 async function depthOf(message: PostedMessage, organizationId: EntityId, invocations: Invocations): Promise<number> {

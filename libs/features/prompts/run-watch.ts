@@ -17,6 +17,8 @@ export type Ending =
 
 /** Pub/sub may lose the last frame of a run. */
 const RECHECK_MS = 5_000;
+/** Of an agent that is not invoked there is no frame: the first look at the decision, and twice as long until each next. */
+const UNDECIDED_MS = 100;
 
 /**
  * Waits until the run of a prompt has ended and its channel shows that. Frames on the run's topic wake it; the log
@@ -43,13 +45,13 @@ export async function endOf(
   const onAbort = (): void => waker.wake();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    for (;;) {
+    for (let undecidedMs = UNDECIDED_MS; ; undecidedMs *= 2) {
       signal.throwIfAborted();
       const run = await runs.inLog(organizationId, runId);
       if (run !== null && hasEnded(run) && run.isEndShown) return { kind: 'ended', run };
       const decision = run === null ? await invocations.decision(runId) : null;
       if (decision !== null && decision.runId === null) return { kind: 'withheld', reason: decision.reason };
-      await waker.wokenWithin(RECHECK_MS);
+      await waker.wokenWithin(run === null ? Math.min(undecidedMs, RECHECK_MS) : RECHECK_MS);
     }
   } finally {
     signal.removeEventListener('abort', onAbort);

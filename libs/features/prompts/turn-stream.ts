@@ -43,7 +43,12 @@ export class TurnStream extends EventStream {
     super.write(Buffer.from(`${head}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`));
   }
 
+  /** An archived channel has no more events, but its prompt still gets its `answer`. */
+  override close(code: Parameters<EventStream['close']>[0], reason: string): void {
+    if (code !== STREAM_CLOSE.ended) super.close(code, reason);
+  }
+
   end(): void {
-    this.close(STREAM_CLOSE.ended, 'The run has ended');
+    super.close(STREAM_CLOSE.ended, 'The run has ended');
   }
 }

@@ -211,7 +211,7 @@ describe('a message', () => {
   it('of another kind, or where no agent is, is not decided', async () => {
     const ada = await newAgent();
     const [channel, empty] = [await newChannel([ada], 'all_messages'), await newChannel([], 'all_messages')];
-    await post(empty, mentioning(ada));
+    await post(empty);
     const sender = { participant: { type: 'agent', agent_id: newId() } };
     const others: Json[] = [];
     for (const content_role of ['agent_reasoning', 'internal_error', 'channel_notification']) {
@@ -220,6 +220,33 @@ describe('a message', () => {
     await decided(channel, await post(channel), 1);
     for (const { id } of others) expect((await list(channel, `message_id=${id}`)).items).toEqual([]);
     expect((await list(empty)).items).toEqual([]);
+  });
+});
+
+describe('a message that mentions an agent in vain', () => {
+  it('is decided on, so that nothing waits for an answer', async () => {
+    const [ada, eve, removed] = [await newAgent(), await newAgent(), await newAgent()];
+    const channel = await newChannel([ada, removed]);
+    const participants = `/api/v1/channels/${channel}/participants`;
+    const joined = (await api.call('GET', participants)).json.items;
+    const { participant_id } = joined.find(({ participant }: Json) => participant.id === removed);
+    expect((await api.call('DELETE', `${participants}/${participant_id}`)).status).toBe(200);
+    // The last one is in no organization.
+    const message = await post(channel, mentioning(eve, removed, newId()));
+    const expected = ['not_mentioned', 'not_participant', 'not_participant'];
+    expect(await reasons(channel, message, [ada, eve, removed])).toEqual(expected);
+    const [decision] = (await list(channel, `agent_id=${eve}`)).items;
+    expect(decision).toMatchObject({ message_id: message.id, invoked: false, run_id: null, depth: 0 });
+  });
+
+  it('is decided on in a channel that was archived meanwhile', async () => {
+    const [ada, eve] = [await newAgent(), await newAgent()];
+    const channel = await newChannel([ada, eve], 'all_messages');
+    await api.stopWorker();
+    const message = await post(channel, mentioning(ada));
+    expect((await api.call('POST', `/api/v1/channels/${channel}/archive`)).status).toBe(200);
+    await api.startWorker();
+    expect(await reasons(channel, message, [ada])).toEqual(['channel_archived']);
   });
 });
 

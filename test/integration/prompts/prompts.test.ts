@@ -163,6 +163,44 @@ describe('a prompt that gets no reply', () => {
   });
 });
 
+describe('a prompt to an agent that leaves before a worker decides on it', () => {
+  const removed = async (channel: string): Promise<void> => {
+    const participants = `/api/v1/channels/${channel}/participants`;
+    const joined = (await api.call('GET', participants)).json.items;
+    const record = joined.find(({ participant }: Json) => participant.type === 'agent').participant_id;
+    expect((await api.call('DELETE', `${participants}/${record}`)).status).toBe(200);
+  };
+  const leave: Record<string, (channel: string, agent: string) => Promise<unknown>> = {
+    not_participant: removed,
+    channel_archived: (channel) => api.call('POST', `/api/v1/channels/${channel}/archive`),
+    inactive: (_channel, agent) => api.call('POST', `/api/v1/agents/${agent}/deactivate`),
+  };
+
+  it.each([
+    ['not_participant', { code: 'not_invoked', reason: 'not_participant' }],
+    ['channel_archived', { code: 'not_invoked', reason: 'channel_archived' }],
+    ['inactive', { code: 'agent_deactivated' }],
+  ])('ends: %s', async (reason, json) => {
+    const agent = await newAgent();
+    server.script(says({ text: ['Yes.'] }));
+    const { channel_id: channel } = (await prompt(agent)).json;
+    const before = (await interactionsOf(channel)).length;
+    const { streamed, waiting } = await api.withoutWorker(async () => {
+      const both = { streamed: allEvents(agent, { prompt: 'Now?' }), waiting: prompt(agent, { prompt: 'When?' }) };
+      await eventually(async () => expect(await interactionsOf(channel)).toHaveLength(before + 2));
+      await leave[reason]?.(channel, agent);
+      return both;
+    });
+    expect(await waiting).toMatchObject({ status: 409, json });
+    const [answer, close] = (await streamed).slice(-2);
+    expect(answer).toMatchObject({ event: 'answer', data: { status: 'failed', message: '', error: { reason } } });
+    expect(close?.data.code).toBe(4504);
+    const { items } = (await api.call('GET', `/api/v1/channels/${channel}/invocations?invoked=false`)).json;
+    const vain = items.filter((one: Json) => one.reason !== 'own_message');
+    expect(vain.map((one: Json) => one.reason)).toEqual([reason, reason]);
+  });
+});
+
 describe('a prompt that is repeated with its Idempotency-Key', () => {
   it('gets the answer of the same run after it has waited for too long', async () => {
     const agent = await newAgent();

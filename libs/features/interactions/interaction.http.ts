@@ -69,13 +69,13 @@ function readRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
       const ref = requireInteractionRef(request.params.interaction_id);
       const { as_of: asOf, include_incomplete: includeIncomplete } = request.query;
       const includeToolCallUpdates = request.query.include_tool_call_updates;
-      const shown = { reader: readerOf(request.principal), includeIncomplete };
+      const shown = { reader: readerOf(request.principal), includeIncomplete, includeToolCallUpdates };
       const read = () =>
-        queries.at(organizationId, ref.channelId, asOf, async (view) => {
-          const interaction = await queries.interaction(organizationId, ref, shown, view);
-          if (interaction === null || !request.query.include_nested_interactions) return interaction;
-          return queries.nested(organizationId, ref, interaction, { ...shown, includeToolCallUpdates }, view);
-        });
+        queries.at(organizationId, ref.channelId, asOf, (view) =>
+          request.query.include_nested_interactions
+            ? queries.nested(organizationId, ref, shown, view)
+            : queries.interaction(organizationId, ref, shown, view),
+        );
       const found = await (asOf === undefined ? read() : readPast(request, reply, read));
       if (found === null) throw notFound();
       return sendJson(reply, found);

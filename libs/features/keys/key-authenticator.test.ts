@@ -94,6 +94,13 @@ describe('a key that was read before', () => {
   });
 });
 
+it('a verified digest does not let another one with the same id pass', async () => {
+  expect(await authenticate()).toBe(true);
+  const other = digest.slice(0, 32) + digest.slice(0, 32);
+  expect(authenticator.authenticate(secret, other)).toBeNull();
+  expect(authenticator.authenticate(secret, digest)).toBe(principal);
+});
+
 describe('a revocation', () => {
   it('is not undone by a later read of a store that lags', async () => {
     expect(await authenticate()).toBe(true);

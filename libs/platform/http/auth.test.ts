@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { assert, property, uint8Array } from 'fast-check';
-import { API_KEY_PREFIX, createApiKey, digestOf, isWellFormedApiKey, presentedKey, requireScope } from './auth.ts';
+import {
+  API_KEY_PREFIX,
+  createApiKey,
+  digestOf,
+  isWellFormedApiKey,
+  keyOf,
+  presentedKey,
+  requireScope,
+} from './auth.ts';
 import type { Principal } from './auth.ts';
 
 test.each([
@@ -18,6 +27,17 @@ test.each([
 test.each([undefined, '', 'Bearer ', 'Token ', 'Basic dXNlcjpwYXNz', 'a key'])('finds no key in %j', (header) =>
   expect(presentedKey(header)).toBeNull(),
 );
+
+test('each request of a connection presents the key of its own header', () => {
+  const socket = {};
+  const request = (authorization?: string) => ({ socket, headers: { authorization } }) as IncomingMessage;
+  for (const header of ['Bearer one', 'Bearer one', 'Token two', undefined, 'Bearer one', 'a key', 'a key']) {
+    const key = presentedKey(header);
+    expect(keyOf(request(header))).toEqual(key && { key, digest: digestOf(key) });
+  }
+  // Hashed once.
+  expect(keyOf(request('Bearer two'))).toBe(keyOf(request('Bearer two')));
+});
 
 const holding = (...scopes: string[]): Principal => ({
   organizationId: 'org',

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { crc32 } from 'node:zlib';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { forbidden } from './errors.ts';
@@ -25,7 +26,8 @@ export interface Principal {
  * Omissions: the form of the header, scopes, rate limits.
  */
 export interface Authenticator {
-  authenticate(presentedKey: string): Principal | null | Promise<Principal | null>;
+  /** @param digest `digestOf` the key, for callers that know it */
+  authenticate(presentedKey: string, digest?: string): Principal | null | Promise<Principal | null>;
   /** Whether the key was valid at its last look-up. Without a promise; absent where no key needs a look-up. */
   isKnown?(presentedKey: string): boolean;
 }
@@ -41,6 +43,28 @@ export function presentedKey(header: string | undefined): string | null {
     for (const scheme of SCHEMES) if (lower.startsWith(scheme)) return header.slice(scheme.length).trim() || null;
   }
   return header === '' || header.includes(' ') ? null : header;
+}
+
+interface PresentedKey {
+  readonly key: string;
+  readonly digest: string;
+}
+
+/** By connection, the last header. */
+const presented = new WeakMap<object, { readonly header: string; readonly found: PresentedKey | null }>();
+
+/**
+ * The key of a request with its digest, or `null`. Both follow from the header alone, so that a connection with many
+ * requests hashes its key once; whether the key works is decided for each request.
+ */
+export function keyOf({ socket, headers: { authorization: header } }: IncomingMessage): PresentedKey | null {
+  if (header === undefined) return null;
+  const last = presented.get(socket);
+  if (last?.header === header) return last.found;
+  const key = presentedKey(header);
+  const found = key === null ? null : { key, digest: digestOf(key) };
+  presented.set(socket, { header, found });
+  return found;
 }
 
 /** @throws HttpError 403 if the principal lacks the scope */

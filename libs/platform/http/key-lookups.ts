@@ -38,21 +38,20 @@ export class KeyLookups {
   }
 
   /** @throws HttpError 429 for a key that needs a look-up, if the address has too many refused keys */
-  authenticate(key: string, address: string): Principal | null | Promise<Principal | null> {
+  authenticate(key: string, address: string, digest = digestOf(key)): Principal | null | Promise<Principal | null> {
     const seconds = this.#failures?.remaining(address) ?? 0;
     if (seconds === 0 && this.#turns.isFree) {
-      const identity = this.#authenticator.authenticate(key);
-      return identity instanceof Promise ? this.#lookUp(digestOf(key), address, () => identity) : identity;
+      const identity = this.#authenticator.authenticate(key, digest);
+      return identity instanceof Promise ? this.#lookUp(digest, address, () => identity) : identity;
     }
     if (this.#authenticator.isKnown?.(key) === true) {
-      const identity = this.#authenticator.authenticate(key);
+      const identity = this.#authenticator.authenticate(key, digest);
       return identity instanceof Promise ? this.#counted(identity, address) : identity;
     }
-    const digest = digestOf(key);
     const pending = this.#pending.get(digest);
     if (pending !== undefined) return pending;
     if (seconds > 0) throw tooManyRequests(seconds);
-    return this.#lookUp(digest, address, async () => this.#authenticator.authenticate(key));
+    return this.#lookUp(digest, address, async () => this.#authenticator.authenticate(key, digest));
   }
 
   #lookUp(digest: string, address: string, read: () => Promise<Principal | null>): Promise<Principal | null> {

@@ -5,7 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
 import { Fault } from '#libs/kernel/faults.ts';
-import { presentedKey, requireScope, type Principal } from './auth.ts';
+import { keyOf, requireScope, type Principal } from './auth.ts';
 import { unauthorized } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
 import type { KeyLookups } from './key-lookups.ts';
@@ -96,8 +96,8 @@ function gateOf(method: string, scope: string, pipeline: Pipeline): Hook {
   const mayWait = isRead(method);
 
   function identify(request: FastifyRequest): Principal | null | Promise<Principal | null> {
-    const key = presentedKey(request.headers.authorization);
-    return key === null ? null : keys.authenticate(key, callerAddress(request));
+    const presented = keyOf(request.raw);
+    return presented && keys.authenticate(presented.key, callerAddress(request), presented.digest);
   }
 
   /** @returns a promise when the request has to wait */

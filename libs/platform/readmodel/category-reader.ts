@@ -17,6 +17,8 @@ interface Batch {
   isComplete?: Promise<boolean>;
   /** Begins with the completeness mark. */
   readonly keys: [string, ...string[]];
+  /** Places of keys of single reads, so that reads of one key share it. */
+  readonly places: Map<string, number>;
   readonly waiting: Waiting[];
 }
 
@@ -51,7 +53,7 @@ export class CategoryReader {
     this.#keys = projectionKeys(name);
     this.#batches = new TurnBatches(redis, {
       first: true,
-      create: () => ({ keys: [this.#keys.complete], waiting: [] }),
+      create: () => ({ keys: [this.#keys.complete], places: new Map(), waiting: [] }),
       isFull: (batch, more) => batch.keys.length + more > MAX_KEYS,
       send: (batch) => this.#send(batch),
     });
@@ -110,9 +112,11 @@ export class CategoryReader {
   // Without intermediate promises and arrays: every read of an entity passes through here.
   #one<T>(key: string, take: (value: Buffer | null, isComplete: boolean) => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { keys, waiting } = this.#batches.of(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
-      const index = keys.push(key) - 1;
-      const settle: Waiting['settle'] = (values) => resolve(take(orThrow(values[index]), Boolean(values[0])));
+      const { keys, places, waiting } = this.#batches.of(this.#redis.isOneServer ? null : this.#redis.nodeOf(key), 1);
+      let index = places.get(key);
+      if (index === undefined) places.set(key, (index = keys.push(key) - 1));
+      const at = index;
+      const settle: Waiting['settle'] = (values) => resolve(take(orThrow(values[at]), Boolean(values[0])));
       waiting.push({ settle, reject });
     });
   }

@@ -8,6 +8,7 @@ import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { CategoryReader } from './category-reader.ts';
 import type { Document } from './document.ts';
 import { idOfMember, readList, type ListPage } from './entity-list.ts';
+import { KeptReads, type KeptRead, type KeptResult } from './kept-reads.ts';
 import { parseStreamName } from './projection.ts';
 import type { Projector } from './projector.ts';
 import { ALL_ORGANIZATIONS, entityKeys, listKeys, partKey, type EntityRef } from './read-model.keys.ts';
@@ -42,6 +43,7 @@ export class EntityReader {
   readonly #readModel: ReadModel;
   readonly #projector: Projector;
   readonly #categories: ReadonlyMap<string, CategoryReader>;
+  readonly kept = new KeptReads();
   /** Entities that are being brought up to date, by their revision keys. */
   readonly #catchingUp = new Map<string, Promise<boolean>>();
 
@@ -111,26 +113,46 @@ export class EntityReader {
     return true;
   }
 
+  /** What is known of a read of {@link whole} with `keep`; undefined if it was not run before. */
+  known(entity: EntityRef, { name }: { readonly name: string }): KeptResult | undefined {
+    return this.kept.find(this.#projector.keysOf(entity).revision + name);
+  }
+
   /**
-   * Runs a read of many parts of an entity, which cannot show by themselves whether some are missing.
+   * Runs a read of many parts of an entity, which cannot show by themselves whether some are missing. With `keep`, the
+   * result of an earlier run is returned while the entity has not changed: the same object for all callers.
    *
+   * @param known what `known` returned for the read, for callers that have called it
    * @returns null if the organization has no such entity
    * @throws `Fault` `not_caught_up` (503) if the entity was deleted meanwhile
    */
-  async whole<T>(entity: EntityRef, read: () => Promise<T>): Promise<T | null> {
+  async whole<T>(
+    entity: EntityRef,
+    read: () => Promise<T | null>,
+    keep?: KeptRead<T>,
+    known = keep && this.known(entity, keep),
+  ): Promise<T | null> {
     const reader = this.#of(entity.category);
     const key = this.#projector.keysOf(entity).revision;
     let { value, isComplete } = await reader.value(key);
-    if (!isComplete || this.#projector.unapplied.has(key)) {
+    const isCurrent = isComplete && !this.#projector.unapplied.has(key);
+    if (!isCurrent) {
       await this.#catchUp(entity);
-      ({ value, isComplete } = await reader.value(key));
+      ({ value } = await reader.value(key));
     }
     if (value === null) return null;
+    const revision = value.toString('latin1');
+    if (known?.revision === revision) return known.result as T;
     const result = await read();
     // An entity is deleted with its revision, and the next write starts from its first event.
-    const [revision = NO_EVENTS] = await this.#readModel.revisions([key]);
-    if (revision >= Number(value)) return result;
-    throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+    const after = await reader.value(key);
+    if (after.value === null || Number(after.value) < Number(revision)) {
+      throw new Fault('not_caught_up', 'The read models are being built', { retryAfterSeconds: 2 });
+    }
+    // Deleting read models removes the completeness mark first: while it is set, the read missed no part of the entity.
+    const isAsOfRevision = isCurrent && after.isComplete && after.value.equals(value);
+    if (keep && known && result !== null && isAsOfRevision) this.kept.put(key + keep.name, revision, keep.pack(result));
+    return result;
   }
 
   /** One run for all concurrent callers of the same entity. */

@@ -12,6 +12,7 @@ export { HistoryReader } from './history-reader.ts';
 export type { HistoryPoint } from './history-reader.ts';
 export { listMember } from './entity-list.ts';
 export type { ListPage } from './entity-list.ts';
+export type { KeptRead } from './kept-reads.ts';
 export { OldReadModels } from './old-read-models.ts';
 export { LogWitness } from './log-witness.ts';
 export { foldStream, frameOfStored, parseStreamName, streamName, withFrames } from './projection.ts';

@@ -49,7 +49,7 @@ export class UnappliedEntities {
 
   /** Whether the read model may lack events of the entity; true for all entities while some are forgotten. */
   has(revisionKey: string): boolean {
-    return this.#hasForgotten || this.#entities.has(revisionKey);
+    return this.#hasForgotten || (this.#entities.size > 0 && this.#entities.has(revisionKey));
   }
 
   add(revisionKey: string, entity: UnappliedEntity): void {

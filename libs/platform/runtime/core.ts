@@ -41,6 +41,7 @@ export function openReadModels(
 /** @param projections one for each category that becomes a read model */
 export function openCore(platform: Platform, projections: readonly AnyProjection[]): Core {
   const models = openReadModels(platform, projections);
+  observeKeptReads(platform, models.reader);
   const collections = new CollectionReader(platform.redis);
   return {
     ...platform,
@@ -50,6 +51,16 @@ export function openCore(platform: Platform, projections: readonly AnyProjection
     eventStreams: new EventStreams(platform),
     commandOptions: commandOptions(platform),
   };
+}
+
+function observeKeptReads({ metrics }: Pick<Platform, 'metrics'>, { kept }: EntityReader): void {
+  metrics.observedGauge('kept_reads_bytes', 'Memory of the results of reads that are kept', () => kept.bytes);
+  metrics.observedGauge('kept_reads_entries', 'Results of reads kept in memory', () => kept.size);
+  metrics.observedGauge(
+    'kept_reads_evicted',
+    'Results of reads that were dropped because of the limit of that memory, since the start',
+    () => kept.evicted,
+  );
 }
 
 function commandOptions({ metrics, log }: Pick<Platform, 'metrics' | 'log'>): CommandHandlerOptions {

@@ -102,19 +102,14 @@ async function mostEventsRead(channelId: string, count: number): Promise<number>
       // Begun and extended, and not yet completed at that point.
       const place = { channelId, sequence: (sequence - 2) as never };
       await measure(() =>
-        queries.at(organizationId, channelId, point, async (view) => {
-          const one = await queries.interaction(organizationId, place, { reader: null, includeIncomplete: true }, view);
-          return (
-            one &&
-            queries.nested(
-              organizationId,
-              place,
-              one,
-              { reader: null, includeIncomplete: false, includeToolCallUpdates: false },
-              view,
-            )
-          );
-        }),
+        queries.at(organizationId, channelId, point, (view) =>
+          queries.nested(
+            organizationId,
+            place,
+            { reader: null, includeIncomplete: true, includeToolCallUpdates: false },
+            view,
+          ),
+        ),
       );
     }
   }

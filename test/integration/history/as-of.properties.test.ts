@@ -96,13 +96,10 @@ async function readInteraction(channel: PlayedChannel, at: number, sequence: num
   const { organizationId, channelId } = channel;
   const { queries } = features.interactions;
   const place = { channelId, sequence: sequence as never };
-  const found = await queries.at(organizationId, channelId, { sequence: at }, async (view) => {
-    const one = await queries.interaction(organizationId, place, { reader, includeIncomplete }, view);
-    return (
-      one &&
-      queries.nested(organizationId, place, one, { reader, includeIncomplete, includeToolCallUpdates: false }, view)
-    );
-  });
+  const shown = { reader, includeIncomplete, includeToolCallUpdates: false };
+  const found = await queries.at(organizationId, channelId, { sequence: at }, (view) =>
+    queries.nested(organizationId, place, shown, view),
+  );
   return parsed(found);
 }
 

@@ -37,6 +37,9 @@ export interface InteractionSources {
   readonly updates: ToolCallUpdates;
 }
 
+/** Memory of an item of a page beside its bytes. */
+const ITEM_BYTES = 128;
+
 /** Reads of interactions: stored bytes with annotations for the reader. All throw the faults of `EntityReader`. */
 export class InteractionQueries {
   readonly #sources: InteractionSources;
@@ -53,13 +56,21 @@ export class InteractionQueries {
    *
    * @returns the result of `read`, or null if the organization had no such channel then
    */
-  async at<T>(
+  at<T>(
     organizationId: EntityId,
     channelId: EntityId,
     point: HistoryPoint | undefined,
     read: (view: InteractionView) => Promise<T | null>,
   ): Promise<T | null> {
-    if (point === undefined) return read(this.#present);
+    return point === undefined ? read(this.#present) : this.#past(organizationId, channelId, point, read);
+  }
+
+  async #past<T>(
+    organizationId: EntityId,
+    channelId: EntityId,
+    point: HistoryPoint,
+    read: (view: InteractionView) => Promise<T | null>,
+  ): Promise<T | null> {
     const { reader, collections, history } = this.#sources;
     if ((await reader.document(CHANNEL, organizationId, channelId)) === null) return null;
     const channel = { category: CHANNEL, organizationId, id: channelId };
@@ -80,14 +91,24 @@ export class InteractionQueries {
   ): Promise<Buffer | null> {
     if (sequence >= view.end) return null;
     const { reader: entities, annotations } = this.#sources;
-    const read = () => readDocuments(annotations, { organizationId, channelId, view, reader }, [sequence]);
-    const current = entities.isCurrent(CHANNEL, organizationId, channelId);
-    const [isCurrent, [stored]] = await Promise.all([current, read()]);
-    let found = stored;
-    if (!found || !isCurrent) {
-      // The read models may have become complete between the two.
-      const wasBehind = await entities.isBehind(CHANNEL, organizationId, channelId);
-      if (wasBehind || !isCurrent) [found] = await read();
+    const channel = { category: CHANNEL, organizationId, id: channelId };
+    const one = [sequence];
+    const read = async () =>
+      (await readDocuments(annotations, { organizationId, channelId, view, reader }, one))[0] ?? null;
+    const keep = { name: `one ${sequence} ${nameOf(reader)}`, pack: packed };
+    let found: Buffer | null = null;
+    const known = view === this.#present ? entities.known(channel, keep) : undefined;
+    if (known !== undefined) found = await entities.whole(channel, read, keep, known);
+    if (found === null) {
+      // In one round trip, which `whole` does not need while the channel is unchanged.
+      const current = entities.isCurrent(CHANNEL, organizationId, channelId);
+      const [isCurrent, stored] = await Promise.all([current, read()]);
+      found = stored;
+      if (!found || !isCurrent) {
+        // The read models may have become complete between the two.
+        const wasBehind = await entities.isBehind(CHANNEL, organizationId, channelId);
+        if (wasBehind || !isCurrent) found = await read();
+      }
     }
     return found && (includeIncomplete || isComplete(found)) ? found : null;
   }
@@ -112,27 +133,43 @@ export class InteractionQueries {
     { reader, includeIncomplete }: Audience,
     view = this.#present,
   ): Promise<Buffer[]> {
-    const { reader: entities, annotations, tree } = this.#sources;
-    const found = await entities.whole({ category: CHANNEL, organizationId, id: channelId }, async () => {
-      const sequences = await tree.below(organizationId, channelId, spanId, view.end);
-      return readDocuments(annotations, { organizationId, channelId, view, reader }, sequences);
-    });
-    const documents = (found ?? []).filter((document) => document !== null);
-    return includeIncomplete ? documents : documents.filter(isComplete);
+    const channel = { category: CHANNEL, organizationId, id: channelId };
+    const reading = { organizationId, channelId, view, reader };
+    const read = () => this.#below(reading, spanId, includeIncomplete);
+    return (await this.#sources.reader.whole(channel, read)) ?? [];
   }
 
-  /** An interaction with its descendants as `nested_interactions`. */
+  /** An interaction with its descendants as `nested_interactions`; null as for {@link interaction}. */
   async nested(
     organizationId: EntityId,
-    { channelId }: InteractionRef,
-    document: Buffer,
-    shown: Audience & { readonly includeToolCallUpdates: boolean },
+    { channelId, sequence }: InteractionRef,
+    { reader, includeIncomplete, includeToolCallUpdates }: Audience & { readonly includeToolCallUpdates: boolean },
     view = this.#present,
-  ): Promise<Buffer> {
-    const below = await this.descendants(organizationId, channelId, spanIdOf(document), shown, view);
-    if (!shown.includeToolCallUpdates || view !== this.#present) return withNested(document, below);
-    const updates = await this.#sources.updates.ofChannel(organizationId, channelId);
-    return withNested(document, [...below, ...updatesBelow(document, below, updates)]);
+  ): Promise<Buffer | null> {
+    if (sequence >= view.end) return null;
+    const { annotations, updates } = this.#sources;
+    const isPresent = view === this.#present;
+    const reading = { organizationId, channelId, view, reader };
+    const read = async (): Promise<Buffer | null> => {
+      const [document = null] = await readDocuments(annotations, reading, [sequence]);
+      if (document === null || !(includeIncomplete || isComplete(document))) return null;
+      const below = await this.#below(reading, spanIdOf(document), includeIncomplete);
+      if (!includeToolCallUpdates || !isPresent) return withNested(document, below);
+      const running = await updates.ofChannel(organizationId, channelId);
+      return withNested(document, [...below, ...updatesBelow(document, below, running)]);
+    };
+    const name = `tree ${sequence} ${includeIncomplete} ${nameOf(reader)}`;
+    // Updates of tool calls are not part of the read models.
+    const keep = isPresent && !includeToolCallUpdates ? { name, pack: packed } : undefined;
+    return this.#sources.reader.whole({ category: CHANNEL, organizationId, id: channelId }, read, keep);
+  }
+
+  async #below(reading: Reading, spanId: string, includeIncomplete: boolean): Promise<Buffer[]> {
+    const { annotations, tree } = this.#sources;
+    const { organizationId, channelId, view } = reading;
+    const sequences = await tree.below(organizationId, channelId, spanId, view.end);
+    const documents = await readDocuments(annotations, reading, sequences);
+    return documents.filter((one) => one !== null).filter((one) => includeIncomplete || isComplete(one));
   }
 
   /** A channel's interactions; null if the organization has no such channel. */
@@ -146,7 +183,10 @@ export class InteractionQueries {
   ): Promise<InteractionPage | null> {
     const channel = { category: CHANNEL, organizationId, id: channelId };
     const reading = { organizationId, channelId, view, reader };
-    return this.#sources.reader.whole(channel, () => this.#page(reading, filter, page));
+    const { size, offset, after } = page;
+    const name = `list ${nameOf(reader)} ${JSON.stringify([filter, size, offset, after])}`;
+    const keep = view === this.#present && !filter.includeToolCallUpdates ? { name, pack: packedPage } : undefined;
+    return this.#sources.reader.whole(channel, () => this.#page(reading, filter, page), keep);
   }
 
   async #page(reading: Reading, filter: InteractionFilter, page: InteractionPageRequest): Promise<InteractionPage> {
@@ -180,4 +220,21 @@ export class InteractionQueries {
       .filter((one) => (turnId === undefined || one.turnId === turnId) && isWithin(one.createdMs, filter))
       .map(({ document }) => document);
   }
+}
+
+/** Names the readers that see the same annotations. */
+function nameOf(reader: Reader | null): string {
+  return reader === null ? 'plain' : `as ${reader.userId}`;
+}
+
+function packed(document: Buffer): [Buffer, number] {
+  return [Buffer.from(document), document.length];
+}
+
+/** With all items in one block. */
+function packedPage(page: InteractionPage): [InteractionPage, number] {
+  const bytes = Buffer.concat(page.items);
+  let end = 0;
+  const items = page.items.map(({ length }) => bytes.subarray(end, (end += length)));
+  return [{ ...page, items }, bytes.length + items.length * ITEM_BYTES];
 }

@@ -1,0 +1,68 @@
+import { LRUCache } from 'lru-cache';
+
+const MAX_BYTES = 64 * 1024 * 1024;
+/** Memory of a result beside its bytes: its objects, its key, and unused parts of its block. */
+const ENTRY_BYTES = 1024;
+
+/** A read whose result may be kept. */
+export interface KeptRead<T> {
+  /** Unique among the reads of the entity. */
+  readonly name: string;
+  /** The result in memory of its own, because replies are slices of larger blocks, and the size of that in bytes. */
+  pack(result: T): readonly [result: T, bytes: number];
+}
+
+/** What is known of a read: its last result, or that it was run. */
+export interface KeptResult {
+  /** Of the entity, at the read; null if the result is not kept. */
+  readonly revision: string | null;
+  readonly result: unknown;
+  readonly bytes: number;
+}
+
+const RUN_ONCE: KeptResult = { revision: null, result: null, bytes: 0 };
+
+/**
+ * Results of reads of entities, each valid while the read model of its entity has the revision that it was read at. The
+ * caller reads that revision for every use, so there is nothing to invalidate: a revision identifies what an entity's
+ * other keys hold. Results are kept from the second time on, because most reads are run once. Limited in bytes: the
+ * least recently used ones are dropped.
+ */
+export class KeptReads {
+  readonly #entries: LRUCache<string, KeptResult>;
+  #evicted = 0;
+
+  constructor(maxBytes = MAX_BYTES) {
+    this.#entries = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ bytes }) => ENTRY_BYTES + bytes,
+      dispose: (_entry, _key, reason) => {
+        if (reason === 'evict') this.#evicted += 1;
+      },
+    });
+  }
+
+  get bytes(): number {
+    return this.#entries.calculatedSize;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Results that were dropped because of the limit. */
+  get evicted(): number {
+    return this.#evicted;
+  }
+
+  /** What is known of a read; undefined if it was not run before. From now on it was. */
+  find(key: string): KeptResult | undefined {
+    const known = this.#entries.get(key);
+    if (known === undefined) this.#entries.set(key, RUN_ONCE);
+    return known;
+  }
+
+  put(key: string, revision: string, [result, bytes]: readonly [result: unknown, bytes: number]): void {
+    this.#entries.set(key, { revision, result, bytes });
+  }
+}

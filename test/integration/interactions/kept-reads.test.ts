@@ -1,0 +1,155 @@
+/* Results of repeated reads are kept in memory while their channel does not change, whichever process changes it. */
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+
+import type { InteractionRef } from '#libs/features/interactions/index.ts';
+import { sequenceOf } from '#libs/kernel/event.ts';
+import { newId } from '#libs/kernel/ids.ts';
+import { composeFeatures } from '#services/features.ts';
+import type { Features } from '#services/features.ts';
+import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
+import { composeUnapplied } from '#test/support/unapplied-writer.ts';
+
+const FILTER = { order: 'asc', includeIncomplete: true, includeToolCallUpdates: false } as const;
+const FIRST_PAGE = { size: 100, offset: 0, after: null };
+const ada = { type: 'user', id: newId(), name: 'Ada' } as const;
+
+let test: TestPlatform;
+/** Another process than the one that writes. */
+let gateway: Features;
+let writer: Features;
+const organizationId = newId();
+let root: InteractionRef;
+let below: InteractionRef;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  await completeReadModels(composeFeatures(test.platform));
+});
+afterAll(() => test.stop());
+
+beforeEach(async () => {
+  gateway = composeFeatures(test.platform);
+  writer = composeFeatures(test.platform);
+  const channelId = newId();
+  await writer.channels.create(command(channelId), { id: channelId, ...PLAIN_CHANNEL, name: 'lab' });
+  root = await post(writer, channelId, 'root', null);
+  below = await post(writer, channelId, 'below', 'root');
+});
+
+async function completeReadModels({ state }: Features): Promise<void> {
+  await state.save(await state.begin(), null, true);
+}
+
+const command = (commandId = newId()) => serviceCommand(organizationId, { commandId });
+
+async function post(by: Features, channelId: string, spanId: string, parentSpanId: string | null) {
+  const interaction = {
+    participant: { type: 'system' as const },
+    content: [{ type: 'text', text: spanId }],
+    contentRole: 'user_message' as const,
+    complete: false,
+    metadata: null,
+    invocationConfig: null,
+    turnId: null,
+    spanId,
+    parentSpanId,
+    organizationApplication: null,
+  };
+  const result = await by.interactions.commands.post(command(), channelId, interaction, { spanIsNew: false });
+  if (!result.ok) throw new Error(result.rejection.reason);
+  return { channelId, sequence: sequenceOf(result.revision) };
+}
+
+/** The results of the three reads that are kept. */
+function read({ interactions: { queries } }: Features, userId = ada.id, organization = organizationId) {
+  const shown = { reader: { userId }, includeIncomplete: true, includeToolCallUpdates: false };
+  return Promise.all([
+    queries.interaction(organization, below, shown),
+    queries.nested(organization, root, shown),
+    queries.list(organization, below.channelId, FILTER, FIRST_PAGE, shown.reader),
+  ]);
+}
+
+async function readOften(features: Features): ReturnType<typeof read> {
+  for (let times = 0; times < 3; times++) await read(features);
+  return read(features);
+}
+
+const textOf = (found: Awaited<ReturnType<typeof read>>): string[] =>
+  found.map((one) => {
+    if (one === null || Buffer.isBuffer(one)) return String(one);
+    const { items, ...rest } = one;
+    return [JSON.stringify(rest), ...items].join('\n');
+  });
+
+it('are the same objects while the channel does not change', async () => {
+  const first = await read(gateway);
+  const kept = await readOften(gateway);
+  expect(textOf(kept)).toEqual(textOf(first));
+  const again = await read(gateway);
+  for (const [index, one] of again.entries()) expect(one).toBe(kept[index]);
+  expect(gateway.reader.kept.size).toBe(3);
+  const bytes = Buffer.byteLength(textOf(kept).join(''));
+  expect(gateway.reader.kept.bytes).toBeGreaterThan(bytes / 2);
+});
+
+it('are read again after each change by another process', async () => {
+  const at = () => command();
+  const { interactions, reactions } = writer;
+  const changes = [
+    () => interactions.commands.append(at(), below, [{ type: 'text', text: 'more' }], 'operator'),
+    () => reactions.commands.react(at(), below, ada, '👍'),
+    () => interactions.commands.complete(at(), below, null, 'operator'),
+    () => reactions.commands.react(at(), below, { type: 'agent', id: newId(), name: 'Otto' }, '👍'),
+    () => reactions.commands.withdraw(at(), below, ada, '👍'),
+  ];
+  for (const change of changes) {
+    const before = textOf(await readOften(gateway));
+    expect((await change()).ok).toBe(true);
+    const after = textOf(await read(gateway));
+    expect(after).toEqual(textOf(await read(composeFeatures(test.platform))));
+    for (const [index, one] of after.entries()) expect(one).not.toBe(before[index]);
+  }
+});
+
+it('are those of the reader, and of no other organization', async () => {
+  await writer.reactions.commands.react(command(), below, ada, '👍');
+  await readOften(gateway);
+  expect(textOf(await read(gateway)).every((one) => one.includes('reacted_by_me":true'))).toBe(true);
+  for (let times = 0; times < 3; times++) {
+    expect(textOf(await read(gateway, newId())).some((one) => one.includes('reacted_by_me":true'))).toBe(false);
+    expect(await read(gateway, ada.id, newId())).toEqual([null, null, null]);
+  }
+});
+
+it('are not used while the read models lack events that were appended', async () => {
+  const kept = await readOften(gateway);
+  // As after the loss of what Redis had last written: the revision is the old one, and the mark is missing.
+  await post(composeUnapplied(test.platform), below.channelId, 'late', 'root');
+  await test.platform.redis.remove([CHANNEL_PROJECTION_KEYS.complete]);
+  const [, nested, list] = await read(gateway);
+  expect(String(nested)).toContain('late');
+  expect(list?.total).toBe((kept[2]?.total ?? 0) + 1);
+  // Nothing is kept, because a read may have found only a part of what is being built.
+  const [one] = await readOften(gateway);
+  expect((await read(gateway))[0]).not.toBe(one);
+  await completeReadModels(gateway);
+  expect((await readOften(gateway))[0]).toBe((await read(gateway))[0]);
+});
+
+it('are not kept if the read models were deleted meanwhile', async () => {
+  await read(gateway);
+  const { redis } = test.platform;
+  const send = redis.send.bind(redis);
+  redis.send = async (key, work) => {
+    const reply = await send(key, work);
+    await redis.remove([CHANNEL_PROJECTION_KEYS.complete]);
+    return reply;
+  };
+  await read(gateway).finally(() => (redis.send = send));
+  expect(gateway.reader.kept.bytes).toBe(3 * 1024);
+  await completeReadModels(gateway);
+});

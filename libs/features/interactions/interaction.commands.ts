@@ -7,22 +7,16 @@ import { runnerOfEvents, type CommandContext, type CommandRunner } from '#libs/p
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { changed, decideAppend, decideComplete, decideEndings, decideFail, decidePost } from './interaction.ts';
-import type {
-  Interaction,
-  InteractionContext,
-  InteractionEvent,
-  InteractionRejection,
-  InteractionTarget,
-  Post,
-  StoredContent,
-} from './interaction.ts';
+import { decideAppend, decideComplete, decideEndings, decideFail, decidePost } from './interaction.ts';
+import type { InteractionEvent, StoredContent } from './interaction.events.ts';
+import type { InteractionContext, InteractionRejection, InteractionTarget, Post } from './interaction.ts';
 import { parseInteractionId, type InteractionRef } from './interaction.id.ts';
 import { mayWriteAs, type NewInteraction, type RequestedPost, type Writer } from './interaction.requests.ts';
+import { changedOpen, type OpenInteraction } from './open-interaction.ts';
 import { interactionKeys } from './reads/interaction.keys.ts';
 import { decodeSpan } from './reads/projection.ts';
 import type { InteractionQueries } from './reads/queries.ts';
-import { ephemeralJson, interactionJson, jsonAfter, postedJson, type Owner } from './reads/resource.ts';
+import { ephemeralJson, openJson, postedJson, type Owner } from './reads/resource.ts';
 import type { ToolCallUpdates } from './tool-call-updates.ts';
 
 /** Runs the commands of channels, whose streams also contain the interactions. */
@@ -169,7 +163,7 @@ export class InteractionCommands {
     const { channelId, sequence } = ref;
     const { organizationId } = context;
     const listed = { key: interactionKeys(organizationId, channelId).index('all'), score: sequence };
-    let before: Interaction | null = null;
+    let before: OpenInteraction | null = null;
     const result = await this.#runner.handle(
       channelId,
       context,
@@ -187,7 +181,7 @@ export class InteractionCommands {
       // A repeated command is not decided again: it returns the current interaction.
       const current = result.state.interactions.open[sequence];
       document = current
-        ? interactionJson(current, owner)
+        ? openJson(current, owner)
         : await this.#queries.interaction(organizationId, ref, { reader: null, includeIncomplete: true });
     } else document = documentAfter(result.events[0], before, owner);
     // The interaction exists, so Redis lacks it.
@@ -197,9 +191,13 @@ export class InteractionCommands {
 }
 
 /** @param event that a command yielded; none if it had nothing to do */
-function documentAfter(event: StreamEvent<InteractionEvent> | undefined, before: Interaction, owner: Owner): string {
-  if (event === undefined || event.type === 'InteractionPosted.v1') return interactionJson(before, owner);
-  return jsonAfter(event, changed(before, event), owner);
+function documentAfter(
+  event: StreamEvent<InteractionEvent> | undefined,
+  before: OpenInteraction,
+  owner: Owner,
+): string {
+  if (event === undefined || event.type === 'InteractionPosted.v1') return openJson(before, owner);
+  return openJson(changedOpen(before, event), owner);
 }
 
 /** Implements the port through which the commands of channels use interactions. */

@@ -8,14 +8,16 @@ import { liveCommand, type LiveCommandType } from '#libs/platform/http/index.ts'
 import { FRAME_FLAG, publicEvents, type EventContent, type EventDescription } from '#libs/platform/live/index.ts';
 import type { ProjectedEvent } from '#libs/platform/readmodel/index.ts';
 
-import { changed, interactionCodec, posted } from './interaction.ts';
-import type { ChangeEvent, Interaction, InteractionEvent, InteractionsState } from './interaction.ts';
+import { interactionCodec, posted } from './interaction.events.ts';
+import type { ChangeEvent, Interaction, InteractionEvent } from './interaction.events.ts';
+import type { InteractionsState } from './interaction.ts';
 import type { InteractionCommands } from './interaction.commands.ts';
 import { contentItem } from './interaction.content.ts';
 import { interactionId } from './interaction.id.ts';
 import { interactionError, interactionToPost, type InteractionDirectory } from './interaction.requests.ts';
 import { interactionSchema, postInteractionBody } from './interaction.schemas.ts';
-import { jsonAfter, postedJson } from './reads/resource.ts';
+import { changedOpen } from './open-interaction.ts';
+import { openJson, postedJson } from './reads/resource.ts';
 
 const TYPES = {
   'InteractionPosted.v1': 'interaction.posted',
@@ -35,11 +37,11 @@ export function interactionFrame(one: ProjectedEvent<InteractionsState, Interact
   const open = before.open[event.data.sequence];
   // As in the fold: an event about a complete interaction changes nothing.
   if (open === undefined) return { type, json: 'null' };
-  const after = changed(open, event);
-  return { type, json: jsonAfter(event, after, owner), flags: flagsOf(after) };
+  const after = changedOpen(open, event);
+  return { type, json: openJson(after, owner), flags: flagsOf(after) };
 }
 
-function flagsOf({ parentSpanId, complete }: Interaction): number {
+function flagsOf({ parentSpanId, complete }: Pick<Interaction, 'parentSpanId' | 'complete'>): number {
   return (parentSpanId === null ? 0 : FRAME_FLAG.nested) | (complete ? 0 : FRAME_FLAG.incomplete);
 }
 

@@ -1,73 +1,18 @@
-/*
- * WARNING: the names and shapes of events are the storage format: the log keeps them forever. Never change one in place.
- * A new version is a new type, and the old one gets an upcaster.
- *
- * Interactions are events of their channel's stream, `channel-<id>`, so that one sequence orders all events of a channel.
- */
-import { z } from 'zod';
-
+/* The state of a channel's interactions, and the decisions about them. */
 import type { ChannelState } from '#libs/features/channels/index.ts';
-import type { Timestamp } from '#libs/kernel/clock.ts';
 import { accept, refuse, type Decision, type Fold } from '#libs/kernel/decider.ts';
-import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
 
-import { contentRole } from './interaction.content.ts';
-
-/*
- * Content, participants and configuration are stored as the contract names them. Requests are checked in full; stored
- * events only for what folds rely on, because reads of the log check every event.
- */
-const typed = z.looseObject({ type: z.string() });
-const jsonMap = z.record(z.string(), z.unknown());
-const content = z.array(typed);
-
-export const interactionCodec = defineEvents({
-  'InteractionPosted.v1': z.object({
-    participant: typed,
-    content,
-    contentRole,
-    complete: z.boolean(),
-    metadata: jsonMap.nullable(),
-    invocationConfig: jsonMap.nullable(),
-    /** Id of the user turn; `interaction_id` in the API. */
-    turnId: z.string().nullable(),
-    spanId: z.string(),
-    parentSpanId: z.string().nullable(),
-    /** Level in its tree; 1 for the root. */
-    depth: z.int().positive(),
-    organizationApplication: z.string().nullable(),
-  }),
-  'InteractionContentAppended.v1': z.object({ sequence: z.int().positive(), content }),
-  /** `content` replaces the content so far; null keeps it. */
-  'InteractionCompleted.v1': z.object({ sequence: z.int().positive(), content: content.nullable() }),
-  'InteractionFailed.v1': z.object({ sequence: z.int().positive(), reason: z.string() }),
-});
-
-export type InteractionEvent = EventOf<typeof interactionCodec>;
-export type PostedEvent = Extract<InteractionEvent, { type: 'InteractionPosted.v1' }>;
-export type ChangeEvent = Exclude<InteractionEvent, PostedEvent>;
-export type InteractionPosted = PostedEvent['data'];
-export type StoredContent = z.infer<typeof content>;
+import { posted } from './interaction.events.ts';
+import type { InteractionEvent, InteractionPosted, PostedEvent, StoredContent } from './interaction.events.ts';
+import { bytesOf, bytesOfPost, changedOpen, opened, type OpenInteraction } from './open-interaction.ts';
 
 /** Limit of the depth of a tree of spans. */
 export const MAX_DEPTH = 64;
 /** Limits of a channel's incomplete interactions: their number, and their bytes in total. */
 export const MAX_OPEN = 64;
 export const MAX_OPEN_BYTES = 1024 * 1024;
-
-/** An interaction folded from its events. */
-export interface Interaction extends InteractionPosted {
-  readonly sequence: ChannelSequence;
-  readonly createdAt: Timestamp;
-  readonly failure: string | null;
-}
-
-/** An incomplete interaction with its size, which each event increases: measuring it would serialise all of it. */
-export interface OpenInteraction extends Interaction {
-  readonly bytes: number;
-}
 
 /** The incomplete interactions of a channel by sequence. The others are unbounded, so commands look them up by key. */
 export interface InteractionsState {
@@ -108,29 +53,9 @@ export const interactionFold: Fold<InteractionsState, InteractionEvent> = {
       const { [sequence]: _completed, ...others } = state.open;
       return { open: others };
     }
-    const bytes = open.bytes + bytesOf(event.data.content);
-    return { open: { ...state.open, [sequence]: { ...changed(open, event), bytes } } };
+    return { open: { ...state.open, [sequence]: changedOpen(open, event) } };
   },
 };
-
-export function opened(interaction: Interaction): OpenInteraction {
-  return { ...interaction, bytes: bytesOfPost(interaction) };
-}
-
-export function posted(event: StreamEvent<PostedEvent>): Interaction {
-  return { ...event.data, sequence: sequenceOf(event.revision), createdAt: event.metadata.at, failure: null };
-}
-
-export function changed(interaction: Interaction, event: ChangeEvent): Interaction {
-  switch (event.type) {
-    case 'InteractionContentAppended.v1':
-      return { ...interaction, content: [...interaction.content, ...event.data.content] };
-    case 'InteractionCompleted.v1':
-      return { ...interaction, content: event.data.content ?? interaction.content, complete: true };
-    case 'InteractionFailed.v1':
-      return { ...interaction, complete: true, failure: event.data.reason };
-  }
-}
 
 /** The depth of a span in its tree, and its turn. */
 export interface KnownSpan {
@@ -226,18 +151,7 @@ function tooManyOpen({ open }: InteractionsState): InteractionRejection {
   return { reason: 'too_many_open', oldest };
 }
 
-/** Bytes of the members that callers control: each event of an open interaction writes the whole state to Redis. */
-function bytesOfPost({ content, ...post }: Omit<InteractionPosted, 'depth' | 'turnId'>): number {
-  const { participant, metadata, invocationConfig } = post;
-  return bytesOf(content) + Buffer.byteLength(JSON.stringify({ participant, metadata, invocationConfig }));
-}
-
-/** Bytes of the items as JSON, each with a comma, so that the sizes of parts add up to that of the whole. */
-function bytesOf(content: StoredContent): number {
-  return content.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(content)) - 1;
-}
-
-type Found = { readonly ok: true; readonly interaction: Interaction } | Extract<InteractionDecision, { ok: false }>;
+type Found = { readonly ok: true; readonly interaction: OpenInteraction } | Extract<InteractionDecision, { ok: false }>;
 
 /** Another organization's interaction is rejected like a missing one. */
 function findOpen({ channel, interactions }: InteractionContext, target: InteractionTarget): Found {

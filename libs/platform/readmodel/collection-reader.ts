@@ -1,4 +1,4 @@
-import { TurnBatches, type RedisClient } from '#libs/platform/redis/index.ts';
+import { bytesOf, TurnBatches, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LargeReplies } from './large-replies.ts';
 
@@ -54,6 +54,11 @@ export class CollectionReader {
 
   #read(hash: string, fields: readonly string[]): Promise<(Buffer | null)[]> {
     return this.#redis.send(hash, (node) => node.hmgetBuffer(hash, ...fields));
+  }
+
+  /** Strings as bytes, null for missing ones. */
+  async texts(keys: readonly string[]): Promise<(Buffer | null)[]> {
+    return bytesOf(await this.#redis.values(keys));
   }
 
   async numbers(set: string, range: NumberRange): Promise<number[]> {

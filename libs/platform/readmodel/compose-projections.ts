@@ -31,12 +31,16 @@ export function composeProjections<const Parts extends Readonly<Record<string, A
   const ownerOf = new Map(
     entries.flatMap(([name, part]) => [...part.codec.types].map((type) => [type, name] as const)),
   );
+  const storedParts = Object.fromEntries(
+    entries.flatMap(([name, { storedState }]) => (storedState ? [[name, storedState]] : [])),
+  );
   const initialState = Object.fromEntries(entries.map(([name, part]) => [name, part.fold.initialState as unknown]));
 
   return {
     category: name.category,
     version: name.version,
     parts: Object.keys(parts),
+    storedParts,
     codec: composeCodecs<ComposedEvent<Parts>>(entries.map(([, part]) => part.codec)),
     fold: {
       // Built from exactly the names of `parts`, as the type requires.

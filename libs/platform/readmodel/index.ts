@@ -34,3 +34,4 @@ export {
 export type { EntityKeys, EntityRef, ReadModelName } from './read-model.keys.ts';
 export { ReadModel } from './read-model.ts';
 export type { CountLookup, EntityWrite, FieldLookup, Lookup, WriteOperation } from './read-model.ts';
+export type { StoredState } from './snapshot.ts';

@@ -150,7 +150,7 @@ export class ProjectionState {
     }
     const removed = await this.#redis.remove([...entityKeys]);
     const removals = [...lists].map(([members, { indexPrefix, found }]) => ({
-      name: 'parley_remove_list_v5',
+      name: 'parley_remove_list_v6',
       keys: [members],
       args: [indexPrefix, ...found],
     }));

@@ -5,8 +5,9 @@ import type { EventCodec, EventStore, ReadStreamOptions, StoredEvent } from '#li
 import { encodeEvent, encodeHead, eventFrame, joinLines, liveTopic, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
 import type { EventContent, EventFrame } from '#libs/platform/live/index.ts';
 
-import { listKeys, stateKeys, type EntityKeys, type ReadModelName } from './read-model.keys.ts';
+import { listKeys, stateKeys, type EntityKeys } from './read-model.keys.ts';
 import type { IndexedEntry, Publication, WriteOperation } from './read-model.ts';
+import type { StoredEntityType, StoredState } from './snapshot.ts';
 
 /** Facets of an entity in a list of its category; without facets, the entity is removed from the list. */
 export interface ListEntry {
@@ -36,12 +37,14 @@ export interface ProjectedRun<State, E extends DomainEvent> {
 }
 
 /**
- * How the streams of one category become read models. The state must survive JSON: its snapshot in Redis is
- * where a cold command and a cold projector start.
+ * How the streams of one category become read models. The state must survive JSON, or be packed as `storedState` has it:
+ * its snapshot in Redis is where a cold command and a cold projector start.
  */
-export interface Projection<State, E extends DomainEvent> extends ReadModelName {
+export interface Projection<State, E extends DomainEvent> extends StoredEntityType {
   readonly codec: EventCodec<E>;
   readonly fold: Fold<State, E>;
+  /** How the state is stored as a part of a composed one. Default: as JSON. */
+  readonly storedState?: StoredState<unknown>;
   /** Writes of the run. The projector writes the state itself. */
   project(run: ProjectedRun<State, E>, keys: EntityKeys): ProjectedWrites;
   /**
@@ -111,7 +114,7 @@ export function projectRun<State, E extends DomainEvent>(
 }
 
 function stateWrites<State, E extends DomainEvent>(
-  { parts, fold }: Projection<State, E>,
+  { parts, storedParts, fold }: Projection<State, E>,
   { before, after }: ProjectedRun<State, E>,
   keys: EntityKeys,
 ): WriteOperation[] {
@@ -120,9 +123,14 @@ function stateWrites<State, E extends DomainEvent>(
   const partOf = (state: State, index: number): unknown =>
     parts ? Reflect.get(Object(state), parts[index] ?? '') : state;
   return stateKeys({ parts }, keys).flatMap((key, index): WriteOperation[] => {
-    const part = partOf(after, index);
-    const isStored = before !== fold.initialState && part === partOf(before, index);
-    return isStored ? [] : [{ command: 'SET', key, args: [JSON.stringify(part)] }];
+    const [partBefore, part] = [partOf(before, index), partOf(after, index)];
+    const isFirst = before === fold.initialState;
+    if (!isFirst && part === partBefore) return [];
+    const packing = storedParts?.[parts?.[index] ?? ''];
+    if (packing === undefined) return [{ command: 'SET', key, args: [JSON.stringify(part)] }];
+    const packed = JSON.stringify(packing.pack(part));
+    const isStored = !isFirst && packed === JSON.stringify(packing.pack(partBefore));
+    return isStored ? [] : [{ command: 'SET', key, args: [packed] }];
   });
 }
 

@@ -10,7 +10,8 @@ import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts
 import { parseStreamName, projectRun, publicationOfAppended, publicationOfStored, streamName } from './projection.ts';
 import type { ProjectedRun, Projection } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
-import type { EntityWrite, ReadModel, Snapshot } from './read-model.ts';
+import type { EntityWrite, ReadModel } from './read-model.ts';
+import type { Snapshot } from './snapshot.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
 
 /** A projection of any category, found by the category of a stream. */

@@ -1,16 +1,23 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { z } from 'zod';
 
 import { NO_EVENTS, streamRevision, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { FunctionLibrary, textsOf, type FunctionCall, type RedisClient } from '#libs/platform/redis/index.ts';
 
-import { stateKeys, type EntityKeys, type ListKeys, type ReadModelName } from './read-model.keys.ts';
+import type { ListKeys } from './read-model.keys.ts';
+import { snapshotKeys, snapshotOf, type Snapshot, type SnapshotTexts, type StoredEntity } from './snapshot.ts';
 
 /**
  * An absolute write: its result does not depend on earlier values. (`ZADD … LT` keeps the lowest score that events have
  * given a member, which is the same however often they are applied.)
  */
 export interface WriteOperation {
+  /**
+   * `SETRANGE` follows bytes that earlier events wrote. If these are missing, the entity's revision is deleted, so that it
+   * is folded again from its first event.
+   */
   readonly command: 'SET' | 'SETRANGE' | 'DEL' | 'HSET' | 'HDEL' | 'ZADD' | 'ZREM' | 'SADD' | 'SREM';
   readonly key: string;
   readonly args: readonly (string | Buffer | number)[];
@@ -62,19 +69,10 @@ export interface CountLookup {
 
 export type Lookup = FieldLookup | CountLookup;
 
-/** An entity, and the read model that it is in. */
-export interface StoredEntity {
-  readonly projection: ReadModelName;
-  readonly keys: EntityKeys;
-}
-
-/** An entity as it was last projected. */
-export interface Snapshot {
-  readonly revision: StreamRevision;
-  readonly state: unknown;
-}
-
 export const READ_MODEL_FUNCTIONS = new URL('./lua/read-model.lua', import.meta.url);
+
+/** Reads of one snapshot while interactions of the entity begin and end. */
+const SNAPSHOT_ATTEMPTS = 5;
 
 const lookupReply = z.tuple([z.string().nullable()]).rest(z.union([z.string(), z.int()]).nullable());
 
@@ -146,25 +144,37 @@ export class ReadModel {
       keys.indexOf(lookup.key) + 1,
       'score' in lookup ? lookup.score : lookup.field,
     ]);
-    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v5', keys, args }]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_lookup_v6', keys, args }]);
     const [revision, ...values] = lookupReply.parse(reply);
     return { revision: revision === null ? NO_EVENTS : streamRevision(Number(revision)), values };
   }
 
-  /** The states that entities were last projected with, null for those that are not there, in one round trip. */
+  /**
+   * The states that entities were last projected with, null for those that are not there, in one round trip; in two
+   * where a part of a state is in several keys.
+   */
   async snapshots(entities: readonly StoredEntity[]): Promise<(Snapshot | null)[]> {
     if (entities.length === 0) return [];
-    const keysOf = entities.map(({ projection, keys }) => [keys.revision, ...stateKeys(projection, keys)]);
-    const stored = textsOf(await this.#redis.values(keysOf.flat()));
+    const keysOf = entities.map((entity) => snapshotKeys(entity));
+    const values = textsOf(await this.#redis.values(keysOf.flat()));
     let next = 0;
-    return entities.map(({ projection: { parts } }, index) => {
-      const own = stored.slice(next, (next += keysOf[index]?.length ?? 0));
-      if (own.includes(null)) return null;
-      const [revision, ...states] = own;
-      const values = states.map((state): unknown => JSON.parse(state ?? 'null'));
-      const state = parts ? Object.fromEntries(parts.map((part, at) => [part, values[at]])) : values[0];
-      return { revision: streamRevision(Number(revision)), state };
-    });
+    return Promise.all(
+      entities.map((entity, index) => this.#snapshot(entity, values.slice(next, (next += keysOf[index]?.length ?? 0)))),
+    );
+  }
+
+  /** Reads the keys that a state names together with that state, until it is the same as when it was read before. */
+  async #snapshot(entity: StoredEntity, first: SnapshotTexts): Promise<Snapshot | null> {
+    let texts = first;
+    for (let attempt = 0; attempt < SNAPSHOT_ATTEMPTS; attempt++) {
+      const keys = snapshotKeys(entity, texts);
+      if (keys.length === texts.length) return snapshotOf(entity, texts);
+      const again = textsOf(await this.#redis.values(keys));
+      const own = texts.length;
+      texts = isDeepStrictEqual(snapshotKeys(entity, again.slice(0, own)), keys) ? again : again.slice(0, own);
+    }
+    // Folded from the log instead.
+    return null;
   }
 }
 
@@ -189,10 +199,10 @@ function applyCall(write: EntityWrite): FunctionCall {
     args.push(command, index, operands.length, ...operands);
   }
   const { publication } = write;
-  if (!publication) return { name: 'parley_apply_v5', keys, args };
+  if (!publication) return { name: 'parley_apply_v6', keys, args };
   keys.push(publication.topic);
   args.push(publication.alsoOfDuplicates ? 1 : 0, publication.message);
-  return { name: 'parley_apply_and_publish_v5', keys, args };
+  return { name: 'parley_apply_and_publish_v6', keys, args };
 }
 
 /** Arguments of one operation in Lua, whose stack is small. */
@@ -224,15 +234,15 @@ function joined(operations: readonly WriteOperation[]): readonly WriteOperation[
 
 function indexCall(entry: IndexedEntry): FunctionCall {
   return {
-    name: 'parley_index_v5',
+    name: 'parley_index_v6',
     keys: [entry.list.members],
     args: [entry.list.indexPrefix, entry.member, entry.revision, ...entry.facets],
   };
 }
 
 function outcome(reply: unknown): ApplyOutcome {
-  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v5 returned no outcome');
+  if (!Array.isArray(reply)) throw new TypeError('parley_apply_v6 returned no outcome');
   const kind = OUTCOMES.get(reply[0]);
-  if (kind === undefined) throw new TypeError(`parley_apply_v5 returned ${String(reply[0])}`);
+  if (kind === undefined) throw new TypeError(`parley_apply_v6 returned ${String(reply[0])}`);
   return { kind, stored: streamRevision(Number(reply[1])) };
 }

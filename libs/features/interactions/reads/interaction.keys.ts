@@ -15,8 +15,13 @@ export function interactionKeys(organizationId: EntityId, channelId: EntityId): 
 export function interactionKeysOf(channel: EntityKeys) {
   const prefix = channel.revision.slice(0, -'revision'.length);
   return {
-    /** Hash: sequence -> the interaction as the API returns it. Reactions add fields of other names. */
+    /**
+     * Hash: sequence -> the interaction as the API returns it; as it was posted while it is incomplete. Reactions add
+     * fields of other names.
+     */
     documents: `${prefix}interactions`,
+    /** String, while an interaction is incomplete: the interaction as the API returns it. */
+    open: (sequence: number | string) => `${prefix}open:${sequence}`,
     /** Hash: span id -> depth and turn, see `encodeSpan`. */
     spans: `${prefix}spans`,
     /** Sorted set, all scores 0: `<parent span id> <sequence, 12 digits>`. */

@@ -3,10 +3,12 @@ import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { blockStart } from '#libs/platform/readmodel/index.ts';
 import type { CollectionReader, EntityRef, HistoryReader } from '#libs/platform/readmodel/index.ts';
 
-import { changed, interactionCodec, opened, posted } from '../interaction.ts';
-import type { Interaction, InteractionEvent, InteractionsState } from '../interaction.ts';
+import { changed, interactionCodec, posted } from '../interaction.events.ts';
+import type { Interaction, InteractionEvent } from '../interaction.events.ts';
+import type { InteractionsState } from '../interaction.ts';
+import { opened } from '../open-interaction.ts';
 import { interactionKeys, type InteractionKeys } from './interaction.keys.ts';
-import type { InteractionView, SequenceBounds } from './present.ts';
+import { currentDocuments, type InteractionView, type SequenceBounds } from './present.ts';
 import { interactionJson } from './resource.ts';
 
 /** A channel, and the readers of its history. */
@@ -33,7 +35,7 @@ export class PastInteractions implements InteractionView {
   }
 
   async documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
-    const stored = await this.#sources.collections.fields(keys.documents, sequences);
+    const stored = await currentDocuments(this.#sources.collections, keys, sequences);
     // Read after the documents, so that it finds every change that a document includes.
     const newest = await Promise.all(
       sequences.map((sequence) => changesOf(this.#sources, keys, sequence, { limit: 1 })),

@@ -4,7 +4,7 @@ import type { CollectionReader } from '#libs/platform/readmodel/index.ts';
 
 import { MAX_OPEN } from '../interaction.ts';
 import { interactionKeys, type InteractionKeys } from './interaction.keys.ts';
-import { annotated, type Annotation } from './resource.ts';
+import { annotated, isComplete, type Annotation } from './resource.ts';
 
 /** Exclusive bounds. */
 export interface SequenceBounds {
@@ -36,7 +36,7 @@ export class PresentInteractions implements InteractionView {
   }
 
   documents(keys: InteractionKeys, sequences: readonly number[]): Promise<(Buffer | null)[]> {
-    return this.#collections.fields(keys.documents, sequences);
+    return currentDocuments(this.#collections, keys, sequences);
   }
 
   incomplete(keys: InteractionKeys, sequences: readonly number[]): Promise<boolean[]> {
@@ -47,6 +47,37 @@ export class PresentInteractions implements InteractionView {
     const page = { order: 'asc', offset: 0, limit: MAX_OPEN } as const;
     return this.#collections.numbers(keys.index('incomplete'), { ...bounds, ...page });
   }
+}
+
+/** Reads of interactions that complete between the reads of their two keys. */
+const ATTEMPTS = 3;
+
+/** The documents of the interactions as they are now; null for a missing one. Only incomplete ones cost a second read. */
+export async function currentDocuments(
+  collections: CollectionReader,
+  keys: InteractionKeys,
+  sequences: readonly number[],
+): Promise<(Buffer | null)[]> {
+  const found = await collections.fields(keys.documents, sequences);
+  let stale = [...found.keys()].filter((index) => isIncomplete(found[index]));
+  for (let attempt = 1; stale.length > 0; attempt++) {
+    const open = await collections.texts(stale.map((index) => keys.open(sequences[index] ?? 0)));
+    for (const [nth, index] of stale.entries()) found[index] = open[nth] ?? null;
+    stale = stale.filter((index) => found[index] === null);
+    if (stale.length === 0 || attempt === ATTEMPTS) break;
+    // Complete by now.
+    const again = await collections.fields(
+      keys.documents,
+      stale.map((index) => sequences[index] ?? 0),
+    );
+    for (const [nth, index] of stale.entries()) found[index] = again[nth] ?? null;
+    stale = stale.filter((index) => isIncomplete(found[index]));
+  }
+  return found;
+}
+
+function isIncomplete(document: Buffer | null | undefined): boolean {
+  return document != null && !isComplete(document);
 }
 
 export interface Reader {

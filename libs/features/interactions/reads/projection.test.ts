@@ -7,7 +7,7 @@ import type { StreamEvent } from '#libs/kernel/event.ts';
 import { entityKeys } from '#libs/platform/readmodel/index.ts';
 
 import { interactionFold } from '../interaction.ts';
-import type { InteractionEvent } from '../interaction.ts';
+import type { InteractionEvent } from '../interaction.events.ts';
 import { interactionKeys } from './interaction.keys.ts';
 import { interactionsProjection } from './projection.ts';
 

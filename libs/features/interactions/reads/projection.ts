@@ -1,60 +1,111 @@
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
-import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
-import { revisionMember, type Projection, type WriteOperation } from '#libs/platform/readmodel/index.ts';
+import type { ChannelSequence } from '#libs/kernel/event.ts';
+import {
+  revisionMember,
+  type Projection,
+  type StoredState,
+  type WriteOperation,
+} from '#libs/platform/readmodel/index.ts';
 
-import { changed, interactionCodec, interactionFold, posted } from '../interaction.ts';
-import type { Interaction, InteractionEvent, InteractionsState, KnownSpan } from '../interaction.ts';
+import { interactionCodec, posted } from '../interaction.events.ts';
+import type { ChangeEvent, Interaction, InteractionEvent } from '../interaction.events.ts';
+import { interactionFold, type InteractionsState, type KnownSpan } from '../interaction.ts';
+import { changedOpen, itemsOf, joinItems, opened, type OpenInteraction } from '../open-interaction.ts';
 import { draftKeys, interactionKeysOf, type InteractionFacet, type InteractionKeys } from './interaction.keys.ts';
-import { jsonAfter } from './resource.ts';
+import { openFromJson, openJson, openParts, postedJson, type Owner } from './resource.ts';
+
+/** Depth by sequence. The documents hold the rest of the incomplete interactions, and each event would write it twice. */
+type PackedState = Readonly<Record<string, number>>;
+
+const storedState: StoredState<InteractionsState> = {
+  pack: ({ open }): PackedState => Object.fromEntries(Object.values(open).map((one) => [one.sequence, one.depth])),
+  keysOf: (packed, channelKeys) => Object.keys(packed as PackedState).map(interactionKeysOf(channelKeys).open),
+  unpack(packed, documents) {
+    const depths = Object.entries(packed as PackedState);
+    const open = depths.map(([sequence, depth], at) => [sequence, openFromJson(documents[at] ?? '', depth)]);
+    return { open: Object.fromEntries(open) as InteractionsState['open'] };
+  },
+};
 
 /** The interactions' part of a channel's projection. */
 export const interactionsProjection: Projection<InteractionsState, InteractionEvent> = {
   ...CHANNEL_READ_MODEL,
   codec: interactionCodec,
   fold: interactionFold,
+  storedState,
   project({ organizationId, id, before, events }, channelKeys) {
     const keys = interactionKeysOf(channelKeys);
     const owner = { organizationId, channelId: id };
-    const drafts = draftKeys(organizationId, id);
-    /** With the newest event of each. */
-    const touched = new Map<
-      ChannelSequence,
-      { readonly interaction: Interaction; readonly event: StreamEvent<InteractionEvent> }
-    >();
-    const openedInRun = new Set<ChannelSequence>();
+    const touched = new Map<ChannelSequence, Touched>();
     const operations: WriteOperation[] = [];
     for (const event of events) {
       if (event.type === 'InteractionPosted.v1') {
         const interaction = posted(event);
-        touched.set(interaction.sequence, { interaction, event });
-        if (!interaction.complete) openedInRun.add(interaction.sequence);
+        const { sequence } = interaction;
         operations.push(...indexWrites(interaction, keys));
+        operations.push({ command: 'HSET', key: keys.documents, args: [sequence, postedJson(event, owner)] });
+        if (!interaction.complete) touched.set(sequence, { after: opened(interaction), stored: null });
       } else {
         const sequence = event.data.sequence as ChannelSequence;
-        const known = touched.get(sequence)?.interaction ?? before.open[sequence];
+        const known = touched.get(sequence) ?? storedIn(before, sequence);
         // As in the fold: a complete interaction does not change.
-        if (known === undefined || known.complete) continue;
-        touched.set(sequence, { interaction: changed(known, event), event });
+        if (known === undefined || known.after.complete) continue;
+        touched.set(sequence, touchedBy(event, known));
         operations.push({ command: 'ZADD', key: keys.changes, args: [sequence, revisionMember(event.revision)] });
       }
     }
-    for (const { interaction, event } of touched.values()) {
-      const { sequence } = interaction;
-      const document = jsonAfter(event, interaction, owner);
-      operations.push({ command: 'HSET', key: keys.documents, args: [sequence, document] });
-      if (!interaction.complete) {
-        operations.push({ command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] });
-      } else if (sequence in before.open || openedInRun.has(sequence)) {
-        // An interaction posted and completed in this run may be in the index from before a rebuild.
-        operations.push({ command: 'ZREM', key: keys.index('incomplete'), args: [sequence] });
-        // In the same call, so that no reader finds a complete interaction with a draft.
-        operations.push({ command: 'DEL', key: `${drafts.textPrefix}${sequence}`, args: [] });
-        operations.push({ command: 'HDEL', key: drafts.lengths, args: [sequence] });
-      }
+    for (const one of touched.values()) {
+      operations.push(...(one.after.complete ? completedWrites(one, keys, owner) : openWrites(one, keys, owner)));
     }
     return { operations, lists: [] };
   },
 };
+
+/** An interaction that was incomplete, before a run of events or in it. */
+interface Touched {
+  readonly after: OpenInteraction;
+  /** As it was stored before the run, and the items that the run adds; null if the run writes the whole document. */
+  readonly stored: { readonly before: OpenInteraction; readonly added: string } | null;
+}
+
+function storedIn({ open }: InteractionsState, sequence: ChannelSequence): Touched | undefined {
+  const before = open[sequence];
+  return before && { after: before, stored: { before, added: '' } };
+}
+
+function touchedBy(event: ChangeEvent, { after: known, stored }: Touched): Touched {
+  const after = changedOpen(known, event);
+  if (stored === null || event.type === 'InteractionFailed.v1' || event.data.content === null) return { after, stored };
+  if (event.type === 'InteractionCompleted.v1') return { after, stored: null };
+  return { after, stored: { ...stored, added: joinItems(stored.added, itemsOf(event.data.content)) } };
+}
+
+/** Writes only the end of a document that is stored already, so that an addition costs the same at any length. */
+function openWrites({ after, stored }: Touched, keys: InteractionKeys, owner: Owner): WriteOperation[] {
+  const { sequence } = after;
+  const key = keys.open(sequence);
+  const listed = { command: 'ZADD', key: keys.index('incomplete'), args: [sequence, sequence] } as const;
+  if (stored === null) return [{ command: 'SET', key, args: [openJson(after, owner)] }, listed];
+  const { before, added } = stored;
+  if (added === '') return [];
+  const { head, tail } = openParts(after, owner);
+  const kept = Buffer.byteLength(head) + before.itemBytes;
+  return [{ command: 'SETRANGE', key, args: [kept, (before.items === '' ? '' : ',') + added + tail] }];
+}
+
+function completedWrites({ after }: Touched, keys: InteractionKeys, owner: Owner): WriteOperation[] {
+  const { sequence } = after;
+  const drafts = draftKeys(owner.organizationId, owner.channelId);
+  return [
+    { command: 'HSET', key: keys.documents, args: [sequence, openJson(after, owner)] },
+    // An interaction posted and completed in one run may be in Redis from before a rebuild.
+    { command: 'DEL', key: keys.open(sequence), args: [] },
+    { command: 'ZREM', key: keys.index('incomplete'), args: [sequence] },
+    // In the same call, so that no reader finds a complete interaction with a draft.
+    { command: 'DEL', key: `${drafts.textPrefix}${sequence}`, args: [] },
+    { command: 'HDEL', key: drafts.lengths, args: [sequence] },
+  ];
+}
 
 /** The entries of a new interaction in the indexes of facets, spans and the tree. */
 function indexWrites(interaction: Interaction, keys: InteractionKeys): WriteOperation[] {

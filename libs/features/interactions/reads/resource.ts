@@ -5,8 +5,9 @@
 import type { ChannelSequence, StreamEvent } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
-import { posted, type Interaction, type InteractionEvent, type PostedEvent } from '../interaction.ts';
+import { posted, type Interaction, type InteractionPosted, type PostedEvent } from '../interaction.events.ts';
 import { interactionId } from '../interaction.id.ts';
+import { itemsOf, openedWith, type OpenInteraction } from '../open-interaction.ts';
 
 export interface Owner {
   readonly organizationId: EntityId;
@@ -28,36 +29,96 @@ export function ephemeralJson(
   return json(interaction, owner, { id, sequence: null });
 }
 
-const jsonsAfter = new WeakMap<StreamEvent<InteractionEvent>, string>();
+const postedJsons = new WeakMap<StreamEvent<PostedEvent>, string>();
 
-/**
- * The interaction `after` an event that posted or changed it. Cached by event, because the read model, the frame and the
- * reply use it.
- */
-export function jsonAfter(event: StreamEvent<InteractionEvent>, after: Interaction, owner: Owner): string {
-  let text = jsonsAfter.get(event);
-  if (text === undefined) jsonsAfter.set(event, (text = interactionJson(after, owner)));
+/** The interaction that an event posted. Cached, because the read model, the frame and the reply use it. */
+export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
+  let text = postedJsons.get(event);
+  if (text === undefined) postedJsons.set(event, (text = interactionJson(posted(event), owner)));
   return text;
 }
 
-export function postedJson(event: StreamEvent<PostedEvent>, owner: Owner): string {
-  return jsonAfter(event, posted(event), owner);
+/** The JSON of an interaction that is or was incomplete: `interactionJson` is `head`, the items, and `tail`. */
+export interface OpenParts {
+  readonly head: string;
+  readonly tail: string;
+}
+
+export function openJson(open: OpenInteraction, owner: Owner): string {
+  const { head, tail } = openParts(open, owner);
+  return head + open.items + tail;
+}
+
+/** The same bytes in the same order as in {@link json}. */
+export function openParts(open: OpenInteraction, owner: Owner): OpenParts {
+  const { sequence } = open;
+  const ids = { id: interactionId({ channelId: owner.channelId, sequence }), sequence };
+  const [head, tail] = [
+    JSON.stringify(membersBefore(open, owner, ids)),
+    JSON.stringify(membersAfter(open, owner, ids)),
+  ];
+  return { head: `${head.slice(0, -1)},"content":[`, tail: `],${tail.slice(1)}` };
+}
+
+/** The members of a stored interaction that its state has, too. */
+interface StoredInteraction {
+  readonly created_at: string;
+  readonly participant: InteractionPosted['participant'];
+  readonly content: InteractionPosted['content'];
+  readonly content_role: InteractionPosted['contentRole'];
+  readonly metadata: InteractionPosted['metadata'];
+  readonly invocation_config: InteractionPosted['invocationConfig'];
+  readonly interaction_id: string | null;
+  readonly sequence: ChannelSequence;
+  readonly span_id: string;
+  readonly parent_span_id: string | null;
+  readonly organization_application: string | null;
+}
+
+/** The incomplete interaction that {@link openJson} made, whose depth is not part of its JSON. */
+export function openFromJson(text: string, depth: number): OpenInteraction {
+  // Not validated: a schema would change the order of members, and thus the bytes of the next document.
+  const stored = JSON.parse(text) as StoredInteraction;
+  return openedWith(
+    {
+      participant: stored.participant,
+      contentRole: stored.content_role,
+      complete: false,
+      metadata: stored.metadata,
+      invocationConfig: stored.invocation_config,
+      turnId: stored.interaction_id,
+      spanId: stored.span_id,
+      parentSpanId: stored.parent_span_id,
+      depth,
+      organizationApplication: stored.organization_application,
+      sequence: stored.sequence,
+      createdAt: stored.created_at,
+      failure: null,
+    },
+    itemsOf(stored.content),
+  );
 }
 
 const NO_ANNOTATIONS = { reactions: null, mention_invite_prompt_dismissed: false, agent_read_receipts: null };
 
-function json(
-  interaction: Omit<Interaction, 'sequence' | 'depth'>,
-  owner: Owner,
-  { id, sequence }: { readonly id: EntityId; readonly sequence: ChannelSequence | null },
-): string {
-  const { failure, metadata } = interaction;
+type Ids = { readonly id: EntityId; readonly sequence: ChannelSequence | null };
+type BesideContent = Omit<Interaction, 'content' | 'sequence' | 'depth'>;
+
+function json(interaction: BesideContent & Pick<Interaction, 'content'>, owner: Owner, ids: Ids): string {
   return JSON.stringify({
-    id,
-    created_at: interaction.createdAt,
-    channel_id: owner.channelId,
-    participant: interaction.participant,
+    ...membersBefore(interaction, owner, ids),
     content: interaction.content,
+    ...membersAfter(interaction, owner, ids),
+  });
+}
+
+function membersBefore({ createdAt, participant }: BesideContent, { channelId }: Owner, { id }: Ids): object {
+  return { id, created_at: createdAt, channel_id: channelId, participant };
+}
+
+function membersAfter(interaction: BesideContent, owner: Owner, { sequence }: Ids): object {
+  const { failure, metadata } = interaction;
+  return {
     content_role: interaction.contentRole,
     metadata: failure === null ? metadata : { ...metadata, failure },
     invocation_config: interaction.invocationConfig,
@@ -70,7 +131,7 @@ function json(
     // These last, and in this order: `isComplete` and `annotated` find them in the stored bytes.
     complete: interaction.complete,
     ...NO_ANNOTATIONS,
-  });
+  };
 }
 
 /*

@@ -1,7 +1,7 @@
-#!lua name=parley_read_model_v5
+#!lua name=parley_read_model_v6
 
 --[[
-parley_apply_v5: writes the results of a run of events of one stream for one entity, guarded by revision.
+parley_apply_v6: writes the results of a run of events of one stream for one entity, guarded by revision.
 
 KEYS[1]     the entity's revision key: the stream revision that its other keys reflect
 KEYS[2..]   the entity's other keys, all in the slot of KEYS[1]
@@ -12,11 +12,12 @@ ARGV[4..]   the values of these: of KEYS[2], of KEYS[3], ... Most writes are of 
             the cost is the number of arguments
 then        further operations, each: command, index into KEYS, number of arguments, arguments...
             Absolute writes only (SET, DEL, HSET, HDEL, ZADD, ZREM ...): results do not depend on earlier
-            values.
+            values. SETRANGE is absolute as well, because earlier events determine the bytes before it.
 Returns     { outcome, stored revision }, the outcome being
              1 APPLIED    the run (or the part of it that was new) is written
              0 DUPLICATE  the whole run was there already; nothing was done
-            -1 GAP        events between the stored revision and the run are missing; nothing was done
+            -1 GAP        events between the stored revision and the run are missing; nothing was done. Or the
+                          bytes before a SETRANGE are missing: the revision is deleted, so all events are
 Errors      those of the commands. Redis does not roll a script back, so the revision is written last:
             a run that failed half way is applied again as a whole.
 --]]
@@ -37,8 +38,12 @@ local function apply(keys, args)
   local at = 4 + set
   local size = #args
   while at <= size do
-    local count = tonumber(args[at + 2])
-    redis.call(args[at], keys[tonumber(args[at + 1])], unpack(args, at + 3, at + 2 + count))
+    local command, key, count = args[at], keys[tonumber(args[at + 1])], tonumber(args[at + 2])
+    if command == 'SETRANGE' and redis.call('STRLEN', key) < tonumber(args[at + 3]) then
+      redis.call('DEL', keys[1])
+      return { -1, -1 }
+    end
+    redis.call(command, key, unpack(args, at + 3, at + 2 + count))
     at = at + 3 + count
   end
   redis.call('SET', keys[1], args[2])
@@ -46,11 +51,11 @@ local function apply(keys, args)
 end
 
 --[[
-parley_apply_and_publish_v5: the same, and publishes a message in the same step.
+parley_apply_and_publish_v6: the same, and publishes a message in the same step.
 
-KEYS        those of parley_apply_v5; then the topic (sharded publish and subscribe), in the slot of the others
-ARGV        those of parley_apply_v5; then '1' to publish for a DUPLICATE too, else '0'; then the message
-Returns     as parley_apply_v5; nothing is published for a GAP
+KEYS        those of parley_apply_v6; then the topic (sharded publish and subscribe), in the slot of the others
+ARGV        those of parley_apply_v6; then '1' to publish for a DUPLICATE too, else '0'; then the message
+Returns     as parley_apply_v6; nothing is published for a GAP
 Publishes here so that a subscriber finds the event in the read model, and no applied event stays unpublished because a
 process died in between.
 --]]
@@ -66,7 +71,7 @@ local function apply_and_publish(keys, args)
 end
 
 --[[
-parley_index_v5: writes one entity to the sorted indexes of a list, guarded by revision.
+parley_index_v6: writes one entity to the sorted indexes of a list, guarded by revision.
 
 KEYS[1]     hash: entity id -> "<revision> <facet> <facet> ...", of each listed entity
 ARGV[1]     prefix of the index keys: an index is the sorted set <prefix><facet>. These keys carry the
@@ -107,13 +112,13 @@ local function index(keys, args)
 end
 
 --[[
-parley_remove_list_v5: removes a list as a whole: the hash and its indexes.
+parley_remove_list_v6: removes a list as a whole: the hash and its indexes.
 
-KEYS[1]     hash, as for parley_index_v5
-ARGV[1]     prefix of the index keys, as for parley_index_v5
+KEYS[1]     hash, as for parley_index_v6
+ARGV[1]     prefix of the index keys, as for parley_index_v6
 ARGV[2..]   index keys that were found, in case the hash lacks them
 Returns     how many keys were removed
-At once, because parley_index_v5 skips the indexes that the hash contains for an entity: a hash without its index would
+At once, because parley_index_v6 skips the indexes that the hash contains for an entity: a hash without its index would
 keep the entity out of the list.
 --]]
 local function remove_list(keys, args)
@@ -136,7 +141,7 @@ local function remove_list(keys, args)
 end
 
 --[[
-parley_lookup_v5: reads parts of one entity together with the revision that they reflect.
+parley_lookup_v6: reads parts of one entity together with the revision that they reflect.
 
 KEYS[1]     the entity's revision key
 KEYS[2..]   hashes and sorted sets of the same entity
@@ -157,8 +162,8 @@ local function lookup(keys, args)
   return found
 end
 
-redis.register_function({ function_name = 'parley_lookup_v5', callback = lookup, flags = { 'no-writes' } })
-redis.register_function('parley_apply_v5', apply)
-redis.register_function('parley_apply_and_publish_v5', apply_and_publish)
-redis.register_function('parley_index_v5', index)
-redis.register_function('parley_remove_list_v5', remove_list)
+redis.register_function({ function_name = 'parley_lookup_v6', callback = lookup, flags = { 'no-writes' } })
+redis.register_function('parley_apply_v6', apply)
+redis.register_function('parley_apply_and_publish_v6', apply_and_publish)
+redis.register_function('parley_index_v6', index)
+redis.register_function('parley_remove_list_v6', remove_list)

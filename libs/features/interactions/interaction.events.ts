@@ -1,0 +1,71 @@
+/*
+ * WARNING: the names and shapes of events are the storage format: the log keeps them forever. Never change one in place.
+ * A new version is a new type, and the old one gets an upcaster.
+ *
+ * Interactions are events of their channel's stream, `channel-<id>`, so that one sequence orders all events of a channel.
+ */
+import { z } from 'zod';
+
+import type { Timestamp } from '#libs/kernel/clock.ts';
+import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
+import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
+
+import { contentRole } from './interaction.content.ts';
+
+/*
+ * Content, participants and configuration are stored as the contract names them. Requests are checked in full; stored
+ * events only for what folds rely on, because reads of the log check every event.
+ */
+const typed = z.looseObject({ type: z.string() });
+const jsonMap = z.record(z.string(), z.unknown());
+const content = z.array(typed);
+
+export const interactionCodec = defineEvents({
+  'InteractionPosted.v1': z.object({
+    participant: typed,
+    content,
+    contentRole,
+    complete: z.boolean(),
+    metadata: jsonMap.nullable(),
+    invocationConfig: jsonMap.nullable(),
+    /** Id of the user turn; `interaction_id` in the API. */
+    turnId: z.string().nullable(),
+    spanId: z.string(),
+    parentSpanId: z.string().nullable(),
+    /** Level in its tree; 1 for the root. */
+    depth: z.int().positive(),
+    organizationApplication: z.string().nullable(),
+  }),
+  'InteractionContentAppended.v1': z.object({ sequence: z.int().positive(), content }),
+  /** `content` replaces the content so far; null keeps it. */
+  'InteractionCompleted.v1': z.object({ sequence: z.int().positive(), content: content.nullable() }),
+  'InteractionFailed.v1': z.object({ sequence: z.int().positive(), reason: z.string() }),
+});
+
+export type InteractionEvent = EventOf<typeof interactionCodec>;
+export type PostedEvent = Extract<InteractionEvent, { type: 'InteractionPosted.v1' }>;
+export type ChangeEvent = Exclude<InteractionEvent, PostedEvent>;
+export type InteractionPosted = PostedEvent['data'];
+export type StoredContent = z.infer<typeof content>;
+
+/** An interaction folded from its events. */
+export interface Interaction extends InteractionPosted {
+  readonly sequence: ChannelSequence;
+  readonly createdAt: Timestamp;
+  readonly failure: string | null;
+}
+
+export function posted(event: StreamEvent<PostedEvent>): Interaction {
+  return { ...event.data, sequence: sequenceOf(event.revision), createdAt: event.metadata.at, failure: null };
+}
+
+export function changed(interaction: Interaction, event: ChangeEvent): Interaction {
+  switch (event.type) {
+    case 'InteractionContentAppended.v1':
+      return { ...interaction, content: [...interaction.content, ...event.data.content] };
+    case 'InteractionCompleted.v1':
+      return { ...interaction, content: event.data.content ?? interaction.content, complete: true };
+    case 'InteractionFailed.v1':
+      return { ...interaction, complete: true, failure: event.data.reason };
+  }
+}

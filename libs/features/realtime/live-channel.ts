@@ -46,8 +46,8 @@ export class LiveChannel implements ReplayedChannel {
   readonly #events: EventBuffer;
   readonly #fanOut: FanOut;
   readonly #values: ValueCatchUp;
-  /** Subscribers that are not live yet, with the controllers that abort their replays. */
-  readonly #joining = new Map<Subscriber, AbortController>();
+  /** Subscribers that are not live yet, with the controllers that abort their replays; null before the replay. */
+  readonly #joining = new Map<Subscriber, AbortController | null>();
   #isOpened = false;
   /** The topic was interrupted while the channel was opened: messages may have been missed. */
   #isInterrupted = false;
@@ -132,7 +132,7 @@ export class LiveChannel implements ReplayedChannel {
 
   /** Keeps the channel open for a subscriber that has not resumed yet. */
   keepFor(subscriber: Subscriber): void {
-    this.#joining.set(subscriber, new AbortController());
+    this.#joining.set(subscriber, null);
   }
 
   /** Starts the replay from the subscriber's position, which must not be beyond the head. */

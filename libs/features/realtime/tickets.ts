@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 
 import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
-import { atEndOfTurn, FunctionLibrary } from '#libs/platform/redis/index.ts';
+import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
 import { grantSchema, type Grant } from './access.ts';
@@ -18,6 +19,10 @@ const TICKET = /^parley_ticket_[A-Za-z0-9_-]{43}$/;
 
 // Made once: making a schema costs more than the other work on a ticket.
 const issued = z.number();
+const taken = z.array(z.string().nullable());
+
+/** Redis functions take at most about 8,000 keys. */
+const MAX_BATCH = 1_000;
 
 /** A redemption that waits for the reply of Redis. */
 interface Redemption {
@@ -49,7 +54,7 @@ export class Tickets {
   async issue(grant: Grant): Promise<{ readonly value: string; readonly expiresAt: Timestamp }> {
     const value = PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
     const args = [JSON.stringify(grantSchema.parse(grant)), TICKET_TTL_MS];
-    const [reply] = await this.#functions.callAll([{ name: 'parley_ticket_issue_v2', keys: [keyOf(value)], args }]);
+    const [reply] = await this.#functions.callAll([{ name: 'parley_ticket_issue_v3', keys: [keyOf(value)], args }]);
     const expiresAtMs = issued.parse(reply);
     // 256 bits that repeat are not random.
     if (expiresAtMs === 0) throw new TypeError('a ticket was made twice');
@@ -77,20 +82,28 @@ export class Tickets {
   async #sendAll(node: ReturnType<Platform['redis']['nodeOf']>): Promise<void> {
     for (let batch = this.#waiting.get(node) ?? []; batch.length > 0; batch = this.#waiting.get(node) ?? []) {
       // Those of this turn of the event loop join the batch.
-      await new Promise<void>((sent) => {
-        atEndOfTurn(this.#redis, () => {
-          this.#waiting.set(node, []);
-          const replies = batch.map(async ({ key, resolve, reject }) => {
-            await this.#redis.send(key, (owner) => owner.getdel(key)).then(resolve, reject);
-          });
-          void Promise.all(replies).then(() => sent());
-        });
-      });
+      await endOfTurn();
+      this.#waiting.set(node, batch.splice(MAX_BATCH));
+      // Keys of one call must be in one slot, and those of a cluster are in many.
+      const calls = this.#redis.isOneServer ? [batch] : batch.map((one) => [one]);
+      await Promise.all(calls.map((some) => this.#takeAll(some)));
     }
     this.#waiting.delete(node);
+  }
+
+  /** Settles all of them; never rejects. */
+  async #takeAll(batch: readonly Redemption[]): Promise<void> {
+    try {
+      const call = { name: 'parley_ticket_take_v3', keys: batch.map(({ key }) => key), args: [] };
+      const [reply] = await this.#functions.callAll([call]);
+      const stored = taken.parse(reply);
+      for (const [index, { resolve }] of batch.entries()) resolve(stored[index] ?? null);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
   }
 }
 
 function keyOf(value: string): string {
-  return ticketKey(createHash('sha256').update(value).digest('base64url'));
+  return ticketKey(hash('sha256', value, 'base64url'));
 }

@@ -1,5 +1,6 @@
 import { CHANNEL_PROJECTION_KEYS } from '#test/support/projection-keys.ts';
 import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
+import { Tickets } from '#libs/features/realtime/index.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,6 +67,21 @@ describe('a Redis Cluster', () => {
     expect((await readModel.apply(writes)).map(({ kind }) => kind)).toEqual(Array(6).fill('applied'));
     expect(await readModel.revisions([...keys, 'test:{none}'])).toEqual([0, 0, 0, 0, 0, 0, NO_EVENTS]);
     await redis.remove(keys);
+  });
+
+  it('takes each ticket once, whatever node it is on', async () => {
+    const tickets = new Tickets({ redis });
+    const grant = {
+      organizationId: 'o',
+      channelId: 'c',
+      principalType: 'service',
+      principalId: 's',
+      keyId: 'k',
+    } as const;
+    const whole = { ...grant, scopes: ['read'], takesPart: false, expiresAtMs: null };
+    const issued = await Promise.all(Array.from({ length: 20 }, () => tickets.issue(whole)));
+    const taken = await Promise.all([...issued, ...issued].map(({ value }) => tickets.redeem(value)));
+    expect(taken).toEqual([...issued.map(() => whole), ...issued.map(() => null)]);
   });
 
   it('receives a topic where it is published, and follows it to another node', async () => {

@@ -1,4 +1,4 @@
-#!lua name=parley_tickets_v2
+#!lua name=parley_tickets_v3
 
 --[[
 Tickets for websockets. One key per ticket, with its SHA-256 as the name: tickets cannot be recovered from Redis.
@@ -7,7 +7,7 @@ Tickets for websockets. One key per ticket, with its SHA-256 as the name: ticket
 --]]
 
 --[[
-parley_ticket_issue_v2: stores a ticket until it expires by this server's own clock.
+parley_ticket_issue_v3: stores a ticket until it expires by this server's own clock.
 
 KEYS[1]  ticket
 ARGV[1]  grant, JSON
@@ -23,4 +23,24 @@ local function issue(keys, args)
   return 0
 end
 
-redis.register_function('parley_ticket_issue_v2', issue)
+--[[
+parley_ticket_take_v3: takes tickets, each of them once, also if it is given twice.
+
+KEYS     tickets, at most 1,000
+Returns  their grants, in order; nil for a ticket that is unknown, used or expired
+--]]
+local function take(keys)
+  local grants = redis.call('MGET', unpack(keys))
+  redis.call('DEL', unpack(keys))
+  local seen = {}
+  for index, key in ipairs(keys) do
+    if seen[key] then
+      grants[index] = false
+    end
+    seen[key] = true
+  end
+  return grants
+end
+
+redis.register_function('parley_ticket_issue_v3', issue)
+redis.register_function('parley_ticket_take_v3', take)

@@ -24,6 +24,12 @@ export class SingleRedis implements RedisClient {
   }
 
   async call(calls: readonly FunctionCall[]): Promise<Reply<unknown>[]> {
+    const [first] = calls;
+    // A pipeline of one call takes half as much processor time again.
+    if (first !== undefined && calls.length === 1) {
+      const { name, keys, args } = first;
+      return [await replyOf(this.#connection.fcall(name, keys.length, ...keys, ...args))];
+    }
     const pipeline = this.#connection.pipeline();
     for (const { name, keys, args } of calls) pipeline.fcall(name, keys.length, ...keys, ...args);
     return ((await pipeline.exec()) ?? []).map(([error, value]) =>
@@ -70,6 +76,14 @@ export class SingleRedis implements RedisClient {
 
   close(): void {
     this.#connection.disconnect();
+  }
+}
+
+async function replyOf(reply: Promise<unknown>): Promise<Reply<unknown>> {
+  try {
+    return { ok: true, value: await reply };
+  } catch (error) {
+    return { ok: false, error: redisFault(error) };
   }
 }
 

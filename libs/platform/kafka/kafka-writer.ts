@@ -80,19 +80,22 @@ export class KafkaWriter {
     return this;
   }
 
-  /** What `write` writes, after its length as a varint. */
-  withLength(write: () => void): this {
-    const start = this.#at;
+  /** Leaves room for a length as a varint. @returns what `endLength` needs */
+  startLength(): number {
     this.#reserve(MAX_VARINT_BYTES);
-    // The length is known afterwards, and so is the number of its bytes.
+    const start = this.#at;
     this.#at += MAX_VARINT_BYTES;
-    write();
+    return start;
+  }
+
+  /** Writes the length of all that follows `startLength`, and closes the gap before it. */
+  endLength(start: number): void {
+    const from = start + MAX_VARINT_BYTES;
     const end = this.#at;
     this.#at = start;
-    this.varint(end - start - MAX_VARINT_BYTES);
-    this.#bytes.copyWithin(this.#at, start + MAX_VARINT_BYTES, end);
-    this.#at += end - start - MAX_VARINT_BYTES;
-    return this;
+    this.varint(end - from);
+    this.#bytes.copyWithin(this.#at, from, end);
+    this.#at += end - from;
   }
 
   #text(text: string): void {

@@ -131,17 +131,25 @@ function writeRecordBatch(writer: KafkaWriter, messages: readonly Message[], now
     .int64(nowMs)
     .int64(nowMs);
   writer.int64(NO_PRODUCER).int16(0).int32(0).int32(messages.length);
-  for (const [index, message] of messages.entries()) writer.withLength(() => writeRecord(writer, message, index));
+  for (const [index, message] of messages.entries()) writeRecord(writer, message, index);
   writer.uint32At(lengthAt, writer.length - lengthAt - 4);
   writer.uint32At(crcAt, crc32c(writer.written, start, writer.length));
 }
 
 function writeRecord(writer: KafkaWriter, { key = null, value, headers = {} }: Message, index: number): void {
+  const start = writer.startLength();
   // No attributes; the time is that of the batch.
   writer.int8(0).varint(0).varint(index).varbytes(key).varbytes(value);
-  const entries = Object.entries(headers).flatMap(([name, values]) =>
-    (Array.isArray(values) ? values : [values]).map((one) => [name, one ?? null] as const),
-  );
-  writer.varint(entries.length);
-  for (const [name, text] of entries) writer.varbytes(name).varbytes(text);
+  let count = 0;
+  for (const name in headers) {
+    const values = headers[name];
+    count += Array.isArray(values) ? values.length : 1;
+  }
+  writer.varint(count);
+  for (const name in headers) {
+    const values = headers[name] ?? null;
+    if (!Array.isArray(values)) writer.varbytes(name).varbytes(values);
+    else for (const one of values) writer.varbytes(name).varbytes(one);
+  }
+  writer.endLength(start);
 }

@@ -2,13 +2,14 @@ import { createRequire } from 'node:module';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { ResolvedEvent } from '@eventstore/db-client';
-import { describe, expect, it } from 'vitest';
+import { Metadata } from '@grpc/grpc-js';
+import { describe, expect, it, vi } from 'vitest';
+import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import { decodeResponse } from './read-responses.ts';
 
 const { ReadResp } = streams;
 const { RecordedEvent } = ReadResp.ReadEvent;
-/** Of the generated classes: this module replaces it. */
-const generated = ReadResp.deserializeBinary;
-await import('./read-responses.ts');
+const { deserializeBinary: generated } = ReadResp;
 
 const { convertGrpcEvent } = createRequire(import.meta.url)('@eventstore/db-client/dist/utils/convertGrpcEvent') as {
   convertGrpcEvent(event: unknown): ResolvedEvent;
@@ -41,18 +42,17 @@ function recorded(of: Recorded = {}) {
   return event.setCustomMetadata(of.metadata ?? json({ at: '2026-01-31T12:00:00.000Z' }));
 }
 
-const responseOf = (event: InstanceType<typeof ReadResp.ReadEvent>) => new ReadResp().setEvent(event).serializeBinary();
+const responseOf = (event: InstanceType<typeof ReadResp.ReadEvent>) =>
+  Buffer.from(new ReadResp().setEvent(event).serializeBinary());
 
 /** What the client makes of a response, or its error. */
-function converted(bytes: Uint8Array, decode: typeof generated): unknown {
+function converted(bytes: Buffer, decode: (bytes: Buffer) => InstanceType<typeof ReadResp>): unknown {
   try {
     return convertGrpcEvent(decode(bytes).getEvent());
   } catch (error) {
     return { error };
   }
 }
-
-const own = (): typeof generated => ReadResp.deserializeBinary;
 
 function eventWith(of: Recorded) {
   return new ReadResp.ReadEvent().setEvent(recorded(of));
@@ -93,11 +93,11 @@ describe('responses with an event', () => {
     ),
   ])('are decoded as by the generated classes: %s', (_, event) => {
     const bytes = responseOf(event);
-    expect(converted(bytes, own())).toEqual(converted(bytes, generated));
+    expect(converted(bytes, decodeResponse)).toEqual(converted(bytes, generated));
   });
 
   it('are not decoded by the generated classes', () => {
-    const response = ReadResp.deserializeBinary(responseOf(eventWith({})));
+    const response = decodeResponse(responseOf(eventWith({})));
     expect(response).not.toBeInstanceOf(ReadResp);
     expect(response.hasEvent()).toBe(true);
   });
@@ -105,7 +105,7 @@ describe('responses with an event', () => {
   it('that end early are refused', () => {
     const bytes = responseOf(eventWith({}));
     for (let length = 1; length < bytes.length; length += 7) {
-      expect(() => ReadResp.deserializeBinary(bytes.slice(0, length))).toThrow();
+      expect(() => decodeResponse(bytes.subarray(0, length))).toThrow();
     }
   });
 });
@@ -116,7 +116,15 @@ it.each([
   new ReadResp().setCaughtUp(new ReadResp.CaughtUp()),
   new ReadResp(),
 ])('other responses are left to the generated classes', (response) => {
-  const decoded = ReadResp.deserializeBinary(response.serializeBinary());
+  const decoded = decodeResponse(Buffer.from(response.serializeBinary()));
   expect(decoded).toBeInstanceOf(ReadResp);
   expect(decoded.toObject()).toEqual(response.toObject());
+});
+
+it('the client decodes the responses of its reads in this way', () => {
+  const call = vi.fn<(...args: readonly unknown[]) => void>();
+  StreamsClient.prototype.read.call({ makeServerStreamRequest: call } as never, new streams.ReadReq(), new Metadata());
+  const [path, , decode] = call.mock.calls[0] ?? [];
+  expect(path).toBe('/event_store.client.streams.Streams/Read');
+  expect(decode).toBe(decodeResponse);
 });

@@ -4,7 +4,9 @@
  * responses with an event to what the client reads of them. The generated classes decode all other responses, and events
  * in an unusual form.
  */
-import streams from '@eventstore/db-client/generated/streams_pb.js';
+import { StreamsClient, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { CallOptions, Client, Metadata } from '@grpc/grpc-js';
 import { Fields, Unusual } from './protobuf-fields.ts';
 
 /** Field 1, of a length that follows. */
@@ -214,16 +216,25 @@ function onlyField(fields: Fields, field: number): Buffer {
   return content;
 }
 
-const { ReadResp } = streams;
-const generated = ReadResp.deserializeBinary;
+const { path, requestSerialize, responseDeserialize: generated } = StreamsService.read;
 
-ReadResp.deserializeBinary = (bytes: Uint8Array): streams.ReadResp => {
+/** A response to a read or a subscription. */
+export function decodeResponse(bytes: Buffer): ReadResp {
   if (bytes[0] !== TAG_OF_EVENT) return generated(bytes);
   try {
     // The client calls no other members of it.
-    return eventResponse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)) as unknown as streams.ReadResp;
+    return eventResponse(bytes) as unknown as ReadResp;
   } catch (error) {
     if (error instanceof Unusual) return generated(bytes);
     throw error;
   }
-};
+}
+
+type Rest = [metadata: Metadata, options?: Partial<CallOptions>];
+
+// As gRPC defines it, except for the function that decodes responses. That one also gets the received bytes, not a copy.
+Object.assign(StreamsClient.prototype, {
+  read(this: Client, request: ReadReq, ...rest: Rest) {
+    return this.makeServerStreamRequest(path, requestSerialize, decodeResponse, request, ...rest);
+  },
+});

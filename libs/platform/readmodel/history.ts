@@ -81,12 +81,19 @@ export function withHistory<State extends object, E extends DomainEvent>(
       // Most runs stay within a block.
       if (run.after.history === run.before.history) return { operations, lists };
       const own: WriteOperation[] = [];
+      const last = run.after.history;
+      const write = (before: WithHistory<State>, history: HistoryState, first: StreamRevision): void => {
+        own.push(...blockWrites(before, history, first, { kept, keys: historyKeys(keys) }));
+      };
       let state = run.before;
       for (const event of run.events) {
-        const after = evolve(state, event);
-        if (after.history !== state.history) {
-          own.push(...blockWrites(state, after.history, event.revision, { kept, keys: historyKeys(keys) }));
+        // The events of the last block are not folded again: its values are those before it.
+        if (blockOf(event.revision) === last.block) {
+          write(state, last, event.revision);
+          break;
         }
+        const after = evolve(state, event);
+        if (after.history !== state.history) write(state, after.history, event.revision);
         state = after;
       }
       return { operations: [...operations, ...own], lists };

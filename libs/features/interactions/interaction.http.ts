@@ -115,7 +115,7 @@ function listRoute(app: HttpApp, { queries }: InteractionRouteParts): void {
         );
       const found = await (query.as_of === undefined ? read() : readPast(request, reply, read));
       if (found === null) throw notFound();
-      return sendPage(reply, found.items, page.meta(found));
+      return sendPage(reply, found.items, page.meta(found), found.sent);
     },
   );
 }

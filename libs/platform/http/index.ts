@@ -62,6 +62,7 @@ export { Places } from './places.ts';
 export { setPosition } from './position.ts';
 export type { Position } from './position.ts';
 export { etagOf, notModified, refuseIfMatch, sendJson, sendPage } from './replies.ts';
+export type { SentPage } from './replies.ts';
 export { commandContext } from './request-context.ts';
 export {
   httpUrl,

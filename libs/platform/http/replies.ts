@@ -11,12 +11,26 @@ export function sendJson(reply: FastifyReply, json: Buffer | string): FastifyRep
 const OPEN = Buffer.from('{"items":[');
 const COMMA = Buffer.from(',');
 
-/** Sends a page of serialized items. */
-export function sendPage(reply: FastifyReply, items: readonly Buffer[], meta: PageMeta): FastifyReply {
+/** A page that is sent repeatedly: its body, with the `meta` that it was last sent with. */
+export interface SentPage {
+  meta: string;
+  body: Buffer | null;
+}
+
+/**
+ * Sends a page of serialized items.
+ *
+ * @param sent kept with the items by callers that send them again: a large body is not put together for each reply
+ */
+export function sendPage(reply: FastifyReply, items: readonly Buffer[], meta: PageMeta, sent?: SentPage): FastifyReply {
+  const metaJson = JSON.stringify(meta);
+  if (sent?.body && sent.meta === metaJson) return sendJson(reply, sent.body);
   const parts: Buffer[] = [OPEN];
   for (const [index, item] of items.entries()) parts.push(...(index === 0 ? [item] : [COMMA, item]));
-  parts.push(Buffer.from(`],"meta":${JSON.stringify(meta)}}`));
-  return sendJson(reply, Buffer.concat(parts));
+  parts.push(Buffer.from(`],"meta":${metaJson}}`));
+  const body = Buffer.concat(parts);
+  if (sent) Object.assign(sent, { meta: metaJson, body });
+  return sendJson(reply, body);
 }
 
 /** The strong entity tag of an entity at a stream revision: `"12"`. */

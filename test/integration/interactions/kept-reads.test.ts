@@ -81,7 +81,7 @@ async function readOften(features: Features): ReturnType<typeof read> {
 const textOf = (found: Awaited<ReturnType<typeof read>>): string[] =>
   found.map((one) => {
     if (one === null || Buffer.isBuffer(one)) return String(one);
-    const { items, ...rest } = one;
+    const { items, sent: _sent, ...rest } = one;
     return [JSON.stringify(rest), ...items].join('\n');
   });
 

@@ -1,5 +1,6 @@
 import { CHANNEL } from '#libs/features/channels/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { SentPage } from '#libs/platform/http/index.ts';
 import type { CollectionReader, EntityReader, HistoryPoint, HistoryReader } from '#libs/platform/readmodel/index.ts';
 
 import type { InteractionRef } from '../interaction.id.ts';
@@ -19,6 +20,8 @@ export interface InteractionPage {
   readonly hasNext: boolean;
   /** Sequence that the next page starts after, in the order of the list. */
   readonly last: string | null;
+  /** Of a page that is kept. */
+  readonly sent?: SentPage;
 }
 
 /** The reader of interactions, and whether incomplete ones are included. */
@@ -236,5 +239,6 @@ function packedPage(page: InteractionPage): [InteractionPage, number] {
   const bytes = Buffer.concat(page.items);
   let end = 0;
   const items = page.items.map(({ length }) => bytes.subarray(end, (end += length)));
-  return [{ ...page, items }, bytes.length + items.length * ITEM_BYTES];
+  // Counted twice: for the items, and for the body that is sent.
+  return [{ ...page, items, sent: { meta: '', body: null } }, 2 * bytes.length + items.length * ITEM_BYTES];
 }

@@ -201,7 +201,7 @@ describe('a command on an interaction, when the gateway dies before it answers',
     // Below an existing interaction, so that the parent has to be looked up.
     { command: 'start', type: 'InteractionPosted.v1', path: null, body: { ...text('once'), complete: false } },
     { command: 'append', type: 'InteractionContentAppended.v1', path: '/content', body: text('once') },
-    { command: 'complete', type: 'InteractionCompleted.v1', path: '/complete', body: text('once, in place of all') },
+    { command: 'complete', type: 'InteractionCompleted.v2', path: '/complete', body: text('once, in place of all') },
     { command: 'fail', type: 'InteractionFailed.v1', path: '/fail', body: { reason: 'once' } },
     { command: 'receipt', type: 'ReadReceiptRecorded.v1', path: '/read_receipts', body: { agent_id: 'agent-1' } },
   ];

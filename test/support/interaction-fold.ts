@@ -32,7 +32,7 @@ export function foldInteractions(channelId: string, events: readonly LogEvent[])
         agent_read_receipts: null,
       });
     }
-    if (!/^Interaction(ContentAppended|Completed|Failed)\.v1$/.test(type)) continue;
+    if (!/^Interaction(ContentAppended|Completed|Failed)\.v[12]$/.test(type)) continue;
     const target = interactions.get(Number(data['sequence']));
     if (target === undefined || target['complete'] === true)
       throw new TypeError(`${type} of an interaction that is not incomplete`);
@@ -40,8 +40,11 @@ export function foldInteractions(channelId: string, events: readonly LogEvent[])
       target['content'] = [...listOf(target['content']), ...listOf(data['content'])];
     } else {
       target['complete'] = true;
-      if (type === 'InteractionCompleted.v1') target['content'] = data['content'] ?? target['content'];
-      else target['metadata'] = { ...asRecord(target['metadata'] ?? {}), failure: data['reason'] };
+      if (type === 'InteractionCompleted.v2') {
+        target['content'] = data['content'] ?? target['content'];
+        target['metadata'] = data['metadata'] ?? target['metadata'];
+        target['invocation_config'] = data['invocationConfig'] ?? target['invocation_config'];
+      } else target['metadata'] = { ...asRecord(target['metadata'] ?? {}), failure: data['reason'] };
     }
   }
   return interactions;

@@ -212,7 +212,7 @@ function onTarget(target: Target, { random, mark }: { readonly random: Random; r
     const to = (end: string, body: object) => ({ method: 'POST', path: `${path}/${end}`, body });
     if (dice < 5) return about('append', 'InteractionContentAppended.v1', to('content', { content }));
     target.open = false;
-    if (dice < 8) return about('complete', 'InteractionCompleted.v1', to('complete', { content }));
+    if (dice < 8) return about('complete', 'InteractionCompleted.v2', to('complete', { content }));
     return about('fail', 'InteractionFailed.v1', to('fail', { reason: mark }));
   }
   if (dice < 5) {

@@ -119,7 +119,7 @@ function change(interactions: Map<number, PastInteraction>, { type, data }: LogE
     case 'InteractionContentAppended.v1':
       interactions.set(before.sequence, { ...before, content: [...before.content, ...content] });
       return;
-    case 'InteractionCompleted.v1': {
+    case 'InteractionCompleted.v2': {
       const after = data['content'] === null ? before.content : content;
       interactions.set(before.sequence, { ...before, content: after, complete: true });
       return;

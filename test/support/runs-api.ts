@@ -186,7 +186,7 @@ export class RunsApi {
     const reactor = features.reactors.find(({ name }) => name === of);
     let event: StoredEvent | undefined;
     for await (const stored of this.platform.store.readStream(`run-${runId}`)) {
-      if (stored.revision >= revision && reactor?.on.includes(stored.type) === true) event ??= stored;
+      if (stored.revision >= revision && reactor?.on.some((type) => type === stored.type) === true) event ??= stored;
     }
     if (event === undefined || reactor === undefined) return null;
     const stored = event;

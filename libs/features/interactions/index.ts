@@ -21,7 +21,8 @@ import { ToolCallUpdates } from './tool-call-updates.ts';
 
 export { InteractionCommands, type InteractionResult } from './interaction.commands.ts';
 export { sendChanged } from './interaction.http.ts';
-export { interactionCodec, type InteractionEvent, type InteractionPosted } from './interaction.events.ts';
+export { interactionCodec } from './interaction.events.ts';
+export type { FinalDetails, InteractionEvent, InteractionPosted } from './interaction.events.ts';
 export { interactionId, parseInteractionId, type InteractionRef } from './interaction.id.ts';
 export { interactionToPost, requireInteractionRef, type InteractionDirectory } from './interaction.requests.ts';
 export { interactionParams, interactionSchema, postInteractionBody, readReceiptSchema } from './interaction.schemas.ts';

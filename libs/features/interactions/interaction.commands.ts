@@ -8,7 +8,7 @@ import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { decideAppend, decideComplete, decideEndings, decideFail, decidePost } from './interaction.ts';
-import type { InteractionEvent, StoredContent } from './interaction.events.ts';
+import type { FinalDetails, InteractionEvent, StoredContent } from './interaction.events.ts';
 import type { InteractionContext, InteractionRejection, InteractionTarget, Post } from './interaction.ts';
 import { parseInteractionId, type InteractionRef } from './interaction.id.ts';
 import { mayWriteAs, type NewInteraction, type RequestedPost, type Writer } from './interaction.requests.ts';
@@ -145,8 +145,9 @@ export class InteractionCommands {
     ref: InteractionRef,
     content: StoredContent | null,
     writer: Writer,
+    details: FinalDetails = {},
   ): Promise<InteractionResult> {
-    return this.#change(context, ref, writer, (state, target) => decideComplete(state, target, content));
+    return this.#change(context, ref, writer, (state, target) => decideComplete(state, target, content, details));
   }
 
   /** Every caller may fail an interaction, because the client that posted it may have crashed. */

@@ -8,7 +8,7 @@ import { z } from 'zod';
 
 import type { Timestamp } from '#libs/kernel/clock.ts';
 import { sequenceOf, type ChannelSequence, type StreamEvent } from '#libs/kernel/event.ts';
-import { defineEvents, type EventOf } from '#libs/platform/eventstore/index.ts';
+import { defineEvents, upcast, type EventOf } from '#libs/platform/eventstore/index.ts';
 
 import { contentRole } from './interaction.content.ts';
 
@@ -20,7 +20,10 @@ const typed = z.looseObject({ type: z.string() });
 const jsonMap = z.record(z.string(), z.unknown());
 const content = z.array(typed);
 
-export const interactionCodec = defineEvents({
+/** Frozen: events before version 2 have it. */
+const completedV1 = z.object({ sequence: z.int().positive(), content: content.nullable() });
+
+const schemas = {
   'InteractionPosted.v1': z.object({
     participant: typed,
     content,
@@ -37,9 +40,23 @@ export const interactionCodec = defineEvents({
     organizationApplication: z.string().nullable(),
   }),
   'InteractionContentAppended.v1': z.object({ sequence: z.int().positive(), content }),
-  /** `content` replaces the content so far; null keeps it. */
-  'InteractionCompleted.v1': z.object({ sequence: z.int().positive(), content: content.nullable() }),
+  /** Each member replaces the one so far; null keeps it. */
+  'InteractionCompleted.v2': z.object({
+    sequence: z.int().positive(),
+    content: content.nullable(),
+    metadata: jsonMap.nullable(),
+    invocationConfig: jsonMap.nullable(),
+  }),
   'InteractionFailed.v1': z.object({ sequence: z.int().positive(), reason: z.string() }),
+};
+
+export const interactionCodec = defineEvents(schemas, {
+  upcasters: {
+    'InteractionCompleted.v1': upcast(completedV1, (data) => ({
+      type: 'InteractionCompleted.v2',
+      data: { ...data, metadata: null, invocationConfig: null },
+    })),
+  },
 });
 
 export type InteractionEvent = EventOf<typeof interactionCodec>;
@@ -47,6 +64,8 @@ export type PostedEvent = Extract<InteractionEvent, { type: 'InteractionPosted.v
 export type ChangeEvent = Exclude<InteractionEvent, PostedEvent>;
 export type InteractionPosted = PostedEvent['data'];
 export type StoredContent = z.infer<typeof content>;
+/** What a completion may replace besides the content. */
+export type FinalDetails = Partial<Pick<InteractionPosted, 'metadata' | 'invocationConfig'>>;
 
 /** An interaction folded from its events. */
 export interface Interaction extends InteractionPosted {
@@ -63,9 +82,25 @@ export function changed(interaction: Interaction, event: ChangeEvent): Interacti
   switch (event.type) {
     case 'InteractionContentAppended.v1':
       return { ...interaction, content: [...interaction.content, ...event.data.content] };
-    case 'InteractionCompleted.v1':
-      return { ...interaction, content: event.data.content ?? interaction.content, complete: true };
+    case 'InteractionCompleted.v2':
+      return {
+        ...withDetails(interaction, event.data),
+        content: event.data.content ?? interaction.content,
+        complete: true,
+      };
     case 'InteractionFailed.v1':
       return { ...interaction, complete: true, failure: event.data.reason };
   }
+}
+
+/** With the details that a completion replaces. */
+export function withDetails<Of extends Pick<InteractionPosted, 'metadata' | 'invocationConfig'>>(
+  before: Of,
+  { metadata, invocationConfig }: FinalDetails,
+): Of {
+  return {
+    ...before,
+    metadata: metadata ?? before.metadata,
+    invocationConfig: invocationConfig ?? before.invocationConfig,
+  };
 }

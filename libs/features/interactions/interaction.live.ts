@@ -22,7 +22,7 @@ import { openJson, postedJson } from './reads/resource.ts';
 const TYPES = {
   'InteractionPosted.v1': 'interaction.posted',
   'InteractionContentAppended.v1': 'interaction.updated',
-  'InteractionCompleted.v1': 'interaction.completed',
+  'InteractionCompleted.v2': 'interaction.completed',
   'InteractionFailed.v1': 'interaction.failed',
 } as const satisfies Record<InteractionEvent['type'], string>;
 
@@ -85,7 +85,14 @@ const identity = { id: z.string().describe('Id of the interaction'), channel_id:
 const content = z.array(contentItem);
 const added = z.object({ ...identity, content: content.describe('The appended content') }).meta({ id: 'AddedContent' });
 const completed = z
-  .object({ ...identity, content: content.nullable().describe('The new content, or null if it did not change') })
+  .object({
+    ...identity,
+    content: content.nullable().describe('The new content, or null if it did not change'),
+    metadata: interactionSchema.shape.metadata.describe('The new metadata, or null if they did not change'),
+    invocation_config: interactionSchema.shape.invocation_config.describe(
+      'The new configuration, or null if it did not change',
+    ),
+  })
   .meta({ id: 'CompletedInteraction' });
 const failed = z.object({ ...identity, reason: z.string() }).meta({ id: 'FailedInteraction' });
 
@@ -116,8 +123,11 @@ function publish(event: StreamEvent<InteractionEvent>, channelId: EntityId): Eve
 function publicData(event: ChangeEvent): object {
   switch (event.type) {
     case 'InteractionContentAppended.v1':
-    case 'InteractionCompleted.v1':
       return { content: event.data.content };
+    case 'InteractionCompleted.v2': {
+      const { content, metadata, invocationConfig } = event.data;
+      return { content, metadata, invocation_config: invocationConfig };
+    }
     case 'InteractionFailed.v1':
       return { reason: event.data.reason };
     default:

@@ -22,7 +22,14 @@ import type { InteractionContext, Post } from './interaction.ts';
 import { InteractionCommands } from './interaction.commands.ts';
 import samples from './interaction.events.samples.json' with { type: 'json' };
 
-describeStoredEvents('interactions', interactionCodec, samples);
+describeStoredEvents('interactions', interactionCodec, samples, {
+  'InteractionCompleted.v1': {
+    type: 'InteractionCompleted.v2',
+    data: { ...samples['InteractionCompleted.v1'], metadata: null, invocationConfig: null },
+  },
+});
+
+const kept = { metadata: null, invocationConfig: null };
 
 const organizationId = 'org-1';
 const channel: NonNullable<ChannelState> = {
@@ -138,7 +145,10 @@ describe('posting', () => {
       expect(decidePost(given(begunLarge), half)).toEqual(full(1));
       expect(decidePost(given(begunLarge), { ...half, complete: true })).toMatchObject({ ok: true });
     }
-    const firstEnded: InteractionEvent = { type: 'InteractionCompleted.v1', data: { sequence: at(0), content: null } };
+    const firstEnded: InteractionEvent = {
+      type: 'InteractionCompleted.v2',
+      data: { sequence: at(0), content: null, ...kept },
+    };
     const oneLess = [...Array.from({ length: MAX_OPEN }, () => begun), firstEnded];
     expect(decidePost(given(...oneLess), { ...post, complete: false })).toMatchObject({ ok: true });
     expect(decidePost(given(...oneLess, begun), { ...post, complete: false })).toEqual(full(2));
@@ -157,7 +167,7 @@ describe('an incomplete interaction', () => {
     for (const content of [null, more]) {
       expect(decideComplete(given(begun), target, content)).toEqual({
         ok: true,
-        events: [{ type: 'InteractionCompleted.v1', data: { ...data, content } }],
+        events: [{ type: 'InteractionCompleted.v2', data: { ...data, content, ...kept } }],
       });
     }
     expect(decideFail(given(begun), target, 'why')).toEqual({
@@ -195,7 +205,7 @@ describe('an incomplete interaction', () => {
       1: { items: JSON.stringify([text('hello'), ...more]).slice(1, -1), complete: false },
     });
     const ends: InteractionEvent[] = [
-      { type: 'InteractionCompleted.v1', data: { sequence: 1, content: null } },
+      { type: 'InteractionCompleted.v2', data: { sequence: 1, content: null, ...kept } },
       { type: 'InteractionFailed.v1', data: { sequence: 1, reason: '' } },
     ];
     for (const end of ends) expect(given(begun, appended, end, appended).interactions.open).toEqual({});

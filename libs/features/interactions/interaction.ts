@@ -5,7 +5,13 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 
 import { posted } from './interaction.events.ts';
-import type { InteractionEvent, InteractionPosted, PostedEvent, StoredContent } from './interaction.events.ts';
+import type {
+  FinalDetails,
+  InteractionEvent,
+  InteractionPosted,
+  PostedEvent,
+  StoredContent,
+} from './interaction.events.ts';
 import { bytesOf, bytesOfPost, changedOpen, opened, type OpenInteraction } from './open-interaction.ts';
 
 /** Limit of the depth of a tree of spans. */
@@ -116,10 +122,12 @@ export function decideComplete(
   state: InteractionContext,
   target: InteractionTarget,
   content: StoredContent | null,
+  { metadata = null, invocationConfig = null }: FinalDetails = {},
 ): InteractionDecision {
   const found = findOwn(state, target);
   if (!found.ok) return found;
-  return accept({ type: 'InteractionCompleted.v1', data: { sequence: target.sequence, content } });
+  const data = { sequence: target.sequence, content, metadata, invocationConfig };
+  return accept({ type: 'InteractionCompleted.v2', data });
 }
 
 export function decideFail(state: InteractionContext, target: InteractionTarget, reason: string): InteractionDecision {

@@ -2,6 +2,7 @@
  * Incomplete interactions as the state of a channel has them. Their content is JSON text and their sizes are counted, so
  * that the cost of an event depends on the content that it adds, and not on the length of the interaction.
  */
+import { withDetails } from './interaction.events.ts';
 import type { ChangeEvent, Interaction, InteractionPosted, StoredContent } from './interaction.events.ts';
 
 /** An incomplete interaction, or one that an event has just completed. */
@@ -38,11 +39,10 @@ export function changedOpen(open: OpenInteraction, event: ChangeEvent): OpenInte
         bytes: open.bytes + withComma(addedBytes),
       };
     }
-    case 'InteractionCompleted.v1': {
+    case 'InteractionCompleted.v2': {
       const { content: replacement } = event.data;
-      return replacement === null
-        ? { ...open, complete: true }
-        : { ...openedWith(open, itemsOf(replacement)), complete: true };
+      const items = replacement === null ? open.items : itemsOf(replacement);
+      return { ...openedWith(withDetails(open, event.data), items), complete: true };
     }
     case 'InteractionFailed.v1':
       return { ...open, complete: true, failure: event.data.reason };

@@ -61,7 +61,7 @@ const IMPORT = 'import';
 export function invocationReactor(parts: InvocationParts) {
   return reactor<null, never, InteractionEvent>({
     name: 'invocations',
-    on: ['InteractionPosted.v1', 'InteractionCompleted.v1'],
+    on: ['InteractionPosted.v1', 'InteractionCompleted.v1', 'InteractionCompleted.v2'],
     from: 'end',
     triggers: interactionCodec,
     processOf: (event, stream) =>
@@ -92,7 +92,7 @@ function sequenceOfMessage(event: StreamEvent<InteractionEvent>): ChannelSequenc
 function mayInvoke({ type, data, metadata: { actor } }: StreamEvent<InteractionEvent>, messageId: EntityId): boolean {
   if (actor.id === IMPORT && actor.type === 'system') return false;
   if (type === 'InteractionPosted.v1') return data.complete && messageOf(messageId, data) !== null;
-  return type === 'InteractionCompleted.v1';
+  return type === 'InteractionCompleted.v2';
 }
 
 /** The complete message, or null for an event that makes none. */
@@ -102,14 +102,19 @@ async function readMessage(
   { store }: InvocationParts,
 ): Promise<PostedMessage | null> {
   if (event.type === 'InteractionPosted.v1') return messageOf(process.id, event.data);
-  if (event.type !== 'InteractionCompleted.v1') return null;
+  if (event.type !== 'InteractionCompleted.v2') return null;
   const ref = parseInteractionId(process.id);
   if (ref === null) return null;
   const from = streamRevision(ref.sequence - 1);
   for await (const stored of store.readStream(streamName(CHANNEL, ref.channelId), { from, limit: 1 })) {
     const posted = interactionCodec.decode(stored);
     if (posted?.type !== 'InteractionPosted.v1') return null;
-    return messageOf(process.id, { ...posted.data, content: event.data.content ?? posted.data.content });
+    const { content, invocationConfig } = event.data;
+    return messageOf(process.id, {
+      ...posted.data,
+      content: content ?? posted.data.content,
+      invocationConfig: invocationConfig ?? posted.data.invocationConfig,
+    });
   }
   return null;
 }

@@ -7,6 +7,7 @@ import { ChannelRefusal } from './run.channel.ts';
 import type { RunInChannel } from './run.channel.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
 import { runEntity } from './run.read.ts';
+import { configOfResponse } from './run.mentions.ts';
 import { sourcesOf } from './run.sources.ts';
 import { answerText, hasEnded } from './run.ts';
 import type { Run, RunEvent } from './run.ts';
@@ -36,14 +37,10 @@ export async function complete(
     return { type: 'RunCompleted.v1', data: { responseId: null } };
   }
   const content = [{ type: 'text', text }];
-  // Posted already, in most runs: while the model wrote it.
-  const ref = await channel.post({
-    role: 'agent_response',
-    content,
-    name: 'response',
-    metadata: metadataOf(run, model),
-  });
-  if (ref !== null) await channel.complete(ref, text);
+  const details = { metadata: metadataOf(run, model), invocationConfig: configOfResponse(run) };
+  // Posted already, in most runs: while the model wrote it, without what the run has found and mentioned since.
+  const ref = await channel.post({ role: 'agent_response', content, name: 'response', ...details });
+  if (ref !== null) await channel.complete(ref, text, details);
   return { type: 'RunCompleted.v1', data: { responseId: ref && channel.idOf(ref) } };
 }
 

@@ -1,5 +1,6 @@
 import type {
   Drafts,
+  FinalDetails,
   InteractionCommands,
   InteractionQueries,
   InteractionRef,
@@ -35,6 +36,7 @@ interface Said {
   readonly below?: string;
   readonly complete?: boolean;
   readonly metadata?: Readonly<Record<string, unknown>> | null;
+  readonly invocationConfig?: Readonly<Record<string, unknown>> | null;
 }
 
 /** The channel does not take what the run posts: it was archived, or the message is not there. */
@@ -129,9 +131,9 @@ export class RunInChannel {
   }
 
   /** Completes an interaction; one that has ended by now stays as it is. */
-  async complete(ref: InteractionRef, text: string): Promise<void> {
+  async complete(ref: InteractionRef, text: string, details: FinalDetails = {}): Promise<void> {
     const content = [{ type: 'text', text }];
-    await this.#parts.commands.complete(this.#context('complete'), ref, content, 'operator');
+    await this.#parts.commands.complete(this.#context('complete'), ref, content, 'operator', details);
   }
 
   async fail(ref: InteractionRef, reason: string): Promise<void> {
@@ -165,7 +167,7 @@ export class RunInChannel {
     return this.#parts.drafts.put(this.#run.organizationId, ref, { offset, text }, 'operator');
   }
 
-  async #interaction({ role, content, name, below, complete = true, metadata = null }: Said) {
+  async #interaction({ role, content, name, below, complete = true, metadata = null, invocationConfig = null }: Said) {
     const { agentId, turnId, spanId, organizationId } = this.#run;
     return {
       participant: { type: 'agent', agent_id: agentId, agent_metadata: null },
@@ -173,7 +175,7 @@ export class RunInChannel {
       contentRole: role,
       complete,
       metadata,
-      invocationConfig: null,
+      invocationConfig,
       turnId,
       spanId: this.spanOf(name),
       parentSpanId: below ?? spanId,

@@ -19,11 +19,11 @@ import type { Question, QuestionReceived, Run, RunEvent, RunState } from './run.
 const ANSWER_TIMEOUT_MS = 300_000;
 /** Runs that wait hold no slot; their events are only timers. */
 const MAX_WAITING = 2_048;
-/** Of one run that no other run has asked. Each further hop has half as many, so that agents do not multiply. */
+/** Of one run that follows from no other one. Each further hop has half as many, so that agents do not multiply. */
 const MAX_QUESTIONS = 8;
 const MAX_QUESTION = 4_000;
 const MAX_ANSWER_CHARS = 20_000;
-const MAX_LISTED = 20;
+export const MAX_LISTED = 20;
 const MAX_DESCRIPTION = 200;
 
 const NO_SUCH_AGENT = 'there is no such agent';
@@ -53,7 +53,7 @@ export async function askTool(run: Run, context: CommandContext, parts: Question
   const others = await askableAgents(run, context, parts);
   return {
     name: ASK_TOOL,
-    description: ['Asks another agent, and returns its answer. Agents, with their ids:', ...others.map(line)].join(
+    description: ['Asks another agent, and returns its answer. Agents, with their ids:', ...others.map(lineOf)].join(
       '\n',
     ),
     input: askInput,
@@ -86,9 +86,14 @@ async function askableAgents(
   );
 }
 
-function line({ id, name, description }: ListedAgent): string {
+export function lineOf({ id, name, description }: ListedAgent): string {
   const about = description.replaceAll(/\s+/g, ' ').slice(0, MAX_DESCRIPTION);
   return `- ${name} (${id})${about === '' ? '' : `: ${about}`}`;
+}
+
+/** How many other agents a run may ask, and how many it may mention. */
+export function mostAt({ depth }: Pick<Run, 'depth'>): number {
+  return Math.max(1, MAX_QUESTIONS >> depth);
 }
 
 function refusalOf({ depth, steps }: Run): string | null {
@@ -96,7 +101,7 @@ function refusalOf({ depth, steps }: Run): string | null {
     return `agents have asked and answered each other ${depth} times in this turn, and the limit is ${MAX_HOPS}: answer without asking`;
   }
   const asked = steps.filter((one) => one.kind === 'tool' && one.name === ASK_TOOL && 'run_id' in one.result).length;
-  const most = Math.max(1, MAX_QUESTIONS >> depth);
+  const most = mostAt({ depth });
   return asked < most ? null : `${asked} questions were asked in this run, and the limit is ${most}`;
 }
 

@@ -55,6 +55,7 @@ export interface ToolParts {
 export const SEARCH_TOOL = 'search_knowledge_graph';
 export const READ_PAGE_TOOL = 'read_web_page';
 export const ASK_TOOL = 'ask_agent';
+export const MENTION_TOOL = 'mention_agent';
 
 const MAX_QUERY = 1_000;
 const MAX_URL = 2_083;

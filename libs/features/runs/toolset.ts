@@ -4,8 +4,9 @@ import type { RunAgent } from './run.agent.ts';
 import type { RunParts } from './run.parts.ts';
 import { overridesOf } from './run.prompt.ts';
 import type { MissedServer } from './run.mcp.ts';
+import { mentionTool } from './run.mentions.ts';
 import { askTool } from './run.questions.ts';
-import { readPageTool, searchTool } from './run.tools.ts';
+import { ASK_TOOL, MENTION_TOOL, readPageTool, searchTool } from './run.tools.ts';
 import type { RunTool } from './run.tools.ts';
 import type { Run } from './run.ts';
 
@@ -34,11 +35,14 @@ export async function toolsOf(
   { model, tools, questions, mcp }: Pick<RunParts, 'model' | 'tools' | 'questions' | 'mcp'>,
 ): Promise<Toolset> {
   const { general_web_search: mayRead, general_agent_search: mayAsk } = agent.features;
+  const offers = (name: string) => mayAsk && model !== null && (call === null || call === name);
+  const mention = offers(MENTION_TOOL) ? await mentionTool(run, context, questions) : null;
   const remote = model === null ? { tools: [], missed: [] } : await mcp.of(agent, call, signal);
   const all = [
     ...(agent.knowledgeGraph === null ? [] : [searchTool(tools)]),
     ...(mayRead && overridesOf(agent, run).mayReadPages ? [readPageTool(tools)] : []),
-    ...(mayAsk && model !== null ? [await askTool(run, context, questions)] : []),
+    ...(offers(ASK_TOOL) ? [await askTool(run, context, questions)] : []),
+    ...(mention === null ? [] : [mention]),
     ...remote.tools,
   ];
   return { ...remote, tools: all.filter(({ name }) => agent.tools === null || agent.tools.includes(name)) };

@@ -93,7 +93,7 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
   /** Lower-case words with dashes; names the consumer group. */
   readonly name: string;
   /** Types of the events that it handles, as stored: old versions included. A change makes a new consumer group. */
-  readonly on: readonly Trigger['type'][];
+  readonly on: readonly DomainEvent['type'][];
   /**
    * Where the log is handled from when the reactor is new or `on` has changed. `start` (default) is right for events
    * that belong to processes: those that have ended are passed over. `end` is for a new reactor on events that the log

@@ -93,6 +93,7 @@ const DAMAGED: readonly (readonly [string, object])[] = [
   ['InteractionPosted.v1', { ...posted, spanId: 7 }],
   ['InteractionContentAppended.v1', { sequence: 2, content: 'more' }],
   ['InteractionCompleted.v1', { sequence: 0, content: null }],
+  ['InteractionCompleted.v2', { sequence: 2, content: null }],
   ['InteractionFailed.v1', { sequence: 2 }],
   ['ReactionAdded.v1', { ...reaction, reactor: 'Ada' }],
   ['ReactionRemoved.v1', reaction],

@@ -58,6 +58,8 @@ describe('a run with a model', () => {
     expect(await answered(asked)).toBe('Let me look.\n\nIt opens at nine.');
     expect(await roles(asked)).toEqual(['agent_reasoning', 'agent_response', 'tool_call', 'tool_call_result']);
     expect(text((await api.tree(asked))[0])).toBe('The handbook may say it.');
+    // Posted before the search, and completed with what it has found.
+    expect((await api.response(asked)).metadata.sources).toMatchObject([{ name: 'Warehouse handbook' }]);
     expect(await api.run(asked.runId)).toMatchObject({
       model: { kind: 'openai-compatible', name: 'small' },
       steps: [

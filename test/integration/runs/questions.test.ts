@@ -1,8 +1,8 @@
-/** Agents that ask each other: a run waits for the run of another agent, and holds no worker meanwhile. */
+/** Agents that ask each other, where a run waits for another one and holds no worker, and agents that mention each other. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
-import { hangs, refuses, says, startModelServer } from '#test/support/model-server.ts';
+import { hangs, refuses, says, saysThen, startModelServer } from '#test/support/model-server.ts';
 import type { Answer, ModelRequest, ModelServer } from '#test/support/model-server.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Asked, Json } from '#test/support/runs-api.ts';
@@ -97,6 +97,7 @@ describe('an agent that asks another one', () => {
     const tool = tools.find(({ function: { name } }) => name === 'ask_agent').function;
     expect(tool.description).toContain(`- Grace (${grace.id}): Knows hours. ${'x'.repeat(187)}`);
     expect(tool.description).not.toContain('x'.repeat(188));
+    expect(tools.map(({ function: { name } }) => name)).not.toContain('mention_agent');
     expect(toGrace?.body.messages.slice(1)).toEqual([
       { role: 'user', content: 'Asker asks: When does the warehouse open?' },
     ]);
@@ -276,5 +277,140 @@ describe('a run that waits for another one', () => {
       tool_result: { error: 'the agent has not answered in time' },
     });
     expect(await api.ended(other.id)).toMatchObject({ status: 'cancelled' });
+  });
+});
+
+const mention = (id: string) => ({ type: 'agent', id, identifier: id, identifier_type: 'uuid' });
+const mentionCall = (agent: string, id = 'm') => ({ id, name: 'mention_agent', arguments: JSON.stringify({ agent }) });
+
+async function channelOf(...agentIds: readonly string[]): Promise<string> {
+  const participants = agentIds.map((id) => ({ type: 'agent', id }));
+  return (await api.call('POST', '/api/v1/channels', { name: 'Together', participants })).json.id;
+}
+
+/** Decisions on which agents answer, oldest first. */
+async function decisions(channelId: string): Promise<Json[]> {
+  const { json } = await api.call('GET', `/api/v1/channels/${channelId}/invocations?size=100`);
+  return json.items.toReversed();
+}
+
+describe('agents that mention each other', () => {
+  it('stop at the cap, which the channel shows', async () => {
+    const [tick, tock] = [
+      await api.newAgent({ name: 'Tick', features }),
+      await api.newAgent({ name: 'Tock', features }),
+    ];
+    const channelId = await channelOf(tick.id, tock.id);
+    const handsOver = (to: string) =>
+      asksOnce(says({ toolCalls: [mentionCall(to)] }), () => says({ text: [`Ask ${to}.`] }));
+    server.script(agents({ Tick: handsOver('Tock'), Tock: handsOver(tick.id) }));
+    const content = [{ type: 'text', text: 'Who begins?' }];
+    const message = { content, invocation_config: { mentions: [mention(tick.id)] } };
+    expect((await api.call('POST', `/api/v1/channels/${channelId}/interactions`, message)).status).toBe(200);
+    const all = `/api/v1/channels/${channelId}/interactions?order=asc&size=100`;
+    const said = await eventually(
+      async () => {
+        const { items } = (await api.call('GET', all)).json;
+        return items.some((one: Json) => one.content_role === 'channel_notification') && items;
+      },
+      { timeoutMs: 100_000 },
+    );
+    const notifications = said.filter((one: Json) => one.content_role === 'channel_notification');
+    expect(notifications).toMatchObject([{ metadata: { reason: 'depth_cap', agent_ids: [tick.id] } }]);
+    expect(notifications[0].content[0].text).toContain('Agents have answered each other 8 times');
+    const responses = said.filter((one: Json) => one.content_role === 'agent_response');
+    const [byTick, byTock] = [
+      { participant: { agent_id: tick.id }, invocation_config: { mentions: [mention(tock.id)] } },
+      { participant: { agent_id: tock.id }, invocation_config: { mentions: [mention(tick.id)] } },
+    ];
+    expect(responses).toMatchObject([byTick, byTock, byTick, byTock, byTick, byTock, byTick, byTock]);
+    // Nothing is under way any more: the last message has invoked no agent, and every run has ended.
+    const found = await decisions(channelId);
+    expect(found.filter(({ invoked }) => invoked).map(({ depth }) => depth)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(found.filter(({ reason }) => reason === 'depth_cap')).toMatchObject([{ agent_id: tick.id, depth: 8 }]);
+    for (const { run_id: id } of found.filter(({ invoked }) => invoked)) {
+      expect(await api.ended(id)).toMatchObject({ status: 'completed', error: null });
+    }
+  }, 240_000);
+
+  it('mention those that take part and are not withheld, also after their first words', async () => {
+    const [host, guest, hushed] = [
+      await api.newAgent({ name: 'Host', features }),
+      await api.newAgent({ name: 'Guest' }),
+      await api.newAgent({ name: 'Hushed' }),
+    ];
+    const channelId = await channelOf(host.id, guest.id, hushed.id);
+    const names = ['Guest', hushed.id, 'Host', 'Nobody', guest.id];
+    const toolCalls = names.map((name, index) => mentionCall(name, `m${index}`));
+    server.requests.length = 0;
+    server.script(
+      agents({
+        Host: asksOnce(says({ text: ['Let me see.'], toolCalls }), () => says({ text: ['Guest knows.'] })),
+        Guest: says({ text: ['Indeed.'] }),
+      }),
+    );
+    const turn = { withheld_mentions: [mention(hushed.id)], enable_web_search: false };
+    const asked = await api.ask('Who knows?', {
+      agentId: host.id,
+      channelId,
+      invocationConfig: { ...turn, mentions: [] },
+    });
+    await api.ended(asked.runId);
+    const error = 'no other agent of the channel has this name or id';
+    expect((await resultsOf(asked)).map(({ tool_result: result }) => result.error ?? result.agent.name)).toEqual([
+      'Guest',
+      ...Array(3).fill(error),
+      'Guest',
+    ]);
+    const tools: Json[] = [...(server.requests[0]?.body.tools ?? [])];
+    const { description } = tools.find(({ function: { name } }) => name === 'mention_agent').function;
+    expect(description.split('\n').slice(1)).toEqual([`- Guest (${guest.id})`]);
+    expect((await api.response(asked)).invocation_config).toEqual({ ...turn, mentions: [mention(guest.id)] });
+    const invoked = await eventually(async () => (await decisions(channelId)).find((one) => one.invoked) ?? false);
+    expect(invoked).toMatchObject({ agent_id: guest.id, reason: 'mentioned', depth: 1 });
+    expect(await api.ended(invoked.run_id)).toMatchObject({ status: 'completed' });
+    const heard = server.requests.findLast((request) => isOf(request, 'Guest'))?.body.messages.at(-1);
+    expect(heard).toEqual({ role: 'user', content: 'Let me see.\n\nGuest knows.' });
+  });
+
+  it('mention nobody when their run is cancelled', async () => {
+    const [hasty, calm] = [await api.newAgent({ name: 'Brash', features }), await api.newAgent({ name: 'Calm' })];
+    const channelId = await channelOf(hasty.id, calm.id);
+    const mentions = says({ text: ['Wait.'], toolCalls: [mentionCall('Calm')] });
+    server.script(agents({ Brash: asksOnce(mentions, () => saysThen({ text: ['Calm'] }, () => undefined)) }));
+    const asked = await api.ask('When?', { agentId: hasty.id, channelId });
+    await eventually(async () => expect(await resultsOf(asked)).toHaveLength(1), { timeoutMs: 50_000 });
+    expect((await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`)).json).toMatchObject({ status: 'cancelled' });
+    const response = await eventually(async () => {
+      const one = await api.response(asked);
+      return one.complete && one;
+    });
+    expect(response.invocation_config).toBeNull();
+    const ofResponse: Json = await eventually(async () => {
+      const found = (await decisions(channelId)).filter(({ message_id: id }) => id === response.id);
+      return found.length === 2 && found;
+    });
+    expect(ofResponse.map((one: Json) => one.invoked)).toEqual([false, false]);
+  });
+
+  it('keep their mentions when workers die', async () => {
+    const [weak, strong] = [await api.newAgent({ name: 'Weak', features }), await api.newAgent({ name: 'Strong' })];
+    const channelId = await channelOf(weak.id, strong.id);
+    const mentions = says({ text: ['Wait.'], toolCalls: [mentionCall('Strong')] });
+    server.script(agents({ Weak: asksOnce(mentions, () => says({ text: ['Done.'] })) }));
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('When?', { agentId: weak.id, channelId });
+      let step = await api.stepOf(one.runId, 0);
+      for (; step !== null; step = await api.stepOf(one.runId, step.revision + 1)) {
+        await step.diesBeforeItsOutcome();
+        await step.attempt();
+      }
+      return one;
+    });
+    expect(await api.response(asked)).toMatchObject({
+      complete: true,
+      content: [{ text: 'Wait.\n\nDone.' }],
+      invocation_config: { mentions: [mention(strong.id)] },
+    });
   });
 });

@@ -57,7 +57,7 @@ const FRAME_TYPES: Readonly<Record<string, string>> = {
   'ChannelArchived.v1': 'channel.archived',
   'InteractionPosted.v1': 'interaction.posted',
   'InteractionContentAppended.v1': 'interaction.updated',
-  'InteractionCompleted.v1': 'interaction.completed',
+  'InteractionCompleted.v2': 'interaction.completed',
   'InteractionFailed.v1': 'interaction.failed',
   'ReactionAdded.v1': 'reaction.added',
   'ReactionRemoved.v1': 'reaction.removed',

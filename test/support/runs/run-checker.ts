@@ -49,7 +49,7 @@ function problemsOfRun(stream: string, events: readonly LogEvent[]): string[] {
 function problemsOfTree(stream: string, events: readonly LogEvent[], n: number): string[] {
   const posts = events.filter(({ type }) => type === 'InteractionPosted.v1');
   const inRole = (role: string) => posts.filter(({ data }) => data['contentRole'] === role);
-  const completed = events.filter(({ type }) => type === 'InteractionCompleted.v1').map(({ data }) => textOf(data));
+  const completed = events.filter(({ type }) => type === 'InteractionCompleted.v2').map(({ data }) => textOf(data));
   return [
     ...expected(`${stream}: receipts`, events.filter(({ type }) => type === 'ReadReceiptRecorded.v1').length, 1),
     ...expected(`${stream}: reasoning`, inRole('agent_reasoning').length, TOOL_CALLS + 1),

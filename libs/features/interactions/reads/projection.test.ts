@@ -45,7 +45,10 @@ const begun: InteractionEvent = {
     organizationApplication: null,
   },
 };
-const completed: InteractionEvent = { type: 'InteractionCompleted.v1', data: { sequence: 2, content: null } };
+const completed: InteractionEvent = {
+  type: 'InteractionCompleted.v2',
+  data: { sequence: 2, content: null, metadata: null, invocationConfig: null },
+};
 
 test.each([
   ['in separate runs', [[at(1, begun)], [at(2, completed)]]],

@@ -76,7 +76,7 @@ function storedIn({ open }: InteractionsState, sequence: ChannelSequence): Touch
 function touchedBy(event: ChangeEvent, { after: known, stored }: Touched): Touched {
   const after = changedOpen(known, event);
   if (stored === null || event.type === 'InteractionFailed.v1' || event.data.content === null) return { after, stored };
-  if (event.type === 'InteractionCompleted.v1') return { after, stored: null };
+  if (event.type === 'InteractionCompleted.v2') return { after, stored: null };
   return { after, stored: { ...stored, added: joinItems(stored.added, itemsOf(event.data.content)) } };
 }
 

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+
+import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
+
+import type { ListedAgent } from './run.agent.ts';
+import { lineOf, MAX_LISTED, mostAt } from './run.questions.ts';
+import type { QuestionParts } from './run.questions.ts';
+import { failure, MENTION_TOOL } from './run.tools.ts';
+import type { RunTool } from './run.tools.ts';
+import type { Run } from './run.ts';
+
+const mentionInput = z.object({ agent: z.string().trim().min(1).max(256).describe('Id or name of the agent') });
+const mentioned = z.object({ agent: z.object({ id: z.string() }) });
+const withheld = z.object({
+  withheld_mentions: z.array(z.object({ type: z.string(), id: z.string() })).nullish(),
+});
+
+/**
+ * Mentions another agent of the channel in the response, which invokes that agent once the response is complete. Null if
+ * there is none, and for the answer to another agent, which no channel shows.
+ */
+export async function mentionTool(
+  run: Run,
+  context: CommandContext,
+  parts: Pick<QuestionParts, 'agents' | 'agentsIn'>,
+): Promise<RunTool | null> {
+  const others = run.asked === null ? await mentionable(run, context, parts) : [];
+  if (others.length === 0) return null;
+  const about =
+    'Hands over to another agent of this channel: mentions it in your response, which it reads and answers when you have finished. Agents, with their ids:';
+  return {
+    name: MENTION_TOOL,
+    description: [about, ...others.map(lineOf)].join('\n'),
+    input: mentionInput,
+    isRepeatable: true,
+    displayText: ({ agent }) => `Mentioning ${String(agent)}`,
+    async run(input) {
+      const { agent: named } = mentionInput.parse(input);
+      const found = others.filter(({ id, name }) => id === named || name === named);
+      const [agent] = found;
+      if (agent === undefined) return failure('no other agent of the channel has this name or id');
+      if (found.length > 1) return failure('several agents have this name: give the id of one');
+      const known = mentionsOf(run);
+      const most = mostAt(run);
+      if (known.length >= most && !known.includes(agent.id)) {
+        return failure(`${known.length} agents are mentioned in this run, and the limit is ${most}`);
+      }
+      return { status: 'success', result: { agent: { id: agent.id, name: agent.name } } };
+    },
+  };
+}
+
+/** Active agents that take part in the channel, without this one and those that the message withholds. */
+async function mentionable(
+  { organizationId, channelId, agentId, invocationConfig }: Run,
+  context: CommandContext,
+  { agents, agentsIn }: Pick<QuestionParts, 'agents' | 'agentsIn'>,
+): Promise<readonly ListedAgent[]> {
+  const refused = withheld.safeParse(invocationConfig ?? {}).data?.withheld_mentions ?? [];
+  const hidden = new Set([agentId, ...refused.map(({ id }) => id)]);
+  const ids = [...(await agentsIn(context, channelId))].filter((id) => !hidden.has(id)).slice(0, MAX_LISTED);
+  const found = await Promise.all(ids.map((id) => agents.agent(organizationId, id)));
+  return found.filter((agent) => agent !== null).filter(({ isActive }) => isActive);
+}
+
+/** The agents that the run has mentioned, once each. */
+export function mentionsOf({ steps }: Pick<Run, 'steps'>): readonly EntityId[] {
+  const ids = steps.flatMap((one) => {
+    if (one.kind !== 'tool' || one.name !== MENTION_TOOL || one.status !== 'success') return [];
+    return mentioned.safeParse(one.result).data?.agent.id ?? [];
+  });
+  return [...new Set(ids)];
+}
+
+/**
+ * The configuration of a response that mentions agents: that of the message, which holds for the whole turn, with other
+ * mentions. Null without any.
+ */
+export function configOfResponse(run: Pick<Run, 'steps' | 'invocationConfig'>): Record<string, unknown> | null {
+  const ids = mentionsOf(run);
+  if (ids.length === 0) return null;
+  const { private_mention_requests: _ofMessage, ...config } = run.invocationConfig ?? {};
+  return { ...config, mentions: ids.map((id) => ({ type: 'agent', id, identifier: id, identifier_type: 'uuid' })) };
+}

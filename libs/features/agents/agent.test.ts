@@ -5,12 +5,9 @@ import { stateAfter } from '#test/support/log-events.ts';
 
 import { agentCodec, agentFold, decideActivate, decideDeactivate, decideUpdate, DEFAULTS, newAgent } from './agent.ts';
 import type { Agent, AgentEvent } from './agent.ts';
-import inboxSamples from './inbox.events.samples.json' with { type: 'json' };
-import { inboxCodec } from './agent.inbox.ts';
 import samples from './agent.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('agents', agentCodec, samples);
-describeStoredEvents('inboxes of agents', inboxCodec, inboxSamples);
 
 const created: AgentEvent = {
   type: 'AgentCreated.v1',

@@ -11,8 +11,8 @@ import { agentEntity, Agents } from './agent.read.ts';
 
 export { agentEntity, Agents } from './agent.read.ts';
 export { requireAgent } from './agent.http.ts';
-export { invocationFor } from './agent.inbox.ts';
-export type { DeliveredInvocation, Inboxes } from './agent.inbox.ts';
+export { endOf, inboxCodec, invocationFor } from './agent.inbox.ts';
+export type { DeliveredInvocation, EndedInvocation, Inboxes } from './agent.inbox.ts';
 export type { Agent, FeatureName } from './agent.ts';
 
 interface AgentsDeps {

@@ -9,7 +9,7 @@ import type { Core, Module } from '#libs/platform/runtime/index.ts';
 import { Openings } from './openings.ts';
 import type { RunAgents } from './run.agent.ts';
 import { externalRunRoutes } from './run.external.http.ts';
-import { externalRuns } from './run.external.ts';
+import { endedInvocations, externalRuns } from './run.external.ts';
 import type { ExternalParts } from './run.external.ts';
 import { McpTools } from './run.mcp.ts';
 import { runQuestions } from './run.questions.ts';
@@ -51,7 +51,7 @@ export const runsModule = {
     const { agents, inboxes, channels, interactions, reactions, application, knowledge, extraction } = deps;
     const { store, log, fetcher, model, modelContextTokens, spans } = core;
     const runs = new Runs(core);
-    const turns = { runs, lanes: new RunLanes(core), runConcurrency: channels.runConcurrency };
+    const turns = { runs, inboxes, lanes: new RunLanes(core), runConcurrency: channels.runConcurrency };
     const parts = {
       agents,
       channel: { ...interactions, receipts: reactions.commands, application },
@@ -79,7 +79,8 @@ export const runsModule = {
         agentRuns(parts),
         runEndings(parts),
         runQuestions({ runs }),
-        externalRuns({ inboxes, agents, fetcher }),
+        externalRuns({ runs, inboxes, agents, fetcher }),
+        endedInvocations({ agents, fetcher }),
         runTurns(turns),
       ],
     };

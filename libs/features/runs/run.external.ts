@@ -1,16 +1,19 @@
 import { reactor } from '#libs/platform/reactors/index.ts';
-import type { DeliveredInvocation } from '#libs/features/agents/index.ts';
+import { endOf, inboxCodec, invocationFor } from '#libs/features/agents/index.ts';
 import { accept, refuse } from '#libs/kernel/decider.ts';
 import type { Decision } from '#libs/kernel/decider.ts';
-import type { EntityId } from '#libs/kernel/ids.ts';
-import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { defineEvents } from '#libs/platform/eventstore/index.ts';
+import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
 import type { RunAgents } from './run.agent.ts';
+import { tellEnd } from './run.inbox.ts';
+import type { RunInboxes } from './run.inbox.ts';
 import { callWebhook } from './webhook.ts';
 import type { WebhookParts } from './webhook.ts';
 import { escapedTags } from './html.ts';
 import { failed } from './run.parts.ts';
 import { runEntity } from './run.read.ts';
+import type { Runs } from './run.read.ts';
 import { EXTERNAL, hasEnded, isAtAgent } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 
@@ -18,14 +21,15 @@ import type { Run, RunEvent, RunState } from './run.ts';
 const ANSWER_TIMEOUT_MS = 600_000;
 /** Runs that wait hold no slot; their events are only timers. */
 const MAX_WAITING = 2_048;
+/** Between attempts to reach a webhook. */
+const PAUSES = { first: 1_000, longest: 60_000 };
+/** Reason of failures that agents report. */
+const FAILED = 'agent_failed';
 
 export interface ExternalParts extends WebhookParts {
   readonly agents: RunAgents;
-  /** Port: what external agents are to answer. */
-  readonly inboxes: {
-    /** Once for each run. */
-    deliver(context: CommandContext, agentId: EntityId, invocation: DeliveredInvocation): Promise<void>;
-  };
+  readonly inboxes: RunInboxes;
+  readonly runs: Pick<Runs, 'inLog'>;
 }
 
 /** Hands runs to the teams of external agents, and limits the time that their answers may take. */
@@ -39,12 +43,21 @@ export function externalRuns(parts: ExternalParts) {
     isEnded: (run) => run !== null && (hasEnded(run) || !isAtAgent(run)),
     async handle(_event, { state: run, commandContext, signal }) {
       if (run === null) return [];
-      const { id: runId, agentId, channelId, messageId, turnId, depth, asked } = run;
+      const { id: runId, organizationId, agentId, channelId, messageId, turnId, depth, asked } = run;
+      const agent = await parts.agents.agent(organizationId, agentId);
+      if (agent === null || !agent.isActive) return [failed('agent_gone', 'the agent does not exist any longer')];
       const askedBy = asked?.askedBy.runId ?? null;
       const invocation = { runId, channelId, messageId, turnId, depth, askedBy };
-      await parts.inboxes.deliver(commandContext('inbox'), agentId, invocation);
-      const agent = await parts.agents.agent(run.organizationId, agentId);
-      if (agent !== null) await callWebhook(agent, invocation, signal, parts);
+      const isDelivered = await parts.inboxes.deliver(commandContext('inbox'), agentId, invocation);
+      if (!isDelivered) return [failed('agent_busy', 'too many messages wait for this agent')];
+      // Its end may have come before the delivery, which it then did not find.
+      const now = await parts.runs.inLog(organizationId, runId);
+      if (now !== null && hasEnded(now)) {
+        await tellEnd(now, commandContext('end'), parts.inboxes);
+        return [];
+      }
+      const message = { id: runId, type: 'invocation.requested', data: invocationFor(agentId, invocation) };
+      await callWebhook(agent, message, signal, parts);
       return [{ type: 'RunHandedOver.v1', data: {} }];
     },
     giveUp(_run, { reason }) {
@@ -52,11 +65,48 @@ export function externalRuns(parts: ExternalParts) {
       return [failed(reason === 'deadline' ? 'not_answered' : 'not_reached', why)];
     },
     limits: {
-      concurrency: 32,
+      // A webhook that hangs occupies as many at most as its agent may leave unanswered.
+      concurrency: 256,
       maxHeld: MAX_WAITING,
       deadlineMs: ANSWER_TIMEOUT_MS,
-      pauseMs: { first: 1_000, longest: 60_000 },
+      pauseMs: PAUSES,
     },
+  });
+}
+
+/** Ends that the agent has caused, or whose webhook was not reached before: they are in its inbox alone. */
+const SILENT: ReadonlySet<string | null> = new Set([FAILED, 'not_reached']);
+
+/** Tells the webhooks of external agents which runs they need not answer any longer. */
+export function endedInvocations(parts: Omit<ExternalParts, 'runs' | 'inboxes'>) {
+  return reactor<null, never, EventOf<typeof inboxCodec>>({
+    name: 'ended-invocations',
+    on: ['InvocationEnded.v1'],
+    triggers: inboxCodec,
+    // Nothing is recorded of what was sent: a webhook gets it at least once.
+    process: {
+      category: 'ended-invocations',
+      codec: defineEvents({}),
+      fold: { initialState: null, evolve: () => null },
+    },
+    processOf: ({ data }) => ('runId' in data ? data.runId : data.id),
+    isEnded: () => false,
+    hasEnded: ({ type, data }) =>
+      type !== 'InvocationEnded.v1' || data.status === 'completed' || SILENT.has(data.reason),
+    async handle({ type, data }, { organizationId, signal }) {
+      if (type !== 'InvocationEnded.v1') return [];
+      const agent = await parts.agents.agent(organizationId, data.agentId);
+      if (agent === null || !agent.isActive) return [];
+      await callWebhook(
+        agent,
+        { id: `${data.runId}.ended`, type: 'invocation.ended', data: endOf(data) },
+        signal,
+        parts,
+      );
+      return [];
+    },
+    giveUp: () => [],
+    limits: { concurrency: 256, maxHeld: MAX_WAITING, pauseMs: PAUSES },
   });
 }
 
@@ -81,8 +131,6 @@ export function decideResponse(run: Run, text: string): Decision<RunEvent, Exter
   const said = { text, reasoning: '', toolCalls: [], finish: 'stop', usage: NO_TOKENS, cost: null };
   return accept({ type: 'ModelStepFinished.v1', data: { step: 1, ...said } });
 }
-
-const FAILED = 'agent_failed';
 
 /** Users read the message. Repeated, it changes nothing. */
 export function decideFailure(run: Run, message: string): Decision<RunEvent, ExternalRejection> {

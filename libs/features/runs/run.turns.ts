@@ -11,6 +11,8 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 
+import { tellEnd } from './run.inbox.ts';
+import type { RunInboxes } from './run.inbox.ts';
 import { isReplaced, replacedRuns, runLaneId } from './run-lane.ts';
 import type { RunLanes } from './run-lane.read.ts';
 import type { Runs } from './run.read.ts';
@@ -18,6 +20,7 @@ import { decideCancel, hasEnded, RUN, runCodec } from './run.ts';
 import type { Run, RunEvent } from './run.ts';
 
 export interface TurnParts {
+  readonly inboxes: Pick<RunInboxes, 'end'>;
   readonly runs: Runs;
   readonly lanes: RunLanes;
   /** What a message does to runs that answer earlier ones. @throws `Fault` `store_unavailable` */
@@ -101,8 +104,9 @@ export function runTurns(parts: TurnParts) {
     isEnded: () => false,
     async handle(_event, { id, organizationId, commandContext }) {
       const run = await parts.runs.inLog(organizationId, id);
-      if (run === null || run.asked !== null || !run.isEndShown) return [];
-      await passTurn({ id: runLaneId(run), runId: id }, commandContext, parts);
+      if (run === null || !run.isEndShown) return [];
+      await tellEnd(run, commandContext('inbox'), parts.inboxes);
+      if (run.asked === null) await passTurn({ id: runLaneId(run), runId: id }, commandContext, parts);
       return [];
     },
     giveUp: () => [],

@@ -1,8 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 
-import { invocationFor } from '#libs/features/agents/index.ts';
-import type { DeliveredInvocation } from '#libs/features/agents/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 
 import type { RunAgent, RunAgents } from './run.agent.ts';
@@ -16,15 +14,21 @@ export interface WebhookParts {
   readonly agents: Pick<RunAgents, 'tokenOf'>;
 }
 
+export interface WebhookMessage {
+  /** The same for every attempt. */
+  readonly id: string;
+  readonly type: string;
+  readonly data: object;
+}
+
 /**
- * Sends an invocation to the webhook of an agent, if it has one: signed as Standard Webhooks says, with the same id for
- * every attempt.
+ * Sends a message to the webhook of an agent, if it has one, signed as Standard Webhooks says.
  *
  * @throws FetchError; the reason of `signal`; Error for a status other than 2xx, and for a secret that cannot be opened
  */
 export async function callWebhook(
   agent: RunAgent,
-  invocation: DeliveredInvocation,
+  { id, type, data }: WebhookMessage,
   signal: AbortSignal,
   { fetcher, agents }: WebhookParts,
 ): Promise<void> {
@@ -33,16 +37,15 @@ export async function callWebhook(
   if (secret === null) throw new Error('the secret of the webhook cannot be read');
   const now = new Date();
   const seconds = String(Math.floor(now.getTime() / 1_000));
-  const data = invocationFor(agent.id, invocation);
-  const body = JSON.stringify({ type: 'invocation.requested', timestamp: now.toISOString(), data });
+  const body = JSON.stringify({ type, timestamp: now.toISOString(), data });
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
-  const signature = createHmac('sha256', key).update(`${invocation.runId}.${seconds}.${body}`).digest('base64');
+  const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
   const { status, body: unread } = await fetcher.open(agent.webhook.url, {
     method: 'POST',
     body,
     headers: {
       'content-type': 'application/json',
-      'webhook-id': invocation.runId,
+      'webhook-id': id,
       'webhook-timestamp': seconds,
       'webhook-signature': `v1,${signature}`,
     },

@@ -11,13 +11,16 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { inboxEntity } from '#libs/features/agents/agent.inbox.ts';
+import { inboxEntity, MAX_UNANSWERED } from '#libs/features/agents/agent.inbox.ts';
 import { RunInChannel } from '#libs/features/runs/run.channel.ts';
 import { postedResponse } from '#libs/features/runs/run.external.http.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { EntityLog } from '#libs/platform/entity/entity-log.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
+import { startReactors } from '#services/worker/role.ts';
 import { eventually } from '#test/support/eventually.ts';
+import { logMetadata } from '#test/support/log-events.ts';
 import { keysIn } from '#test/support/redis-commands.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Asked, Json } from '#test/support/runs-api.ts';
@@ -79,11 +82,11 @@ async function handedOver(text = 'Are you there?', options: Parameters<RunsApi['
   return asked;
 }
 
-/** Frames of the agent's invocations after a sequence, as far as they are there. */
-async function framesAfter(sequence: number, count: number): Promise<Json[]> {
+/** Frames of the invocations of an agent after a sequence, as far as they are there. */
+async function framesAfter(sequence: number, count: number, id = agentId, as = key): Promise<Json[]> {
   const abort = new AbortController();
-  const headers = { authorization: key, accept: 'text/event-stream', 'last-event-id': String(sequence) };
-  const url = `${origin}/api/v1/agents/${agentId}/invocations/events`;
+  const headers = { authorization: as, accept: 'text/event-stream', 'last-event-id': String(sequence) };
+  const url = `${origin}/api/v1/agents/${id}/invocations/events`;
   const { body, status } = await fetch(url, { headers, signal: abort.signal });
   expect(status).toBe(200);
   let read = '';
@@ -99,6 +102,19 @@ async function framesAfter(sequence: number, count: number): Promise<Json[]> {
   abort.abort();
   return frames();
 }
+
+/** What the inbox of the agent tells of the end of a run. */
+const told = (asked: Asked): Promise<Json> =>
+  eventually(async () => {
+    const events = (await api.documents.events(`inbox-${asked.agentId}`)).map(({ type, data }): Json => ({
+      type,
+      data,
+    }));
+    const ends = events.filter(({ type, data }) => type === 'InvocationEnded.v1' && data.runId === asked.runId);
+    expect(ends).toHaveLength(1);
+    const { status, reason } = ends[0].data;
+    return { status, reason };
+  });
 
 const roles = async (asked: Asked): Promise<string[]> =>
   (await api.tree(asked)).map(({ content_role }) => content_role);
@@ -149,6 +165,7 @@ describe('an external agent', () => {
       expect(await team('POST', second, what, body)).toMatchObject({ status: 409, json: { code: 'run_answered' } });
     }
     expect((await api.types(second.runId)).filter((type) => type === 'ModelStepFinished')).toHaveLength(1);
+    expect(await told(second)).toEqual({ status: 'completed', reason: null });
   });
 
   it('streams its answer, which readers see before it is complete', async () => {
@@ -200,13 +217,81 @@ describe('an external agent', () => {
     expect((await team('POST', asked, 'failure', failure)).status).toBe(200);
     const late = await team('POST', asked, 'response', { text: 'Too late.' });
     expect(late).toMatchObject({ status: 409, json: { code: 'run_ended' } });
+    expect(await told(asked)).toEqual({ status: 'failed', reason: 'agent_failed' });
   });
 
-  it('answers no run that was cancelled', async () => {
+  it('answers no run that was cancelled, and is told so', async () => {
     const asked = await handedOver();
     await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
     const late = await team('POST', asked, 'response', { text: 'Too late.' });
     expect(late).toMatchObject({ status: 409, json: { code: 'run_ended' } });
+    expect(await told(asked)).toEqual({ status: 'cancelled', reason: null });
+  });
+
+  it('is told once that a run was cancelled, whichever worker dies', async () => {
+    await api.withoutWorker(async () => {
+      const asked = await api.ask('Are you there?', { agentId });
+      for (const of of ['agent-runs', 'external-runs'] as const)
+        await (await api.stepOf(asked.runId, 0, of))?.attempt();
+      await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
+      await (await api.stepOf(asked.runId, 0, 'run-endings'))?.attempt();
+      const step = await api.stepOf(asked.runId, 0, 'run-turns');
+      await step?.diesBeforeItsOutcome();
+      await step?.attempt();
+      expect(await told(asked)).toEqual({ status: 'cancelled', reason: null });
+    });
+  });
+
+  it('is told that a run was cancelled while it got the run', async () => {
+    await api.withoutWorker(async () => {
+      const asked = await api.ask('Are you there?', { agentId });
+      await (await api.stepOf(asked.runId, 0))?.attempt();
+      const step = await api.stepOf(asked.runId, 0, 'external-runs');
+      await step?.attempt(async (...args) => {
+        await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
+        for (const of of ['run-endings', 'run-turns'] as const) await (await api.stepOf(asked.runId, 0, of))?.attempt();
+        return step.handle(...args);
+      });
+      expect(await told(asked)).toEqual({ status: 'cancelled', reason: null });
+      expect(await api.types(asked.runId)).not.toContain('RunHandedOver');
+    });
+  });
+
+  it('that was deactivated gets no more runs', async () => {
+    const { id } = await api.newAgent({ name: 'Leaving', runtime: 'external' });
+    await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: `http://127.0.0.1:${hook.port}/hook` });
+    const before = hook.received.length;
+    const asked = await api.withoutWorker(async () => {
+      const one = await api.ask('Are you there?', { agentId: id });
+      await (await api.stepOf(one.runId, 0))?.attempt();
+      expect(await api.types(one.runId)).toContain('RunClaimed');
+      await api.call('POST', `/api/v1/agents/${id}/deactivate`);
+      return one;
+    });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'failed', error: { reason: 'agent_gone' } });
+    expect(hook.received).toHaveLength(before);
+    expect(await api.documents.types(`inbox-${id}`)).toEqual(['InboxOpened.v1']);
+  });
+
+  it('that leaves too many runs unanswered gets no more, and holds up no other', async () => {
+    const { id } = await api.newAgent({ name: 'Silent', runtime: 'external' });
+    const stream = `inbox-${id}`;
+    const about = { channelId: newId(), messageId: newId(), turnId: newId(), depth: 0, askedBy: null };
+    const metadata = {
+      ...logMetadata(newId()),
+      at: new Date().toISOString(),
+      organizationId: api.organizationId,
+    };
+    const unanswered = Array.from({ length: MAX_UNANSWERED }, () => {
+      return { id: newId(), type: 'InvocationDelivered.v1', data: { ...about, runId: newId() }, metadata };
+    });
+    const appended = await api.platform.store.append(stream, streamRevision(0), unanswered);
+    expect(appended).toMatchObject({ kind: 'appended' });
+    const asked = await api.ask('Are you there?', { agentId: id });
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'failed', error: { reason: 'agent_busy' } });
+    await eventually(async () => expect(await roles(asked)).toEqual(['internal_error']));
+    expect(await api.documents.types(stream)).toHaveLength(1 + MAX_UNANSWERED);
+    await team('POST', await handedOver(), 'response', { text: 'Yes.' });
   });
 
   it('that does not answer ends with an internal error', async () => {
@@ -226,7 +311,6 @@ describe('an external agent', () => {
   });
 
   it('receives a run once, whichever worker dies', async () => {
-    const before = (await api.documents.types(`inbox-${agentId}`)).length;
     const asked = await api.withoutWorker(async () => {
       const one = await api.ask('Are you there?', { agentId });
       for (const of of ['agent-runs', 'external-runs'] as const) {
@@ -236,7 +320,8 @@ describe('an external agent', () => {
       }
       return one;
     });
-    expect(await api.documents.types(`inbox-${agentId}`)).toHaveLength(before + 1);
+    const inbox = JSON.stringify(await api.documents.events(`inbox-${agentId}`));
+    expect(inbox.split(asked.runId)).toHaveLength(2);
     await team('POST', asked, 'response', { text: 'Yes.' });
     expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed' });
     expect(await roles(asked)).toEqual(['agent_response']);
@@ -245,7 +330,14 @@ describe('an external agent', () => {
 
 describe('the inbox of an external agent', () => {
   it('is read from the position of the client, however long it is', async () => {
-    for (let n = 0; n < 2; n += 1) await team('POST', await handedOver(), 'response', { text: 'Yes.' });
+    const { id } = await api.newAgent({ name: 'Reader', runtime: 'external' });
+    const own = await keyFor(id);
+    const stream = `inbox-${id}`;
+    for (let n = 0; n < 2; n += 1) {
+      const asked = await handedOver('Are you there?', { agentId: id });
+      await team('POST', asked, 'response', { text: 'Yes.' }, own);
+      await told(asked);
+    }
     const read: unknown[] = [];
     const { store } = api.platform;
     const counting: Pick<EventStore, 'readStream'> = {
@@ -256,13 +348,17 @@ describe('the inbox of an external agent', () => {
         }
       },
     };
-    const entity = { organizationId: api.organizationId, id: agentId };
-    const head = (await api.documents.types(`inbox-${agentId}`)).length;
+    const entity = { organizationId: api.organizationId, id };
+    const head = (await api.documents.types(stream)).length;
     const log = new EntityLog(counting, inboxEntity, entity);
     const page = await log.page(head - 1, new AbortController().signal);
     expect(page).toMatchObject({ frames: [{ sequence: head }], isLast: true });
-    expect(page.frames.map(({ json }) => JSON.parse(json))).toEqual(await framesAfter(head - 1, 1));
-    expect(read).toEqual(['InvocationDelivered.v1']);
+    const frames = page.frames.map(({ json }): Json => JSON.parse(json));
+    expect(frames).toEqual(await framesAfter(head - 1, 1, id, own));
+    expect(frames).toMatchObject([
+      { type: 'invocation.ended', data: { agent_id: id, status: 'completed', reason: null } },
+    ]);
+    expect(read).toEqual(['InvocationEnded.v1']);
     expect((await log.page(head, new AbortController().signal)).frames).toEqual([]);
   });
 });
@@ -338,6 +434,71 @@ describe('a webhook', () => {
     expect(removed.json).toEqual({ url: null, secret: null });
     await handedOver('Hello?', { agentId: id });
     expect(hook.received).toHaveLength(3);
+  });
+});
+
+describe('the webhook of an agent', () => {
+  const newHooked = async () => {
+    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
+    const { json } = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: `http://127.0.0.1:${hook.port}/x` });
+    return { id, secret: Buffer.from(json.secret.slice('whsec_'.length), 'base64'), own: await keyFor(id) };
+  };
+  const receivedOf = ({ runId }: Asked) => hook.received.filter(({ body }) => body.includes(runId));
+
+  it('is told that a run need not be answered any longer, until it accepts that', async () => {
+    const { id, secret } = await newHooked();
+    const asked = await handedOver('Hello?', { agentId: id });
+    hook.answers.push((response) => response.writeHead(503).end());
+    await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
+    await eventually(() => expect(receivedOf(asked)).toHaveLength(3));
+    for (const { headers, body } of receivedOf(asked).slice(1)) {
+      const signed = `${asked.runId}.ended.${String(headers['webhook-timestamp'])}.${body}`;
+      const signature = createHmac('sha256', secret).update(signed).digest('base64');
+      expect(headers).toMatchObject({ 'webhook-id': `${asked.runId}.ended`, 'webhook-signature': `v1,${signature}` });
+      expect(JSON.parse(body)).toMatchObject({
+        type: 'invocation.ended',
+        data: { run_id: asked.runId, agent_id: id, status: 'cancelled', reason: null },
+      });
+    }
+  });
+
+  it('is not told what its agent has done itself', async () => {
+    const { id, own } = await newHooked();
+    const [answered, failed] = [
+      await handedOver('Hello?', { agentId: id }),
+      await handedOver('Hello?', { agentId: id }),
+    ];
+    await team('POST', answered, 'response', { text: 'Yes.' }, own);
+    await team('POST', failed, 'failure', { message: 'no' }, own);
+    await Promise.all([told(answered), told(failed)]);
+    const last = await handedOver('Hello?', { agentId: id });
+    await api.call('POST', `/api/v1/runs/${last.runId}/cancel`);
+    await eventually(() => expect(receivedOf(last)).toHaveLength(2));
+    for (const asked of [answered, failed]) expect(receivedOf(asked)).toHaveLength(1);
+  });
+
+  it('that refuses an invocation eight times ends the run', async () => {
+    const { id } = await newHooked();
+    const { features } = api.documents.api;
+    const hurried = features.reactors.map((one) =>
+      one.name === 'external-runs' ? { ...one, limits: { ...one.limits, pauseMs: { first: 1, longest: 1 } } } : one,
+    );
+    const asked = await api.withoutWorker(async () => {
+      const context = { platform: api.platform, features, logChecked: Promise.resolve() };
+      const worker = await startReactors(context, hurried);
+      try {
+        for (let n = 0; n < 20; n += 1) hook.answers.push((response) => response.writeHead(500).end());
+        const one = await api.ask('Hello?', { agentId: id });
+        expect(await api.ended(one.runId)).toMatchObject({ status: 'failed', error: { reason: 'not_reached' } });
+        return one;
+      } finally {
+        hook.answers.length = 0;
+        await worker.stop();
+      }
+    });
+    expect(await told(asked)).toEqual({ status: 'failed', reason: 'not_reached' });
+    expect(receivedOf(asked)).toHaveLength(8);
+    expect(new Set(receivedOf(asked).map(({ headers }) => headers['webhook-id']))).toEqual(new Set([asked.runId]));
   });
 });
 

@@ -5,7 +5,7 @@
  *
  * The stored values depend on the events and their revisions only, not on batches, so a rebuild writes the same.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import { streamRevision, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 
@@ -105,7 +105,8 @@ function historyAfter<State>(state: WithHistory<State>, event: StreamEvent, kept
   return {
     block: blockOf(event.revision),
     latestMs: Math.max(state.history.latestMs, Date.parse(event.metadata.at)),
-    digests: digestsOf(kept, state),
+    // Before the first event, the state is the initial one.
+    digests: state.history.block < 0 ? state.history.digests : digestsOf(kept, state),
   };
 }
 
@@ -139,7 +140,7 @@ function digestsOf<State>(kept: KeptValues<State>, state: State): Record<string,
   return Object.fromEntries(
     Object.entries(kept).map(([name, valueOf]) => {
       const json = JSON.stringify(valueOf(state));
-      return [name, createHash('sha256').update(json).digest('base64url').slice(0, DIGEST_CHARACTERS)];
+      return [name, hash('sha256', json, 'base64url').slice(0, DIGEST_CHARACTERS)];
     }),
   );
 }

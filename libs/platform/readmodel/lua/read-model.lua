@@ -1,5 +1,19 @@
 #!lua name=parley_read_model_v6
 
+-- Sets the keys after the first one. In one command for many: to call a command costs more than to copy a small value.
+local function set_all(keys, args, count)
+  local pairs, last = {}, 0
+  for i = 1, count do
+    pairs[last + 1] = keys[i + 1]
+    last = last + 2
+    pairs[last] = args[i + 3]
+  end
+  -- Not more at once than Lua's stack holds.
+  for first = 1, last, 1000 do
+    redis.call('MSET', unpack(pairs, first, math.min(first + 999, last)))
+  end
+end
+
 --[[
 parley_apply_v6: writes the results of a run of events of one stream for one entity, guarded by revision.
 
@@ -32,9 +46,7 @@ local function apply(keys, args)
     return { -1, stored }
   end
   local set = tonumber(args[3])
-  for i = 1, set do
-    redis.call('SET', keys[i + 1], args[i + 3])
-  end
+  set_all(keys, args, set)
   local at = 4 + set
   local size = #args
   while at <= size do

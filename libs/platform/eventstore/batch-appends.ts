@@ -8,11 +8,13 @@ import type { CallOptions, Client, ClientDuplexStream, Metadata } from '@grpc/gr
 import { randomUUID } from 'node:crypto';
 import { streamRevision } from '#libs/kernel/event.ts';
 
+import { decodeAppendSuccess, type AppendSuccess } from './append-success.ts';
 import { encodeAppendRequest, type AppendRequest } from './append-request.ts';
 import { method } from './client-guard.ts';
 import type { AppendResult } from './event-store.ts';
 
-type BatchStream = ClientDuplexStream<Buffer, BatchAppendResp>;
+type Answer = AppendSuccess | BatchAppendResp;
+type BatchStream = ClientDuplexStream<Buffer, Answer>;
 type StreamCreator = (
   client: unknown,
   name: string,
@@ -68,13 +70,10 @@ export class BatchAppends {
       const { path, responseDeserialize } = StreamsService.batchAppend;
       const callArguments: CallArguments = method(this.#client, 'callArguments');
       const withoutDeadline = callArguments({}, { deadline: Infinity });
-      const batches = client.makeBidiStreamRequest(
-        path,
-        (bytes: Buffer) => bytes,
-        responseDeserialize,
-        ...withoutDeadline,
-      );
-      batches.on('data', (answer: BatchAppendResp) => this.#onAnswer(answer));
+      const encode = (bytes: Buffer): Buffer => bytes;
+      const decode = (bytes: Buffer): Answer => decodeAppendSuccess(bytes) ?? responseDeserialize(bytes);
+      const batches = client.makeBidiStreamRequest(path, encode, decode, ...withoutDeadline);
+      batches.on('data', (answer: Answer) => this.#onAnswer(answer));
       batches.on('error', (error) => this.#onBroken(batches, error));
       return batches;
     };
@@ -82,11 +81,12 @@ export class BatchAppends {
   }
 
   /** @throws TypeError for an answer without an append, or without the fields that it must have */
-  #onAnswer(answer: BatchAppendResp): void {
-    const id = parseUUID(answer.getCorrelationId()) ?? '';
+  #onAnswer(answer: Answer): void {
+    const id = 'result' in answer ? answer.correlationId : (parseUUID(answer.getCorrelationId()) ?? '');
     const unanswered = this.#unanswered.get(id);
     if (unanswered === undefined) throw new TypeError(`no append waits for the answer ${id}`);
     this.#unanswered.delete(id);
+    if ('result' in answer) return unanswered.resolve(answer.result);
     try {
       const error = answer.getError();
       if (error !== undefined) return unanswered.reject(unpackToCommandError(error, unanswered.stream));

@@ -1,0 +1,41 @@
+import { AllStreamPosition, Empty, UUID } from '@eventstore/db-client/generated/shared_pb.js';
+import { Status } from '@eventstore/db-client/generated/status_pb.js';
+import { BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { decodeAppendSuccess } from './append-success.ts';
+
+const encode = (response: BatchAppendResp): Buffer => Buffer.from(response.serializeBinary());
+const answer = (id: string): BatchAppendResp => new BatchAppendResp().setCorrelationId(new UUID().setString(id));
+const id = '0198f3aa-7c11-7d55-8e7a-0000000000aa';
+
+test('a success is decoded as by the generated classes, with positions of 64 bits', () => {
+  const position = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+  fc.assert(
+    fc.property(fc.uuid(), fc.maxSafeNat(), fc.option(fc.tuple(position, position)), (correlationId, revision, at) => {
+      const success = new BatchAppendResp.Success().setCurrentRevision(`${revision}`);
+      if (at === null) success.setNoPosition(new Empty());
+      else {
+        const [commit, prepare] = at;
+        success.setPosition(new AllStreamPosition().setCommitPosition(`${commit}`).setPreparePosition(`${prepare}`));
+      }
+      expect(decodeAppendSuccess(encode(answer(correlationId).setSuccess(success)))).toEqual({
+        correlationId,
+        result: { kind: 'appended', revision, position: at && { commit: at[0], prepare: at[1] } },
+      });
+    }),
+  );
+});
+
+test('errors, ids of another form and damaged answers are left to the generated classes', () => {
+  const success = new BatchAppendResp.Success().setCurrentRevision('1');
+  const structured = new UUID().setStructured(new UUID.Structured().setMostSignificantBits('1'));
+  const whole = encode(answer(id).setSuccess(success));
+  expect(decodeAppendSuccess(whole)).not.toBeNull();
+  expect(decodeAppendSuccess(encode(answer(id).setError(new Status())))).toBeNull();
+  expect(decodeAppendSuccess(encode(answer(id)))).toBeNull();
+  expect(decodeAppendSuccess(encode(new BatchAppendResp().setSuccess(success)))).toBeNull();
+  expect(decodeAppendSuccess(encode(answer(id).setCorrelationId(structured).setSuccess(success)))).toBeNull();
+  expect(decodeAppendSuccess(whole.subarray(0, -1))).toBeNull();
+});

@@ -7,7 +7,7 @@ import type { SocketServer } from './socket-fixture.ts';
 
 const AT_A_TIME = 64;
 /** More than a server opens in a second here; tickets are issued before, and are valid for a minute. */
-const MOST_PER_SECOND = { parley: 6_000, ws: 16_000 };
+const MOST_PER_SECOND = { parley: 9_500, ws: 16_000 };
 
 export const handshakeBenchmark: Benchmark = {
   name: 'handshake',
@@ -39,7 +39,7 @@ async function shakeHands(starting: Promise<SocketServer>, mostPerSecond: number
   const server = await starting;
   // Issuing tickets takes time, so the measurement is shorter than others. The warm-up is longer: a handshake runs
   // through more code than anything else here, and the first ten thousand cost twice as much.
-  const [warmUpSeconds, seconds] = [5, Math.min(scale.seconds, 3)];
+  const [warmUpSeconds, seconds] = [4, Math.min(scale.seconds, 3)];
   try {
     const [first, ...others] = await server.requests(1 + mostPerSecond * (warmUpSeconds + seconds));
     if (first === undefined) throw new TypeError('there is a first one');

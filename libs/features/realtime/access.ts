@@ -121,7 +121,8 @@ export class SubscriberAccess {
 }
 
 function withExpiryOf(key: Principal | null, grant: Grant): Grant | null {
-  return key && { ...grant, expiresAtMs: key.expiresAtMs };
+  if (key === null || key.expiresAtMs === grant.expiresAtMs) return key && grant;
+  return { ...grant, expiresAtMs: key.expiresAtMs };
 }
 
 function accessChange(change: KeyChange): AccessChange {

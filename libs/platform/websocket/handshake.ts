@@ -50,8 +50,6 @@ export class Handshakes {
     owned: (connection: Connection) => ConnectionOwner,
   ): void {
     if (!(socket instanceof Socket)) return void socket.destroy();
-    // From now on the library handles errors of the connection.
-    setImmediate(() => socket.off('error', ignoreError));
     this.#protocol = protocol;
     // Sends the answer together with the owner's first frame, if that is written at once.
     socket.cork();
@@ -59,6 +57,8 @@ export class Handshakes {
       // The server makes its sockets of this class: see the options.
       if (connection instanceof Connection) connection.own(socket, owned(connection));
     });
+    // From now on the library handles errors of the connection.
+    socket.off('error', ignoreError);
     queueMicrotask(() => socket.uncork());
   }
 }

@@ -48,6 +48,11 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
         : log.warn({ err: error }, 'the projector waits for a store'),
   });
   observeLoop(platform, loop);
+  platform.metrics.observedGauge(
+    'projector_states_bytes',
+    'Memory of the states that the projector has folded last',
+    () => projector.foldedBytes,
+  );
   // A Redis (or a node of it) that comes back may have lost its newest writes.
   const stopRestarting = redis.onReady(() => loop.goBack());
   const job = startBackgroundJob({

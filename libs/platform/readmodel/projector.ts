@@ -1,5 +1,3 @@
-import { LRUCache } from 'lru-cache';
-
 import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
@@ -7,6 +5,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
+import { FoldedStates } from './folded-states.ts';
 import { parseStreamName, projectRun, publicationOfAppended, publicationOfStored, streamName } from './projection.ts';
 import type { ProjectedRun, Projection } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
@@ -19,8 +18,6 @@ import { UnappliedEntities } from './unapplied-entities.ts';
 export type AnyProjection = Projection<any, any>;
 
 const PAGE = 500;
-/** As many entities as a batch of a feed can contain. */
-const REMEMBERED = 500;
 const GAP_ATTEMPTS = 5;
 
 /** Appended events of one entity, with the state before and after them. */
@@ -47,7 +44,7 @@ export class Projector {
    * The states that were folded last from feeds, by revision key. A cache: if the read model is at another revision, the
    * guard reports a gap or a duplicate, and the stored state is read.
    */
-  readonly #folded = new LRUCache<string, Snapshot>({ max: REMEMBERED });
+  readonly #folded = new FoldedStates();
   /** Entities whose events this process has appended and could not apply; reads bring them up to date first. */
   readonly unapplied: UnappliedEntities;
 
@@ -59,6 +56,11 @@ export class Projector {
       revisions: (keys) => readModel.revisions(keys),
       catchUp: ({ category, organizationId, id }) => this.catchUp(category, organizationId, id),
     });
+  }
+
+  /** Memory of the states that were folded last. */
+  get foldedBytes(): number {
+    return this.#folded.bytes;
   }
 
   /** The read models that this projector writes. */
@@ -132,7 +134,7 @@ export class Projector {
     for (const [index, run] of wanted.entries()) {
       const result = folded[index];
       if (result !== undefined && result.kind !== 'gap' && !gaps.has(run.keys.revision)) {
-        this.#folded.set(run.keys.revision, { revision: result.write.last, state: result.after });
+        this.#folded.put(result.write, result.after);
         continue;
       }
       this.#folded.delete(run.keys.revision);

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import { bytesOf, TurnBatches, type RedisClient } from '#libs/platform/redis/index.ts';
 
 import { LargeReplies } from './large-replies.ts';
@@ -20,6 +22,9 @@ interface Batch {
 
 /** Fields in one `HMGET`: a longer reply would delay the others. */
 const MAX_FIELDS = 512;
+/** Members of one score, on average, from which on a command for each score costs less than their scores. */
+const MANY_OF_SCORE = 50;
+const REMEMBERED = 1_000;
 
 /**
  * Reads the unbounded parts of an entity: hashes of ready documents, and sorted sets over them. Requests of one turn of
@@ -30,6 +35,8 @@ const MAX_FIELDS = 512;
 export class CollectionReader {
   readonly #redis: RedisClient;
   readonly #large = new LargeReplies();
+  /** Sets that had many members of each score when they were last read. */
+  readonly #crowded = new LRUCache<string, true>({ max: REMEMBERED });
   /** By hash. */
   readonly #batches: TurnBatches<string, Batch>;
 
@@ -89,6 +96,16 @@ export class CollectionReader {
 
   /** The members of a sorted set that have one of the scores, by their score. */
   async withScores(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
+    const found = this.#crowded.has(set) ? await this.#byScore(set, scores) : await this.#byRange(set, scores);
+    let members = 0;
+    for (const ofScore of found.values()) members += ofScore.length;
+    if (members > MANY_OF_SCORE * scores.length) this.#crowded.set(set, true);
+    else this.#crowded.delete(set);
+    return found;
+  }
+
+  /** With a score beside each member, which costs more than the member itself: for sets with few. */
+  async #byRange(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
     const wanted = new Map(scores.map((score) => [score, [] as string[]]));
     const found = await Promise.all(
       rangesOver(scores).map(([low, high]) =>
@@ -100,6 +117,19 @@ export class CollectionReader {
     }
     for (const [score, members] of wanted) if (members.length === 0) wanted.delete(score);
     return wanted;
+  }
+
+  /** One command for each score, for sets with many members of each. */
+  async #byScore(set: string, scores: readonly number[]): Promise<Map<number, string[]>> {
+    const found = await Promise.all(
+      scores.map((score) => this.#redis.send(set, (node) => node.zrangebyscore(set, score, score))),
+    );
+    const members = new Map<number, string[]>();
+    for (const [index, score] of scores.entries()) {
+      const ofScore = found[index] ?? [];
+      if (ofScore.length > 0) members.set(score, ofScore);
+    }
+    return members;
   }
 
   /** Which of the numbers are in a sorted set. */

@@ -19,6 +19,7 @@ import type { ReadModels } from '#services/features.ts';
 import { PLAIN_CHANNEL, serviceCommand } from '#test/support/commands.ts';
 import { startTestPlatform } from '#test/support/platform.ts';
 import type { TestPlatform } from '#test/support/platform.ts';
+import { nodeWith } from '#test/support/redis-commands.ts';
 import { composeUnapplied } from '#test/support/unapplied-writer.ts';
 
 let test: TestPlatform;
@@ -127,4 +128,35 @@ it('an unapplied channel beyond those that a process remembers is found, and lis
   await models.projector.catchUp('channel', owner, remembered);
   expect((await list()).total).toBe(2);
   expect(unapplied.has(entityKeys(CHANNEL_READ_MODEL, owner, newId()).revision)).toBe(false);
+});
+
+it('members of sorted sets are found by their scores, however many there are', async () => {
+  const set = 'members of scores';
+  const collections = new CollectionReader(redis);
+  const all = [1, 2, 4, 900].flatMap((score) =>
+    Array.from({ length: 200 }, (_, n) => ({ score, name: `${score} ${n}` })),
+  );
+  const node = nodeWith(redis, set);
+  for (const { score, name } of all) await node.zadd(set, score, name);
+  // First with their scores; then, because they are many, score by score; and then again with their scores.
+  for (const scores of [
+    [1, 2, 3, 900],
+    [1, 2, 3, 900],
+    [2, 3, 4],
+    [3, 5, 6],
+    [3, 5, 6],
+    [3, 4],
+  ]) {
+    const found = await collections.withScores(set, scores);
+    const wanted = scores.filter((score) => all.some((one) => one.score === score));
+    expect([...found.keys()].sort((a, b) => a - b)).toEqual(wanted);
+    for (const [score, members] of found) {
+      expect(members.toSorted()).toEqual(
+        all
+          .filter((one) => one.score === score)
+          .map(({ name }) => name)
+          .toSorted(),
+      );
+    }
+  }
 });

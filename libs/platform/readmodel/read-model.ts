@@ -20,7 +20,7 @@ export interface WriteOperation {
    */
   readonly command: 'SET' | 'SETRANGE' | 'DEL' | 'HSET' | 'HDEL' | 'ZADD' | 'ZREM' | 'SADD' | 'SREM';
   readonly key: string;
-  readonly args: readonly (string | Buffer | number)[];
+  readonly args: readonly (string | number)[];
 }
 
 /** The indexes of a list that contain an entity; no facets remove it from the list. */
@@ -182,14 +182,14 @@ function applyCall(write: EntityWrite): FunctionCall {
   const keys = [write.revisionKey];
   const indexes = new Map<string, number>();
   // Values of the leading `SET` operations; the others follow, so that the order stays.
-  const values: (string | Buffer | number)[] = [];
+  const values: (string | number)[] = [];
   for (const { command, key, args: operands } of write.operations) {
     const [value] = operands;
     if (command !== 'SET' || operands.length !== 1 || value === undefined || indexes.has(key)) break;
     indexes.set(key, keys.push(key));
     values.push(value);
   }
-  const args: (string | Buffer | number)[] = [write.first, write.last, values.length, ...values];
+  const args: (string | number)[] = [write.first, write.last, values.length, ...values];
   for (const { command, key, args: operands } of joined(write.operations.slice(values.length))) {
     let index = indexes.get(key);
     if (index === undefined) {

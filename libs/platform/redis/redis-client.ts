@@ -2,11 +2,14 @@ import type { Redis } from 'ioredis';
 
 import type { Values } from './redis-faults.ts';
 
-/** One call of a Redis function: keys first, then arguments. There is a key, and all are in one slot. */
+/**
+ * One call of a Redis function: keys first, then arguments. There is a key, and all are in one slot. No buffers: with one
+ * of them, ioredis joins the whole call from buffers, which takes longer.
+ */
 export interface FunctionCall {
   readonly name: string;
   readonly keys: readonly string[];
-  readonly args: readonly (string | Buffer | number)[];
+  readonly args: readonly (string | number)[];
 }
 
 /** The outcome of a command. Errors are mapped by `redisFault`. */

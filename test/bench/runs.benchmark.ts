@@ -46,7 +46,7 @@ export const runBenchmarks: readonly Benchmark[] = [
     (amount) => ({
       clients: 4,
       posts: Math.ceil(25 * amount),
-      warmUps: 50,
+      warmUps: 25,
       isParallel: false,
       firstMs: FIRST_MS,
       tokens: 5,

@@ -30,16 +30,18 @@ export async function complete(
   model: Pick<Model, 'name'> & { readonly kind: string },
 ): Promise<RunEvent> {
   const text = shownAnswer(run, agent);
+  const open = await channel.openResponse();
   if (text === '' || run.asked !== null) {
     // One that was posted while the model started.
-    const response = await channel.openResponse();
-    if (response !== null) await channel.fail(response, 'the answer is empty');
+    if (open !== null) await channel.fail(open, 'the answer is empty');
     return { type: 'RunCompleted.v1', data: { responseId: null } };
   }
   const content = [{ type: 'text', text }];
+  // An open response was posted without what the run has found and mentioned since.
   const details = { metadata: metadataOf(run, model), invocationConfig: configOfResponse(run) };
-  // Posted already, in most runs: while the model wrote it, without what the run has found and mentioned since.
-  const ref = await channel.post({ role: 'agent_response', content, name: 'response', ...details });
+  const posted = { role: 'agent_response', content, name: 'response', ...details } as const;
+  // Posting is repeatable, but finds a response that was posted in the log only: a read model may lag.
+  const ref = open ?? (await channel.post(posted));
   if (ref !== null) await channel.complete(ref, text, details);
   return { type: 'RunCompleted.v1', data: { responseId: ref && channel.idOf(ref) } };
 }

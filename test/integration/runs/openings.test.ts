@@ -1,5 +1,5 @@
 /** Responses that are posted while the model starts, because nothing else is expected to precede them. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { eventually } from '#test/support/eventually.ts';
 import { refuses, says, saysInParts, startModelServer } from '#test/support/model-server.ts';
@@ -56,11 +56,17 @@ async function askShown(agentId: string, answer: Answer) {
 
 describe('a response that nothing is expected to precede', () => {
   it('is posted before the model writes, and completed with what it writes', async () => {
-    const { asked, release } = await askShown(await newAgent(), says({ text: ['At ', 'nine.'] }));
+    const agentId = await newAgent();
+    const post = vi.spyOn(api.documents.api.features.interactions.commands, 'post');
+    const { asked, release } = await askShown(agentId, says({ text: ['At ', 'nine.'] }));
     const { id } = await api.response(asked);
     release();
     expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed', response_id: id });
     expect(await api.tree(asked)).toMatchObject([{ id, complete: true, content: [{ text: 'At nine.' }] }]);
+    // Reads show it, so it need not be found in the log by posting it again.
+    const posted = post.mock.calls.filter(([{ correlationId }]) => correlationId === asked.runId);
+    expect(posted).toHaveLength(1);
+    post.mockRestore();
   });
 
   it('fails with the run, and is not posted early again until the model has answered', async () => {

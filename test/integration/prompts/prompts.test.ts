@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
+import { liveTopic } from '#libs/platform/live/index.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { refuses, says, saysInParts, saysThen, startModelServer } from '#test/support/model-server.ts';
 import type { Answer as ModelAnswer, ModelServer } from '#test/support/model-server.ts';
@@ -241,13 +242,14 @@ describe('a prompt that is repeated with its Idempotency-Key', () => {
     gone.abort();
     await expect(request).rejects.toThrow();
     // Until the gateway has noticed, the key is in flight.
-    const repeated = eventually(async () => {
-      const found = await prompt(agent, { prompt: 'When?' }, key);
-      expect(found.status).toBe(200);
-      return found;
+    prompts.timeoutMs = 1;
+    await eventually(async () => {
+      expect((await prompt(agent, { prompt: 'When?' }, key)).json.code).toBe('answer_pending');
+    }).finally(() => {
+      prompts.timeoutMs = PATIENT_MS;
+      release();
     });
-    release();
-    const { message, channel_id: channel } = (await repeated).json;
+    const { message, channel_id: channel } = (await prompt(agent, { prompt: 'When?' }, key)).json;
     expect(message).toBe('At nine.');
     expect(await interactionsOf(channel)).toHaveLength(2);
   });
@@ -390,6 +392,20 @@ describe('a streamed prompt', () => {
     const message = 'Looking. \n\nIt opens at nine.';
     expect(answer?.data).toEqual({ status: 'completed', message, run_id, error: null });
     expect(close?.data.code).toBe(4504);
+  });
+
+  it('sends the frames of its turn also where they are lost on their way', async () => {
+    const agent = await newAgent();
+    server.script(says({ text: ['At nine.'] }));
+    const { channel_id: channel } = (await prompt(agent)).json;
+    const { topics } = api.platform;
+    const subscribe = topics.subscribe.bind(topics);
+    const lossy = vi.spyOn(topics, 'subscribe').mockImplementation((topic, listener) => {
+      const isLost = topic === liveTopic(api.organizationId, channel);
+      return subscribe(topic, isLost ? { ...listener, onMessage: () => undefined } : listener);
+    });
+    const events = await allEvents(agent, { prompt: 'When?' }).finally(() => lossy.mockRestore());
+    expect(events.map(shown).slice(-3)).toEqual(['interaction.completed', 'answer', 'close']);
   });
 
   it('resumes after any of its events, and posts nothing again', async () => {

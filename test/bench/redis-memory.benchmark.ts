@@ -8,7 +8,7 @@ import { importOnce } from './import.benchmark.ts';
 
 /** The kinds of keys of a channel, by their suffixes, and their descriptions. */
 const KINDS = {
-  documents: [/:interactions$/, 'documents'],
+  documents: [/}:interactions$/, 'documents'],
   spans: [/:spans$/, 'index: spans'],
   children: [/:children$/, 'index: the tree'],
   all: [/:sequences:all$/, 'index: all of a channel'],

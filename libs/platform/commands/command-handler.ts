@@ -4,6 +4,7 @@ import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { entityKeys, streamName, type Lookup, type Projection } from '#libs/platform/readmodel/index.ts';
 
+import { BatchesInTurn } from './batches-in-turn.ts';
 import type { CommandContext, CommandHandlerOptions, CommandStores } from './command-context.ts';
 import { CommandQueue } from './command-queue.ts';
 import { EntityCache } from './entity-cache.ts';
@@ -43,8 +44,7 @@ export class CommandHandler<State, E extends DomainEvent> {
   readonly #stream: EntityStream<State, E>;
   readonly #cache: EntityCache;
   readonly #queue: CommandQueue<Waiting<State, E>>;
-  /** By stream, the batch that was appended last, until it is applied and its commands are settled. */
-  readonly #applying = new Map<string, Promise<void>>();
+  readonly #applied = new BatchesInTurn();
 
   /**
    * @param revisionOf revision of the event that last changed the entity, which `ifMatch` names; null for a missing
@@ -109,13 +109,15 @@ export class CommandHandler<State, E extends DomainEvent> {
     };
   }
 
-  async #runBatch(batch: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
-    const [head] = batch;
+  async #runBatch(waiting: readonly Waiting<State, E>[]): Promise<readonly Waiting<State, E>[]> {
+    const [head] = waiting;
     if (head === undefined) return [];
     const { id } = head;
     // 1. Load: from memory, else the read model's snapshot and the tail of the stream, unless there is none.
     // Taken: other batches must not decide on this state before the outcome is known.
     const stream = streamName(this.#projection.category, id);
+    const size = this.#applied.sizeOf(stream, waiting.length);
+    const [batch, later] = [waiting.slice(0, size), waiting.slice(size)];
     // A handler puts only entities of its own category.
     const cached = this.#cache.take(stream) as Cached<State> | undefined;
     const isRead = cached === undefined && head.context.isNew !== true;
@@ -128,7 +130,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     return untilSettled(tooManyConflicts, async () => {
       // 2. Commands that may have run before are run one by one.
       const repeated = batch.findIndex(({ context }) => isRepeated(context, recent));
-      if (repeated === 0) return this.#runRepeated(head, batch.slice(1));
+      if (repeated === 0) return this.#runRepeated(head, [...batch.slice(1), ...later]);
 
       // 3. Decide, each command on the state after the previous one.
       const now = repeated < 0 ? batch : batch.slice(0, repeated);
@@ -145,7 +147,9 @@ export class CommandHandler<State, E extends DomainEvent> {
       }
 
       // 5. Append at the revision that was decided on; on a conflict, catch up and decide again.
+      const startMs = performance.now();
       const apply = await this.#stream.append(id, current, decided);
+      const appendMs = performance.now() - startMs;
       if (apply === null) {
         current = await this.#stream.readTail(id, current, recent);
         atEnd = true;
@@ -157,23 +161,9 @@ export class CommandHandler<State, E extends DomainEvent> {
       this.#cache.put(stream, { tip: after, recent }, growth);
 
       // 6. Apply to the read model, so that callers can read their own writes; then settle the commands.
-      await this.#applyInTurn(stream, apply, decided.answers);
-      return [...decided.rest, ...batch.slice(now.length)];
+      await this.#applied.add(stream, { apply, answers: decided.answers, appendMs });
+      return [...decided.rest, ...batch.slice(now.length), ...later];
     });
-  }
-
-  /**
-   * Applies a batch after the one before it, and then settles its commands. Resolves once the one before it is applied:
-   * the next batch is decided and appended while this one is applied, and at most one batch waits to be applied.
-   */
-  async #applyInTurn(stream: string, apply: () => Promise<void>, answers: readonly (() => void)[]): Promise<void> {
-    const before = this.#applying.get(stream) ?? Promise.resolve();
-    const applied = before.then(apply).then(() => {
-      for (const answer of answers) answer();
-      if (this.#applying.get(stream) === applied) this.#applying.delete(stream);
-    });
-    this.#applying.set(stream, applied);
-    await before;
   }
 
   /**
@@ -189,7 +179,7 @@ export class CommandHandler<State, E extends DomainEvent> {
     const { organizationId } = context;
     const stream = streamName(this.#projection.category, id);
     // Results are returned in the order of the commands.
-    await this.#applying.get(stream);
+    await this.#applied.pending(stream);
     return untilSettled(tooManyConflicts, async () => {
       let own = await eventsOfCommand(this.#stores.store, stream, context);
       const isRepeated = own.length > 0;
@@ -236,7 +226,7 @@ export class CommandHandler<State, E extends DomainEvent> {
         const found = await readModel.lookUp(revision, wanted);
         if (found.revision >= current.revision) return new Lookups(wanted, found.values);
         // Usually the batch before is still being applied.
-        const applying = this.#applying.get(streamName(category, id));
+        const applying = this.#applied.pending(streamName(category, id));
         if (applying !== undefined) return applying.then(() => undefined);
         // Another organization's entity cannot be caught up: its look-ups are empty, and the command is rejected.
         const isCaughtUp = await projector.catchUp(category, context.organizationId, id);

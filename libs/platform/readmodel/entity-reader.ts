@@ -8,7 +8,7 @@ import type { RedisClient } from '#libs/platform/redis/index.ts';
 import { CategoryReader } from './category-reader.ts';
 import type { Document } from './document.ts';
 import { idOfMember, readList, type ListPage } from './entity-list.ts';
-import { KeptReads, type KeptRead, type KeptResult } from './kept-reads.ts';
+import { KeptReads, type KeptRead } from './kept-reads.ts';
 import { parseStreamName } from './projection.ts';
 import type { Projector } from './projector.ts';
 import { ALL_ORGANIZATIONS, entityKeys, listKeys, partKey, type EntityRef } from './read-model.keys.ts';
@@ -113,27 +113,70 @@ export class EntityReader {
     return true;
   }
 
-  /** What is known of a read of {@link whole} with `keep`; undefined if it was not run before. */
-  known(entity: EntityRef, { name }: { readonly name: string }): KeptResult | undefined {
-    return this.kept.find(this.#projector.keysOf(entity).revision + name);
+  /**
+   * Runs a read of one part of an entity in one round trip: `read` sends its first request synchronously. With `keep`, the
+   * result of an earlier run is returned while the entity has not changed: the same object for all callers.
+   *
+   * @returns null if the organization has no such entity, or the entity no such part
+   */
+  async part<T>(entity: EntityRef, read: () => Promise<T | null>, keep?: KeptRead<T>): Promise<T | null> {
+    const { category, organizationId, id } = entity;
+    const key = this.#projector.keysOf(entity).revision;
+    const known = keep && this.kept.find(key + keep.name);
+    const before = known && this.#completeRevision(entity);
+    if (known && known.result !== null && (await before) === known.revision && !this.#projector.unapplied.has(key)) {
+      return known.result as T;
+    }
+    const [isCurrent, found] = await Promise.all([this.isCurrent(category, organizationId, id), read()]);
+    if (found !== null && isCurrent) {
+      // The caller does not wait for that.
+      if (keep && before) void this.#keepPart(entity, keep, found, [known.revision, before]);
+      return found;
+    }
+    // The read models may have become complete between the two.
+    const wasBehind = await this.isBehind(category, organizationId, id);
+    return wasBehind || !isCurrent ? read() : found;
   }
 
   /**
-   * Runs a read of many parts of an entity, which cannot show by themselves whether some are missing. With `keep`, the
-   * result of an earlier run is returned while the entity has not changed: the same object for all callers.
+   * @param revisions at the last read, and as sent just before the requests that found `found`; in a cluster, the second
+   *   may be read after them (redirected, or read twice), but never the first
+   */
+  async #keepPart<T>(
+    entity: EntityRef,
+    keep: KeptRead<T>,
+    found: T,
+    [last, before]: readonly [last: string | null, before: Promise<string | null>],
+  ): Promise<void> {
+    const name = this.#projector.keysOf(entity).revision + keep.name;
+    const revision = await before;
+    if (revision === null) return;
+    if (revision !== last) this.kept.note(name, revision);
+    else if ((await this.#completeRevision(entity)) === revision) this.kept.put(name, revision, keep.pack(found));
+  }
+
+  /** As text; null if the read models are not complete, or if Redis does not answer. */
+  async #completeRevision(entity: EntityRef): Promise<string | null> {
+    const { revision } = this.#projector.keysOf(entity);
+    try {
+      const { value, isComplete } = await this.#of(entity.category).value(revision);
+      return isComplete && value !== null ? value.toString('latin1') : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /**
+   * Runs a read of many parts of an entity, which cannot show by themselves whether some are missing. `keep` as for
+   * {@link part}.
    *
-   * @param known what `known` returned for the read, for callers that have called it
    * @returns null if the organization has no such entity
    * @throws `Fault` `not_caught_up` (503) if the entity was deleted meanwhile
    */
-  async whole<T>(
-    entity: EntityRef,
-    read: () => Promise<T | null>,
-    keep?: KeptRead<T>,
-    known = keep && this.known(entity, keep),
-  ): Promise<T | null> {
+  async whole<T>(entity: EntityRef, read: () => Promise<T | null>, keep?: KeptRead<T>): Promise<T | null> {
     const reader = this.#of(entity.category);
     const key = this.#projector.keysOf(entity).revision;
+    const known = keep && this.kept.find(key + keep.name);
     let { value, isComplete } = await reader.value(key);
     const isCurrent = isComplete && !this.#projector.unapplied.has(key);
     if (!isCurrent) {
@@ -142,7 +185,7 @@ export class EntityReader {
     }
     if (value === null) return null;
     const revision = value.toString('latin1');
-    if (known?.revision === revision) return known.result as T;
+    if (known && known.result !== null && known.revision === revision) return known.result as T;
     const result = await read();
     // An entity is deleted with its revision, and the next write starts from its first event.
     const after = await reader.value(key);
@@ -151,7 +194,10 @@ export class EntityReader {
     }
     // Deleting read models removes the completeness mark first: while it is set, the read missed no part of the entity.
     const isAsOfRevision = isCurrent && after.isComplete && after.value.equals(value);
-    if (keep && known && result !== null && isAsOfRevision) this.kept.put(key + keep.name, revision, keep.pack(result));
+    if (keep && result !== null && isAsOfRevision) {
+      if (known?.revision === revision) this.kept.put(key + keep.name, revision, keep.pack(result));
+      else this.kept.note(key + keep.name, revision);
+    }
     return result;
   }
 

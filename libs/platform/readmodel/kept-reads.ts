@@ -12,10 +12,11 @@ export interface KeptRead<T> {
   pack(result: T): readonly [result: T, bytes: number];
 }
 
-/** What is known of a read: its last result, or that it was run. */
+/** What is known of a read: that it was run, at which revision of the entity, and its result. */
 export interface KeptResult {
-  /** Of the entity, at the read; null if the result is not kept. */
+  /** Null if unknown. */
   readonly revision: string | null;
+  /** Null if not kept. */
   readonly result: unknown;
   readonly bytes: number;
 }
@@ -25,8 +26,9 @@ const RUN_ONCE: KeptResult = { revision: null, result: null, bytes: 0 };
 /**
  * Results of reads of entities, each valid while the read model of its entity has the revision that it was read at. The
  * caller reads that revision for every use, so there is nothing to invalidate: a revision identifies what an entity's
- * other keys hold. Results are kept from the second time on, because most reads are run once. Limited in bytes: the
- * least recently used ones are dropped.
+ * other keys hold. Results are kept only after a read has found the same revision as the read before, because most reads
+ * are run once, and results in an entity that changes all the time are never used. Limited in bytes: the least recently
+ * used ones are dropped.
  */
 export class KeptReads {
   readonly #entries: LRUCache<string, KeptResult>;
@@ -60,6 +62,11 @@ export class KeptReads {
     const known = this.#entries.get(key);
     if (known === undefined) this.#entries.set(key, RUN_ONCE);
     return known;
+  }
+
+  /** The revision of a read whose result is not kept. */
+  note(key: string, revision: string): void {
+    this.#entries.set(key, { ...RUN_ONCE, revision });
   }
 
   put(key: string, revision: string, [result, bytes]: readonly [result: unknown, bytes: number]): void {

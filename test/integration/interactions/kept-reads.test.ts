@@ -73,9 +73,26 @@ function read({ interactions: { queries } }: Features, userId = ada.id, organiza
   ]);
 }
 
+/** A result is kept at the third read of a channel that does not change, one of a single interaction just after it. */
 async function readOften(features: Features): ReturnType<typeof read> {
-  for (let times = 0; times < 3; times++) await read(features);
+  for (let times = 0; times < 5; times++) await read(features);
   return read(features);
+}
+
+/** Round trips to Redis that the caller of a read waits for. */
+async function tripsOf(reads: () => Promise<unknown>): Promise<number> {
+  const { redis } = test.platform;
+  const { send, values } = redis;
+  let trips = 0;
+  let waiting = 0;
+  async function counted<T>(reply: Promise<T>): Promise<T> {
+    if (waiting++ === 0) trips += 1;
+    return reply.finally(() => (waiting -= 1));
+  }
+  redis.send = (key, work) => counted(send.call(redis, key, work) as ReturnType<typeof work>);
+  redis.values = (keys) => counted(values.call(redis, keys));
+  await reads().finally(() => Object.assign(redis, { send, values }));
+  return trips;
 }
 
 const textOf = (found: Awaited<ReturnType<typeof read>>): string[] =>
@@ -115,6 +132,31 @@ it('are read again after each change by another process', async () => {
   }
 });
 
+it('cost no more round trips than first reads while the channel changes between any two', async () => {
+  const shown = { reader: { userId: ada.id }, includeIncomplete: true, includeToolCallUpdates: false };
+  const change = () => post(writer, below.channelId, newId(), null);
+  const trips = async ({ interactions: { queries } }: Features): Promise<number[]> => [
+    await tripsOf(() => queries.interaction(organizationId, below, shown)),
+    await tripsOf(() => queries.nested(organizationId, root, shown)),
+    await tripsOf(() => queries.list(organizationId, below.channelId, FILTER, FIRST_PAGE, shown.reader)),
+  ];
+  await writer.interactions.commands.complete(command(), below, null, 'operator');
+  const first = await trips(gateway);
+  expect(first[0]).toBe(1);
+  for (let times = 0; times < 5; times++) {
+    await change();
+    expect(await trips(gateway)).toEqual(first);
+  }
+  expect(gateway.reader.kept.bytes).toBe(3 * 1024);
+  await readOften(gateway);
+  expect(await trips(gateway)).toEqual([1, 1, 1]);
+  // Once, the look at what was kept is in vain.
+  await change();
+  expect(await trips(gateway)).toEqual([2, ...first.slice(1)]);
+  await change();
+  expect(await trips(gateway)).toEqual(first);
+});
+
 it('are those of the reader, and of no other organization', async () => {
   await writer.reactions.commands.react(command(), below, ada, '👍');
   await readOften(gateway);
@@ -141,6 +183,9 @@ it('are not used while the read models lack events that were appended', async ()
 });
 
 it('are not kept if the read models were deleted meanwhile', async () => {
+  const { queries } = gateway.interactions;
+  const one = () => queries.interaction(organizationId, below, { reader: { userId: ada.id }, includeIncomplete: true });
+  await one();
   await read(gateway);
   const { redis } = test.platform;
   const send = redis.send.bind(redis);
@@ -150,6 +195,9 @@ it('are not kept if the read models were deleted meanwhile', async () => {
     return reply;
   };
   await read(gateway).finally(() => (redis.send = send));
+  // The answers to what the gateway asks to keep results have arrived before these.
+  for (let times = 0; times < 2; times++) await one();
+  expect(gateway.reader.kept.size).toBe(3);
   expect(gateway.reader.kept.bytes).toBe(3 * 1024);
   await completeReadModels(gateway);
 });

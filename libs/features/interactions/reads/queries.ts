@@ -99,20 +99,7 @@ export class InteractionQueries {
     const read = async () =>
       (await readDocuments(annotations, { organizationId, channelId, view, reader }, one))[0] ?? null;
     const keep = { name: `one ${sequence} ${nameOf(reader)}`, pack: packed };
-    let found: Buffer | null = null;
-    const known = view === this.#present ? entities.known(channel, keep) : undefined;
-    if (known !== undefined) found = await entities.whole(channel, read, keep, known);
-    if (found === null) {
-      // In one round trip, which `whole` does not need while the channel is unchanged.
-      const current = entities.isCurrent(CHANNEL, organizationId, channelId);
-      const [isCurrent, stored] = await Promise.all([current, read()]);
-      found = stored;
-      if (!found || !isCurrent) {
-        // The read models may have become complete between the two.
-        const wasBehind = await entities.isBehind(CHANNEL, organizationId, channelId);
-        if (wasBehind || !isCurrent) found = await read();
-      }
-    }
+    const found = await entities.part(channel, read, view === this.#present ? keep : undefined);
     return found && (includeIncomplete || isComplete(found)) ? found : null;
   }
 

@@ -32,6 +32,11 @@ describe('the inbox of an agent', () => {
     expect(deliver([opened, delivered('next'), ended('next')])).toEqual(nothing);
   });
 
+  it('gets a run once that is still open after many later ones', () => {
+    const later = Array.from({ length: 200 }, (_, n) => [delivered(`later-${n}`), ended(`later-${n}`)]).flat();
+    expect(deliver([opened, delivered('next'), ...later])).toEqual(nothing);
+  });
+
   it('takes no more runs than the agent may leave unanswered', () => {
     expect(deliver(full)).toEqual({ ok: false, rejection: { reason: 'busy' } });
     expect(deliver(full, 'run-7')).toEqual(nothing);

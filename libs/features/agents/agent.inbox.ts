@@ -54,7 +54,7 @@ export type EndedInvocation = Extract<InboxEvent, { type: 'InvocationEnded.v1' }
 type Inbox = EntityState & {
   /** Newest first. */
   readonly recent: readonly EntityId[];
-  /** Of the recent ones, those whose end is not recorded, with the times of their delivery. */
+  /** Those whose end is not recorded, with the times of their delivery. Newest first. */
   readonly open: readonly { readonly runId: EntityId; readonly at: Timestamp }[];
 };
 type InboxState = Inbox | null;
@@ -80,7 +80,8 @@ export function decideDeliver(
   inbox: InboxState,
   { agentId, invocation, at }: { readonly agentId: EntityId; readonly invocation: DeliveredInvocation; at: Timestamp },
 ): Decision<InboxEvent, { readonly reason: 'busy' }> {
-  if (inbox?.recent.includes(invocation.runId)) return accept();
+  const { runId } = invocation;
+  if (inbox?.recent.includes(runId) || inbox?.open.some((one) => one.runId === runId)) return accept();
   const since = Date.parse(at) - MAX_OPEN_MS;
   const unanswered = inbox?.open.filter((one) => Date.parse(one.at) > since) ?? [];
   if (unanswered.length >= MAX_UNANSWERED) return refuse({ reason: 'busy' });

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 
-import type { ListedAgent } from './run.agent.ts';
-import { lineOf, MAX_LISTED, mostAt } from './run.questions.ts';
+import { agentsBeside, isNamed, lineOf, mostAt } from './run.questions.ts';
 import type { QuestionParts } from './run.questions.ts';
 import { failure, MENTION_TOOL } from './run.tools.ts';
 import type { RunTool } from './run.tools.ts';
@@ -12,9 +11,6 @@ import type { Run } from './run.ts';
 
 const mentionInput = z.object({ agent: z.string().trim().min(1).max(256).describe('Id or name of the agent') });
 const mentioned = z.object({ agent: z.object({ id: z.string() }) });
-const withheld = z.object({
-  withheld_mentions: z.array(z.object({ type: z.string(), id: z.string() })).nullish(),
-});
 
 /**
  * Mentions another agent of the channel in the response, which invokes that agent once the response is complete. Null if
@@ -25,7 +21,7 @@ export async function mentionTool(
   context: CommandContext,
   parts: Pick<QuestionParts, 'agents' | 'agentsIn'>,
 ): Promise<RunTool | null> {
-  const others = run.asked === null ? await mentionable(run, context, parts) : [];
+  const others = run.asked === null ? await agentsBeside(run, context, parts) : [];
   if (others.length === 0) return null;
   const about =
     'Hands over to another agent of this channel: mentions it in your response, which it reads and answers when you have finished. Agents, with their ids:';
@@ -37,7 +33,7 @@ export async function mentionTool(
     displayText: ({ agent }) => `Mentioning ${String(agent)}`,
     async run(input) {
       const { agent: named } = mentionInput.parse(input);
-      const found = others.filter(({ id, name }) => id === named || name === named);
+      const found = others.filter((one) => one.id === named || isNamed(one, named));
       const [agent] = found;
       if (agent === undefined) return failure('no other agent of the channel has this name or id');
       if (found.length > 1) return failure('several agents have this name: give the id of one');
@@ -49,19 +45,6 @@ export async function mentionTool(
       return { status: 'success', result: { agent: { id: agent.id, name: agent.name } } };
     },
   };
-}
-
-/** Active agents that take part in the channel, without this one and those that the message withholds. */
-async function mentionable(
-  { organizationId, channelId, agentId, invocationConfig }: Run,
-  context: CommandContext,
-  { agents, agentsIn }: Pick<QuestionParts, 'agents' | 'agentsIn'>,
-): Promise<readonly ListedAgent[]> {
-  const refused = withheld.safeParse(invocationConfig ?? {}).data?.withheld_mentions ?? [];
-  const hidden = new Set([agentId, ...refused.map(({ id }) => id)]);
-  const ids = [...(await agentsIn(context, channelId))].filter((id) => !hidden.has(id)).slice(0, MAX_LISTED);
-  const found = await Promise.all(ids.map((id) => agents.agent(organizationId, id)));
-  return found.filter((agent) => agent !== null).filter(({ isActive }) => isActive);
 }
 
 /** The agents that the run has mentioned, once each. */

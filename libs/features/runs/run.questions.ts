@@ -23,7 +23,7 @@ const MAX_WAITING = 2_048;
 const MAX_QUESTIONS = 8;
 const MAX_QUESTION = 4_000;
 const MAX_ANSWER_CHARS = 20_000;
-export const MAX_LISTED = 20;
+const MAX_LISTED = 20;
 const MAX_DESCRIPTION = 200;
 
 const NO_SUCH_AGENT = 'there is no such agent';
@@ -43,6 +43,10 @@ const askInput = z.object({
     .min(1)
     .max(MAX_QUESTION)
     .describe('Everything that the agent needs to know: it sees nothing of this conversation'),
+});
+
+const withheld = z.object({
+  withheld_mentions: z.array(z.object({ type: z.string(), id: z.string() })).nullish(),
 });
 
 /**
@@ -70,25 +74,50 @@ export async function askTool(run: Run, context: CommandContext, parts: Question
   };
 }
 
-/** Those that take part in the channel, personal ones included, then others of the organization; newest first. */
-async function askableAgents(
-  { organizationId, channelId, agentId }: Run,
-  context: CommandContext,
-  { agents, agentsIn }: QuestionParts,
-): Promise<readonly ListedAgent[]> {
-  const ids = [...(await agentsIn(context, channelId))].filter((id) => id !== agentId).slice(0, MAX_LISTED);
-  const present = await Promise.all(ids.map((id) => agents.agent(organizationId, id)));
-  const listed = await agents.listed(organizationId, MAX_LISTED + 1);
-  const others = listed.filter(({ id }) => id !== agentId && !ids.includes(id));
-  return [...present.filter((agent) => agent !== null).filter(({ isActive }) => isActive), ...others].slice(
-    0,
-    MAX_LISTED,
-  );
+/** Those that take part in the channel, then others of the organization; newest first. */
+async function askableAgents(run: Run, context: CommandContext, parts: QuestionParts): Promise<readonly ListedAgent[]> {
+  const withheld = withheldBy(run);
+  const present = await agentsBeside(run, context, parts);
+  const listed = await parts.agents.listed(run.organizationId, MAX_LISTED + 1);
+  const others = listed.filter(({ id }) => id !== run.agentId && !withheld.has(id));
+  return [...present, ...others.filter(({ id }) => present.every((one) => one.id !== id))].slice(0, MAX_LISTED);
 }
 
+/**
+ * Active agents that take part in the channel, personal ones included, without this one and those that the message
+ * withholds: at most {@link MAX_LISTED}.
+ */
+export async function agentsBeside(
+  run: Run,
+  context: CommandContext,
+  { agents, agentsIn }: Pick<QuestionParts, 'agents' | 'agentsIn'>,
+): Promise<readonly ListedAgent[]> {
+  const { organizationId, channelId, agentId } = run;
+  const withheld = withheldBy(run);
+  const others = [...(await agentsIn(context, channelId))].filter((id) => id !== agentId && !withheld.has(id));
+  const found = await Promise.all(others.slice(0, MAX_LISTED).map((id) => agents.agent(organizationId, id)));
+  return found.filter((agent) => agent !== null).filter(({ isActive }) => isActive);
+}
+
+/** Agents that must not be invoked in the turn, not by way of another agent either. */
+function withheldBy({ invocationConfig }: Run): ReadonlySet<EntityId> {
+  const { withheld_mentions: mentions } = withheld.safeParse(invocationConfig ?? {}).data ?? {};
+  return new Set(mentions?.map(({ id }) => id));
+}
+
+/** A line of its own for each agent, whatever its texts contain. */
 export function lineOf({ id, name, description }: ListedAgent): string {
-  const about = description.replaceAll(/\s+/g, ' ').slice(0, MAX_DESCRIPTION);
-  return `- ${name} (${id})${about === '' ? '' : `: ${about}`}`;
+  const about = inOneLine(description).slice(0, MAX_DESCRIPTION);
+  return `- ${inOneLine(name)} (${id})${about === '' ? '' : `: ${about}`}`;
+}
+
+/** Whether a model means the agent by a name that it has read in the line of the agent. */
+export function isNamed({ name }: ListedAgent, named: string): boolean {
+  return inOneLine(name) === inOneLine(named);
+}
+
+function inOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
 }
 
 /** How many other agents a run may ask, and how many it may mention. */
@@ -112,17 +141,19 @@ interface Named {
 
 /** @returns what is wrong with the name, for the model; an agent that must not be seen is answered as a missing one */
 async function foundAgent(
-  { organizationId, channelId, agentId }: Run,
+  run: Run,
   named: string,
   { context, others }: Named,
   { agents, agentsIn }: QuestionParts,
 ): Promise<RunAgent | string> {
-  const byName = others.filter(({ name }) => name === named);
+  const { organizationId, channelId, agentId } = run;
+  const byName = others.filter((one) => isNamed(one, named));
   const candidates = byName.length > 0 ? byName : await agents.listed(organizationId, 2, named);
   const isId = ENTITY_ID.test(named) && (candidates.length === 0 || others.some(({ id }) => id === named));
   if (!isId && candidates.length > 1) return 'several agents have this name: give the id of one';
   const id = isId ? named : candidates[0]?.id;
   if (id === agentId) return 'an agent cannot ask itself';
+  if (id !== undefined && withheldBy(run).has(id)) return 'the message withholds this agent';
   // Lists come from the read model, which may lag.
   const agent = id === undefined ? null : await agents.agent(organizationId, id);
   if (agent?.isActive !== true) return NO_SUCH_AGENT;

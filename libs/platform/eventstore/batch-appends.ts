@@ -23,7 +23,10 @@ type StreamCreator = (
 ) => () => Promise<BatchStream>;
 type CallArguments = (options: object, callOptions: CallOptions) => [Metadata, CallOptions];
 
-/** A server would end the stream, with all its appends, for a message that is too large for it; 1 MiB is usual. */
+/**
+ * For a message above the server's limit, the server ends the stream, with all its appends. That limit is above the size
+ * of an append that it accepts, usually 1 MiB.
+ */
 const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
 
 interface Unanswered {
@@ -75,6 +78,8 @@ export class BatchAppends {
       const batches = client.makeBidiStreamRequest(path, encode, decode, ...withoutDeadline);
       batches.on('data', (answer: Answer) => this.#onAnswer(answer));
       batches.on('error', (error) => this.#onBroken(batches, error));
+      // Without an error, the client would use the stream again and again, and no append would get an answer.
+      batches.on('end', () => batches.destroy(new Error('the server ended the stream of appends')));
       return batches;
     };
     return createStream(StreamsClient, 'appendToStream', create, this.#open)();

@@ -71,6 +71,22 @@ test('a broken batch stream fails only the appends of its own connection', async
   expect([...broken.defects, ...other.defects]).toEqual([]);
 });
 
+test('a batch stream that the server ends without an error fails its appends, and is replaced', async () => {
+  const calls: BatchCall[] = [];
+  const { store, defects } = await against({
+    batchStream: (call) => {
+      const isFirst = calls.push(call) === 1;
+      call.on('data', (request: BatchAppendReq) => void (isFirst ? call.end() : call.write(succeed(request))));
+    },
+  });
+  await expect(append(store, { deadlineMs: 60_000 })).rejects.toMatchObject({
+    code: 'outcome_unknown',
+    cause: expect.objectContaining({ message: 'the server ended the stream of appends' }),
+  });
+  expect(await append(store, { deadlineMs: 60_000 })).toMatchObject({ kind: 'appended' });
+  expect([calls.length, defects]).toEqual([2, []]);
+});
+
 test('appends beyond the limit of unanswered bytes are refused at once', async () => {
   const { store } = await against({ batchStream: () => undefined });
   const large = 'x'.repeat(900_000);

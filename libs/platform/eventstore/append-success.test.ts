@@ -38,4 +38,6 @@ test('errors, ids of another form and damaged answers are left to the generated 
   expect(decodeAppendSuccess(encode(new BatchAppendResp().setSuccess(success)))).toBeNull();
   expect(decodeAppendSuccess(encode(answer(id).setCorrelationId(structured).setSuccess(success)))).toBeNull();
   expect(decodeAppendSuccess(whole.subarray(0, -1))).toBeNull();
+  // A success whose revision is a text of no characters.
+  expect(decodeAppendSuccess(Buffer.concat([encode(answer(id)), Buffer.from([0x1a, 2, 0x0a, 0])]))).toBeNull();
 });

@@ -21,13 +21,18 @@ export class Fields {
 
   next(): boolean {
     if (this.#at >= this.#end) return false;
-    const tag = Number(this.varint());
+    const tag = Number(this.#varint());
     this.field = tag >>> 3;
     this.type = tag & 7;
     return true;
   }
 
   varint(): number | bigint {
+    if (this.type !== VARINT) throw new Unusual();
+    return this.#varint();
+  }
+
+  #varint(): number | bigint {
     const start = this.#at;
     let value = 0;
     // Six bytes hold 42 bits, which is exact.
@@ -73,7 +78,7 @@ export class Fields {
 
   #pass(): number {
     if (this.type !== BYTES) throw new Unusual();
-    const length = Number(this.varint());
+    const length = Number(this.#varint());
     const start = this.#at;
     if (start + length > this.#end) throw new Unusual();
     this.#at = start + length;

@@ -62,6 +62,7 @@ class ReadEvent {
 
 const NOTHING = Buffer.alloc(0);
 
+/** Also serves as the messages of its id and of its stream's name: one object in place of three. */
 class RecordedEvent {
   id = '';
   stream: Buffer = NOTHING;
@@ -80,12 +81,12 @@ class RecordedEvent {
     return this;
   }
 
-  /** Of the id. */
+  /** Member of the id: it is not two numbers. */
   hasStructured(): boolean {
     return false;
   }
 
-  /** Of the id. */
+  /** Member of the id. */
   getString(): string {
     return this.id;
   }

@@ -2,9 +2,7 @@ import { createRequire } from 'node:module';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { ResolvedEvent } from '@eventstore/db-client';
-import { Metadata } from '@grpc/grpc-js';
-import { describe, expect, it, vi } from 'vitest';
-import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import { describe, expect, it } from 'vitest';
 import { decodeResponse } from './read-responses.ts';
 
 const { ReadResp } = streams;
@@ -119,12 +117,4 @@ it.each([
   const decoded = decodeResponse(Buffer.from(response.serializeBinary()));
   expect(decoded).toBeInstanceOf(ReadResp);
   expect(decoded.toObject()).toEqual(response.toObject());
-});
-
-it('the client decodes the responses of its reads in this way', () => {
-  const call = vi.fn<(...args: readonly unknown[]) => void>();
-  StreamsClient.prototype.read.call({ makeServerStreamRequest: call } as never, new streams.ReadReq(), new Metadata());
-  const [path, , decode] = call.mock.calls[0] ?? [];
-  expect(path).toBe('/event_store.client.streams.Streams/Read');
-  expect(decode).toBe(decodeResponse);
 });

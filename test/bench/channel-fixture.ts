@@ -77,6 +77,26 @@ export function prepareManyInteractions(count: number): Promise<ChannelFixture> 
   });
 }
 
+/** A channel with interactions of the same message; the paths are those of all, or of the pages that end before each. */
+export function prepareDistinctReads(what: 'one' | 'list', count: number): Promise<ChannelFixture> {
+  const [message] = sampleMessages();
+  return prepare(async (post) => {
+    const channel = await newChannel(post);
+    const paths: string[] = [];
+    const postSome = async (): Promise<void> => {
+      for (let index = 0; index < count / AT_ONCE; index++) {
+        const { id, sequence } = await post(`${channel}/interactions`, { ...message?.body });
+        if (what === 'one') paths.push(`/api/v1/interactions/${String(id)}`);
+        // The first pages are not full.
+        else if (Number(sequence) > 100)
+          paths.push(`${channel}/interactions?size=50&before_sequence=${String(sequence)}`);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, postSome));
+    return paths;
+  });
+}
+
 type Post = (path: string, body: object) => Promise<Record<string, unknown>>;
 
 /** @param fill creates the data to read, and returns its paths */

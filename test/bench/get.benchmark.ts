@@ -2,7 +2,12 @@
 import { startTestRedis } from '#test/support/redis.ts';
 
 import type { Benchmark, Prepared, Row, Sample, Scale } from './benchmark.ts';
-import { prepareChannels, prepareInteractions, prepareManyInteractions } from './channel-fixture.ts';
+import {
+  prepareChannels,
+  prepareDistinctReads,
+  prepareInteractions,
+  prepareManyInteractions,
+} from './channel-fixture.ts';
 import type { ChannelFixture } from './channel-fixture.ts';
 import { startChild } from './child-process.ts';
 import { loadHttp } from './load/http-load.ts';
@@ -15,6 +20,8 @@ interface ReadBenchmark {
   readonly title: string;
   /** Of the bare servers. */
   readonly route: string;
+  /** Each path is read again only after all others. */
+  readonly once?: boolean;
   prepare(): Promise<ChannelFixture>;
 }
 
@@ -46,6 +53,27 @@ const NESTED: ReadBenchmark = {
   prepare: () => prepareInteractions('nested'),
 };
 
+/** More than a gateway remembers: 64 MiB, at least 1 KiB each. */
+const INTERACTIONS_ONCE = 80_000;
+/** More than are read in a run. */
+const PAGES_ONCE = 30_000;
+
+const ONCE: ReadBenchmark = {
+  name: 'get-interaction-once',
+  title: 'GET one interaction, each read once',
+  route: '/api/v1/interactions/:id',
+  once: true,
+  prepare: () => prepareDistinctReads('one', INTERACTIONS_ONCE),
+};
+
+const LIST_ONCE: ReadBenchmark = {
+  name: 'list-once',
+  title: 'GET 50 interactions, each page read once',
+  route: '/api/v1/channels/:id/interactions',
+  once: true,
+  prepare: () => prepareDistinctReads('list', PAGES_ONCE),
+};
+
 const LIST: ReadBenchmark = {
   name: 'list',
   title: 'GET the newest 50 interactions',
@@ -61,6 +89,8 @@ export const getBenchmarks: readonly Benchmark[] = [
   closedLoop(MANY, { constant: 0.75 }),
   closedLoop(NESTED, { passThrough: 0.5 }),
   closedLoop(LIST, { passThrough: 0.8 }),
+  closedLoop(ONCE, {}),
+  closedLoop(LIST_ONCE, {}),
 ];
 
 function closedLoop(read: ReadBenchmark, goals: { constant?: number; passThrough?: number }): Benchmark {
@@ -95,14 +125,17 @@ function openLoop(read: ReadBenchmark): Benchmark {
   };
 }
 
-async function prepareRead({ route, prepare }: ReadBenchmark, rate?: number): Promise<Prepared> {
+async function prepareRead({ route, once = false, prepare }: ReadBenchmark, rate?: number): Promise<Prepared> {
   const [{ headers, paths, body, start, cleanUp }, redis] = await Promise.all([prepare(), startTestRedis()]);
   const path = paths[0] ?? '';
 
   async function load(pid: number, url: URL, { seconds, warmUpSeconds }: Scale): Promise<Sample> {
     const answer = await fetch(new URL(path, url), { headers });
     if ((await answer.text()) !== body) throw new Error('the sides answer different bytes');
-    const requests = Array.from({ length: CONNECTIONS }, () => ({ method: 'GET', path: paths, headers }));
+    const requests = Array.from({ length: CONNECTIONS }, (_, nth) => {
+      const own = once ? paths.filter((_path, index) => index % CONNECTIONS === nth) : paths;
+      return { method: 'GET', path: own, takeTurns: once, headers };
+    });
     const sample = await loadHttp(pid, url, { requests, seconds, warmUpSeconds, ...(rate !== undefined && { rate }) });
     return { ...sample, figures: { ...sample.figures, bytes: Buffer.byteLength(body) } };
   }

@@ -9,8 +9,9 @@ export interface HttpServer {
 /** A `########` in the body becomes a number that is new in every request of the process. */
 export interface HttpRequest {
   readonly method: string;
-  /** One of several is chosen at random for each request. */
+  /** One of several is chosen at random for each request, or they take turns. */
   readonly path: string | readonly string[];
+  readonly takeTurns?: boolean;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
 }
@@ -26,12 +27,14 @@ export class Connection {
   readonly #socket: Socket;
   readonly #heads: readonly string[];
   readonly #body: string;
+  readonly #takeTurns: boolean;
+  #sent = 0;
   readonly #onAnswer: OnAnswer;
   #pending: Buffer = Buffer.alloc(0);
   dueAt = 0;
 
   constructor(server: HttpServer, request: HttpRequest, onAnswer: OnAnswer) {
-    const { method, path, headers, body = '' } = request;
+    const { method, path, headers, body = '', takeTurns = false } = request;
     const fields = Object.entries({
       host: `${server.host}:${server.port}`,
       ...headers,
@@ -40,6 +43,7 @@ export class Connection {
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     this.#heads = [path].flat().map((one) => `${method} ${one} HTTP/1.1\r\n${lines}\r\n`);
     this.#body = body;
+    this.#takeTurns = takeTurns;
     this.#onAnswer = onAnswer;
     this.#socket = connect({ host: server.host, port: server.port, noDelay: true });
     this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk));
@@ -51,7 +55,8 @@ export class Connection {
   send(dueAt: number): number {
     this.dueAt = dueAt;
     counter += 1;
-    const head = this.#heads[Math.floor(Math.random() * this.#heads.length)] ?? '';
+    const count = this.#heads.length;
+    const head = this.#heads[this.#takeTurns ? this.#sent++ % count : Math.floor(Math.random() * count)] ?? '';
     this.#socket.write(head + (this.#body === '' ? '' : this.#body.replace(COUNTER, String(counter))), 'latin1');
     return counter;
   }

@@ -220,7 +220,7 @@ describe('an external agent', () => {
     expect(await told(asked)).toEqual({ status: 'failed', reason: 'agent_failed' });
   });
 
-  it('answers no run that was cancelled, and is told so', async () => {
+  it('answers no run that was cancelled, and learns so', async () => {
     const asked = await handedOver();
     await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
     const late = await team('POST', asked, 'response', { text: 'Too late.' });
@@ -228,7 +228,7 @@ describe('an external agent', () => {
     expect(await told(asked)).toEqual({ status: 'cancelled', reason: null });
   });
 
-  it('is told once that a run was cancelled, whichever worker dies', async () => {
+  it('learns once that a run was cancelled, whichever worker dies', async () => {
     await api.withoutWorker(async () => {
       const asked = await api.ask('Are you there?', { agentId });
       for (const of of ['agent-runs', 'external-runs'] as const)
@@ -242,7 +242,7 @@ describe('an external agent', () => {
     });
   });
 
-  it('is told that a run was cancelled while it got the run', async () => {
+  it('learns that a run was cancelled while it got the run', async () => {
     await api.withoutWorker(async () => {
       const asked = await api.ask('Are you there?', { agentId });
       await (await api.stepOf(asked.runId, 0))?.attempt();
@@ -445,7 +445,7 @@ describe('the webhook of an agent', () => {
   };
   const receivedOf = ({ runId }: Asked) => hook.received.filter(({ body }) => body.includes(runId));
 
-  it('is told that a run need not be answered any longer, until it accepts that', async () => {
+  it('learns that a run need not be answered any longer, until it accepts that', async () => {
     const { id, secret } = await newHooked();
     const asked = await handedOver('Hello?', { agentId: id });
     hook.answers.push((response) => response.writeHead(503).end());

@@ -100,9 +100,17 @@ async function changeInteractions(play: Play, context: CommandContext): Promise<
     return;
   }
   open.splice(at, 1);
-  if (what < 5)
-    await commands.complete(context, place, what === 3 ? null : [{ type: 'text', text: 'in its place' }], 'operator');
-  else await commands.fail(context, place, `reason ${random(9)}`);
+  if (what < 5) {
+    const content = what === 3 ? null : [{ type: 'text', text: 'in its place' }];
+    await commands.complete(context, place, content, 'operator', {
+      metadata: metadataOf(play),
+      invocationConfig: metadataOf(play),
+    });
+  } else await commands.fail(context, place, `reason ${random(9)}`);
+}
+
+function metadataOf({ random }: Pick<Play, 'random'>): Record<string, unknown> | null {
+  return random(2) === 0 ? null : { n: random(9) };
 }
 
 /** Mostly one of the newest interactions, so that additions are often taken back. */
@@ -134,8 +142,8 @@ async function post(
       content: [{ type: 'text', text: `text ${random(1_000)} ü 🎈` }],
       contentRole: ROLES[random(ROLES.length)] ?? 'user_message',
       complete,
-      metadata: null,
-      invocationConfig: null,
+      metadata: metadataOf({ random }),
+      invocationConfig: metadataOf({ random }),
       turnId: null,
       spanId,
       parentSpanId: random(2) === 0 ? null : (spans[random(Math.max(1, spans.length))] ?? null),

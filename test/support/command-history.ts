@@ -61,6 +61,8 @@ const target = { target: pick };
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
 const member = fc.constantFrom(...PARTICIPANTS);
+const jsonMap = fc.option(fc.dictionary(fc.constantFrom('b', 'a', '1', 'content', 'complete'), text, { maxKeys: 3 }));
+const details = fc.record({ metadata: jsonMap, invocationConfig: jsonMap });
 
 /** Numbers select among existing spans and interactions. Simplest kinds first, so that histories shrink to them. */
 const command = fc.oneof(
@@ -78,8 +80,11 @@ const command = fc.oneof(
       sender: fc.constantFrom(...SENDERS),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('append' as const), text, ...target }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('complete' as const), text: fc.option(text), ...target }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('append' as const), text, ...target }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('complete' as const), text: fc.option(text), details, ...target }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail' as const), text, ...target }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('react' as const), reactor, emoji, ...target }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('withdraw' as const), reactor, emoji, ...target }) },
@@ -226,14 +231,19 @@ function requestOf(channel: Played, one: Command): Request {
   const { channelId } = channel;
   if (one.kind === 'post') return postOf(channel, one);
   if (!('target' in one)) return requestOnChannel(channelId, one);
-  const content = (words: string) => [{ type: 'text', text: words }];
   const place = { channelId, sequence: anyOf(channel.posted, one.target) ?? sequenceOf(streamRevision(0)) };
   return ({ interactions: { commands: interactions }, reactions: { commands: reactions } }, context) => {
     switch (one.kind) {
       case 'append':
-        return interactions.append(context, place, content(one.text), 'operator');
+        return interactions.append(context, place, contentOf(one.text), 'operator');
       case 'complete':
-        return interactions.complete(context, place, one.text === null ? null : content(one.text), 'operator');
+        return interactions.complete(
+          context,
+          place,
+          one.text === null ? null : contentOf(one.text),
+          'operator',
+          one.details,
+        );
       case 'fail':
         return interactions.fail(context, place, one.text);
       case 'react':
@@ -248,6 +258,11 @@ function requestOf(channel: Played, one: Command): Request {
         return unreachable(one);
     }
   };
+}
+
+/** One item, or none for an empty text. */
+function contentOf(words: string): { readonly type: string; readonly text: string }[] {
+  return words === '' ? [] : [{ type: 'text', text: words }];
 }
 
 type OnChannel = Extract<Command, { kind: 'rename' | 'describe' | 'join' | 'leave' }>;
@@ -276,7 +291,7 @@ function postOf({ channelId, spans }: Played, one: Extract<Command, { kind: 'pos
   if (taken === undefined) spans.push(spanId);
   const interaction = {
     participant: one.sender,
-    content: [{ type: 'text', text: one.text }],
+    content: contentOf(one.text),
     contentRole: one.role,
     complete: one.complete,
     metadata: one.turn === null ? null : { turn: one.turn },

@@ -20,6 +20,7 @@ export interface PastInteraction {
   readonly content: readonly unknown[];
   readonly complete: boolean;
   readonly metadata: unknown;
+  readonly invocation_config: unknown;
   /** As Ada sees it; without the ids that are derived from positions. */
   readonly reactions: unknown;
   readonly agent_read_receipts: unknown;
@@ -67,6 +68,7 @@ function posted({ data, metadata }: LogEvent, sequence: number): PastInteraction
     content: listOf(data['content']),
     complete: data['complete'] === true,
     metadata: data['metadata'],
+    invocation_config: data['invocationConfig'],
     ...annotationsOf([]),
   };
 }
@@ -121,11 +123,23 @@ function change(interactions: Map<number, PastInteraction>, { type, data }: LogE
       return;
     case 'InteractionCompleted.v2': {
       const after = data['content'] === null ? before.content : content;
-      interactions.set(before.sequence, { ...before, content: after, complete: true });
+      const metadata = data['metadata'] ?? before.metadata;
+      const config = data['invocationConfig'] ?? before.invocation_config;
+      interactions.set(before.sequence, {
+        ...before,
+        content: after,
+        complete: true,
+        metadata,
+        invocation_config: config,
+      });
       return;
     }
     case 'InteractionFailed.v1':
-      interactions.set(before.sequence, { ...before, complete: true, metadata: { failure: data['reason'] } });
+      interactions.set(before.sequence, {
+        ...before,
+        complete: true,
+        metadata: { ...asRecord(before.metadata ?? {}), failure: data['reason'] },
+      });
       return;
     default:
       throw new TypeError(`unknown event type: ${type}`);

@@ -68,13 +68,13 @@ const ACTOR = { type: 'system', id: 'reactor:agent-runs' } as const;
 export class RunInChannel {
   readonly #run: Run;
   readonly #parts: ChannelParts;
-  readonly #traceparent: string | undefined;
+  readonly #cause: Pick<CommandContext, 'correlationId' | 'traceparent'>;
 
-  /** @param traceparent of the events that the run causes */
-  constructor(run: Run, parts: ChannelParts, traceparent: string | undefined) {
+  /** @param cause of the events that the run writes: the request that it follows from */
+  constructor(run: Run, parts: ChannelParts, cause: Pick<CommandContext, 'correlationId' | 'traceparent'>) {
     this.#run = run;
     this.#parts = parts;
-    this.#traceparent = traceparent;
+    this.#cause = cause;
   }
 
   /** @returns null where nothing is shown: for the run of an agent that another agent asks @throws ChannelRefusal */
@@ -190,8 +190,8 @@ export class RunInChannel {
       organizationId,
       actor: ACTOR,
       at: systemClock.now(),
-      correlationId: id,
-      traceparent: this.#traceparent,
+      correlationId: this.#cause.correlationId,
+      traceparent: this.#cause.traceparent,
     };
   }
 }

@@ -152,7 +152,7 @@ function deltaRoute(app: HttpApp, { runs, channel: channelParts, store }: Parts)
       // A tag may be cut into pieces, and the agent may not send any: see `escapedTags` for the whole answer.
       const shown = piece.replaceAll('<', '&lt;');
       const length = (offset ?? 0) + shown.length;
-      const channel = new RunInChannel(run, channelParts, request.traceparent);
+      const channel = new RunInChannel(run, channelParts, commandContext(request));
       const response = responses.get(run.id) ?? (await postedResponse({ run, channel }, store));
       if (response === null) return { length };
       responses.set(run.id, response);

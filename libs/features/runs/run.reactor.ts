@@ -77,9 +77,11 @@ export function runEndings(parts: RunParts) {
     async handle(_event, { state: run, commandContext }) {
       if (run === null) return [];
       await endQuestion(run, commandContext('question'), parts.questions.runs);
-      const trace = new RunTrace(run, commandContext('trace').traceparent, parts.spans);
+      const { correlationId, traceparent } = commandContext('trace');
+      const trace = new RunTrace(run, traceparent, parts.spans);
       if (run.phase !== 'completed') trace.ended(run.failure?.reason ?? run.phase);
-      if (run.asked === null) await showEnd(run, new RunInChannel(run, parts.channel, trace.traceparent));
+      const cause = { correlationId, traceparent: trace.traceparent };
+      if (run.asked === null) await showEnd(run, new RunInChannel(run, parts.channel, cause));
       else await answerAsker(run, commandContext('answer'), parts.questions.runs);
       return [{ type: 'RunEndShown.v1', data: {} }];
     },
@@ -96,8 +98,9 @@ function isSuperseded({ revision }: StreamEvent<RunEvent>, run: Run): boolean {
 async function next(parts: RunParts, run: Run, process: Process<RunState, RunEvent>): Promise<RunEvent> {
   const agent = await parts.agents.agent(run.organizationId, run.agentId);
   if (agent === null || !agent.isActive) return failed('agent_gone', 'the agent does not exist any longer');
-  const trace = new RunTrace(run, process.commandContext('trace').traceparent, parts.spans);
-  const channel = new RunInChannel(run, parts.channel, trace.traceparent);
+  const { correlationId, traceparent } = process.commandContext('trace');
+  const trace = new RunTrace(run, traceparent, parts.spans);
+  const channel = new RunInChannel(run, parts.channel, { correlationId, traceparent: trace.traceparent });
   const step: StepOfRun = { run, agent, process, channel };
   const model = parts.model ?? extractiveModel;
   if (run.phase === 'queued') {

@@ -199,7 +199,7 @@ describe('an external agent', () => {
     await api.call('POST', `/api/v1/runs/${asked.runId}/cancel`);
     await eventually(async () => expect(await api.types(asked.runId)).toContain('RunEndShown'));
     const parts = { ...interactions, receipts: reactions.commands, application: () => Promise.resolve(null) };
-    const channel = new RunInChannel(run, parts, undefined);
+    const channel = new RunInChannel(run, parts, {});
     await postedResponse({ run, channel }, api.platform.store);
     expect(await api.response(asked)).toMatchObject({ complete: true });
   });

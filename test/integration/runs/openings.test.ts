@@ -64,7 +64,7 @@ describe('a response that nothing is expected to precede', () => {
     expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed', response_id: id });
     expect(await api.tree(asked)).toMatchObject([{ id, complete: true, content: [{ text: 'At nine.' }] }]);
     // Reads show it, so it need not be found in the log by posting it again.
-    const posted = post.mock.calls.filter(([{ correlationId }]) => correlationId === asked.runId);
+    const posted = post.mock.calls.filter(([, , { metadata }]) => metadata?.['run_id'] === asked.runId);
     expect(posted).toHaveLength(1);
     post.mockRestore();
   });

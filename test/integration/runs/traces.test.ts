@@ -54,7 +54,8 @@ async function answerAll(messages: readonly { readonly text: string; readonly tr
     const runs: string[] = [];
     for (const { text, traceparent } of messages) {
       const url = `/api/v1/channels/${channel.id}/interactions`;
-      const message = (await api.call('POST', url, { content: [{ type: 'text', text }] }, { traceparent })).json;
+      const headers = { traceparent, 'x-request-id': `request-${traceparent.slice(3, 4)}` };
+      const message = (await api.call('POST', url, { content: [{ type: 'text', text }] }, headers)).json;
       const invocations = `/api/v1/channels/${channel.id}/invocations?message_id=${message.id}`;
       const runId = await eventually(async () => (await api.call('GET', invocations)).json.items[0]?.run_id ?? false);
       await eventually(async () => {
@@ -153,6 +154,9 @@ describe('the trace of a message', () => {
     expect(
       posted.filter((metadata) => metadata.includes(`00-${traceOf('a')}-${run.spanId}-01`)).length,
     ).toBeGreaterThan(3);
+    // After the creation of the channel, all events name the request that they follow from.
+    const requests = posted.slice(1).map((metadata) => JSON.parse(metadata).$correlationId);
+    expect(new Set(requests)).toEqual(new Set(['request-a', 'request-b', 'request-c']));
 
     expect(spans.filter(({ traceId }) => traceId === traceOf('b'))).toEqual([]);
     expect(sent[2]).toMatch(new RegExp(`^00-${traceOf('b')}-[0-9a-f]{16}-00$`));

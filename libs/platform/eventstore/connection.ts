@@ -80,13 +80,14 @@ export class EventStoreConnection {
       requiresLeader: true,
     });
     const pull = new EventPull<AllStreamResolvedEvent>(read, () => read.cancel());
+    let last: AllStreamResolvedEvent | undefined;
     try {
-      for (;;) {
-        const [last] = pull.take(1);
-        if (last) return last.event?.position ?? last.link?.position ?? null;
-        if (pull.ended) return null;
+      while (!pull.ended) {
+        const [event] = pull.take(1);
+        last ??= event;
         if (!(await pull.wait(HEAD_DEADLINE_MS))) throw storeUnavailable('event store');
       }
+      return last?.event?.position ?? last?.link?.position ?? null;
     } catch (error) {
       throw readFault(error);
     } finally {

@@ -100,9 +100,17 @@ export class EventPull<T> {
   /** Ends a `wait`. */
   readonly notify = (): void => this.#wake?.();
 
-  close(): void {
+  /**
+   * Ends the call, unless the server ends it by itself: servers close a connection on which many calls are reset (HTTP/2
+   * servers of Node at more than 33 a second), and with it all other calls.
+   *
+   * @param isComplete whether the server has sent all that was asked for
+   */
+  close(isComplete = false): void {
     this.#signal?.removeEventListener('abort', this.notify);
-    void this.#cancel().catch(() => undefined);
+    if (isComplete || this.#ended) return;
+    // After an error, the call has ended; the server also ends a read of a missing stream.
+    if (!this.#failure) void this.#cancel().catch(() => undefined);
     this.#source.destroy();
   }
 }

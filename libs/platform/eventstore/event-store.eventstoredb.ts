@@ -90,9 +90,11 @@ export class EventStoreDbStore implements EventStore {
       { highWaterMark: READ_AHEAD },
     );
     const pull = new EventPull<ResolvedEvent>(read, () => read.cancel(), signal);
+    let received = 0;
     try {
       while (!pull.ended) {
         for (const resolved of pull.take(READ_AHEAD)) {
+          received += 1;
           const event = toStoredEvent(resolved);
           if (event) yield event;
         }
@@ -104,7 +106,7 @@ export class EventStoreDbStore implements EventStore {
       if (signal?.aborted === true) throw signal.reason;
       if (!isMissingStream(error)) throw readFault(error);
     } finally {
-      pull.close();
+      pull.close(received === limit);
     }
   }
 

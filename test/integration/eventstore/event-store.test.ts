@@ -4,15 +4,16 @@ import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { connectClient } from '#libs/platform/eventstore/connect-client.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
-import type { EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
+import type { EventStore, LogFeed, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { startSharedEventStore } from '#test/support/event-store.ts';
 import { logEvent, numberedEvents } from '#test/support/log-events.ts';
 
 let server: Awaited<ReturnType<typeof startSharedEventStore>>;
 let store: EventStore;
+let feed: LogFeed;
 beforeAll(async () => {
   server = await startSharedEventStore();
-  store = connectEventStore({ url: server.url }).store;
+  ({ store, feed } = connectEventStore({ url: server.url }));
 });
 afterAll(async () => {
   await store.close();
@@ -62,6 +63,26 @@ test('successful appends and reads are decoded without the generated classes', a
     for (const spy of generated) spy.mockRestore();
   }
 });
+
+// Servers close a connection whose client resets more calls than a limit: 1,000 at once for an HTTP/2 server of Node.
+test.each([
+  ['of missing streams', async () => expect(await read(newStream())).toEqual([])],
+  ['that the caller leaves at the limit', (stream: string) => leaveAtLimit(stream)],
+  ['of the head of the log', async () => expect(await feed.head()).not.toBeNull()],
+])('thousands of reads %s do not end other calls of the connection', async (_name, once) => {
+  const stream = newStream();
+  await store.append(stream, NO_EVENTS, numberedEvents(5));
+  for (let round = 0; round < 100; round += 1) {
+    await Promise.all(Array.from({ length: 20 }, () => once(stream)));
+  }
+});
+
+async function leaveAtLimit(stream: string): Promise<void> {
+  for await (const { data } of store.readStream(stream, { direction: 'backwards', limit: 1 })) {
+    expect(data).toEqual({ n: 4 });
+    return;
+  }
+}
 
 test('an append at another revision than expected is a conflict and writes nothing', async () => {
   const stream = newStream();

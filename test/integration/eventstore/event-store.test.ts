@@ -66,22 +66,20 @@ test('successful appends and reads are decoded without the generated classes', a
 
 // Servers close a connection whose client resets more calls than a limit: 1,000 at once for an HTTP/2 server of Node.
 test.each([
-  ['of missing streams', async () => expect(await read(newStream())).toEqual([])],
-  ['that the caller leaves at the limit', (stream: string) => leaveAtLimit(stream)],
-  ['of the head of the log', async () => expect(await feed.head()).not.toBeNull()],
-])('thousands of reads %s do not end other calls of the connection', async (_name, once) => {
+  ['of missing streams', async () => (await read(newStream())).length, 0],
+  ['that the caller leaves at the limit', (stream: string) => newestRevision(stream), 4],
+  ['of the head of the log', async () => typeof (await feed.head())?.commit, 'bigint'],
+])('thousands of reads %s do not end other calls of the connection', async (_name, once, expected) => {
   const stream = newStream();
   await store.append(stream, NO_EVENTS, numberedEvents(5));
   for (let round = 0; round < 100; round += 1) {
-    await Promise.all(Array.from({ length: 20 }, () => once(stream)));
+    const results = await Promise.all(Array.from({ length: 20 }, () => once(stream)));
+    expect(new Set(results)).toEqual(new Set([expected]));
   }
 });
 
-async function leaveAtLimit(stream: string): Promise<void> {
-  for await (const { data } of store.readStream(stream, { direction: 'backwards', limit: 1 })) {
-    expect(data).toEqual({ n: 4 });
-    return;
-  }
+async function newestRevision(stream: string): Promise<number | undefined> {
+  for await (const { revision } of store.readStream(stream, { direction: 'backwards', limit: 1 })) return revision;
 }
 
 test('an append at another revision than expected is a conflict and writes nothing', async () => {

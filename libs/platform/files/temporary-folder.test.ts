@@ -46,3 +46,16 @@ it('a temporary folder is removed by its process, or by the next one if that was
   for (const folder of [first, second, third]) await folder.remove();
   expect((await readdir(parent)).map((name) => join(parent, name)).toSorted()).toEqual(others.toSorted());
 });
+
+it('folders are removed by several at once, each of which sweeps those of the others', async () => {
+  const one = async (): Promise<void> => {
+    for (let round = 0; round < 50; round += 1) {
+      const folder = openTemporaryFolder('swept-', parent);
+      await folder.swept;
+      await writeFile(join(folder.path, 'file'), 'a');
+      await folder.remove();
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, one));
+  expect((await readdir(parent)).filter((name) => name.startsWith('swept-'))).toEqual([]);
+});

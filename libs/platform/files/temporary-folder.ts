@@ -35,7 +35,8 @@ export function openTemporaryFolder(prefix: string, parent = tmpdir()): Temporar
     async remove() {
       await swept;
       lock.release();
-      await rm(path, { recursive: true, force: true });
+      // Another process that sweeps at this moment may create the file of the lock again.
+      await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
     },
   };
 }

@@ -17,6 +17,8 @@ const searchResult = z.object({
 });
 type SearchResult = z.infer<typeof searchResult>;
 
+const agentMessage = z.object({ agent: z.string().nullable(), message: z.string() });
+
 /**
  * What answers where no model is configured: it searches the agent's graph for the message and quotes what it has found,
  * with the sources. It is no language model, and says so.
@@ -27,27 +29,39 @@ export const extractiveModel: Model = {
   server: null,
   async *stream(call: ModelCall): AsyncGenerator<ModelPart> {
     const last = call.messages.at(-1);
-    const query = call.messages.findLast(({ role }) => role === 'user');
-    if (last?.role === 'user' && call.tools.some(({ name }) => name === SEARCH_TOOL) && last.text.trim() !== '') {
+    const asked = call.messages.findLast((message) => message.role === 'user');
+    const query = asked === undefined ? '' : (messageIn(asked.text) ?? asked.text).trim();
+    if (last?.role === 'user' && call.tools.some(({ name }) => name === SEARCH_TOOL) && query !== '') {
       yield {
         type: 'reasoning',
         text: 'No language model is configured: searching the knowledge graph for the message.',
       };
-      const input = { query: last.text.trim().slice(0, MAX_QUERY).toWellFormed() };
+      const input = { query: query.slice(0, MAX_QUERY).toWellFormed() };
       yield { type: 'tool_call', call: { id: 'search', name: SEARCH_TOOL, input } };
       yield { type: 'finish', reason: 'tool_calls', usage: NO_TOKENS, cost: 0 };
       return;
     }
     const result = last?.role === 'tool' ? resultOf(last.result) : null;
-    for (const text of piecesOf(query?.role === 'user' ? query.text : '', result)) yield { type: 'text', text };
+    for (const text of piecesOf(query, result)) yield { type: 'text', text };
     yield { type: 'finish', reason: 'stop', usage: NO_TOKENS, cost: 0 };
   },
 };
 
-/** The result of a search as the prompt holds it: JSON between the marks of untrusted data. */
+/** The result of a search as the prompt holds it. */
 function resultOf(text: string): SearchResult | null {
+  return searchResult.safeParse(dataIn(text)).data ?? null;
+}
+
+/** A message of another agent as the prompt holds it. */
+function messageIn(text: string): string | undefined {
+  return agentMessage.safeParse(dataIn(text)).data?.message;
+}
+
+/** The JSON between the marks of untrusted data, which may be cut. */
+function dataIn(text: string): unknown {
+  if (!text.startsWith('<untrusted_data>')) return null;
   try {
-    return searchResult.parse(JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)));
+    return JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
   } catch {
     return null;
   }
@@ -55,7 +69,7 @@ function resultOf(text: string): SearchResult | null {
 
 /** The answer in pieces: an introduction, one for each quote, the sources. */
 function piecesOf(query: string, result: SearchResult | null): string[] {
-  if (query.trim() === '') return ['The message has no text to search for.'];
+  if (query === '') return ['The message has no text to search for.'];
   if (result === null) return ['This agent has no knowledge graph that could be searched, and no language model.'];
   const { quotes, missing } = result;
   if (quotes.length === 0) return ['The knowledge graph of this agent holds nothing on this message.'];

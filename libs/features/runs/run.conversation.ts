@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import type { InteractionQueries } from '#libs/features/interactions/index.ts';
 import { parseInteractionId } from '#libs/features/interactions/index.ts';
+import { untrusted } from '#libs/platform/model/index.ts';
 import type { ModelMessage } from '#libs/platform/model/index.ts';
 
 import type { Run } from './run.ts';
@@ -12,7 +13,11 @@ const MAX_BEFORE = 60;
 const interaction = z.object({
   interaction_id: z.string().nullable(),
   content_role: z.string(),
-  participant: z.looseObject({ type: z.string(), agent_id: z.string().optional() }),
+  participant: z.looseObject({
+    type: z.string(),
+    agent_id: z.string().optional(),
+    agent_metadata: z.looseObject({ name: z.string().nullish() }).nullish(),
+  }),
   content: z.array(z.looseObject({ type: z.string() })),
 });
 type ShownInteraction = z.infer<typeof interaction>;
@@ -27,7 +32,7 @@ export type ConversationQueries = Pick<InteractionQueries, 'interaction' | 'list
 export async function conversationOf(queries: ConversationQueries, run: Run): Promise<ModelMessage[] | null> {
   const { organizationId, channelId, agentId, asked: question } = run;
   // The asking agent decides what of the channel the asked one gets to know.
-  if (question !== null) return [{ role: 'user', text: `${question.askedBy.agentName} asks: ${question.question}` }];
+  if (question !== null) return [ofAgent(question.askedBy.agentName, question.question)];
   const ref = parseInteractionId(run.messageId);
   const shown = { reader: null, includeIncomplete: true };
   const asked = ref?.channelId === channelId ? await queries.interaction(organizationId, ref, shown) : null;
@@ -42,8 +47,7 @@ export async function conversationOf(queries: ConversationQueries, run: Run): Pr
   const items = (before?.items ?? []).toReversed().map(parsed);
   const late = run.turn === null ? [] : await lateAnswers(queries, run, ref.sequence);
   const earlier = withAnswers(items, late).flatMap((one) => messageOf(one, agentId) ?? []);
-  // Also a message of another agent, which asks this one.
-  return [...earlier, { role: 'user', text: textOf(parsed(asked)) }];
+  return [...earlier, messageOfOther(parsed(asked))];
 }
 
 /** Answers that were given after the message, while its run waited for its turn. */
@@ -79,7 +83,18 @@ function messageOf(shown: ShownInteraction, agentId: string): ModelMessage | nul
   const text = textOf(shown);
   if (text === '') return null;
   const isOwn = role === 'agent_response' && participant.agent_id === agentId;
-  return isOwn ? { role: 'assistant', text, toolCalls: [] } : { role: 'user', text };
+  return isOwn ? { role: 'assistant', text, toolCalls: [] } : messageOfOther(shown);
+}
+
+function messageOfOther(shown: ShownInteraction): ModelMessage {
+  const { type, agent_id: id, agent_metadata: metadata } = shown.participant;
+  if (type !== 'agent' && type !== 'external_agent') return { role: 'user', text: textOf(shown) };
+  return ofAgent(metadata?.name ?? id ?? null, textOf(shown));
+}
+
+/** What another agent writes may have been written to make this one do something: it is data, as the text of tools is. */
+function ofAgent(agent: string | null, message: string): ModelMessage {
+  return { role: 'user', text: untrusted({ agent, message }) };
 }
 
 function parsed(json: Buffer): ShownInteraction {

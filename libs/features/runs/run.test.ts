@@ -183,6 +183,17 @@ describe('the extractive answer', () => {
     },
   ];
 
+  it('searches for the text of a message, also of one by another agent', async () => {
+    const tools = [{ name: 'search_knowledge_graph', description: '', input: { jsonSchema: {} } }];
+    const byAgent = `<untrusted_data>\n${JSON.stringify({ agent: 'Grace', message: ' When? ' })}\n</untrusted_data>`;
+    for (const question of [' When? ', byAgent]) {
+      const conversation = [{ role: 'user' as const, text: question }];
+      const call = callOfModel({ agent, run: runAfter(), conversation, tools, maxTokens: 1_000 });
+      const parts = await Array.fromAsync(extractiveModel.stream(call, new AbortController().signal));
+      expect(parts.find(({ type }) => type === 'tool_call')).toMatchObject({ call: { input: { query: 'When?' } } });
+    }
+  });
+
   it('quotes with sources, and names what was not found', async () => {
     const source = { document_id: 'd', name: 'Handbook', url: 'https://example.org/h' };
     const quotes = [

@@ -11,6 +11,9 @@ let server: ModelServer;
 let api: RunsApi;
 
 const features = { general_agent_search: true };
+/** A message of another agent as a model reads it. */
+const ofAgent = (agent: string, message: string): string =>
+  `<untrusted_data>\n${JSON.stringify({ agent, message })}\n</untrusted_data>`;
 
 beforeAll(async () => {
   server = await startModelServer();
@@ -101,7 +104,7 @@ describe('an agent that asks another one', () => {
     expect(tool.description).not.toContain('x'.repeat(188));
     expect(tools.map(({ function: { name } }) => name)).not.toContain('mention_agent');
     expect(toGrace?.body.messages.slice(1)).toEqual([
-      { role: 'user', content: 'Asker asks: When does the warehouse open?' },
+      { role: 'user', content: ofAgent('Asker', 'When does the warehouse open?') },
     ]);
     expect(resultIn(server.requests.at(-1)!)).toMatch(/^<untrusted_data>\n.*At nine\..*<\/untrusted_data>$/s);
     expect((await api.types(asked.runId)).filter((type) => type.startsWith('Question'))).toEqual([
@@ -357,6 +360,12 @@ describe('agents that mention each other', () => {
       { participant: { agent_id: tock.id }, invocation_config: { mentions: [mention(tick.id)] } },
     ];
     expect(responses).toMatchObject([byTick, byTock, byTick, byTock, byTick, byTock, byTick, byTock]);
+    // What the other one has written is data.
+    const toTock = server.requests.find(({ body }) => String(body.messages[0]?.content).includes('You are Tock'));
+    expect(toTock?.body.messages.slice(1)).toEqual([
+      { role: 'user', content: 'Who begins?' },
+      { role: 'user', content: ofAgent(tick.id, 'Ask Tock.') },
+    ]);
     // Nothing is under way any more: the last message has invoked no agent, and every run has ended.
     const found = await decisions(channelId);
     expect(found.filter(({ invoked }) => invoked).map(({ depth }) => depth)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
@@ -403,7 +412,7 @@ describe('agents that mention each other', () => {
     expect(invoked).toMatchObject({ agent_id: guest.id, reason: 'mentioned', depth: 1 });
     expect(await api.ended(invoked.run_id)).toMatchObject({ status: 'completed' });
     const heard = server.requests.findLast((request) => isOf(request, 'Guest'))?.body.messages.at(-1);
-    expect(heard).toEqual({ role: 'user', content: 'Let me see.\n\nGuest knows.' });
+    expect(heard).toEqual({ role: 'user', content: ofAgent(host.id, 'Let me see.\n\nGuest knows.') });
   });
 
   it('mention nobody when their run is cancelled', async () => {

@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { expect, it } from 'vitest';
 
-import { sendPage, type SentPage } from './replies.ts';
+import { sendJson, sendPage, type SentPage } from './replies.ts';
 
 it('sends the items of a page, and its own meta each time, whether its body is kept or not', async () => {
   const app = Fastify();
@@ -18,5 +18,25 @@ it('sends the items of a page, and its own meta each time, whether its body is k
     bodies.push(sent.body);
   }
   expect(bodies[1]).toBe(bodies[0]);
+  await app.close();
+});
+
+it('sends short ASCII as text, and other JSON as its bytes', async () => {
+  const app = Fastify();
+  const json = ['{"name":"a"}', '{"name":"ä"}', `"${'x'.repeat(2_046)}"`, `"${'x'.repeat(2_047)}"`];
+  const sent: unknown[] = [];
+  app.addHook('onSend', (_request, _reply, payload, done) => {
+    sent.push(payload);
+    done();
+  });
+  app.get('/:index', (request, reply) =>
+    sendJson(reply, Buffer.from(json[Number((request.params as { index: string }).index)] ?? '')),
+  );
+  for (const [index, text] of json.entries()) {
+    const reply = await app.inject(`/${index}`);
+    expect(reply.payload).toBe(text);
+    expect(reply.headers['content-length']).toBe(String(Buffer.byteLength(text)));
+  }
+  expect(sent.map((payload) => typeof payload)).toEqual(['string', 'object', 'string', 'object']);
   await app.close();
 });

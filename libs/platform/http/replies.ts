@@ -1,11 +1,19 @@
+import { isAscii } from 'node:buffer';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { HttpError, JSON_TYPE } from './errors.ts';
 import type { PageMeta } from './paging.ts';
 
-/** Sends serialized JSON, such as the bytes of a document. */
+/** Longer text costs more to encode than it saves, and so does text that is not ASCII. */
+const MAX_TEXT_BYTES = 2_048;
+
+/**
+ * Sends serialized JSON, such as the bytes of a document. Short ASCII is sent as text: Node writes it in one piece with
+ * the head, and bytes as a second piece, which takes about 1 µs of processor time more.
+ */
 export function sendJson(reply: FastifyReply, json: Buffer | string): FastifyReply {
-  return reply.header('content-type', JSON_TYPE).send(json);
+  const isText = typeof json !== 'string' && json.length <= MAX_TEXT_BYTES && isAscii(json);
+  return reply.header('content-type', JSON_TYPE).send(isText ? json.toString('latin1') : json);
 }
 
 const OPEN = Buffer.from('{"items":[');

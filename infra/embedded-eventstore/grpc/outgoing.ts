@@ -7,6 +7,9 @@ import { CallError, toCallError } from './errors.ts';
 /** The common part of both kinds of streaming calls of the gRPC library. */
 export type StreamingCall = Writable & { cancelled: boolean };
 
+/** A reason without a stack trace: each call ends with one. */
+const CALL_IS_OVER = 'the call is over';
+
 export class Outgoing {
   /** Aborted when the call is over, for any reason. */
   readonly closed: AbortSignal;
@@ -17,7 +20,7 @@ export class Outgoing {
   constructor(call: StreamingCall) {
     this.#call = call;
     this.closed = this.#controller.signal;
-    const close = () => this.#controller.abort();
+    const close = () => this.#controller.abort(CALL_IS_OVER);
     for (const event of ['cancelled', 'close', 'finish']) call.once(event, close);
     if (call.cancelled) close();
   }
@@ -56,7 +59,7 @@ export class Outgoing {
   fail(error: unknown): void {
     if (this.isClosed) return;
     this.#call.emit('error', toCallError(error).toStatus());
-    this.#controller.abort();
+    this.#controller.abort(CALL_IS_OVER);
   }
 }
 

@@ -13,6 +13,8 @@ const EMPTY: Page = { events: [], next: undefined };
 export class LogReader {
   #storage: Storage;
   #committed: () => number;
+  /** The events up to the end of the log that were read last. */
+  #newest: readonly StoredEvent[] = [];
 
   /** `committed`: newest position that may be read. */
   constructor(storage: Storage, committed: () => number) {
@@ -58,15 +60,27 @@ export class LogReader {
     const forwards = direction === 'forwards';
     const offset = from === 'end' ? committed + 1 : from;
     const start = forwards ? offset : Math.min(offset, committed);
-    if (start < 0) return EMPTY;
+    if (start < 0 || start > committed) return EMPTY;
+    const newest = forwards ? this.#readAlready(start, committed, limit) : undefined;
+    if (newest) return { events: newest, next: undefined };
     for (const event of this.#storage.events(start, direction, limit)) {
       if (event.position > committed || page.isFull) break;
       page.add(event);
     }
     const last = page.events.at(-1)?.position;
     if (last === undefined) return EMPTY;
+    if (forwards && last === committed) this.#newest = page.events;
     const next = forwards ? last + 1 : last - 1;
     return { events: page.events, next: next >= 1 && next <= committed ? next : undefined };
+  }
+
+  /** Subscriptions and groups read the same events after each commit: the first read serves all of them. */
+  #readAlready(start: number, committed: number, limit: number): StoredEvent[] | undefined {
+    const [first] = this.#newest;
+    const last = this.#newest.at(-1);
+    if (!first || first.position > start || last?.position !== committed) return undefined;
+    const events = this.#newest.filter(({ position }) => position >= start);
+    return events.length <= limit ? events : undefined;
   }
 
   resolveLink(event: StoredEvent): StoredEvent | undefined {

@@ -53,6 +53,23 @@ function revisions(stream: string, direction: 'forwards' | 'backwards' = 'forwar
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
 describe('the log', () => {
+  test('reads the newest events from every start and in pages of every size, before and after a commit', async () => {
+    const positions = (from: number, limit: number): [number[], number | undefined] => {
+      const { events, next } = log.readAll({ from, direction: 'forwards', limit });
+      return [events.map(({ position }) => position), next];
+    };
+    await append('a', [event(), event(), event()]);
+    expect(positions(2, 10)).toEqual([[2, 3], undefined]);
+    expect(positions(3, 10)).toEqual([[3], undefined]);
+    expect(positions(1, 10)).toEqual([[1, 2, 3], undefined]);
+    expect(positions(2, 1)).toEqual([[2], 3]);
+    expect(positions(4, 10)).toEqual([[], undefined]);
+    await append('b', [event()]);
+    expect(positions(4, 10)).toEqual([[4], undefined]);
+    expect(positions(2, 10)).toEqual([[2, 3, 4], undefined]);
+    expect(positions(3, 1)).toEqual([[3], 4]);
+  });
+
   test('keeps streams separate across a restart, also after empty appends', async () => {
     await append('nothing-1', []);
     await Promise.all([append('nothing-2', []), append('a', [event('"a"')])]);

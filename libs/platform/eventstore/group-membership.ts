@@ -6,6 +6,8 @@ import type { ConsumedItem, ConsumeOptions, Delivery } from './consumer-groups.t
 import { EventPull, toStoredEvent } from './event-pull.ts';
 
 const MAX_REASON_LENGTH = 1000;
+/** Of one message. The clients of EventStoreDB for other languages refuse more than 2,000. */
+const MAX_ACKNOWLEDGED = 1000;
 
 /** One subscription of the client, from its start to its first failure. */
 export class GroupMembership {
@@ -14,6 +16,8 @@ export class GroupMembership {
   readonly #livenessMs: number;
   readonly #subscription: PersistentSubscriptionToAll;
   readonly #pull: EventPull<PersistentSubscriptionToAllResolvedEvent>;
+  /** Events that were acknowledged in this turn of the event loop: one message acknowledges all of them. */
+  readonly #acknowledged: PersistentSubscriptionToAllResolvedEvent[] = [];
   #isConfirmed = false;
   #isOpen = true;
 
@@ -49,7 +53,7 @@ export class GroupMembership {
       for (const resolved of this.#pull.take(1)) {
         const delivery = this.#deliveryOf(resolved);
         if (delivery) yield { kind: 'delivery', delivery };
-        else this.#answer(this.#subscription.ack(resolved));
+        else this.#acknowledge(resolved);
       }
       if (this.#pull.ended) throw storeUnavailable('event store', new Error('the server ended the subscription'));
       if (await this.#pull.wait(this.#livenessMs)) continue;
@@ -60,6 +64,7 @@ export class GroupMembership {
   }
 
   close(): void {
+    this.#sendAcknowledged();
     this.#isOpen = false;
     this.#pull.close();
   }
@@ -71,9 +76,19 @@ export class GroupMembership {
     const subscription = this.#subscription;
     return {
       event,
-      acknowledge: () => this.#answer(subscription.ack(resolved)),
+      acknowledge: () => this.#acknowledge(resolved),
       park: (reason) => this.#answer(subscription.nack(PARK, reason.slice(0, MAX_REASON_LENGTH), resolved)),
     };
+  }
+
+  #acknowledge(resolved: PersistentSubscriptionToAllResolvedEvent): void {
+    if (this.#acknowledged.push(resolved) === 1) setImmediate(() => this.#sendAcknowledged());
+  }
+
+  #sendAcknowledged(): void {
+    while (this.#acknowledged.length > 0) {
+      this.#answer(this.#subscription.ack(...this.#acknowledged.splice(0, MAX_ACKNOWLEDGED)));
+    }
   }
 
   /** If an answer is lost, the event is delivered again. */

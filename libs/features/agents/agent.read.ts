@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EntityCore } from '#libs/platform/entity/index.ts';
+import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import type { AgentResource } from './agent.schemas.ts';
@@ -86,11 +87,12 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
 
 export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
   readonly secrets: AgentSecrets;
-  readonly #store: EntityCore['store'];
+  /** Each message of a channel needs its agents, and busy channels have the same ones. */
+  readonly #reads: SharedCalls<EntityId, AgentState>;
 
   constructor(core: EntityCore & { readonly tokenSecret: string }) {
     super(agentEntity, core);
-    this.#store = core.store;
+    this.#reads = new SharedCalls((id) => foldStream(core.store, agentEntity.projection, id));
     this.secrets = new AgentSecrets(core.tokenSecret);
   }
 
@@ -101,7 +103,7 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
    * @throws `Fault` `store_unavailable`
    */
   async agent(organizationId: EntityId, id: EntityId): Promise<Agent | null> {
-    const agent = await foldStream(this.#store, agentEntity.projection, id);
+    const agent = await this.#reads.of(id);
     return agent?.organizationId === organizationId ? agent : null;
   }
 
@@ -119,7 +121,7 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
 
   /** The agent of any organization, if it is active and answers people without an account; null for all others. */
   async publicAgent(id: EntityId): Promise<Agent | null> {
-    const agent = await foldStream(this.#store, agentEntity.projection, id);
+    const agent = await this.#reads.of(id);
     return agent?.isActive === true && agent.features.widget_enabled ? agent : null;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startBackgroundJob } from './background-job.ts';
 import { silentLog, type LifecycleLog } from './run-process.ts';
-import { backoffMs, pause, retry, unlessAborted } from './retry.ts';
+import { backoffMs, pause, retry, unlessAborted, withTimeLimit } from './retry.ts';
 import { StopSequence } from './stop-sequence.ts';
 
 describe('stop sequence', () => {
@@ -164,3 +164,28 @@ function recordingLog(): LifecycleLog & { readonly messages: string[] } {
   const record = (_fields: object, message: string): void => void messages.push(message);
   return { info: record, warn: record, error: record, messages };
 }
+
+describe('work with a time limit', () => {
+  /** Ends as soon as its signal aborts. */
+  const untilAborted = (signal: AbortSignal): Promise<never> => unlessAborted(new Promise<never>(() => undefined), signal);
+
+  it('is aborted when its time is up', async () => {
+    const work = withTimeLimit(5, new AbortController().signal, untilAborted);
+    await expect(work).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('is aborted with the signal of its caller, for the same reason', async () => {
+    const stop = new AbortController();
+    const work = withTimeLimit(60_000, stop.signal, untilAborted);
+    stop.abort(new Error('the worker stops'));
+    await expect(work).rejects.toThrow('the worker stops');
+    await expect(withTimeLimit(60_000, stop.signal, untilAborted)).rejects.toThrow('the worker stops');
+  });
+
+  it('returns its result, and is not aborted afterwards', async () => {
+    const stop = new AbortController();
+    const signal = await withTimeLimit(60_000, stop.signal, async (limited) => limited);
+    stop.abort();
+    expect(signal.aborted).toBe(false);
+  });
+});

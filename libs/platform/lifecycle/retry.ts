@@ -52,6 +52,28 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
   }
 }
 
+/**
+ * Runs `work` with a signal that aborts with `signal`, or with a `TimeoutError` after `ms` milliseconds, while the work
+ * runs. Unlike `AbortSignal.any` with `AbortSignal.timeout`, it leaves nothing behind: those stay until the time is up.
+ */
+export async function withTimeLimit<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (limited: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const onAbort = (): void => limit.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  const timer = setTimeout(() => limit.abort(new DOMException(`longer than ${ms} ms`, 'TimeoutError')), ms);
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 /** Waits until `work` has settled, at most `ms` milliseconds. Never rejects. */
 export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
   await within(ms, work, () => new Error('not settled in time')).catch(() => undefined);

@@ -10,7 +10,7 @@ import type { EntityId } from '#libs/kernel/ids.ts';
 import { metadataOf } from '#libs/platform/commands/index.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore, StoreClock, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
+import { unlessAborted, withTimeLimit } from '#libs/platform/lifecycle/index.ts';
 
 import { ProcessStream } from './process-stream.ts';
 import type { ProcessTip, ProcessTips } from './process-stream.ts';
@@ -121,7 +121,9 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
 
     // 4. Do what follows from the event, and append what came of it at the revision that was seen.
     try {
-      const ended = await this.#handle(tip, attempt, stepTimeoutMs);
+      const ended = await withTimeLimit(stepTimeoutMs, attempt.signal, (signal) =>
+        this.#handle(tip, { ...attempt, signal }, stepTimeoutMs),
+      );
       if (ended === null) return tip.revision === NO_EVENTS || this.#hasMovedOn(tip) ? DONE : again(remainingMs, null);
       return this.#reactor.isEnded(ended.state) || this.#hasMovedOn(ended) ? DONE : again(remainingMs, null);
     } catch (error) {
@@ -142,9 +144,12 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
   }
 
   /** @returns the process after the outcome, or null without one */
-  async #handle(tip: ProcessTip<State>, attempt: StepAttempt, limitMs: number): Promise<ProcessTip<State> | null> {
+  async #handle(
+    tip: ProcessTip<State>,
+    { failures, signal }: StepAttempt,
+    limitMs: number,
+  ): Promise<ProcessTip<State> | null> {
     const startedAt = performance.now();
-    const signal = AbortSignal.any([attempt.signal, AbortSignal.timeout(limitMs)]);
     let current = tip;
     /** Also for a process that was paused, whose timers have not run yet. */
     const refuseLate = (): void => {
@@ -156,7 +161,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
       id: this.processId,
       organizationId: this.#event.metadata.organizationId,
       state: tip.state,
-      attempt: attempt.failures + 1,
+      attempt: failures + 1,
       signal,
       idempotencyKey,
       commandContext: (effect) => this.#commandContext(idempotencyKey(effect)),

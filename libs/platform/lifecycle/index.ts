@@ -2,6 +2,15 @@ export { startBackgroundJob, type BackgroundJob } from './background-job.ts';
 export { FairSemaphore, QueueFull } from './fair-semaphore.ts';
 export { refusalLines, runProcess, silentLog, StartRefusal, throwUncaught } from './run-process.ts';
 export type { LifecycleLog, RunningRole } from './run-process.ts';
-export { backoffMs, pause, retry, settledWithin, unlessAborted, within, withTimeLimit, type BackoffOptions } from './retry.ts';
+export {
+  backoffMs,
+  pause,
+  retry,
+  settledWithin,
+  unlessAborted,
+  within,
+  withTimeLimit,
+  type BackoffOptions,
+} from './retry.ts';
 export { SharedCalls } from './shared-calls.ts';
 export { StopSequence } from './stop-sequence.ts';

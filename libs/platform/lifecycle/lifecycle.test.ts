@@ -167,7 +167,8 @@ function recordingLog(): LifecycleLog & { readonly messages: string[] } {
 
 describe('work with a time limit', () => {
   /** Ends as soon as its signal aborts. */
-  const untilAborted = (signal: AbortSignal): Promise<never> => unlessAborted(new Promise<never>(() => undefined), signal);
+  const untilAborted = (signal: AbortSignal): Promise<never> =>
+    unlessAborted(new Promise<never>(() => undefined), signal);
 
   it('is aborted when its time is up', async () => {
     const work = withTimeLimit(5, new AbortController().signal, untilAborted);

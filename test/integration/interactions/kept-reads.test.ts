@@ -135,7 +135,8 @@ it('are read again after each change by another process', async () => {
   }
 });
 
-it('cost no more round trips than first reads while the channel changes between any two', async () => {
+it('cost no more round trips than first reads while the channel changes between any two', async ({ skip }) => {
+  skip(!test.platform.redis.isOneServer, 'the nodes of a cluster answer at different times');
   const shown = { reader: { userId: ada.id }, includeIncomplete: true, includeToolCallUpdates: false };
   const change = () => post(writer, below.channelId, newId(), null);
   const trips = async ({ interactions: { queries } }: Features): Promise<number[]> => [

@@ -90,6 +90,16 @@ describe('an agent with servers of tools', () => {
     expect(server.calls).toEqual([]);
   });
 
+  it('is offered the first 40 tools of a server, and its run says that others are left out', async () => {
+    const names = Array.from({ length: 42 }, (_, index) => `tool${index}`);
+    for (const name of names) server.tools.set(name, {});
+    const run = await api.ended((await askWith([orders()])).runId);
+    expect(offered().map(({ name }) => name)).toEqual(names.slice(0, 40).map((name) => `orders__${name}`));
+    expect(run.steps[0].missing_tool_servers).toEqual([
+      { name: 'orders', reason: '2 of its tools are too large or too many' },
+    ]);
+  });
+
   it('has no tool whose schema is nested too deeply to be written', async () => {
     const deep = `{"type":"object","deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
     server.instead = listing(

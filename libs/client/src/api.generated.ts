@@ -2000,7 +2000,7 @@ export interface components {
             invoked: boolean;
             message_id: string;
             /** @enum {string} */
-            reason: "mentioned" | "all_messages" | "personal_agent" | "relevant" | "own_message" | "inactive" | "withheld" | "not_mentioned" | "not_personal" | "irrelevant" | "depth_cap" | "not_participant" | "channel_archived";
+            reason: "mentioned" | "all_messages" | "personal_agent" | "relevant" | "own_message" | "inactive" | "withheld" | "not_mentioned" | "not_personal" | "irrelevant" | "depth_cap" | "not_participant" | "channel_archived" | "failed";
             /** @description What judged whether the message concerns the agent; null where the decision did not depend on it */
             relevance: {
                 cost: number | null;

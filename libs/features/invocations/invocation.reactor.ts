@@ -1,6 +1,6 @@
 import type { Agent, Agents } from '#libs/features/agents/index.ts';
 import { CHANNEL } from '#libs/features/channels/index.ts';
-import type { Channels } from '#libs/features/channels/index.ts';
+import type { Channels, ChannelState } from '#libs/features/channels/index.ts';
 import { interactionCodec, interactionId, parseInteractionId } from '#libs/features/interactions/index.ts';
 import type { InteractionCommands, InteractionEvent } from '#libs/features/interactions/index.ts';
 import type { ChannelSequence, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
@@ -11,7 +11,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
-import type { Process } from '#libs/platform/reactors/index.ts';
+import type { EndedProcess, Process } from '#libs/platform/reactors/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
 import { messageOf, textOf } from './message.ts';
@@ -78,7 +78,11 @@ export function invocationReactor(parts: InvocationParts) {
       if (message !== null) await invoke(message, event.revision, process, parts);
       return [];
     },
-    giveUp: () => [],
+    async giveUp(_state, _why, event, process) {
+      const message = await readMessage(event, process, parts);
+      if (message !== null) await endUndecided(message, event.revision, process, parts);
+      return [];
+    },
     // Messages that wait for the model leave room for others.
     limits: { concurrency: MAX_QUESTIONS + 16 },
   });
@@ -98,7 +102,7 @@ function mayInvoke({ type, data, metadata: { actor } }: StreamEvent<InteractionE
 /** The complete message, or null for an event that makes none. */
 async function readMessage(
   event: StreamEvent<InteractionEvent>,
-  process: Context,
+  process: Pick<Context, 'id'>,
   { store }: InvocationParts,
 ): Promise<PostedMessage | null> {
   if (event.type === 'InteractionPosted.v1') return messageOf(process.id, event.data);
@@ -130,7 +134,7 @@ async function invoke(
   const context = { ...process.commandContext('channel'), seenRevision };
   const channel = await parts.channels.entities.current(context, posted.channelId);
   if (channel === null || channel.organizationId !== organizationId) return;
-  const ids = channel.participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
+  const ids = agentsIn(channel);
   const isOpen = channel.archivedAt === null;
   // Participants that joined before agents were registered are not in the log.
   const agents = isOpen ? await registered(ids, organizationId, parts) : [];
@@ -145,12 +149,16 @@ async function invoke(
       reason: isOpen ? 'not_participant' : 'channel_archived',
       relevance: null,
     } as const;
-    await parts.invocations.record(process.commandContext(`decision ${id}`), { type: 'AgentWithheld.v2', data });
+    await parts.invocations.record(process.commandContext(`decision ${id}`), { type: 'AgentWithheld.v3', data });
   }
   const decided = await Promise.all(
     agents.map((agent) => decide({ message, agent, behavior: channel.agentInvocationBehavior }, process, parts)),
   );
   if (decided.some(({ reason }) => reason === 'depth_cap')) await notifyOfCap(message, decided, process, parts);
+}
+
+function agentsIn({ participants }: NonNullable<ChannelState>): EntityId[] {
+  return participants.flatMap((one) => (one.type === 'agent' ? [one.agentId] : []));
 }
 
 async function registered(ids: readonly EntityId[], organizationId: EntityId, { agents }: InvocationParts) {
@@ -178,12 +186,47 @@ async function decide(subject: Subject, process: Context, parts: InvocationParts
   // A message that is delivered again costs no tokens again.
   const first = isAsked && parts.relevance.asksModel ? await parts.invocations.decision(id) : null;
   const recorded = first ?? (await recordDecision(subject, isAsked, process, parts));
-  if (recorded.runId !== null) {
-    const { channelId, messageId, turnId, spanId, invocationConfig } = message;
-    const run = { id: recorded.runId, agentId: agent.id, channelId, messageId, turnId, spanId, invocationConfig };
-    await parts.requestRun(process.commandContext(`run ${agent.id}`), { ...run, depth: recorded.depth });
-  }
+  await requestRunOf(recorded, message, process, parts);
   return recorded;
+}
+
+async function requestRunOf(
+  { runId, agentId, depth }: Invocation,
+  { channelId, messageId, turnId, spanId, invocationConfig }: PostedMessage,
+  process: EndedProcess,
+  parts: InvocationParts,
+): Promise<void> {
+  if (runId === null) return;
+  const run = { id: runId, agentId, channelId, messageId, turnId, spanId, invocationConfig, depth };
+  await parts.requestRun(process.commandContext(`run ${agentId}`), run);
+}
+
+/**
+ * Ends a message that could not be decided on: agents without a decision are not invoked. Mentioned ones come first, as
+ * prompts wait for them, and need the least that can fail.
+ */
+async function endUndecided(
+  posted: PostedMessage,
+  seenRevision: StreamRevision,
+  process: EndedProcess,
+  parts: InvocationParts,
+): Promise<void> {
+  const { organizationId } = process;
+  const message = { ...posted, depth: await depthOf(posted, organizationId, parts.invocations) };
+  const withhold = async (ids: readonly EntityId[]): Promise<void> => {
+    for (const { id } of await registered(ids, organizationId, parts)) {
+      const data = { ...aboutOf(message, id), reason: 'failed', relevance: null } as const;
+      const context = process.commandContext(`decision ${id}`);
+      const decision = await parts.invocations.record(context, { type: 'AgentWithheld.v3', data });
+      // An attempt may have failed between its decision and its run.
+      await requestRunOf(decision, message, process, parts);
+    }
+  };
+  await withhold([...posted.mentions].slice(0, MAX_ABSENT));
+  const context = { ...process.commandContext('channel'), seenRevision };
+  const channel = await parts.channels.entities.current(context, posted.channelId);
+  if (channel?.organizationId !== organizationId) return;
+  await withhold(agentsIn(channel));
 }
 
 /** @returns the first decision, which may be another one */
@@ -201,7 +244,7 @@ async function recordDecision(
   const about = { ...aboutOf(message, agent.id), relevance: judged?.relevance ?? null };
   const event: InvocationEvent = verdict.invoked
     ? { type: 'AgentInvoked.v2', data: { ...about, reason: verdict.reason, runId: about.id } }
-    : { type: 'AgentWithheld.v2', data: { ...about, reason: verdict.reason } };
+    : { type: 'AgentWithheld.v3', data: { ...about, reason: verdict.reason } };
   return invocations.record(context, event);
 }
 

@@ -10,7 +10,8 @@ import samples from './invocation.events.samples.json' with { type: 'json' };
 
 describeStoredEvents('invocations', invocationCodec, samples, {
   'AgentInvoked.v1': { type: 'AgentInvoked.v2', data: { ...samples['AgentInvoked.v1'], relevance: null } },
-  'AgentWithheld.v1': { type: 'AgentWithheld.v2', data: { ...samples['AgentWithheld.v1'], relevance: null } },
+  'AgentWithheld.v1': { type: 'AgentWithheld.v3', data: { ...samples['AgentWithheld.v1'], relevance: null } },
+  'AgentWithheld.v2': { type: 'AgentWithheld.v3', data: samples['AgentWithheld.v2'] },
 });
 
 it('decisions on relevance before a model made them were made by words', () => {

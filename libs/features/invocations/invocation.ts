@@ -30,8 +30,12 @@ const withheldReasonV1 = z.enum([
   'irrelevant',
   'depth_cap',
 ]);
-/** `not_participant`, `channel_archived`: of an agent that the message mentions, when it was decided. */
-export const withheldReason = z.enum([...withheldReasonV1.options, 'not_participant', 'channel_archived']);
+const withheldReasonV2 = z.enum([...withheldReasonV1.options, 'not_participant', 'channel_archived']);
+/**
+ * `not_participant`, `channel_archived`: of an agent that the message mentions, when it was decided. `failed`: all attempts
+ * to decide have failed.
+ */
+export const withheldReason = z.enum([...withheldReasonV2.options, 'failed']);
 
 const tokens = z.int().nullable();
 /** What judged whether the message is about what the agent knows. */
@@ -78,10 +82,13 @@ const withheldV1 = z.object({ ...about, reason: withheldReasonV1 });
 /** `relevance`: null where the decision did not depend on it. */
 const judged = { relevance: relevance.nullable() };
 
+/** Frozen. */
+const withheldV2 = z.object({ ...about, reason: withheldReasonV2, ...judged });
+
 export const invocationCodec = defineEvents(
   {
     'AgentInvoked.v2': z.object({ ...about, reason: invokedReason, runId: z.string(), ...judged }),
-    'AgentWithheld.v2': z.object({ ...about, reason: withheldReason, ...judged }),
+    'AgentWithheld.v3': z.object({ ...about, reason: withheldReason, ...judged }),
   },
   {
     upcasters: {
@@ -92,6 +99,7 @@ export const invocationCodec = defineEvents(
         const byWords = data.reason === 'irrelevant' ? BY_WORDS : null;
         return { type: 'AgentWithheld.v2', data: { ...data, relevance: byWords } };
       }),
+      'AgentWithheld.v2': upcast(withheldV2, (data) => ({ type: 'AgentWithheld.v3', data })),
     },
   },
 );

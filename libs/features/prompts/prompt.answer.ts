@@ -21,12 +21,15 @@ export function idsOf({ runId, channelId }: PostedPrompt): ShownIds {
  *
  * @param shown members of errors
  * @throws HttpError 409 for a run that was cancelled, and for an agent that was deactivated meanwhile; 502 for one that
- *   failed; 504 for one that took too long
+ *   failed, or could not be started; 504 for one that took too long
  */
 export function answerOf(ending: Ending, agent: Agent, shown: ShownIds): string {
   if (ending.kind === 'withheld') {
     if (ending.reason === 'inactive') throw deactivated();
-    throw conflict('The agent was not invoked', 'not_invoked', {}, { ...shown, reason: ending.reason });
+    const members = { ...shown, reason: ending.reason };
+    if (ending.reason === 'failed')
+      throw new HttpError(502, 'not_invoked', 'The agent could not be invoked', {}, members);
+    throw conflict('The agent was not invoked', 'not_invoked', {}, members);
   }
   const { run } = ending;
   if (run.phase === 'cancelled') throw conflict('The run was cancelled', 'run_cancelled', {}, shown);

@@ -11,6 +11,6 @@
  *     });
  */
 export { GROUP_PREFIX, groupNameOf, reactor, reactorNameOf } from './reactor.ts';
-export type { AnyReactor, Process, Reactor } from './reactor.ts';
+export type { AnyReactor, EndedProcess, Process, Reactor } from './reactor.ts';
 export { ReactorRunner } from './reactor-runner.ts';
 export type { AttemptOutcome } from './reactor-runner.ts';

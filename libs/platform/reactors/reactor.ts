@@ -37,6 +37,9 @@ export interface Process<State, E extends DomainEvent> {
   recordIntent(...events: readonly E[]): Promise<State>;
 }
 
+/** What the end of a process may need for its commands. */
+export type EndedProcess = Pick<Process<unknown, never>, 'id' | 'organizationId' | 'commandContext'>;
+
 /** Why a process is ended by its reactor. */
 export interface GivenUp {
   readonly reason: 'deadline' | 'attempts';
@@ -123,8 +126,18 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
    * Errors: any; the event is handled again. A `Fault` (a store is away) is not counted as a failed attempt.
    */
   handle(event: StreamEvent<Trigger>, process: Process<State, E>): Promise<readonly E[]> | readonly E[];
-  /** The events that end a process that has reached a cap; `isEnded` must hold after them. May be none without a process. */
-  giveUp(state: State, why: GivenUp): readonly E[];
+  /**
+   * The events that end a process that has reached a cap; `isEnded` must hold after them. May be none without a process.
+   * May run more than once, as `handle`.
+   *
+   * Errors: after a `Fault`, it is called again; after any other error, the event is parked.
+   */
+  giveUp(
+    state: State,
+    why: GivenUp,
+    event: StreamEvent<Trigger>,
+    process: EndedProcess,
+  ): Promise<readonly E[]> | readonly E[];
   readonly limits?: ReactorLimits;
 }
 

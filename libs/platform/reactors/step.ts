@@ -14,7 +14,7 @@ import { unlessAborted, withTimeLimit } from '#libs/platform/lifecycle/index.ts'
 
 import { ProcessStream } from './process-stream.ts';
 import type { ProcessTip, ProcessTips } from './process-stream.ts';
-import type { AnyReactor, GivenUp, Process, Reactor } from './reactor.ts';
+import type { AnyReactor, EndedProcess, GivenUp, Process, Reactor } from './reactor.ts';
 
 /** What became of one attempt at one event. */
 export type StepResult =
@@ -156,15 +156,12 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
       signal.throwIfAborted();
       if (performance.now() - startedAt > limitMs) throw new Error(`the step took longer than ${limitMs} ms`);
     };
-    const idempotencyKey = (effect = ''): EntityId => derivedId(this.#id, `effect ${effect}`);
     const process: Process<State, E> = {
-      id: this.processId,
-      organizationId: this.#event.metadata.organizationId,
+      ...this.#endedProcess(),
       state: tip.state,
       attempt: failures + 1,
       signal,
-      idempotencyKey,
-      commandContext: (effect) => this.#commandContext(idempotencyKey(effect)),
+      idempotencyKey: (effect) => this.#effectId(effect),
       recordIntent: async (...events) => {
         refuseLate();
         const commandId = derivedId(this.#id, 'intent');
@@ -191,7 +188,7 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     again: (withinMs: number, error: unknown) => StepResult,
   ): Promise<StepResult> {
     try {
-      const events = this.#reactor.giveUp(tip.state, why);
+      const events = await this.#reactor.giveUp(tip.state, why, this.#event, this.#endedProcess());
       const ended = await this.#record(tip, events, derivedId(this.#id, 'given up'));
       // Nothing needs an end where there is no process.
       if (this.#reactor.isEnded(ended.state) || ended.revision === NO_EVENTS) return { kind: 'done', isGivenUp: true };
@@ -226,6 +223,18 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
 
   #derivedId(step: string): EntityId {
     return derivedId(STEPS, `${this.#stream.name} ${this.#reactor.name} ${step}`);
+  }
+
+  #effectId(effect = ''): EntityId {
+    return derivedId(this.#id, `effect ${effect}`);
+  }
+
+  #endedProcess(): EndedProcess {
+    return {
+      id: this.processId,
+      organizationId: this.#event.metadata.organizationId,
+      commandContext: (effect) => this.#commandContext(this.#effectId(effect)),
+    };
   }
 
   #metadata(commandId: EntityId): EventMetadata {

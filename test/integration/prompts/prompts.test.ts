@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
 import { liveTopic } from '#libs/platform/live/index.ts';
+import { Step } from '#libs/platform/reactors/step.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { refuses, says, saysInParts, saysThen, startModelServer } from '#test/support/model-server.ts';
 import type { Answer as ModelAnswer, ModelServer } from '#test/support/model-server.ts';
@@ -174,14 +175,28 @@ describe('a prompt to an agent that leaves before a worker decides on it', () =>
   const leave: Record<string, (channel: string, agent: string) => Promise<unknown>> = {
     not_participant: removed,
     channel_archived: (channel) => api.call('POST', `/api/v1/channels/${channel}/archive`),
+    failed: giveUpInvocations,
     inactive: (_channel, agent) => api.call('POST', `/api/v1/agents/${agent}/deactivate`),
   };
 
+  /** As after too many attempts. */
+  async function giveUpInvocations(channel: string): Promise<void> {
+    const { features, stores } = api.documents.api;
+    const reactor = features.reactors.find(({ name }) => name === 'invocations');
+    const { platform } = stores;
+    for await (const stored of platform.store.readStream(`channel-${channel}`)) {
+      if (reactor?.on.some((type) => type === stored.type) !== true) continue;
+      const attempt = { failures: Infinity, lastError: null, signal: new AbortController().signal };
+      expect(await new Step(reactor, platform, stored).attempt(attempt)).toMatchObject({ kind: 'done' });
+    }
+  }
+
   it.each([
-    ['not_participant', { code: 'not_invoked', reason: 'not_participant' }],
-    ['channel_archived', { code: 'not_invoked', reason: 'channel_archived' }],
-    ['inactive', { code: 'agent_deactivated' }],
-  ])('ends: %s', async (reason, json) => {
+    ['failed', 502, { code: 'not_invoked', reason: 'failed' }],
+    ['not_participant', 409, { code: 'not_invoked', reason: 'not_participant' }],
+    ['channel_archived', 409, { code: 'not_invoked', reason: 'channel_archived' }],
+    ['inactive', 409, { code: 'agent_deactivated' }],
+  ])('ends: %s', async (reason, status, json) => {
     const agent = await newAgent();
     server.script(says({ text: ['Yes.'] }));
     const { channel_id: channel } = (await prompt(agent)).json;
@@ -192,7 +207,7 @@ describe('a prompt to an agent that leaves before a worker decides on it', () =>
       await leave[reason]?.(channel, agent);
       return both;
     });
-    expect(await waiting).toMatchObject({ status: 409, json });
+    expect(await waiting).toMatchObject({ status, json });
     const [answer, close] = (await streamed).slice(-2);
     expect(answer).toMatchObject({ event: 'answer', data: { status: 'failed', message: '', error: { reason } } });
     expect(close?.data.code).toBe(4504);

@@ -305,7 +305,7 @@ describe('an external agent', () => {
     expect(run).toMatchObject({ status: 'failed', error: { reason: 'not_reached' } });
     await eventually(async () => expect(await roles(asked)).toEqual(['internal_error']));
     const late = api.documents.api.features.reactors.find(({ name }) => name === 'external-runs');
-    expect(late?.giveUp(null, { reason: 'deadline', lastError: null })).toMatchObject([
+    expect(late?.giveUp(null, { reason: 'deadline', lastError: null }, {} as never, {} as never)).toMatchObject([
       { type: 'RunFailed.v1', data: { reason: 'not_answered', message: 'the agent did not answer in time' } },
     ]);
   });

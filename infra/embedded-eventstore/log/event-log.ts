@@ -41,7 +41,7 @@ export type ReadStreamRequest = ReadAllRequest & { stream: string };
  * `next` is the start of the next page (inclusive), undefined when there is none now. A page excludes events that
  * truncation or age hides, so it may be empty while `next` is set.
  */
-export type Page = { events: StoredEvent[]; next: number | undefined };
+export type Page = { readonly events: readonly StoredEvent[]; readonly next: number | undefined };
 
 export type StreamInfo = {
   /** `missing`: never written, or soft-deleted. `deleted`: tombstoned. */

@@ -61,6 +61,9 @@ export const conflict = (
 export const tooManyRequests = (retryAfterSeconds: number): HttpError =>
   new HttpError(429, 'rate_limited', 'Too many requests', { 'retry-after': String(retryAfterSeconds) });
 
+export const tookTooLong = (): HttpError =>
+  new HttpError(503, 'timeout', 'The answer took too long', { 'retry-after': '2' });
+
 /** 422 for a single field that only the route can validate (`loc` as in `['body', 'url']`). */
 export function invalid(
   loc: readonly (string | number)[],
@@ -112,10 +115,7 @@ export function answerOf(error: FastifyError | Error): Answer {
         : {};
     return { status: error.status, code: error.code, detail: error.message, headers };
   }
-  const { code, statusCode } = error as Partial<FastifyError>;
-  if (code === 'FST_ERR_HANDLER_TIMEOUT') {
-    return { status: 503, code: 'timeout', detail: 'The answer took too long', headers: { 'retry-after': '2' } };
-  }
+  const { statusCode } = error as Partial<FastifyError>;
   return (ANSWERS as Partial<Record<number, Answer>>)[statusCode ?? 500] ?? INTERNAL;
 }
 

@@ -6,7 +6,7 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
 import { Fault } from '#libs/kernel/faults.ts';
 import { keyOf, requireScope, type Principal } from './auth.ts';
-import { unauthorized } from './errors.ts';
+import { tookTooLong, unauthorized } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
 import type { KeyLookups } from './key-lookups.ts';
 import { awaitPosition, POSITION_HEADER } from './position.ts';
@@ -56,13 +56,27 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
     done();
   };
   route.onSend = [...listed(route.onSend), measure];
-  if (config?.public || isRead(method)) return;
-  route.handlerTimeout ??= handlerTimeoutMs;
-  if (config?.ignoresIdempotencyKey === true) return;
+  const isCommand = !config?.public && !isRead(method);
+  const limitMs = route.handlerTimeout ?? (isCommand ? handlerTimeoutMs : undefined);
+  delete route.handlerTimeout;
+  if (limitMs !== undefined) route.onRequest.unshift(timeLimit(limitMs));
+  if (!isCommand || config?.ignoresIdempotencyKey === true) return;
   if (method !== 'POST' && method !== 'PATCH') return;
   // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
   route.preValidation = [readIdempotencyKey, ...listed(route.preValidation)];
   if (config?.handlesIdempotencyKey !== true) attachIdempotency(route, idempotency);
+}
+
+/** Answers 503 if the handler takes too long. Fastify's own time limit is over as soon as the body was read. */
+function timeLimit(ms: number): Hook {
+  return (_request, reply, done) => {
+    const answer = (): void => {
+      if (!reply.sent && !reply.raw.headersSent) void reply.send(tookTooLong());
+    };
+    const timer = setTimeout(answer, ms);
+    reply.raw.once('close', () => clearTimeout(timer));
+    done();
+  };
 }
 
 const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD';

@@ -125,15 +125,19 @@ test('a trusted proxy names the address, no other client does', async () => {
   expect((await from(proxied, '2001:db8:0:1::1')).status).toBe(200);
 });
 
-test('a handler that does not answer in time is 503 with Retry-After', async () => {
-  const edge = await start({ handlerTimeoutMs: 50 }, (app) => {
-    app.post('/never', { config: { scope: 'write' } }, () => new Promise<never>(() => undefined));
-  });
-  const answer = await edge.call('/never', { method: 'POST' });
-  expect(answer.status).toBe(503);
-  expect(answer.headers.get('retry-after')).toBe('2');
-  expect(await answer.json()).toMatchObject({ code: 'timeout' });
-});
+test.each([undefined, '{}'])(
+  'a handler that does not answer in time is 503 with Retry-After: body %s',
+  async (body) => {
+    const edge = await start({ handlerTimeoutMs: 50 }, (app) => {
+      app.post('/never', { config: { scope: 'write' } }, () => new Promise<never>(() => undefined));
+    });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await edge.call('/never', { method: 'POST', ...(body !== undefined && { body, headers }) });
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toBe('2');
+    expect(await answer.json()).toMatchObject({ code: 'timeout' });
+  },
+);
 
 test('only origins of the allow-list may call from a browser', async () => {
   const edge = await start({ corsOrigins: ['https://app.example'] });

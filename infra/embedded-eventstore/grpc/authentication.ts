@@ -2,7 +2,7 @@
 // PERMISSION_DENIED and one with wrong credentials UNAUTHENTICATED; the official client maps both to AccessDeniedError.
 import { status } from '@grpc/grpc-js';
 import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall, UntypedHandleCall } from '@grpc/grpc-js';
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Credentials } from '../credentials.ts';
 import { CallError } from './errors.ts';
 import type { GrpcService } from './service.ts';
@@ -39,5 +39,5 @@ export function authenticated(service: GrpcService, { username, password }: Cred
 }
 
 function digest(text: string | Buffer): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }

@@ -21,11 +21,17 @@ export interface ChannelFixture {
   cleanUp(): Promise<void>;
 }
 
-/** @param env further environment variables of Parley */
-export function prepareChannels(count: number, env: Readonly<Record<string, string>> = {}): Promise<ChannelFixture> {
+interface ChannelOptions {
+  /** Whether an agent takes part, so that each message leads to a decision whether it answers. Default: true. */
+  readonly hasAgent?: boolean;
+  /** Further environment variables of Parley. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export function prepareChannels(count: number, { hasAgent, env }: ChannelOptions = {}): Promise<ChannelFixture> {
   return prepare(async (post) => {
     const paths: string[] = [];
-    for (let index = 0; index < count; index++) paths.push(await newChannel(post));
+    for (let index = 0; index < count; index++) paths.push(await newChannel(post, hasAgent));
     return paths;
   }, env);
 }
@@ -121,10 +127,10 @@ async function prepare(
   }
 }
 
-async function newChannel(post: Post): Promise<string> {
-  const { id } = await post('/api/v1/agents', AGENT);
+async function newChannel(post: Post, hasAgent = true): Promise<string> {
   const guest = { type: 'non_authenticated_user', user_metadata: { source: 'web', locale: 'de-CH' } };
-  const channel = await post('/api/v1/channels', { ...NEW_CHANNEL, participants: [{ type: 'agent', id }, guest] });
+  const agents = hasAgent ? [{ type: 'agent', id: (await post('/api/v1/agents', AGENT))['id'] }] : [];
+  const channel = await post('/api/v1/channels', { ...NEW_CHANNEL, participants: [...agents, guest] });
   return `/api/v1/channels/${String(channel['id'])}`;
 }
 

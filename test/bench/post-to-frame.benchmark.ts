@@ -11,15 +11,22 @@ const LATE_MS = 3;
 export const postToFrameBenchmarks: readonly Benchmark[] = [
   postToFrame('post-frame', { rate: 500, figure: 'p50', goal: 3.5 }),
   postToFrame('post-frame-p99', { rate: 1_000, figure: 'p99', goal: 4 }),
+  postToFrame('post-frame-no-agent', { rate: 500, figure: 'p50', goal: 3.5, hasAgent: false }),
 ];
 
-function postToFrame(name: string, of: { rate: number; figure: 'p50' | 'p99'; goal: number }): Benchmark {
-  const { rate, figure, goal } = of;
+interface Kind {
+  readonly rate: number;
+  readonly figure: 'p50' | 'p99';
+  readonly goal: number;
+  readonly hasAgent?: boolean;
+}
+
+function postToFrame(name: string, { rate, figure, goal, hasAgent = true }: Kind): Benchmark {
   return {
     name,
     rows: [
       {
-        title: `POST interaction to its frame, ${figure} at ${rate}/s, open loop`,
+        title: `POST interaction to its frame${hasAgent ? '' : ', no agent in the channel'}, ${figure} at ${rate}/s, open loop`,
         ours: 'parley',
         theirs: 'emitter',
         figure,
@@ -36,7 +43,7 @@ function postToFrame(name: string, of: { rate: number; figure: 'p50' | 'p99'; go
       },
     ],
     async prepare() {
-      const { headers, paths, start, cleanUp } = await prepareChannels(1);
+      const { headers, paths, start, cleanUp } = await prepareChannels(1, { hasAgent });
       const path = `${paths[0]}/interactions`;
       const request = { method: 'POST', path, headers, body: postOf('########') };
       const sample = await sampleOf(start, headers, path);

@@ -49,7 +49,7 @@ export interface SocketFixture {
 /** @param env of Parley, beside the stores */
 export async function prepareSockets(env: Readonly<Record<string, string>> = {}): Promise<SocketFixture> {
   const redis = await startTestRedis();
-  const channel = await prepareChannels(1, { ...env, REDIS_URL: redis.url });
+  const channel = await prepareChannels(1, { env: { ...env, REDIS_URL: redis.url } });
   const path = `${channel.paths[0]}/websocket`;
   const { template, frame, channelId } = frameOf(channel);
   return {

@@ -190,8 +190,8 @@ describe('a reactor', () => {
       calls += 1;
       return [nextOf(process, 'worker')];
     };
-    // Its own events are not handled.
-    start(jobReactor({ category, on: ['JobRequested.v1'], handle, limits: { deadlineMs: 300 } }));
+    // Its own events are not handled. The deadline leaves a busy machine time for the first attempt.
+    start(jobReactor({ category, on: ['JobRequested.v1'], handle, limits: { deadlineMs: 3_000 } }));
     const id = await requestJob(client.store, category, 1);
     await ends(category, id, 'JobStepped.v1', 'JobFailed.v1');
     expect(calls).toBe(1);

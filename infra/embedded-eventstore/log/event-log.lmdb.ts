@@ -6,10 +6,11 @@ import { Storage } from './storage.ts';
 
 /**
  * Opens (or creates) the log in `folder`, which must exist. The caller holds the lock of `data-folder.ts`.
+ * @param shortCommitMs commits are made on this thread while they take less than this; by default 2
  * @throws Error when the folder cannot be used or holds another format
  */
-export function openEventLog(folder: string): EventLog {
-  const storage = new Storage(folder);
+export function openEventLog(folder: string, shortCommitMs?: number): EventLog {
+  const storage = new Storage(folder, shortCommitMs);
   const listeners = new Set<(commit: Commit) => void>();
   const streamListeners = new Map<string, Set<() => void>>();
   const writer = new LogWriter(storage, (commit) => {

@@ -1,5 +1,6 @@
 // The single writer. Writes that arrive during a flush share the next commit
 // (group commit), so a slower disk makes larger groups.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LogWriteError, type Commit, type WriteOutcome } from './event-log.ts';
 import { CommitDraft, RecentIds, type Change, type LogEnd } from './commit-draft.ts';
 import type { Storage } from './storage.ts';
@@ -46,15 +47,16 @@ export class LogWriter {
     });
   }
 
-  /** Refuses new writes and waits for accepted ones. */
+  /** Refuses new writes, waits for accepted ones, and publishes them. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
+    await nextTurn();
   }
 
   async #run(): Promise<void> {
     // Writes of the same turn of the event loop share the commit.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     while (this.#waiting.length > 0) await this.#commit(this.#take());
     this.#running = undefined;
   }
@@ -81,7 +83,9 @@ export class LogWriter {
         const outcome = outcomes[index];
         if (outcome) entry.resolve(outcome);
       }
-      if (!draft.isEmpty) this.#onCommit({ position: this.position, streams: draft.touched });
+      const commit = { position: this.position, streams: draft.touched };
+      // In the next turn of the event loop: this one sends the acknowledgements.
+      if (!draft.isEmpty) setImmediate(() => this.#onCommit(commit));
     } catch (error) {
       this.#fail(group, error);
     } finally {

@@ -16,6 +16,8 @@ const FORMAT = 1;
 /** Address space that LMDB reserves, so that the map need not move; the file itself grows with the data. */
 const MAP_BYTES = 16 * 1024 ** 3;
 const MAX_NAME_BYTES = 500;
+/** Milliseconds. To hand a commit to a thread of LMDB's takes about as long as a fast disk needs for it. */
+const SHORT_COMMIT_MS = 2;
 
 type Bytes = Database<Buffer, Buffer>;
 
@@ -32,9 +34,16 @@ export class Storage {
   #index: Bytes;
   #streams: Database<StreamState, Buffer>;
   #values: Bytes;
+  #shortCommitMs: number;
+  /** How long the last commit took. */
+  #commitMs = 0;
 
-  /** @throws Error when the folder cannot be used or holds another format. */
-  constructor(folder: string) {
+  /**
+   * @param shortCommitMs commits are made on this thread while they take less than this; reads wait for them
+   * @throws Error when the folder cannot be used or holds another format
+   */
+  constructor(folder: string, shortCommitMs = SHORT_COMMIT_MS) {
+    this.#shortCommitMs = shortCommitMs;
     this.#root = open({
       path: `${folder}/events.mdb`,
       mapSize: MAP_BYTES,
@@ -94,18 +103,24 @@ export class Storage {
 
   /** Writes all rows in one transaction; resolves when they are on disk. @throws LogWriteError (rejects) */
   async commit(rows: CommitRows): Promise<void> {
-    await this.#durably(() =>
-      this.#root.batch(() => {
-        for (const { position, frame } of rows.log) void this.#log.put(positionKey(position), frame);
-        for (const { streamNumber, revision, position } of rows.index) {
-          void this.#index.put(indexKey(streamNumber, revision), doubleBytes(position));
-        }
-        for (const [name, state] of rows.streams) void this.#streams.put(nameKey(name), state);
-      }),
-    );
+    const startedAt = performance.now();
+    const write = () => this.#put(rows);
+    await this.#durably(async () => {
+      if (this.#commitMs < this.#shortCommitMs) this.#root.transactionSync(write);
+      else await this.#root.batch(write);
+    });
+    this.#commitMs = performance.now() - startedAt;
     // Only flushed commits can be read, so this detects a promise that resolves too early.
     const last = rows.log.at(-1);
     if (last && !this.#log.doesExist(positionKey(last.position))) throw new LogWriteError('the commit is missing');
+  }
+
+  #put({ log, index, streams }: CommitRows): void {
+    for (const { position, frame } of log) void this.#log.put(positionKey(position), frame);
+    for (const { streamNumber, revision, position } of index) {
+      void this.#index.put(indexKey(streamNumber, revision), doubleBytes(position));
+    }
+    for (const [name, state] of streams) void this.#streams.put(nameKey(name), state);
   }
 
   #entries(prefix: string): { key: string; value: Buffer }[] {

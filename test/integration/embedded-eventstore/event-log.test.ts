@@ -4,17 +4,18 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openEventLog } from '#infra/embedded-eventstore/log/event-log.lmdb.ts';
 import type { Commit, EventLog, Page } from '#infra/embedded-eventstore/log/event-log.ts';
 import type { ProposedEvent } from '#infra/embedded-eventstore/log/stored-event.ts';
 
 let folder: string;
 let log: EventLog;
+let shortCommitMs: number | undefined;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'event-log-'));
-  log = openEventLog(folder);
+  log = openEventLog(folder, shortCommitMs);
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -24,7 +25,7 @@ afterEach(async () => {
 
 async function reopen(): Promise<void> {
   await log.close();
-  log = openEventLog(folder);
+  log = openEventLog(folder, shortCommitMs);
 }
 
 const event = (data = '{}'): ProposedEvent => ({
@@ -52,7 +53,17 @@ function revisions(stream: string, direction: 'forwards' | 'backwards' = 'forwar
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
-describe('the log', () => {
+describe.each([
+  { thread: 'its own thread', limitMs: Infinity },
+  { thread: "a thread of LMDB's", limitMs: 0 },
+])('the log that commits on $thread', ({ limitMs }) => {
+  beforeAll(() => {
+    shortCommitMs = limitMs;
+  });
+  afterAll(() => {
+    shortCommitMs = undefined;
+  });
+
   test('reads the newest events from every start and in pages of every size, before and after a commit', async () => {
     const positions = (from: number, limit: number): [number[], number | undefined] => {
       const { events, next } = log.readAll({ from, direction: 'forwards', limit });
@@ -103,8 +114,10 @@ describe('the log', () => {
     });
     const end = log.onStreamCommit('a', () => ofStream++);
     await Promise.all([append('a', [event(), event()]), append('b', [event()])]);
+    await vi.waitFor(() => expect(commits).toHaveLength(1));
     end();
     await append('a', [event()]);
+    await vi.waitFor(() => expect(commits).toHaveLength(2));
     expect(commits.map(({ position }) => position)).toEqual([3, 4]);
     expect(readable).toEqual([3, 4]);
     expect(commits.map(({ streams }) => [...streams])).toEqual([['a', 'b'], ['a']]);
@@ -117,7 +130,7 @@ describe('the log', () => {
     await expect(append('a', [event()])).rejects.toThrow('stopping');
     expect(await accepted).toMatchObject({ kind: 'written', revision: 0 });
     await closed;
-    log = openEventLog(folder);
+    log = openEventLog(folder, shortCommitMs);
     expect(revisions('a')).toEqual([0]);
   });
 

@@ -35,13 +35,17 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-const large = () => jsonEvent({ type: 'large', data: { padding: 'x'.repeat(500_000) } });
+const LARGE = 500_000;
+const large = (bytes = LARGE) => jsonEvent({ type: 'large', data: { padding: 'x'.repeat(bytes) } });
 
 /** Appends until one fails; returns the number of acknowledged appends and the error. */
-async function fill(options: { credentials?: typeof credentials }): Promise<{ count: number; error: unknown }> {
-  for (let count = 0; count < 100; count++) {
+async function fill(
+  options: { credentials?: typeof credentials },
+  bytes = LARGE,
+): Promise<{ count: number; error: unknown }> {
+  for (let count = 0; count < 1_000; count++) {
     try {
-      await client.appendToStream('large', large(), options);
+      await client.appendToStream('large', large(bytes), options);
     } catch (error) {
       return { count, error };
     }
@@ -78,12 +82,16 @@ test('a unary append that does not fit on disk is UNAVAILABLE', async () => {
   expect(await countOf('large')).toBe(count);
 });
 
-test('after a failed append smaller ones still succeed, at the right revision', async () => {
-  const { count } = await fill({});
-  const result = await client.appendToStream('large', jsonEvent({ type: 'small', data: {} }));
-  expect(result.nextExpectedRevision).toBe(BigInt(count));
-  expect(await countOf('large')).toBe(count + 1);
-});
+// Short commits are made on another thread than long ones.
+test.each([LARGE, 20_000])(
+  'after a failed append of %i bytes smaller ones still succeed, at the right revision',
+  async (bytes) => {
+    const { count } = await fill({}, bytes);
+    const result = await client.appendToStream('large', jsonEvent({ type: 'small', data: {} }));
+    expect(result.nextExpectedRevision).toBe(BigInt(count));
+    expect(await countOf('large')).toBe(count + 1);
+  },
+);
 
 test('the health of a process reports failing appends until one succeeds again', async () => {
   const platform = openPlatform({

@@ -68,20 +68,26 @@ describe.skipIf(!canTrace())('each append, one after another', () => {
   test('is flushed to disk before it is acknowledged', { timeout: 60_000 }, async () => {
     const traceFile = join(dataDir, 'trace');
     const calls = 'fdatasync,fsync,msync,pwrite64,pwritev,write,writev,sendmsg';
-    const shell = `exec strace -f -y -s 200 -o '${traceFile}' -e trace=${calls}`;
+    // A slow disk: the first commit is made on the thread of the event store, the others are not.
+    const slow = 'inject=fdatasync:delay_exit=5000';
+    const shell = `exec strace -f -y -s 200 -o '${traceFile}' -e trace=${calls} -e ${slow}`;
     const store = await startStoreProcess({ dataDir, shell });
     client = EventStoreDBClient.connectionString(store.url);
-    // The first append also connects; the count starts after it.
-    await client.appendToStream('first', jsonEvent({ type: 'first', data: {} }));
+    // Connects; the count starts after it.
+    await client.getStreamMetadata('none');
     const before = (await settled(traceFile)).length;
     const count = 10;
     for (let i = 0; i < count; i++) await client.appendToStream('next', jsonEvent({ type: 'next', data: { i } }));
     await client.dispose();
     await store.end('SIGTERM');
 
-    const order = steps((await readFile(traceFile, 'utf8')).slice(before));
+    const trace = (await readFile(traceFile, 'utf8')).slice(before);
+    const order = steps(trace);
     expect(order.filter((step) => step === 'answer')).toHaveLength(count);
     expect(early(order)).toBe(0);
+    const [own, ...others] = flushingThreads(trace);
+    expect(others).toHaveLength(count - 1);
+    expect(others).not.toContain(own);
   });
 });
 
@@ -99,6 +105,11 @@ describe('the order of system calls', () => {
     expect(early(order)).toBeGreaterThan(0);
   });
 });
+
+/** The thread of each flush. */
+function flushingThreads(trace: string): string[] {
+  return Array.from(trace.matchAll(/^(\d+) +fdatasync\(.*events\.mdb>/gm), ([, thread = '']) => thread);
+}
 
 /** The trace once it no longer grows. */
 async function settled(file: string): Promise<string> {

@@ -6,7 +6,7 @@ import { Storage } from './storage.ts';
 
 /**
  * Opens (or creates) the log in `folder`, which must exist. The caller holds the lock of `data-folder.ts`.
- * @param shortCommitMs commits are made on this thread while they take less than this; by default 2
+ * @param shortCommitMs as in `Storage`
  * @throws Error when the folder cannot be used or holds another format
  */
 export function openEventLog(folder: string, shortCommitMs?: number): EventLog {

@@ -83,9 +83,11 @@ export class LogWriter {
         const outcome = outcomes[index];
         if (outcome) entry.resolve(outcome);
       }
-      const commit = { position: this.position, streams: draft.touched };
-      // In the next turn of the event loop: this one sends the acknowledgements.
-      if (!draft.isEmpty) setImmediate(() => this.#onCommit(commit));
+      if (!draft.isEmpty) {
+        const commit = { position: this.position, streams: draft.touched };
+        // In the next turn of the event loop: this one sends the acknowledgements.
+        setImmediate(() => this.#onCommit(commit));
+      }
     } catch (error) {
       this.#fail(group, error);
     } finally {

@@ -16,7 +16,7 @@ const FORMAT = 1;
 /** Address space that LMDB reserves, so that the map need not move; the file itself grows with the data. */
 const MAP_BYTES = 16 * 1024 ** 3;
 const MAX_NAME_BYTES = 500;
-/** Milliseconds. To hand a commit to a thread of LMDB's takes about as long as a fast disk needs for it. */
+/** Milliseconds. To hand a commit to a thread of LMDB's takes about as long as a commit on a fast disk: about 1. */
 const SHORT_COMMIT_MS = 2;
 
 type Bytes = Database<Buffer, Buffer>;
@@ -39,7 +39,7 @@ export class Storage {
   #commitMs = 0;
 
   /**
-   * @param shortCommitMs commits are made on this thread while they take less than this; reads wait for them
+   * @param shortCommitMs a commit is made on this thread, where reads wait for it, if the last one took less than this
    * @throws Error when the folder cannot be used or holds another format
    */
   constructor(folder: string, shortCommitMs = SHORT_COMMIT_MS) {

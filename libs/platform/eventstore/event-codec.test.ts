@@ -60,6 +60,12 @@ test('events are inferred as a union that their type discriminates', () => {
   expectTypeOf<Extract<E, { type: 'ChannelRenamed.v3' }>['data']>().toEqualTypeOf<{ name: string; reason: string }>();
 });
 
+test('no event holds a lone surrogate, wherever its texts come from', () => {
+  const said = { name: 'half \ud83d', tags: ['\ude00', 'whole 😀'] };
+  const data = codec().encode({ type: 'ChannelCreated.v1', data: said });
+  expect(data).toEqual({ name: 'half \ufffd', tags: ['\ufffd', 'whole 😀'] });
+});
+
 test('an encoded event decodes to itself with its revision', () => {
   const data = codec().encode({ type: 'ChannelCreated.v1', data: { name: 'general', tags: ['a'] } });
   expect(codec().decode(stored({ data }))).toEqual({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { DomainEvent, EventMetadata, StreamEvent } from '#libs/kernel/event.ts';
 import { CorruptEventError } from '#libs/kernel/faults.ts';
+import { admitJson } from '#libs/kernel/text.ts';
 import type { StoredEvent } from './event-store.ts';
 
 type EventType = DomainEvent['type'];
@@ -29,7 +30,7 @@ export interface EventCodec<E extends DomainEvent> {
   readonly skipped: ReadonlyMap<string, number>;
 
   /**
-   * The data to store, without keys that the schema lacks. Folds use this instead of the input, so that the writer and
+   * The data to store, without keys that the schema lacks and with well-formed texts (`admitText`). Folds use this instead of the input, so that the writer and
    * every later reader get the same state.
    *
    * @throws TypeError for an event that does not match its schema, which is a bug
@@ -109,11 +110,13 @@ class SchemaCodec<E extends DomainEvent> implements EventCodec<E> {
   encode<Event extends E>(event: Event): Extract<E, { type: Event['type'] }>['data'] {
     const schema = this.#schemas.get(event.type);
     if (!schema) throw new TypeError(`no schema for events of type ${event.type}`);
-    return parsed(
+    const data = parsed(
       schema,
       event.data,
       (problem) => new TypeError(`${event.type} does not match its schema: ${problem}`),
     );
+    // REST refuses such texts. All others are admitted where they enter, or here at the latest.
+    return admitJson(data);
   }
 
   decode(stored: StoredEvent): StreamEvent<E> | null {

@@ -57,6 +57,8 @@ const STOP_LIMIT_MS = 30_000;
  */
 export function runProcess({ start, log, stopDelayMs = () => 0, ...options }: ProcessOptions): void {
   const print = options.print ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  // A terminal that was closed: without a listener, the error would be an uncaught one and end the process.
+  process.stderr.on('error', () => undefined);
   let firstSignalAt: number | undefined;
   const stopping = new AbortController();
   const started = Promise.withResolvers<{ stop(): Promise<readonly string[] | void> }>();

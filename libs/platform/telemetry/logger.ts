@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
+import { standardOutput } from './log-output.ts';
 
 const SECRET_MEMBERS = /"(authorization|cookie|ticket|token|secret|password|api_?key)":"(?:[^"\\]|\\.)*"/gi;
 const API_KEYS = /parley_live_[0-9A-Za-z]+/g;
@@ -21,11 +22,11 @@ function redact(line: string): string {
 /**
  * A logger of JSON lines with level names and RFC 3339 times, secrets redacted.
  *
- * @param destination standard output by default
+ * @param destination by default standard output, whose errors cost lines of the log and nothing else
  */
 export function createLogger(
   { level = 'info', role }: { level?: string; role?: string } = {},
-  destination: DestinationStream = pino.destination(1),
+  destination: DestinationStream = standardOutput(),
 ): Logger {
   return pino(
     {

@@ -1,6 +1,7 @@
 /** `npm start` as a process: output, signals, exit codes, and remaining processes. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,6 +70,24 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(await findRunning(dataDir)).toBeUndefined();
     expect(await redisProcessesIn(join(dataDir, 'redis'))).toEqual([]);
   });
+
+  it.skipIf(!existsSync('/dev/full')).each(['a full disk', 'a reader that is gone'])(
+    'serves and stops when its output goes to %s',
+    async (kind) => {
+      const port = await freePort();
+      const full = openSync('/dev/full', 'w');
+      const output = kind === 'a full disk' ? full : 'pipe';
+      const parley = run({ DATA_DIR: dataDir, PORT: String(port), LOG_LEVEL: 'debug' }, output);
+      parley.child.stdout?.destroy();
+      parley.child.stderr?.destroy();
+      closeSync(full);
+      const isLive = async () => (await fetch(`http://127.0.0.1:${port}/health/live`)).ok;
+      await eventually(isLive, { timeoutMs: 60_000 });
+      parley.child.kill('SIGTERM');
+      expect(await parley.exit).toEqual({ code: 0, signal: null });
+      expect(await findRunning(dataDir)).toBeUndefined();
+    },
+  );
 
   it('leaves nothing running when it is killed itself', async () => {
     const parley = await startParley();
@@ -141,16 +160,16 @@ interface Run {
   output(): string;
 }
 
-function run(variables: Record<string, string>): Run {
+function run(variables: Record<string, string>, target: number | 'pipe' = 'pipe'): Run {
   const child = spawn(process.execPath, [startScript], {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], LOG_LEVEL: 'silent', ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', target, target],
   });
   started.push(child);
   let output = '';
-  child.stdout.on('data', (chunk) => (output += String(chunk)));
-  child.stderr.on('data', (chunk) => (output += String(chunk)));
+  child.stdout?.on('data', (chunk) => (output += String(chunk)));
+  child.stderr?.on('data', (chunk) => (output += String(chunk)));
   const exit = once(child, 'close').then(([code, signal]) => ({
     code: code as number | null,
     signal: signal as NodeJS.Signals | null,

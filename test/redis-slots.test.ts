@@ -6,7 +6,7 @@ import { CHANNEL_READ_MODEL } from '#libs/features/channels/index.ts';
 import { draftKeys, interactionKeys } from '#libs/features/interactions/reads/interaction.keys.ts';
 import { organizationEntity } from '#libs/features/organizations/index.ts';
 import { reactionKeys } from '#libs/features/reactions/reaction.marks.ts';
-import { ephemeralKeys, liveTopic } from '#libs/platform/live/live.keys.ts';
+import { ephemeralKeys, channelTopic } from '#libs/platform/live/live.keys.ts';
 import { historyKeys } from '#libs/platform/readmodel/history.ts';
 import { entityKeys, listKeys, projectionKeys } from '#libs/platform/readmodel/index.ts';
 import { partitionsKey } from '#libs/platform/readmodel/read-model.keys.ts';
@@ -34,7 +34,7 @@ describe.each([
       drafts.lengths,
       `${drafts.textPrefix}1`,
       ...strings(ephemeralKeys('typing', organizationId, id)),
-      liveTopic(organizationId, id),
+      channelTopic(organizationId, id),
     ];
     expect(keys.length).toBeGreaterThan(20);
     expect(slots(keys)).toBe(1);

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { liveTopic } from '#libs/platform/live/index.ts';
+import { channelTopic } from '#libs/platform/live/index.ts';
 import { startTestRedis } from '#test/support/redis.ts';
 
 import { prepareChannels } from './channel-fixture.ts';
@@ -66,7 +66,7 @@ export async function prepareSockets(env: Readonly<Record<string, string>> = {})
         // After the channel's creation.
         trigger: {
           redisUrl: redis.url,
-          topic: liveTopic(organizationId, channelId),
+          topic: channelTopic(organizationId, channelId),
           template: `E @SEQ@ 0 ${template}`,
           sequence: 2,
         },

@@ -7,7 +7,14 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { conflict, mayNotActAs, notFound, refuseIfMatch, routesTagged, sendJson } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
-import { deltaJson, draftKey, FRAME_FLAG, liveTopic, snapshotJson, type LiveValue } from '#libs/platform/live/index.ts';
+import {
+  deltaJson,
+  draftKey,
+  FRAME_FLAG,
+  channelTopic,
+  snapshotJson,
+  type LiveValue,
+} from '#libs/platform/live/index.ts';
 import type { EntityReader } from '#libs/platform/readmodel/index.ts';
 import { FunctionLibrary } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
@@ -126,7 +133,7 @@ export class Drafts {
           lengths,
           index('incomplete'),
           documents,
-          liveTopic(organizationId, channelId),
+          channelTopic(organizationId, channelId),
         ],
         args: [
           sequence,

@@ -1,8 +1,8 @@
 import type { Invocation, Invocations } from '#libs/features/invocations/index.ts';
-import { hasEnded } from '#libs/features/runs/index.ts';
+import { hasEnded, RUN } from '#libs/features/runs/index.ts';
 import type { Run, Runs } from '#libs/features/runs/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { decodeLiveMessage, FRAME_FLAG, liveTopic } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, entityTopic, FRAME_FLAG } from '#libs/platform/live/index.ts';
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
 export interface RunWatchParts {
@@ -33,7 +33,7 @@ export async function endOf(
   signal: AbortSignal,
 ): Promise<Ending> {
   const waker = new Waker();
-  const subscription = topics.subscribe(liveTopic(organizationId, runId), {
+  const subscription = topics.subscribe(entityTopic(RUN, organizationId, runId), {
     onMessage: (message) => {
       if (decodeLiveMessage(message).some((item) => item.kind !== 'event' || (item.flags & FRAME_FLAG.last) !== 0)) {
         waker.wake();

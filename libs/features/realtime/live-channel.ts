@@ -2,7 +2,7 @@ import type { ChannelSequence } from '#libs/kernel/event.ts';
 import { storeUnavailable } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import { backoffMs, within } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage, FRAME_FLAG, liveTopic, type LiveValues } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, FRAME_FLAG, channelTopic, type LiveValues } from '#libs/platform/live/index.ts';
 import type { TopicSubscription, TopicSubscriptions } from '#libs/platform/redis/index.ts';
 
 import { ChannelFrame, channelFrames } from './channel-frame.ts';
@@ -75,7 +75,7 @@ export class LiveChannel implements ReplayedChannel {
       if ((flags & FRAME_FLAG.last) !== 0) this.#fanOut.all().forEach(dismiss);
       else if ((flags & FRAME_FLAG.access) !== 0) parts.onAccessChange(this);
     });
-    this.#subscription = parts.topics.subscribe(liveTopic(organizationId, channelId), {
+    this.#subscription = parts.topics.subscribe(channelTopic(organizationId, channelId), {
       onMessage: (message) => this.#onMessage(message),
       onListening: () => this.#onSubscribed(),
       onInterrupted: () => void (this.#isInterrupted ||= !this.#isOpened),

@@ -6,7 +6,7 @@ import type { ChannelSequence, DomainEvent } from '#libs/kernel/event.ts';
 import { Fault, storeUnavailable } from '#libs/kernel/faults.ts';
 import { STREAM_CLOSE, type StreamCloseCode } from '#libs/platform/http/index.ts';
 import { backoffMs, pause, within } from '#libs/platform/lifecycle/index.ts';
-import { decodeLiveMessage, FRAME_FLAG, frameType, liveTopic } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, FRAME_FLAG, frameType, entityTopic } from '#libs/platform/live/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
 import type { EntityRef } from '#libs/platform/readmodel/index.ts';
 import type { TopicSubscription } from '#libs/platform/redis/index.ts';
@@ -69,7 +69,8 @@ export class EntityEventStream<State, E extends DomainEvent> {
     this.#expiresAtMs = request.principal.expiresAtMs;
     this.#log = new EntityLog(streams.parts.store, type, entity);
     this.#release = streams.places.take(request.principal.keyId);
-    this.#subscription = streams.parts.topics.subscribe(liveTopic(entity.organizationId, entity.id), {
+    const topic = entityTopic(entity.category, entity.organizationId, entity.id);
+    this.#subscription = streams.parts.topics.subscribe(topic, {
       onMessage: (message) => this.#onMessage(message),
       onListening: () => {
         this.#listening.resolve();

@@ -12,6 +12,6 @@ export {
 } from './frames.ts';
 export type { EventContent, EventDescription, EventFrame, LiveValue, LiveValues } from './frames.ts';
 export { decodeLiveMessage, encodeEvent, encodeHead, encodeValue, joinLines } from './live-message.ts';
-export { liveTopic } from './live.keys.ts';
+export { channelTopic, entityTopic } from './live.keys.ts';
 export { PUBLIC_TYPE_PREFIX, publicEvents, publicMessageHeaders, PublicMessages } from './public-events.ts';
 export type { PublicEvents } from './public-events.ts';

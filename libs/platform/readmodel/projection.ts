@@ -2,7 +2,14 @@ import type { Fold } from '#libs/kernel/decider.ts';
 import { sequenceOf, type DomainEvent, type StreamEvent, type StreamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventCodec, EventStore, ReadStreamOptions, StoredEvent } from '#libs/platform/eventstore/index.ts';
-import { encodeEvent, encodeHead, eventFrame, joinLines, liveTopic, UNKNOWN_EVENT } from '#libs/platform/live/index.ts';
+import {
+  encodeEvent,
+  encodeHead,
+  eventFrame,
+  joinLines,
+  entityTopic,
+  UNKNOWN_EVENT,
+} from '#libs/platform/live/index.ts';
 import type { EventContent, EventFrame } from '#libs/platform/live/index.ts';
 
 import { listKeys, stateKeys, type EntityKeys } from './read-model.keys.ts';
@@ -157,17 +164,19 @@ export function publicationOfAppended<State, E extends DomainEvent>(
     }
     lines.push(encodeEvent(frame));
   }
-  return { topic: liveTopic(run.organizationId, run.id), message: joinLines(lines), alsoOfDuplicates: true };
+  const topic = entityTopic(projection.category, run.organizationId, run.id);
+  return { topic, message: joinLines(lines), alsoOfDuplicates: true };
 }
 
 /** The sequence that the read model reflects now: the process that appended may have died before it published. */
 export function publicationOfStored(
-  { frames }: Pick<Projection<never, never>, 'frames'>,
+  { category, frames }: Pick<Projection<never, never>, 'category' | 'frames'>,
   { organizationId, id }: { readonly organizationId: EntityId; readonly id: EntityId },
   last: StreamRevision,
 ): Publication | null {
   if (frames === undefined) return null;
-  return { topic: liveTopic(organizationId, id), message: encodeHead(sequenceOf(last)), alsoOfDuplicates: false };
+  const topic = entityTopic(category, organizationId, id);
+  return { topic, message: encodeHead(sequenceOf(last)), alsoOfDuplicates: false };
 }
 
 /**

@@ -4,7 +4,7 @@ import { RealtimeNode } from '#libs/features/realtime/index.ts';
 import type { LiveChannel } from '#libs/features/realtime/live-channel.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import { encodeEvent, eventFrame, liveTopic } from '#libs/platform/live/index.ts';
+import { encodeEvent, eventFrame, channelTopic } from '#libs/platform/live/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
@@ -73,7 +73,7 @@ async function publishAll(platform: Platform, channels: readonly LiveChannel[], 
       const json = JSON.stringify(appendedPost(head, channel.channelId, null));
       const frame = eventFrame(sequenceOf(streamRevision(head - 1)), AT, { type: 'interaction.posted', json });
       bytes += frame.json.length;
-      const topic = liveTopic(channel.organizationId, channel.channelId);
+      const topic = channelTopic(channel.organizationId, channel.channelId);
       sent.push(nodeWith(platform.redis, topic).spublish(topic, encodeEvent(frame)));
     }
     await Promise.all(sent);

@@ -5,7 +5,7 @@ import { streamRevision } from '#libs/kernel/event.ts';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
-import { encodeHead, liveTopic } from '#libs/platform/live/index.ts';
+import { encodeHead, entityTopic } from '#libs/platform/live/index.ts';
 import { openCore } from '#libs/platform/runtime/index.ts';
 import { serviceCommand } from '#test/support/commands.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -112,7 +112,7 @@ async function appendSilently(id: string, revision: number, text: string): Promi
 }
 
 async function publish(id: string, message: string): Promise<void> {
-  const topic = liveTopic(ours, id);
+  const topic = entityTopic('note', ours, id);
   await test.platform.redis.send(topic, (node) => node.spublish(topic, message));
 }
 

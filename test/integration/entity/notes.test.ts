@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer, RedisIdempotencyStore } from '#libs/platform/http/index.ts';
 import type { HttpServer, Principal } from '#libs/platform/http/index.ts';
-import { decodeLiveMessage, liveTopic } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, entityTopic } from '#libs/platform/live/index.ts';
 import { openCore } from '#libs/platform/runtime/index.ts';
 import type { Core } from '#libs/platform/runtime/index.ts';
 import { eventually } from '#test/support/eventually.ts';
@@ -88,7 +88,7 @@ describe('a note', () => {
     const { id } = await create('first');
     const frames: object[] = [];
     const listening = Promise.withResolvers<void>();
-    const subscription = test.platform.topics.subscribe(liveTopic(ours, id), {
+    const subscription = test.platform.topics.subscribe(entityTopic('note', ours, id), {
       onMessage: (message) => {
         for (const item of decodeLiveMessage(message)) {
           if (item.kind === 'event') frames.push(JSON.parse(item.json.toString()));

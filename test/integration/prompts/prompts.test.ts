@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { newId } from '#libs/kernel/ids.ts';
-import { liveTopic } from '#libs/platform/live/index.ts';
+import { channelTopic } from '#libs/platform/live/index.ts';
 import { Step } from '#libs/platform/reactors/step.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { refuses, says, saysInParts, saysThen, startModelServer } from '#test/support/model-server.ts';
@@ -416,7 +416,7 @@ describe('a streamed prompt', () => {
     const { topics } = api.platform;
     const subscribe = topics.subscribe.bind(topics);
     const lossy = vi.spyOn(topics, 'subscribe').mockImplementation((topic, listener) => {
-      const isLost = topic === liveTopic(api.organizationId, channel);
+      const isLost = topic === channelTopic(api.organizationId, channel);
       return subscribe(topic, isLost ? { ...listener, onMessage: () => undefined } : listener);
     });
     const events = await allEvents(agent, { prompt: 'When?' }).finally(() => lossy.mockRestore());

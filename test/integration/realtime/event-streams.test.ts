@@ -9,7 +9,7 @@ import { eventStreamRoutes, RealtimeNode } from '#libs/features/realtime/index.t
 import { newId } from '#libs/kernel/ids.ts';
 import { buildHttpServer } from '#libs/platform/http/index.ts';
 import type { HttpServer } from '#libs/platform/http/index.ts';
-import { encodeValue, FRAME_FLAG, liveTopic, snapshotJson } from '#libs/platform/live/index.ts';
+import { encodeValue, FRAME_FLAG, channelTopic, snapshotJson } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { composeFeatures } from '#services/features.ts';
 import type { Features } from '#services/features.ts';
@@ -166,7 +166,7 @@ async function flood(channelId: string, times: number): Promise<void> {
   const text = 'x'.repeat(200_000);
   const message = encodeValue({ flags: FRAME_FLAG.incomplete, key: 'draft:1', json: snapshotJson('1', text) });
   for (let n = 0; n < times; n++) {
-    const topic = liveTopic(ORGANIZATION, channelId);
+    const topic = channelTopic(ORGANIZATION, channelId);
     await test.platform.redis.send(topic, (node) => node.spublish(topic, message));
   }
 }

@@ -15,7 +15,7 @@ import {
   EphemeralValues,
   eventFrame,
   FRAME_FLAG,
-  liveTopic,
+  channelTopic,
   snapshotJson,
 } from '#libs/platform/live/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
@@ -175,8 +175,8 @@ async function append(
 }
 
 const publish = ({ organizationId, channelId }: Place, message: string): Promise<unknown> =>
-  nodeWith(test.platform.redis, liveTopic(organizationId, channelId)).spublish(
-    liveTopic(organizationId, channelId),
+  nodeWith(test.platform.redis, channelTopic(organizationId, channelId)).spublish(
+    channelTopic(organizationId, channelId),
     message,
   );
 
@@ -389,11 +389,11 @@ it('a topic is subscribed to while the channel has subscribers, and unsubscribed
   const place = await newChannel(features);
   const { organizationId, channelId } = place;
   const count = async (): Promise<unknown> =>
-    (await test.redis.command('PUBSUB', 'SHARDNUMSUB', liveTopic(organizationId, channelId))) as unknown;
+    (await test.redis.command('PUBSUB', 'SHARDNUMSUB', channelTopic(organizationId, channelId))) as unknown;
   const subscriber = await subscribe(await open(place));
-  expect(await count()).toEqual([liveTopic(organizationId, channelId), 1]);
+  expect(await count()).toEqual([channelTopic(organizationId, channelId), 1]);
   subscriber.close();
-  await eventually(async () => expect(await count()).toEqual([liveTopic(organizationId, channelId), 0]));
+  await eventually(async () => expect(await count()).toEqual([channelTopic(organizationId, channelId), 0]));
 });
 
 it('a channel cannot be joined while its opening may still fail', async () => {
@@ -455,7 +455,7 @@ it('an event that is published while the topic is interrupted, during the openin
   await read.promise;
   await append(place, 1);
   let subscriptions = 0;
-  const other = test.platform.topics.subscribe(liveTopic(organizationId, channelId), {
+  const other = test.platform.topics.subscribe(channelTopic(organizationId, channelId), {
     onMessage: () => undefined,
     onListening: () => void (subscriptions += 1),
     onInterrupted: () => undefined,

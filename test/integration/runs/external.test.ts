@@ -119,7 +119,44 @@ const told = (asked: Asked): Promise<Json> =>
 const roles = async (asked: Asked): Promise<string[]> =>
   (await api.tree(asked)).map(({ content_role }) => content_role);
 
+/** Frames of a stream of events from now on, which grow as they arrive. */
+async function follow(path: string, as: string): Promise<{ readonly frames: Json[]; readonly stop: () => void }> {
+  const abort = new AbortController();
+  const headers = { authorization: as, accept: 'text/event-stream' };
+  const { body, status } = await fetch(`${origin}${path}`, { headers, signal: abort.signal });
+  expect(status).toBe(200);
+  const frames: Json[] = [];
+  const read = async (): Promise<void> => {
+    let text = '';
+    for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      frames.splice(0, Infinity, ...[...text.matchAll(/^data: (.*)\n\n/gm)].map(([, json = '']) => JSON.parse(json)));
+    }
+  };
+  void read().catch(() => undefined);
+  return { frames, stop: () => abort.abort() };
+}
+
 describe('an external agent', () => {
+  it('has an inbox with its own id, and followers of the one receive no frame of the other', async () => {
+    const { id } = await api.newAgent({ name: 'Twin', runtime: 'external' });
+    // The inbox is ahead of the agent, and then the agent of the inbox: in both cases the next number is foreign.
+    const ofAgent = await follow(`/api/v1/agents/${id}/events`, api.documents.api.rootKey);
+    for (const text of ['One?', 'Two?', 'Three?']) await handedOver(text, { agentId: id });
+    const ofInbox = await follow(`/api/v1/agents/${id}/invocations/events`, await keyFor(id));
+    for (const personality of ['calm', 'cool', 'kind']) {
+      expect((await api.call('PATCH', `/api/v1/agents/${id}`, { personality })).status).toBe(200);
+    }
+    await handedOver('Four?', { agentId: id });
+    const types = ({ frames }: typeof ofAgent) => frames.map(({ type }) => type);
+    await eventually(() => expect(ofAgent.frames.at(-1)?.data).toMatchObject({ personality: 'kind' }));
+    expect(types(ofAgent)).toEqual(['agent.updated', 'agent.updated', 'agent.updated']);
+    await eventually(() => expect(ofInbox.frames).toHaveLength(1));
+    expect(types(ofInbox)).toEqual(['invocation.requested']);
+    ofAgent.stop();
+    ofInbox.stop();
+  });
+
   it('receives its invocations as frames, resumes, reads the conversation, and answers once', async () => {
     const first = await handedOver('One?');
     const second = await handedOver('Two?', { channelId: first.channelId });

@@ -1,7 +1,7 @@
 /** A channel with events of every type, and a recorder of the messages on its topic. */
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { derivedId, newId } from '#libs/kernel/ids.ts';
-import { decodeLiveMessage, liveTopic } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, channelTopic } from '#libs/platform/live/index.ts';
 import type { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 import type { Features } from '#services/features.ts';
 
@@ -220,7 +220,7 @@ export async function recordTopic(
 ): Promise<Published> {
   const frames = new Map<number, { json: string; flags: number }[]>();
   const heads: number[] = [];
-  const subscription = topics.subscribe(liveTopic(organizationId, channelId), {
+  const subscription = topics.subscribe(channelTopic(organizationId, channelId), {
     onMessage(message) {
       for (const item of decodeLiveMessage(message)) {
         if (item.kind === 'head') heads.push(item.sequence);

@@ -1,4 +1,4 @@
-import { decodeLiveMessage, liveTopic } from '#libs/platform/live/index.ts';
+import { decodeLiveMessage, channelTopic } from '#libs/platform/live/index.ts';
 import { TopicSubscriptions } from '#libs/platform/redis/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
 
@@ -24,7 +24,7 @@ export async function subscribeToTopic(
   channelId: string,
 ): Promise<TopicRecorder> {
   const topics = new TopicSubscriptions(redis);
-  const topic = liveTopic(organizationId, channelId);
+  const topic = channelTopic(organizationId, channelId);
   let received: PublishedValue[] = [];
   let marks = 0;
   const waiting = new Map<string, () => void>();

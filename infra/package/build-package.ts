@@ -85,7 +85,9 @@ async function write(file: string, text: string): Promise<void> {
 
 async function writeManifest(root: string, folder: string): Promise<void> {
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
-  const { name, version, description, license, dependencies, devDependencies } = manifest;
+  const { name, version, description, license, devDependencies } = manifest;
+  // Parley runs on the Node of the project that installs the package.
+  const { node: _pinned, ...dependencies } = manifest.dependencies;
   const entries = Object.entries(ENTRIES).map(([entry, module]) => {
     if (!existsSync(join(folder, `${module}.js`))) throw new Error(`${entry} is to be offered, and was not built`);
     return [entry, { types: `./${module}.d.ts`, default: `./${module}.js` }];

@@ -1,6 +1,19 @@
-interface Lock {
-  readonly packages?: Readonly<Record<string, { version?: string; integrity?: string; optional?: boolean }>>;
+interface Package {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly optional?: boolean;
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
 }
 
-export function ensureDependencies(root: string): Promise<string>;
-export function installedIsLocked(lock: Lock | undefined, installed: Lock | undefined): boolean;
+interface Lock {
+  readonly packages?: Readonly<Record<string, Package>>;
+}
+
+interface Needs {
+  /** Also the packages of tests, checks and benchmarks. */
+  readonly development: boolean;
+}
+
+export function ensureDependencies(root: string, needs: Needs): Promise<string>;
+export function installedIsLocked(lock: Lock | undefined, installed: Lock | undefined, needs: Needs): boolean;

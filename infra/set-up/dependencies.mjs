@@ -7,21 +7,23 @@ import { say, SetUpError } from './say.mjs';
 
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 
-/** @returns the path of the pinned Node */
-export async function ensureDependencies(root) {
-  if (!upToDate(root)) {
+/**
+ * @param development also those of tests, checks and benchmarks, which are two thirds of all
+ * @returns the path of the pinned Node
+ */
+export async function ensureDependencies(root, { development }) {
+  if (!upToDate(root, development)) {
     await withSetUpLock(root, async () => {
       // The previous holder of the lock may have installed them.
-      if (!upToDate(root)) await install(root);
+      if (!upToDate(root, development)) await install(root, development);
     });
   }
   return pinnedNode(root);
 }
 
-function upToDate(root) {
-  return (
-    existsSync(nodeIn(root)) && installedIsLocked(readJson(join(root, 'package-lock.json')), installedPackages(root))
-  );
+function upToDate(root, development) {
+  const lock = readJson(join(root, 'package-lock.json'));
+  return existsSync(nodeIn(root)) && installedIsLocked(lock, installedPackages(root), { development });
 }
 
 function installedPackages(root) {
@@ -29,27 +31,37 @@ function installedPackages(root) {
   return readJson(join(root, 'node_modules/.package-lock.json'));
 }
 
-/** Whether every package of the lock file is installed in its version. Optional ones (of other platforms) may be absent. */
-export function installedIsLocked(lock, installed) {
+/**
+ * Whether every package of the lock file is installed in its version. Optional ones (of other platforms) may be absent,
+ * and those that only development needs, unless it is asked for.
+ */
+export function installedIsLocked(lock, installed, { development }) {
   if (lock?.packages === undefined)
     throw new SetUpError('package-lock.json is missing or damaged: restore it (git checkout package-lock.json)');
   if (installed?.packages === undefined) return false;
   return Object.entries(lock.packages).every(([path, wanted]) => {
     if (path === '') return true;
     const found = installed.packages[path];
-    if (found === undefined) return wanted.optional === true;
+    if (found === undefined) {
+      return wanted.optional === true || wanted.devOptional === true || (!development && wanted.dev === true);
+    }
     const sameContent = wanted.integrity === undefined || found.integrity === wanted.integrity;
     return found.version === wanted.version && sameContent;
   });
 }
 
-async function install(root) {
-  say('installing dependencies (npm ci); the first time this takes about a minute …');
-  let code = await runNpm(root, ['ci', ...QUIET]);
-  if (code !== 0) {
+async function install(root, development) {
+  // Both are said, because NODE_ENV and the configuration of npm have an opinion, too.
+  const which = development ? '--include=dev' : '--omit=dev';
+  const add = ['install', '--no-save', which, ...QUIET];
+  say('installing dependencies; the first time this takes up to a minute …');
+  // `ci` removes the installed packages first. A Parley that runs from this folder may still load some of them.
+  const adds = development && upToDate(root, false);
+  let code = await runNpm(root, adds ? add : ['ci', which, ...QUIET]);
+  if (code !== 0 && !adds) {
     // If the registry lacks an optional package of another platform, `ci` fails although this platform needs none.
     say('npm ci failed; trying npm install, which takes the same versions …');
-    code = await runNpm(root, ['install', '--no-save', ...QUIET]);
+    code = await runNpm(root, add);
   }
   if (code !== 0) {
     throw new SetUpError(

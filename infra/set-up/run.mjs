@@ -1,7 +1,8 @@
 // Runs a program on the pinned Node in place of this process: same terminal, same signals, same exit code. (Node 20
 // has no exec.) If this process is killed, the program notices and stops by itself.
 //
-// As a command: node infra/set-up/run.mjs [--redis] program [arguments]
+// As a command: node infra/set-up/run.mjs [--redis | --production] program [arguments]. It installs the packages of
+// development, too, except for a program of production.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
@@ -12,9 +13,14 @@ import { say, tellErrors } from './say.mjs';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Installs missing dependencies; quick if there are none. @returns the path of the Node that runs Parley */
-export async function setUp({ redis }) {
-  const node = await ensureDependencies(root);
+/**
+ * Installs missing dependencies; quick if there are none.
+ *
+ * @param development whether tests, checks or benchmarks run, whose packages a start does not need
+ * @returns the path of the Node that runs Parley
+ */
+export async function setUp({ redis, development = true }) {
+  const node = await ensureDependencies(root, { development });
   if (redis) ensureRedisServer();
   return node;
 }
@@ -66,7 +72,8 @@ function parentOf(pid) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const args = process.argv.slice(2);
-  const redis = args[0] === '--redis';
-  const [program, ...rest] = redis ? args.slice(1) : args;
-  await tellErrors(async () => become(await setUp({ redis }), [join(root, program), ...rest]));
+  const option = args[0]?.startsWith('--') ? args.shift() : undefined;
+  const [program, ...rest] = args;
+  const needs = { redis: option === '--redis', development: option !== '--production' };
+  await tellErrors(async () => become(await setUp(needs), [join(root, program), ...rest]));
 }

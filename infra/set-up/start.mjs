@@ -10,7 +10,7 @@ import { tellErrors } from './say.mjs';
 const DEFAULT_NODE_FLAGS = '--max-semi-space-size=64 --single-threaded-gc';
 
 await tellErrors(async () => {
-  const node = await setUp({ redis: !process.env.REDIS_URL });
+  const node = await setUp({ redis: !process.env.REDIS_URL, development: false });
   const flags = (process.env.PARLEY_NODE_FLAGS || DEFAULT_NODE_FLAGS).split(/\s+/).filter(Boolean);
   become(node, [...flags, join(root, 'services/standalone/main.ts'), ...process.argv.slice(2)]);
 });

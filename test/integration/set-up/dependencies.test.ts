@@ -69,13 +69,20 @@ describe('installed dependencies', () => {
       '': {},
       'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' },
       'node_modules/a-for-macs': { version: '1.0.0', optional: true },
+      'node_modules/t': { version: '1.0.0', integrity: 'sha512-t', dev: true },
+      'node_modules/t-for-macs': { version: '1.0.0', devOptional: true },
     },
   };
+  const a = { 'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' } };
+  const t = { 'node_modules/t': { version: '1.0.0', integrity: 'sha512-t' } };
 
   it('match the lock, other platforms aside', () => {
-    expect(
-      installedIsLocked(lock, { packages: { 'node_modules/a': { version: '1.0.0', integrity: 'sha512-a' } } }),
-    ).toBe(true);
+    expect(installedIsLocked(lock, { packages: { ...a, ...t } }, { development: true })).toBe(true);
+  });
+
+  it('suffice for a start without the packages of tests', () => {
+    expect(installedIsLocked(lock, { packages: a }, { development: false })).toBe(true);
+    expect(installedIsLocked(lock, { packages: a }, { development: true })).toBe(false);
   });
 
   it.each([
@@ -83,7 +90,8 @@ describe('installed dependencies', () => {
     ['a package is missing', { packages: {} }],
     ['a version differs', { packages: { 'node_modules/a': { version: '1.0.1', integrity: 'sha512-a' } } }],
     ['a content differs', { packages: { 'node_modules/a': { version: '1.0.0', integrity: 'sha512-b' } } }],
+    ['a version of a test tool differs', { packages: { ...a, 'node_modules/t': { version: '1.0.1' } } }],
   ])('are stale when %s', (_, installed) => {
-    expect(installedIsLocked(lock, installed)).toBe(false);
+    expect(installedIsLocked(lock, installed, { development: false })).toBe(false);
   });
 });

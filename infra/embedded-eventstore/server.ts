@@ -88,7 +88,9 @@ function openLog(dataDir: string): EventLog {
   try {
     return openEventLog(dataDir);
   } catch (error) {
-    throw new CannotStartError(`the data folder ${dataDir} cannot be opened: ${messageOf(error)}`);
+    const message = messageOf(error);
+    if (/^MDB_(CORRUPTED|PAGE_NOTFOUND|INVALID)/.test(message)) throw damagedLog(dataDir, `LMDB says ${message}`);
+    throw new CannotStartError(`the data folder ${dataDir} cannot be opened: ${message}`);
   }
 }
 

@@ -1,5 +1,5 @@
 // Finds a damaged events.mdb before LMDB maps it into memory: LMDB trusts the file, so a truncated one ends the process
-// with SIGBUS and damaged meta pages end it with SIGSEGV, both without a message.
+// with SIGBUS, damaged meta pages end it with SIGSEGV, and a lost page with SIGABRT at its first use, all without a message.
 import { spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -26,8 +26,15 @@ const FREE_FLAGS = 0x0008;
 const FILE_FLAGS = 0x4000 | 0x0400 | 0x0800 | 0x1000;
 /** The log opens the main tree without flags. */
 const MAIN_FLAGS = 0;
-const PAGE = { number: 0, flags: 18, end: 20 } as const;
-const [P_BRANCH, P_LEAF, P_META] = [0x01, 0x02, 0x08];
+/** `lower` counts the offsets of the nodes that follow the header at `end`; these are relative to it as well. */
+const PAGE = { number: 0, flags: 18, lower: 20, end: 24 } as const;
+const [P_BRANCH, P_LEAF, P_OVERFLOW, P_META] = [0x01, 0x02, 0x04, 0x08];
+const P_KIND = P_BRANCH | P_LEAF | P_OVERFLOW | P_META;
+/** In a branch, the first three hold the number of a page. `data` is followed by the key and then, in a leaf, the value. */
+const NODE = { low: 0, flags: 4, keySize: 6, data: 8 } as const;
+const [F_BIGDATA, F_SUBDATA] = [0x01, 0x02];
+/** `MDB_db`, the value of a node with `F_SUBDATA`: the root of a table. */
+const TABLE = { depth: 6, root: 40, end: 48 } as const;
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 /** LMDB's limit (`CURSOR_STACK`). */
 const MAX_DEPTH = 32;
@@ -35,15 +42,17 @@ const MAX_DEPTH = 32;
 const READ_ALL_TIMEOUT_MS = 10 * 60_000;
 const READS = 3;
 
-type Meta = { pageSize: number; lastPage: bigint; transaction: bigint; trees: { depth: number; root: bigint }[] };
+type Tree = { depth: number; root: bigint };
+type Meta = { pageSize: number; lastPage: bigint; transaction: bigint; trees: Tree[] };
 
 /** `problem` is the end of a sentence. `isCertain` is false for findings that also occur in files that LMDB can read. */
 type Finding = { problem: string; isCertain: boolean };
 
 /**
- * Checks the structure that LMDB relies on: both meta pages, the length of the file, the roots of the newest commit. This
- * reads a few hundred bytes. LMDB may leave free pages at the end of the file unwritten, so a child process reads a file
- * that is too short completely, and its result decides.
+ * Checks the structure that LMDB relies on: both meta pages, the length of the file, and every page of the trees of the
+ * newest commit, of which a disk or a file system may have lost some. This reads each of these pages (but not the long
+ * values beside them): of a log of 1.1 GB in the page cache, 0.9 s on one slow core. LMDB may leave free pages at the end of the file unwritten, and
+ * a writer reuses pages, so a child process reads such a file completely, and its result decides.
  *
  * @param file a missing or empty file is a log without events; it may be in use
  * @returns the damage, as the end of a sentence; undefined for a file that can be read
@@ -85,6 +94,8 @@ function findingIn(descriptor: number): Finding | undefined {
     return { problem: `it has ${size} bytes, but its newest commit needs ${needed}`, isCertain: !areRoots };
   }
   if (!areRoots) return { problem: 'its meta pages refer to pages that are not those of a log', isCertain: true };
+  const broken = brokenPage(descriptor, newest);
+  if (broken !== undefined) return { problem: `its page ${broken} is not that of a log`, isCertain: false };
   // Commits write the two meta pages in turn; before the first commit both hold 0.
   const isInTurn = newest === first ? isSuccessor(first, second) : isSuccessor(second, first);
   const isNew = first.transaction === 0n && second.transaction === 0n;
@@ -119,13 +130,63 @@ function readMeta(descriptor: number, at: number): Meta | undefined {
   };
 }
 
-function isRoot(descriptor: number, { depth, root }: Meta['trees'][number], { pageSize, lastPage }: Meta): boolean {
+function isRoot(descriptor: number, { depth, root }: Tree, { pageSize, lastPage }: Meta): boolean {
   if (root === NO_PAGE) return depth === 0;
   if (root < 2n || root > lastPage || depth < 1 || depth > MAX_DEPTH) return false;
-  const header = Buffer.alloc(PAGE.end);
-  if (readSync(descriptor, header, 0, PAGE.end, root * BigInt(pageSize)) < PAGE.end) return false;
-  const flags = header.readUInt16LE(PAGE.flags);
-  return header.readBigUInt64LE(PAGE.number) === root && flags === (depth === 1 ? P_LEAF : P_BRANCH);
+  return isPage(readPage(descriptor, root, { pageSize }, PAGE.end), root, depth === 1 ? P_LEAF : P_BRANCH);
+}
+
+function isPage(bytes: Buffer, number: bigint, kind: number): boolean {
+  if (bytes.length < PAGE.end || bytes.readBigUInt64LE(PAGE.number) !== number) return false;
+  return (bytes.readUInt16LE(PAGE.flags) & P_KIND) === kind;
+}
+
+/** @returns fewer bytes at the end of the file */
+function readPage(descriptor: number, number: bigint, { pageSize }: { pageSize: number }, length = pageSize): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  return bytes.subarray(0, readSync(descriptor, bytes, 0, length, number * BigInt(pageSize)));
+}
+
+/** The number of a page that the trees refer to and that is none of theirs; undefined if there is none. */
+function brokenPage(descriptor: number, meta: Meta): bigint | undefined {
+  const pending = meta.trees.filter(({ root }) => root !== NO_PAGE);
+  // Each page belongs to one tree once: more visits than pages are a cycle.
+  let visits = 0n;
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { root, depth } = next;
+    if (root < 2n || root > meta.lastPage || depth < 1 || depth > MAX_DEPTH || visits++ > meta.lastPage) return root;
+    const page = readPage(descriptor, root, meta);
+    if (page.length < meta.pageSize || !isPage(page, root, depth === 1 ? P_LEAF : P_BRANCH)) return root;
+    for (const node of nodesOf(page)) {
+      if (node === undefined) return root;
+      if (depth > 1) {
+        pending.push({ root: BigInt(node.readUIntLE(NODE.low, 6)), depth: depth - 1 });
+        continue;
+      }
+      const flags = node.readUInt16LE(NODE.flags);
+      const value = node.subarray(NODE.data + node.readUInt16LE(NODE.keySize));
+      if ((flags & F_BIGDATA) !== 0) {
+        const number = value.length < 8 ? NO_PAGE : value.readBigUInt64LE(0);
+        if (number > meta.lastPage) return root;
+        if (!isPage(readPage(descriptor, number, meta, PAGE.end), number, P_OVERFLOW)) return number;
+      } else if ((flags & F_SUBDATA) !== 0) {
+        if (value.length < TABLE.end) return root;
+        const table = { root: value.readBigUInt64LE(TABLE.root), depth: value.readUInt16LE(TABLE.depth) };
+        if (table.root !== NO_PAGE) pending.push(table);
+      }
+    }
+  }
+  return undefined;
+}
+
+/** The nodes of a page, each with the bytes that follow it; undefined for one that is outside of the page. */
+function* nodesOf(page: Buffer): Generator<Buffer | undefined> {
+  const count = page.readUInt16LE(PAGE.lower) >> 1;
+  if (count === 0 || PAGE.end + 2 * count > page.length) return yield undefined;
+  for (let index = 0; index < count; index++) {
+    const at = page.readUInt16LE(PAGE.end + 2 * index) + PAGE.end;
+    yield at + NODE.data <= page.length ? page.subarray(at) : undefined;
+  }
 }
 
 /** Reads the file in a child process, because LMDB may end it by a signal. */

@@ -1,5 +1,5 @@
 // LMDB maps its file into memory and trusts it: each damage here used to end the process by a signal, or was served.
-import { copyFile, mkdir, mkdtemp, open, rm, stat, truncate } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, open, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
@@ -35,10 +35,29 @@ async function copyOf(name: string): Promise<{ dataDir: string; file: string }> 
   return { dataDir, file };
 }
 
-async function overwrite(file: string, position: number, length: number): Promise<void> {
+async function overwrite(file: string, position: number, length: number, byte = 0x5a): Promise<void> {
   const handle = await open(file, 'r+');
-  await handle.write(Buffer.alloc(length, 0x5a), 0, length, position);
+  await handle.write(Buffer.alloc(length, byte), 0, length, position);
   await handle.close();
+}
+
+/** Overwrites one page of a kind, `P_LEAF` or `P_OVERFLOW`, that is no root, with zeros. */
+async function zero(file: string, kind: number): Promise<void> {
+  const bytes = await readFile(file);
+  const newest = [0, PAGE_BYTES].sort((a, b) =>
+    Number(bytes.readBigUInt64LE(b + 152) - bytes.readBigUInt64LE(a + 152)),
+  );
+  const roots = newest.slice(0, 1).flatMap((at) => [88, 136].map((root) => Number(bytes.readBigUInt64LE(at + root))));
+  const ofNewest = bytes.readBigUInt64LE((newest[0] ?? 0) + 152);
+  for (let page = 2; page < bytes.length / PAGE_BYTES; page++) {
+    const at = page * PAGE_BYTES;
+    // Written by the newest commit, so it is in use.
+    const isUsed = Number(bytes.readBigUInt64LE(at)) === page && bytes.readBigUInt64LE(at + 8) === ofNewest;
+    if (isUsed && bytes.readUInt16LE(at + 18) === kind && !roots.includes(page)) {
+      return overwrite(file, at, PAGE_BYTES, 0);
+    }
+  }
+  throw new Error('the file has no such page');
 }
 
 test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) => Promise<void>]>([
@@ -51,6 +70,14 @@ test.each<[damage: string, problem: RegExp, harm: (file: string, size: number) =
   ['the data version is overwritten', /its meta pages are not/, (file) => overwrite(file, 28, 2)],
   ['the flags of the free tree are overwritten', /its meta pages are not/, (file) => overwrite(file, 52, 2)],
   ['the flags of the main tree are overwritten', /its meta pages are not/, (file) => overwrite(file, 100, 2)],
+  ['a leaf is zeros', /its page \d+ is not that of a log/, (file) => zero(file, 0x02)],
+  ['the first page of a long value is zeros', /its page \d+ is not that of a log/, (file) => zero(file, 0x04)],
+  ['all pages are zeros', /its meta pages are not/, (file, size) => overwrite(file, 0, size, 0)],
+  [
+    'all pages but the meta pages are zeros',
+    /its meta pages refer to pages/,
+    (file, size) => overwrite(file, 2 * PAGE_BYTES, size - 2 * PAGE_BYTES, 0),
+  ],
   [
     'the roots are overwritten',
     /its meta pages refer to pages/,

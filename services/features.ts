@@ -84,12 +84,6 @@ export function composePublicMessages(onCorrupt: (error: CorruptEventError) => v
   return new PublicMessages({ streamPrefix: `${CHANNEL}-`, events: PUBLIC_EVENTS, onCorrupt });
 }
 
-/** Events of unknown types that this process has skipped, counted each time that it read them. */
-export function skippedEvents(): number {
-  const counts = PROJECTIONS.flatMap(({ codec }) => [...codec.skipped.values()]);
-  return counts.reduce((sum, count) => sum + count, 0);
-}
-
 export function composeReadModels(platform: Platform, projections = PROJECTIONS): ReadModels {
   return openReadModels(platform, projections);
 }

@@ -147,7 +147,9 @@ async function install({ keys }: BootstrapParts, secret: string): Promise<void> 
 }
 
 async function isBootstrapped(store: EventStore): Promise<boolean> {
-  for await (const _event of store.readStream(streamName(ORGANIZATION, FIRST_ORGANIZATION), { limit: 1 })) return true;
+  for await (const { foreign } of store.readStream(streamName(ORGANIZATION, FIRST_ORGANIZATION))) {
+    if (foreign === undefined) return true;
+  }
   return false;
 }
 

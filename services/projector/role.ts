@@ -7,7 +7,7 @@ import { pause, settledWithin, startBackgroundJob, unlessAborted } from '#libs/p
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
 import { OldReadModels, PartitionCheckpoints, type ReadModelName } from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeReadModels, skippedEvents } from '#services/features.ts';
+import { composeReadModels } from '#services/features.ts';
 import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 
@@ -85,11 +85,6 @@ function observeLoop(platform: Platform, loop: ProjectionLoop): void {
     'projector_events_seen',
     'Events that this process has read since its start',
     () => loop.progress.eventsSeen,
-  );
-  metrics.observedGauge(
-    'events_skipped',
-    'Events of unknown types (of a newer Parley) that this process has skipped, counted at each read',
-    skippedEvents,
   );
   observePosition(platform, {
     name: 'projector_position',

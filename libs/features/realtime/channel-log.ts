@@ -1,10 +1,10 @@
 import type { ChannelSequence, DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
 import { Fault } from '#libs/kernel/faults.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import { frameOfStored, organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
+import { frameOfStored, headOf, organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
 import type { EntityRef, HistoryReader, Projection } from '#libs/platform/readmodel/index.ts';
 
 const MAX_PAGE_FRAMES = 500;
@@ -47,14 +47,8 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
   }
 
   /** Sequence of the newest event; null if the organization has no such channel. */
-  async head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> {
-    const stream = streamName(this.#events.projection.category, channelId);
-    let head: ChannelSequence | null = null;
-    // To its end: servers close a connection that cancels thousands of reads, as clients do that return all at once.
-    for await (const newest of this.#store.readStream(stream, { direction: 'backwards', limit: 1 })) {
-      if (organizationOf(newest) === organizationId) head = sequenceOf(newest.revision);
-    }
-    return head;
+  head(organizationId: EntityId, channelId: EntityId): Promise<ChannelSequence | null> {
+    return headOf(this.#store, { category: this.#events.projection.category, organizationId, id: channelId });
   }
 
   /**
@@ -80,7 +74,7 @@ export class ChannelLog<State = unknown, E extends DomainEvent = DomainEvent> {
       // The page holds about as many: more events would be sent and decoded in vain.
       const limit = Math.min(MAX_PAGE_FRAMES, Math.ceil(maxBytes / expectedFrameBytes));
       for await (const stored of this.#store.readStream(stream, { from, limit, ...(signal && { signal }) })) {
-        if (organizationOf(stored) !== organizationId) break;
+        if ((organizationOf(stored) ?? organizationId) !== organizationId) break;
         // Only now: at the end of the log, a page costs no state.
         const [frame, next] = frameOfStored(
           this.#events.projection,

@@ -1,20 +1,9 @@
-import { sequenceOf, streamRevision } from '#libs/kernel/event.ts';
-import type { ChannelSequence, DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
+import { streamRevision } from '#libs/kernel/event.ts';
+import type { DomainEvent, StreamRevision } from '#libs/kernel/event.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
-import { frameOfStored, organizationOf, streamName } from '#libs/platform/readmodel/index.ts';
+import { frameOfStored, streamName } from '#libs/platform/readmodel/index.ts';
 import type { EntityRef, Projection } from '#libs/platform/readmodel/index.ts';
-
-/** Sequence of the entity's newest event; null if the organization has no such entity. */
-export async function headOf(
-  store: Pick<EventStore, 'readStream'>,
-  { category, organizationId, id }: EntityRef,
-): Promise<ChannelSequence | null> {
-  for await (const newest of store.readStream(streamName(category, id), { direction: 'backwards', limit: 1 })) {
-    return organizationOf(newest) === organizationId ? sequenceOf(newest.revision) : null;
-  }
-  return null;
-}
 
 const PAGE_EVENTS = 500;
 const PAGE_CHARACTERS = 1024 * 1024;

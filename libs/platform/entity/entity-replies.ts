@@ -19,9 +19,8 @@ import {
   setPosition,
 } from '#libs/platform/http/index.ts';
 import type { PageQuery } from '#libs/platform/http/index.ts';
-import { streamName } from '#libs/platform/readmodel/index.ts';
+import { headOf, streamName } from '#libs/platform/readmodel/index.ts';
 
-import { headOf } from './entity-log.ts';
 import { EntityEventStream } from './entity-event-stream.ts';
 import type { AnyState, EntityOf, Facets, FilterOf } from './entity.ts';
 import type { Entities, EntityResult, NotFound } from './entities.ts';

@@ -5,6 +5,7 @@ import { BatchAppends } from './batch-appends.ts';
 import { guardClient, supportsBatchAppend, type GuardedClient } from './client-guard.ts';
 import { connectClient } from './connect-client.ts';
 import { readFault, reconnectsByItself } from './client-errors.ts';
+import { ForeignEvents, type ForeignEvent } from './event-metadata.ts';
 import { EventPull } from './event-pull.ts';
 
 export interface ConnectionOptions {
@@ -12,6 +13,8 @@ export interface ConnectionOptions {
   readonly url: string;
   /** Called with the errors of invalid responses, which are dropped. */
   readonly onDefect?: (error: unknown) => void;
+  /** Called with some of the events that are not Parley's: see `ForeignEvents`. */
+  readonly onForeign?: (event: ForeignEvent, count: number) => void;
 }
 
 /** Detects a dead connection: a ping after 10 s of silence (the client warns about less), with a timeout of 5 s. */
@@ -22,6 +25,8 @@ const HEAD_DEADLINE_MS = 3000;
 /** The connection to one event store. Tests open several in one process. */
 export class EventStoreConnection {
   readonly #options: ConnectionOptions;
+  /** What was read of other applications. */
+  readonly foreign: ForeignEvents;
   #guarded: GuardedClient;
   #appends: BatchAppends;
   #closed: Promise<void> | undefined;
@@ -33,6 +38,7 @@ export class EventStoreConnection {
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.foreign = new ForeignEvents(options.onForeign);
     this.#guarded = this.#newClient();
     this.#appends = new BatchAppends(this.#guarded.client);
   }

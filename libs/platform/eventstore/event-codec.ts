@@ -1,7 +1,8 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { DomainEvent, EventMetadata, StreamEvent } from '#libs/kernel/event.ts';
 import { CorruptEventError } from '#libs/kernel/faults.ts';
 import { admitJson } from '#libs/kernel/text.ts';
+import { eventMetadataSchema } from './event-metadata.ts';
 import type { StoredEvent } from './event-store.ts';
 
 type EventType = DomainEvent['type'];
@@ -38,24 +39,12 @@ export interface EventCodec<E extends DomainEvent> {
   encode<Event extends E>(event: Event): Extract<E, { type: Event['type'] }>['data'];
 
   /**
-   * The event in its newest version, or null if its type is unknown (counted in `skipped`).
+   * The event in its newest version; null for a foreign event, or if its type is unknown (counted in `skipped`).
    *
    * @throws CorruptEventError for a known type with invalid data or metadata
    */
   decode(stored: StoredEvent): StreamEvent<E> | null;
 }
-
-/** The shape of metadata in the log. Other keys are allowed, and dropped. */
-const eventMetadataSchema = z.object({
-  at: z.iso.datetime(),
-  organizationId: z.string().min(1),
-  actor: z.object({ type: z.enum(['user', 'service', 'system']), id: z.string().min(1) }),
-  commandId: z.string().min(1),
-  $correlationId: z.string().min(1),
-  $causationId: z.string().min(1),
-  traceparent: z.string().optional(),
-  idempotencyKey: z.string().optional(),
-}) satisfies z.ZodType<EventMetadata>;
 
 /** Metadata to store. @throws TypeError as for {@link EventCodec.encode} */
 export function encodeMetadata(metadata: EventMetadata): EventMetadata {
@@ -121,7 +110,7 @@ class SchemaCodec<E extends DomainEvent> implements EventCodec<E> {
 
   decode(stored: StoredEvent): StreamEvent<E> | null {
     if (!this.types.has(stored.type)) {
-      this.#countSkipped(stored.type);
+      if (stored.foreign === undefined) this.#countSkipped(stored.type);
       return null;
     }
     const newest = this.#upcasters.has(stored.type) ? this.#newest(stored) : stored;

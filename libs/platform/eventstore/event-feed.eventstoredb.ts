@@ -132,7 +132,9 @@ class Subscription {
   #take(): FeedItem | null {
     // Checkpoints and `caught-up` overtake events that are still buffered, so they have to wait for these.
     const taken = this.#pull.take(this.#maxBatch);
-    const [first, ...rest] = taken.map(toStoredEvent).filter((event) => event !== null);
+    const [first, ...rest] = taken
+      .map((resolved) => toStoredEvent(resolved, this.#connection.foreign))
+      .filter((event) => event !== null);
     if (first) {
       const last = rest.at(-1) ?? first;
       this.#known = last.position;

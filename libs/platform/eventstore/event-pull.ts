@@ -1,5 +1,6 @@
 import type { AllStreamResolvedEvent, ResolvedEvent } from '@eventstore/db-client';
 import { streamRevision } from '#libs/kernel/event.ts';
+import { withoutForeignContent, type ForeignEvents } from './event-metadata.ts';
 import type { StoredEvent } from './event-store.ts';
 
 /** The used part of `node:stream`'s Readable, for which the client has older types. */
@@ -115,21 +116,31 @@ export class EventPull<T> {
   }
 }
 
+/** The greatest revision of a real event; that of a stream's tombstone is greater. */
+const MAX_REVISION = BigInt(Number.MAX_SAFE_INTEGER);
+
 /**
- * Converts an event of the client to one of the port; null for links to deleted events, and for events of the server
- * itself (`$…`, such as the tombstone of a deleted stream).
+ * Converts an event of the client to one of the port. Null for what has no place in a stream: tombstones.
+ *
+ * @param foreign notes the events that are not Parley's
  */
-export function toStoredEvent(resolved: ResolvedEvent | AllStreamResolvedEvent): StoredEvent | null {
-  const { event } = resolved;
-  if (!event || event.type.startsWith('$')) return null;
-  return {
-    stream: event.streamId,
-    revision: streamRevision(Number(event.revision)),
-    position: event.position ?? null,
-    id: event.id,
-    type: event.type,
-    data: event.data,
-    metadata: event.metadata,
-    createdMs: event.created.getTime(),
-  };
+export function toStoredEvent(
+  resolved: ResolvedEvent | AllStreamResolvedEvent,
+  foreign: ForeignEvents,
+): StoredEvent | null {
+  // Without its event, a link that was to be resolved leads nowhere.
+  const recorded = resolved.event ?? resolved.link;
+  if (!recorded || recorded.revision > MAX_REVISION) return null;
+  const event = withoutForeignContent({
+    stream: recorded.streamId,
+    revision: streamRevision(Number(recorded.revision)),
+    position: recorded.position ?? null,
+    id: recorded.id,
+    type: recorded.type,
+    data: recorded.data,
+    metadata: recorded.metadata,
+    createdMs: recorded.created.getTime(),
+  });
+  if (event.foreign !== undefined) foreign.note(event, recorded.type);
+  return event;
 }

@@ -95,7 +95,7 @@ export class EventStoreDbStore implements EventStore {
       while (!pull.ended) {
         for (const resolved of pull.take(READ_AHEAD)) {
           received += 1;
-          const event = toStoredEvent(resolved);
+          const event = toStoredEvent(resolved, this.#connection.foreign);
           if (event) yield event;
         }
         signal?.throwIfAborted();

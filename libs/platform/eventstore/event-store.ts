@@ -8,7 +8,22 @@ export interface EventToAppend {
   readonly metadata: EventMetadata;
 }
 
-/** An event of the log. Its JSON is parsed, but not validated: the codec of its stream does that (`event-codec.ts`). */
+/** Why an event is not one of Parley's. */
+export type ForeignReason =
+  /** Written by the event store: links, and events about streams. */
+  | 'system_type'
+  /** There is none, or it is no JSON object. */
+  | 'no_metadata'
+  | 'no_organization'
+  /** Another application's, which has an organization as well. */
+  | 'metadata';
+
+/**
+ * An event of the log. Its JSON is parsed, but not validated: the codec of its stream does that (`event-codec.ts`).
+ *
+ * A foreign event has its place in the stream and nothing else: no data, no metadata, and a type that no codec declares.
+ * So everything that skips events of unknown types skips it, and nothing can use what another application wrote.
+ */
 export interface StoredEvent {
   readonly stream: string;
   readonly revision: StreamRevision;
@@ -20,6 +35,8 @@ export interface StoredEvent {
   readonly metadata: unknown;
   /** The server's clock, in milliseconds since the Unix epoch. Never used in folds. */
   readonly createdMs: number;
+  /** Why the event is not one of Parley's; absent in Parley's own. */
+  readonly foreign?: ForeignReason;
 }
 
 export type AppendResult =

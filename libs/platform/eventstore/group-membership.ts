@@ -69,10 +69,10 @@ export class GroupMembership {
     this.#pull.close();
   }
 
-  /** Null for a link to a deleted event, and for events of the server itself. */
+  /** Null for a foreign event: the server selects events by their types alone. */
   #deliveryOf(resolved: PersistentSubscriptionToAllResolvedEvent): Delivery | null {
-    const event = toStoredEvent(resolved);
-    if (!event) return null;
+    const event = toStoredEvent(resolved, this.#connection.foreign);
+    if (!event || event.foreign !== undefined) return null;
     const subscription = this.#subscription;
     return {
       event,

@@ -15,7 +15,7 @@ import type { ConsumerGroups } from './consumer-groups.ts';
 import { EventStoreDbFeed, type EventStoreDbFeedOptions } from './event-feed.eventstoredb.ts';
 import type { LogFeed } from './event-feed.ts';
 import { EventStoreDbStore } from './event-store.eventstoredb.ts';
-import type { EventStore } from './event-store.ts';
+import type { EventStore, ForeignReason } from './event-store.ts';
 import { StoreClock } from './store-clock.ts';
 
 export { appendExactly } from './append-exactly.ts';
@@ -34,6 +34,7 @@ export type {
 } from './event-feed.ts';
 export { checkFeedOptions, DEFAULT_MAX_BATCH } from './event-feed.ts';
 export type { AppendResult, EventStore, EventToAppend, ReadStreamOptions, StoredEvent } from './event-store.ts';
+export { withoutForeignContent } from './event-metadata.ts';
 export { jsonBytesOf } from './json-bytes.ts';
 export { comparePositions, decodePosition, encodePosition } from './position.ts';
 
@@ -54,6 +55,8 @@ export function connectEventStore(options: EventStoreOptions): {
   readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
   readonly clock: StoreClock;
+  /** How many events of other applications this process has read and skipped. */
+  readonly foreign: ReadonlyMap<ForeignReason, number>;
   /** Ends all calls within about a second. The same as `store.close()`. */
   close(): Promise<void>;
 } {
@@ -64,6 +67,7 @@ export function connectEventStore(options: EventStoreOptions): {
     feed: new EventStoreDbFeed(connection, options),
     groups: new EventStoreDbConsumerGroups(connection, options),
     clock: new StoreClock(store, options.onClockAhead),
+    foreign: connection.foreign.counts,
     close: () => connection.close(),
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { streamRevision } from '#libs/kernel/event.ts';
 import type { StoredEvent } from '#libs/platform/eventstore/index.ts';
+import { logMetadata } from '#test/support/log-events.ts';
 import { LogMessages } from './log-message.ts';
 import { partitionOf } from './partitioner.ts';
 
@@ -13,7 +14,7 @@ const event: StoredEvent = {
   id: '0199a8f0-0000-7000-8000-000000000001',
   type: 'InteractionPosted.v1',
   data: { text: 'grüße \u2028 \u0000', list: [1, null, { deep: true }] },
-  metadata: { at: '2026-01-31T12:00:00.000Z', actor: { type: 'user', id: 'user-1' } },
+  metadata: logMetadata('command-1'),
   createdMs: Date.UTC(2026, 0, 31),
 };
 
@@ -43,6 +44,22 @@ function arrived(change: Change = {}, message: ReturnType<LogMessages['encodeWat
 describe('messages of the log', () => {
   it('decode to the event that was encoded', () => {
     expect(decoded(arrived())).toEqual(event);
+  });
+
+  it('decode to a place alone, where a relay of an earlier version has sent a foreign event', () => {
+    const foreign = { ...event, type: 'UserRegistered', metadata: { organizationId: 'acme' } };
+    const { stream, revision, position, id, createdMs } = event;
+    expect(decoded(arrived({}, messages.encode(foreign)))).toEqual({
+      stream,
+      revision,
+      position,
+      id,
+      createdMs,
+      type: '(foreign)',
+      data: null,
+      metadata: null,
+      foreign: 'metadata',
+    });
   });
 
   it.each([

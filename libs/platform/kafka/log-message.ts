@@ -6,7 +6,12 @@ import { createHmac, createSecretKey, randomUUID, timingSafeEqual, type KeyObjec
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
 import { z } from 'zod';
 import { streamRevision, type GlobalPosition } from '#libs/kernel/event.ts';
-import { decodePosition, encodePosition, type StoredEvent } from '#libs/platform/eventstore/index.ts';
+import {
+  decodePosition,
+  encodePosition,
+  withoutForeignContent,
+  type StoredEvent,
+} from '#libs/platform/eventstore/index.ts';
 import { partitionOf } from './partitioner.ts';
 
 /** The headers of an event: attributes of CloudEvents, and `ce_revision`, `ce_position`, `ce_signature`. */
@@ -21,7 +26,7 @@ const eventHeaders = z.object({
   ce_subject: z.string().min(1),
   /** When the log stored the event. */
   ce_time: z.iso.datetime(),
-  /** Of the event in its stream, from 0, contiguous. */
+  /** Of the event in its stream, from 0; without those of foreign events, contiguous. */
   ce_revision: z.string().regex(/^(0|[1-9]\d{0,14})$/),
   /** In the log, `commit/prepare`. */
   ce_position: z.string().regex(/^\d{1,20}\/\d{1,20}$/),
@@ -126,7 +131,8 @@ export class LogMessages {
     if (!this.#isSigned(event.data, body) || key?.toString('utf8') !== stream) return 'forged';
     // In another partition, it would claim that all events before it precede it there.
     if (partitionOf(stream, partitions) !== partition) return 'misplaced';
-    return {
+    // Relays of earlier versions sent the events of other applications as well.
+    return withoutForeignContent({
       stream,
       revision: streamRevision(Number(revision)),
       position: decodePosition(position),
@@ -134,7 +140,7 @@ export class LogMessages {
       type: others.ce_type,
       ...eventBody.parse(JSON.parse(body)),
       createdMs: Date.parse(others.ce_time),
-    };
+    });
   }
 
   #signed(value: string, headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -43,8 +43,8 @@ const MAX_REQUEST_LENGTH = 512 * 1024;
 const MAX_BATCH = 1_000;
 
 /**
- * EventStoreDB's `$all` -> Kafka: all events except those of system streams, keyed by their stream; and the public events
- * of channels in a topic of their own, with the same guarantees.
+ * EventStoreDB's `$all` -> Kafka: all events of Parley, keyed by their stream; and the public events of channels in a
+ * topic of their own, with the same guarantees.
  *
  * Guarantees: at least once, and in the order of each stream: the first message of an event follows the first messages
  * of all events before it in its stream. The position is saved after Kafka has acknowledged the event, so a successor
@@ -172,25 +172,29 @@ export class Relay {
     const { messages, publicMessages } = this.#parts;
     let request = newRequest();
     for (const event of events) {
-      const message = messages.encode(event);
+      const message = event.foreign === undefined ? messages.encode(event) : null;
       const publicMessage = publicMessages?.encode(event) ?? null;
-      const length = message.value.length + (publicMessage?.value.length ?? 0);
-      if (request.length + length > MAX_REQUEST_LENGTH && request.log.length > 0) {
+      const length = (message?.value.length ?? 0) + (publicMessage?.value.length ?? 0);
+      if (request.length + length > MAX_REQUEST_LENGTH && request.length > 0) {
         yield request;
         request = newRequest();
       }
-      request.log.push(message);
+      if (message !== null) request.log.push(message);
       if (publicMessage !== null) request.events.push(publicMessage);
       request.length += length;
       request.last = event.position;
     }
-    if (request.log.length > 0) yield request;
+    // Also without messages, after foreign events: its position is reached.
+    if (request.last !== null) yield request;
   }
 
   async #sendRequest({ log, events, last }: Request, { save, watermarks }: Sending): Promise<void> {
     const { kafka, topics, onSent } = this.#parts;
-    const toLog = { topic: topics.log, messages: log };
-    await kafka.sendTo(events.length === 0 ? [toLog] : [toLog, { topic: topics.events, messages: events }]);
+    const sent = [
+      { topic: topics.log, messages: log },
+      { topic: topics.events, messages: events },
+    ].filter(({ messages }) => messages.length > 0);
+    if (sent.length > 0) await kafka.sendTo(sent);
     onSent?.(log.length);
     this.#report({ eventsSent: this.#progress.eventsSent + log.length });
     if (last === null) return;

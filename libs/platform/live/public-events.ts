@@ -2,6 +2,7 @@
  * WARNING: these names are a contract with other teams, on which their programs depend: add to them, never rename or
  * remove. CloudEvents 1.0 in binary mode: attributes are headers, the data is the value.
  */
+import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
 
 import { sequenceOf, type DomainEvent, type EventMetadata, type StreamEvent } from '#libs/kernel/event.ts';
@@ -94,6 +95,8 @@ export class PublicMessages {
     const { streamPrefix } = this.#parts;
     if (!stored.stream.startsWith(streamPrefix)) return null;
     const id: EntityId = stored.stream.slice(streamPrefix.length);
+    // A foreign event in a stream of Parley has a message, so that sequences are contiguous.
+    if (stored.foreign !== undefined && !isUuid(id)) return null;
     const published = this.#publish(stored, id);
     const { type, json } = published?.event ?? { type: UNKNOWN_EVENT, json: 'null' };
     const { at, organizationId, traceparent }: Partial<EventMetadata> = published?.metadata ?? {};

@@ -3,7 +3,7 @@ import { composeCodecs } from '#libs/platform/eventstore/index.ts';
 import type { EventFrame } from '#libs/platform/live/index.ts';
 
 import type { ProjectedRun, Projection } from './projection.ts';
-import type { AnyProjection } from './projector.ts';
+import type { AnyProjection } from './stored-run.ts';
 import type { ReadModelName } from './read-model.keys.ts';
 
 type StateOf<P> = P extends Projection<infer State, infer _E> ? State : never;

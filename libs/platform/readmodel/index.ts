@@ -21,8 +21,10 @@ export { PartitionCheckpoints } from './partition-checkpoints.ts';
 export type { SavedPartitions } from './partition-checkpoints.ts';
 export { earlier, ProjectionState } from './projection-state.ts';
 export type { ProjectionStart } from './projection-state.ts';
-export { organizationOf, Projector, writeOfAppended } from './projector.ts';
-export type { AnyProjection, AppendedRun } from './projector.ts';
+export { Projector, writeOfAppended } from './projector.ts';
+export { headOf, organizationOf } from './stream-owner.ts';
+export type { AppendedRun } from './projector.ts';
+export type { AnyProjection } from './stored-run.ts';
 export {
   ALL_ORGANIZATIONS,
   entityKeys,

@@ -41,6 +41,8 @@ export class LogWitness {
   /** `events` were applied, in this order. */
   note(events: readonly StoredEvent[]): void {
     for (const event of events) {
+      // The other application may delete it.
+      if (event.foreign !== undefined) continue;
       const key = this.#keys.get(parseStreamName(event.stream).category);
       if (key !== undefined) this.#unsaved.set(key, event);
     }

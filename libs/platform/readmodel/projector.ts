@@ -1,21 +1,19 @@
-import { foldEvents } from '#libs/kernel/decider.ts';
 import type { DomainEvent, StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { NO_EVENTS, streamRevision } from '#libs/kernel/event.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { CorruptEventError, Fault } from '#libs/kernel/faults.ts';
+import { Fault } from '#libs/kernel/faults.ts';
 import type { EventStore, StoredEvent } from '#libs/platform/eventstore/index.ts';
 
 import { FoldedStates } from './folded-states.ts';
-import { parseStreamName, projectRun, publicationOfAppended, publicationOfStored, streamName } from './projection.ts';
+import { projectRun, publicationOfAppended, streamName } from './projection.ts';
 import type { ProjectedRun, Projection } from './projection.ts';
 import { entityKeys, type EntityKeys, type EntityRef, type ReadModelName } from './read-model.keys.ts';
 import type { EntityWrite, ReadModel } from './read-model.ts';
 import type { Snapshot } from './snapshot.ts';
+import { foldRun, GAP, lastRevision, runOf } from './stored-run.ts';
+import type { AnyProjection, StoredRun } from './stored-run.ts';
+import { organizationOf } from './stream-owner.ts';
 import { UnappliedEntities } from './unapplied-entities.ts';
-
-/** A projection of any category, found by the category of a stream. */
-// eslint-disable-next-line typescript/no-explicit-any -- the state type is private to each projection
-export type AnyProjection = Projection<any, any>;
 
 const PAGE = 500;
 const GAP_ATTEMPTS = 5;
@@ -23,13 +21,6 @@ const GAP_ATTEMPTS = 5;
 /** Appended events of one entity, with the state before and after them. */
 export interface AppendedRun<State, E extends DomainEvent> extends ProjectedRun<State, E> {
   readonly events: readonly [StreamEvent<E>, ...StreamEvent<E>[]];
-}
-
-interface StoredRun extends Omit<EntityRef, 'category'> {
-  readonly projection: AnyProjection;
-  readonly keys: EntityKeys;
-  readonly events: StoredEvent[];
-  hasHole?: boolean;
 }
 
 /**
@@ -122,7 +113,7 @@ export class Projector {
    * @throws `Fault` when a store is unavailable (deliver the same events again); `CorruptEventError` (stop here)
    */
   async applyStored(events: readonly StoredEvent[], options: { readonly repairLists?: boolean } = {}): Promise<void> {
-    const runs = this.#groupByEntity(events);
+    const runs = await this.#groupByEntity(events);
     const wanted = options.repairLists === true ? runs : await this.#unknownOf(runs);
     const snapshots = await this.#snapshotsBefore(wanted);
     const folded = wanted.map((run, index) => (run.hasHole === true ? GAP : foldRun(run, snapshots[index] ?? null)));
@@ -200,35 +191,36 @@ export class Projector {
       return outcome?.kind !== 'gap';
     };
     const next = streamRevision((snapshot?.revision ?? NO_EVENTS) + 1);
+    let isOwned = snapshot !== null;
     for await (const event of this.#store.readStream(streamName(projection.category, id), { from: next })) {
+      const owner = organizationOf(event);
       // A stream belongs to one organization: a request of another one must not read all of it.
-      if (page.length === 0 && organizationOf(event) !== organizationId) return 'missing';
+      const isFirst = page.length === 0 || !isOwned;
+      if (isFirst && owner !== null && owner !== organizationId) return 'missing';
+      isOwned ||= owner !== null;
       page.push(event);
-      if (page.length >= PAGE && !(await flush())) return 'gap';
+      if (page.length < PAGE) continue;
+      // Foreign events change nothing: the first and the last revision say enough.
+      if (!isOwned) page.splice(1, PAGE - 2);
+      else if (!(await flush())) return 'gap';
     }
+    if (!isOwned) return 'missing';
     if (!(await flush())) return 'gap';
     return snapshot === null ? 'missing' : 'there';
   }
 
-  #groupByEntity(events: readonly StoredEvent[]): StoredRun[] {
-    const runs = new Map<string, StoredRun>();
+  async #groupByEntity(events: readonly StoredEvent[]): Promise<StoredRun[]> {
+    const runs = new Map<string, StoredEvent[]>();
     for (const event of events) {
-      const known = runs.get(event.stream);
-      if (known !== undefined) {
-        const last = lastRevision(known);
-        // A repeated event would be folded twice.
-        if (event.revision > last) known.events.push(event);
-        if (event.revision > last + 1) known.hasHole = true;
-        continue;
-      }
-      const { category, id } = parseStreamName(event.stream);
-      const projection = this.#projections.get(category);
-      if (projection === undefined) continue;
-      const organizationId = organizationOf(event);
-      const keys = entityKeys(projection, organizationId, id);
-      runs.set(event.stream, { projection, organizationId, id, keys, events: [event] });
+      const run = runs.get(event.stream);
+      if (run === undefined) runs.set(event.stream, [event]);
+      // A repeated event would be folded twice.
+      else if (event.revision > (run.at(-1)?.revision ?? NO_EVENTS)) run.push(event);
     }
-    return [...runs.values()];
+    const found = await Promise.all(
+      [...runs].map(([stream, run]) => runOf(this.#store, this.#projections, stream, run)),
+    );
+    return found.filter((run) => run !== null);
   }
 }
 
@@ -250,43 +242,4 @@ export function writeOfAppended<State, E extends DomainEvent>(
 
 function lastOf<State, E extends DomainEvent>({ events }: AppendedRun<State, E>): StreamRevision {
   return streamRevision(events[0].revision + events.length - 1);
-}
-
-function lastRevision(run: StoredRun): StreamRevision {
-  return run.events.at(-1)?.revision ?? NO_EVENTS;
-}
-
-type FoldedRun =
-  { readonly kind: 'new' | 'known'; readonly write: EntityWrite; readonly after: unknown } | { readonly kind: 'gap' };
-
-const GAP: FoldedRun = { kind: 'gap' };
-
-/** Folds the part of the run that the snapshot does not have; `gap` if events between are missing. */
-function foldRun(run: StoredRun, snapshot: Snapshot | null): FoldedRun {
-  const { projection, organizationId, id, keys } = run;
-  const before: unknown = snapshot === null ? projection.fold.initialState : snapshot.state;
-  const next = (snapshot?.revision ?? NO_EVENTS) + 1;
-  const stored = run.events.filter((event) => event.revision >= next);
-  const [oldest] = stored;
-  if (oldest !== undefined && oldest.revision > next) return GAP;
-  const events = stored.map((event) => projection.codec.decode(event)).filter((event) => event !== null);
-  const after: unknown = foldEvents(projection.fold, before, events);
-  const isRepair = stored.length < run.events.length;
-  const writes = projectRun(projection, { organizationId, id, before, after, events, isRepair }, keys);
-  // Already applied: the entity's own write is a duplicate, and only its list entries are written.
-  const last = oldest === undefined ? streamRevision(next - 1) : lastRevision(run);
-  const first = oldest?.revision ?? last;
-  const kind = oldest === undefined ? 'known' : 'new';
-  const publication = kind === 'new' ? publicationOfStored(projection, run, last) : null;
-  return { kind, write: { revisionKey: keys.revision, first, last, ...writes, publication }, after };
-}
-
-/** The organization that an event belongs to: part of every key of its read model. */
-export function organizationOf(event: StoredEvent | undefined): EntityId {
-  const metadata: unknown = event?.metadata;
-  if (typeof metadata === 'object' && metadata !== null && 'organizationId' in metadata) {
-    const { organizationId } = metadata;
-    if (typeof organizationId === 'string' && organizationId !== '') return organizationId;
-  }
-  throw new CorruptEventError(`${event?.stream}@${event?.revision} has no organization`);
 }

@@ -42,6 +42,7 @@ export function openReadModels(
 export function openCore(platform: Platform, projections: readonly AnyProjection[]): Core {
   const models = openReadModels(platform, projections);
   observeKeptReads(platform, models.reader);
+  observeSkippedEvents(platform, projections);
   const collections = new CollectionReader(platform.redis);
   return {
     ...platform,
@@ -51,6 +52,21 @@ export function openCore(platform: Platform, projections: readonly AnyProjection
     eventStreams: new EventStreams(platform),
     commandOptions: commandOptions(platform),
   };
+}
+
+function observeSkippedEvents(
+  { metrics, foreignEvents }: Pick<Platform, 'metrics' | 'foreignEvents'>,
+  projections: readonly AnyProjection[],
+): void {
+  const unknown = (): number =>
+    projections.flatMap(({ codec }) => [...codec.skipped.values()]).reduce((sum, count) => sum + count, 0);
+  metrics.observedGauge(
+    'events_skipped',
+    'Events of other applications, or of types of a newer Parley, that this process has skipped, counted at each read',
+    () =>
+      [['unknown_type', unknown()] as const, ...foreignEvents].map(([reason, count]) => [{ reason }, count] as const),
+    ['reason'],
+  );
 }
 
 function observeKeptReads({ metrics }: Pick<Platform, 'metrics'>, { kept }: EntityReader): void {

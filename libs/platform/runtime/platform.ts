@@ -25,6 +25,8 @@ export interface Platform {
   readonly feed: LogFeed;
   readonly groups: ConsumerGroups;
   readonly clock: StoreClock;
+  /** Events of other applications that this process has read and skipped, by reason. */
+  readonly foreignEvents: ReadonlyMap<string, number>;
   readonly redis: RedisClient;
   readonly readModel: ReadModel;
   /** What is published in Redis, on one connection (to each node) for the whole process. */
@@ -102,13 +104,7 @@ export interface PlatformOptions {
  */
 export function openPlatform(options: PlatformOptions): Platform {
   const { eventstoreUrl, redisUrl, log, metrics, tokenSecret } = options;
-  const { store, feed, groups, clock, close } = connectEventStore({
-    url: eventstoreUrl,
-    onDefect: (error) => log.error({ err: error }, 'event store: an answer was thrown away'),
-    onInterruption: (error, failures) =>
-      log.warn({ err: error, consecutive_failures: failures }, 'event store: a subscription was interrupted'),
-    onClockAhead: (aheadMs) => log.warn({ aheadMs }, "The clock of this process is ahead of the event store's"),
-  });
+  const { store, feed, groups, clock, foreign, close } = openEventStore(eventstoreUrl, log);
   const redis = connectRedis(redisUrl, {
     onError: (error) => log.warn({ err: error }, 'redis: connection lost'),
     onMisfit: (why) => throwUncaught(new StartRefusal(`REDIS_URL: ${why}`)),
@@ -126,6 +122,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     feed,
     groups,
     clock,
+    foreignEvents: foreign,
     redis,
     readModel: new ReadModel(redis),
     topics,
@@ -158,6 +155,18 @@ export function openPlatform(options: PlatformOptions): Platform {
       await close();
     },
   };
+}
+
+function openEventStore(url: string, log: Logger): ReturnType<typeof connectEventStore> {
+  return connectEventStore({
+    url,
+    onDefect: (error) => log.error({ err: error }, 'event store: an answer was thrown away'),
+    onInterruption: (error, failures) =>
+      log.warn({ err: error, consecutive_failures: failures }, 'event store: a subscription was interrupted'),
+    onForeign: (event, count) =>
+      log.info({ ...event, count }, "event store: an event that is not Parley's was skipped"),
+    onClockAhead: (aheadMs) => log.warn({ aheadMs }, "The clock of this process is ahead of the event store's"),
+  });
 }
 
 function eventStoreProbe(store: EventStore): ReadinessProbe {

@@ -4,9 +4,10 @@
  * looked up or a position to be awaited.
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify';
+import type { z } from 'zod';
 import { Fault } from '#libs/kernel/faults.ts';
 import { keyOf, requireScope, type Principal } from './auth.ts';
-import { tookTooLong, unauthorized } from './errors.ts';
+import { tookTooLong, unauthorized, ValidationFailure } from './errors.ts';
 import { beginIdempotent, endIdempotent, idempotentRunOf } from './idempotency.ts';
 import type { KeyLookups } from './key-lookups.ts';
 import { awaitPosition, POSITION_HEADER } from './position.ts';
@@ -33,6 +34,9 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: Done) => void |
 
 type SendHook = (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done) => void | Promise<void>;
 
+/** Scopes of routes that hand out or withdraw rights: a parameter that such a route does not know is refused. */
+const STRICT_SCOPES: ReadonlySet<string> = new Set(['admin', 'platform']);
+
 export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   const { config } = route;
   const method = String(route.method);
@@ -56,6 +60,8 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
     done();
   };
   route.onSend = [...listed(route.onSend), measure];
+  if (STRICT_SCOPES.has(config?.scope ?? ''))
+    route.preValidation = [strictQuery(route), ...listed(route.preValidation)];
   const isCommand = !config?.public && !isRead(method);
   const limitMs = route.handlerTimeout ?? (isCommand ? handlerTimeoutMs : undefined);
   delete route.handlerTimeout;
@@ -65,6 +71,26 @@ export function attachPipeline(route: RouteOptions, pipeline: Pipeline): void {
   // Before validation, which replaces the body by its parsed form: the fingerprint covers the body as sent.
   route.preValidation = [readIdempotencyKey, ...listed(route.preValidation)];
   if (config?.handlesIdempotencyKey !== true) attachIdempotency(route, idempotency);
+}
+
+/**
+ * Elsewhere, unknown parameters are ignored, as the contract's services do. Here, the caller may believe that one of them
+ * limits the right, for instance to an organization.
+ */
+function strictQuery({ schema }: RouteOptions): Hook {
+  const known = new Set(Object.keys((schema?.querystring as z.ZodObject | undefined)?.shape ?? {}));
+  return ({ query }, _reply, done) => {
+    const errors = Object.entries(query as Record<string, unknown>)
+      .filter(([name]) => !known.has(name))
+      .map(([name, input]) => ({
+        type: 'extra_forbidden',
+        loc: ['query', name],
+        msg: 'Extra inputs are not permitted',
+        input,
+      }));
+    if (errors.length > 0) throw new ValidationFailure(errors);
+    done();
+  };
 }
 
 /** Answers 503 if the handler takes too long. Fastify's own time limit is over as soon as the body was read. */

@@ -40,6 +40,34 @@ const visible = ({ status, bytes, headers }: Answer): object => ({
   ),
 });
 
+describe('a parameter that a route does not know', () => {
+  it.each([
+    ['POST', '/api/v1/users', { display_name: 'Eve' }],
+    ['POST', '/api/v1/keys', { name: 'k', scopes: ['read'] }],
+    ['POST', '/api/v1/organizations', { name: 'Third' }],
+    ['PATCH', '/api/v1/organizations/self', { name: 'Third' }],
+  ] as const)('is refused where rights are handed out: %s %s', async (method, url, body) => {
+    const before = (await root('GET', '/api/v1/keys')).json.meta;
+    const at = url.replace('self', api.organizationId);
+    const refused = await root(method, `${at}?organization_id=${foreign.organizationId}`, body);
+    expect(refused.status).toBe(422);
+    expect(refused.json.detail).toEqual([
+      {
+        type: 'extra_forbidden',
+        loc: ['query', 'organization_id'],
+        msg: 'Extra inputs are not permitted',
+        input: foreign.organizationId,
+      },
+    ]);
+    expect((await root('GET', '/api/v1/keys')).json.meta).toEqual(before);
+  });
+
+  it('is refused in lists of rights, which it might limit, and ignored elsewhere', async () => {
+    expect((await root('GET', `/api/v1/keys?organisation_id=${foreign.organizationId}`)).status).toBe(422);
+    expect((await root('GET', '/api/v1/channels?organisation_id=x')).status).toBe(200);
+  });
+});
+
 describe("another organization's resources", () => {
   it('are answered byte for byte like missing ones, for every request', async () => {
     const key = await keyWith('read', 'write', 'admin');

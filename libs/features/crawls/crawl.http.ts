@@ -4,7 +4,6 @@ import { requireGraph } from '#libs/features/knowledge/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import { EntityReplies, firstWordFacet } from '#libs/platform/entity/index.ts';
 import type { RejectionErrors } from '#libs/platform/entity/index.ts';
-import { FetchError } from '#libs/platform/fetch/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import {
   commandContext,
@@ -14,10 +13,10 @@ import {
   httpUrl,
   idParam,
   idReference,
-  invalidBody,
   pageMetaSchema,
   pageQuery,
   queryBoolean,
+  requireFetchable,
   routesTagged,
   text,
 } from '#libs/platform/http/index.ts';
@@ -109,12 +108,7 @@ function createRoute(app: HttpApp, { crawls, knowledge, fetcher }: CrawlRoutePar
     writes({ operationId: 'createCrawl', summary, body, response }),
     async (request, reply) => {
       const { url, knowledge_graph: graph = null, scan_depth: scanDepth, max_pages: maxPages } = request.body;
-      try {
-        fetcher.check(url);
-      } catch (error) {
-        if (error instanceof FetchError) throw invalidBody(request.body, 'url', error.message);
-        throw error;
-      }
+      requireFetchable(fetcher, url, ['body', 'url']);
       const context = commandContext(request);
       await requireGraph(knowledge, context.organizationId, graph);
       const id = context.commandId;

@@ -1,15 +1,14 @@
 import { z } from 'zod';
 
 import { EntityReplies } from '#libs/platform/entity/index.ts';
-import { FetchError } from '#libs/platform/fetch/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import type { BlobStore } from '#libs/platform/blobs/index.ts';
 import {
   commandContext,
   etagOf,
-  invalidBody,
   notFound,
   openPage,
+  requireFetchable,
   routesTagged,
   sendJson,
   sendPage,
@@ -106,12 +105,7 @@ function createRoute(app: HttpApp, parts: MediaRouteParts): void {
     }),
     async (request, reply) => {
       const { source_url: sourceUrl = null } = request.body;
-      try {
-        if (sourceUrl !== null) parts.fetcher.check(sourceUrl);
-      } catch (error) {
-        if (error instanceof FetchError) throw invalidBody(request.body, 'source_url', error.message);
-        throw error;
-      }
+      if (sourceUrl !== null) requireFetchable(parts.fetcher, sourceUrl, ['body', 'source_url']);
       await requireDestinations(request, parts, request.body);
       const created = await createItem(request, parts, { ...descriptionOf(request.body), sourceUrl, file: null });
       return sendItem(request, reply, parts, created);

@@ -56,7 +56,8 @@ export function externalRuns(parts: ExternalParts) {
         await tellEnd(now, commandContext('end'), parts.inboxes);
         return [];
       }
-      const message = { id: runId, type: 'invocation.requested', data: invocationFor(agentId, invocation) };
+      const data = invocationFor(agentId, invocation);
+      const message = { id: runId, type: 'invocation.requested', data, context: commandContext('webhook gone') };
       await callWebhook(agent, message, signal, parts);
       return [{ type: 'RunHandedOver.v1', data: {} }];
     },
@@ -93,16 +94,12 @@ export function endedInvocations(parts: Omit<ExternalParts, 'runs' | 'inboxes'>)
     isEnded: () => false,
     hasEnded: ({ type, data }) =>
       type !== 'InvocationEnded.v1' || data.status === 'completed' || SILENT.has(data.reason),
-    async handle({ type, data }, { organizationId, signal }) {
+    async handle({ type, data }, { organizationId, commandContext, signal }) {
       if (type !== 'InvocationEnded.v1') return [];
       const agent = await parts.agents.agent(organizationId, data.agentId);
       if (agent === null || !agent.isActive) return [];
-      await callWebhook(
-        agent,
-        { id: `${data.runId}.ended`, type: 'invocation.ended', data: endOf(data) },
-        signal,
-        parts,
-      );
+      const message = { id: `${data.runId}.ended`, type: 'invocation.ended', data: endOf(data) };
+      await callWebhook(agent, { ...message, context: commandContext('webhook gone') }, signal, parts);
       return [];
     },
     giveUp: () => [],

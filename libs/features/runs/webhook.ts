@@ -1,17 +1,25 @@
 import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
+import { RetryLater } from '#libs/platform/reactors/index.ts';
 
 import type { RunAgent, RunAgents } from './run.agent.ts';
 
+/** Until the status: `docs/external-agents.md` names it. */
 const TIMEOUT_MS = 15_000;
 /** Of a response that is read to its end, so that the connection can be used again. */
 const MAX_BYTES = 64 * 1024;
 
+/** Statuses with which servers ask for a pause. */
+const LATER = new Set([429, 503]);
+/** Longest pause that a server gets. */
+const MAX_WAIT_MS = 120_000;
+
 export interface WebhookParts {
   readonly fetcher: Pick<Fetcher, 'open'>;
-  readonly agents: Pick<RunAgents, 'tokenOf'>;
+  readonly agents: Pick<RunAgents, 'tokenOf' | 'disableWebhook'>;
 }
 
 export interface WebhookMessage {
@@ -19,16 +27,19 @@ export interface WebhookMessage {
   readonly id: string;
   readonly type: string;
   readonly data: object;
+  /** Of the command that removes a webhook that is gone. */
+  readonly context: CommandContext;
 }
 
 /**
  * Sends a message to the webhook of an agent, if it has one, signed as Standard Webhooks says.
  *
- * @throws FetchError; the reason of `signal`; Error for a status other than 2xx, and for a secret that cannot be opened
+ * @throws FetchError; the reason of `signal`; RetryLater for a server that says when to try again; Error for a status other
+ * than 2xx, and for a secret that cannot be opened. A webhook that is gone (410) is removed
  */
 export async function callWebhook(
   agent: RunAgent,
-  { id, type, data }: WebhookMessage,
+  { id, type, data, context }: WebhookMessage,
   signal: AbortSignal,
   { fetcher, agents }: WebhookParts,
 ): Promise<void> {
@@ -40,7 +51,11 @@ export async function callWebhook(
   const body = JSON.stringify({ type, timestamp: now.toISOString(), data });
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
-  const { status, body: unread } = await fetcher.open(agent.webhook.url, {
+  const {
+    status,
+    headers,
+    body: unread,
+  } = await fetcher.open(agent.webhook.url, {
     method: 'POST',
     body,
     headers: {
@@ -56,7 +71,21 @@ export async function callWebhook(
   });
   // The status is the answer, whatever follows it.
   void passOver(unread);
-  if (status < 200 || status > 299) throw new Error(`the webhook answered with the status ${status}`);
+  if (status >= 200 && status <= 299) return;
+  if (status === 410) {
+    await agents.disableWebhook(context, agent.id, agent.webhook.sealedSecret);
+    return;
+  }
+  const message = `the webhook answered with the status ${status}`;
+  const afterMs = LATER.has(status) ? waitOf(headers.get('retry-after')) : null;
+  throw afterMs === null ? new Error(message) : new RetryLater(message, afterMs);
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3), within a bound. Null for anything else. */
+function waitOf(retryAfter: string | undefined): number | null {
+  if (retryAfter === undefined) return null;
+  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - Date.now();
+  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), MAX_WAIT_MS);
 }
 
 /** Never rejects. The deadline of the request ends it. */

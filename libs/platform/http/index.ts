@@ -46,6 +46,7 @@ export {
   STREAM_CLOSE,
 } from './event-stream.ts';
 export type { StreamCloseCode } from './event-stream.ts';
+export { requireEndpoint, requireFetchable } from './fetchable-url.ts';
 export { parseJsonBody, refuseCompression } from './json-body.ts';
 export { locateRawNumbers, numberProblem, parseJson, scanJson } from './validation/json-numbers.ts';
 export { parseInput } from './validation/validator.ts';

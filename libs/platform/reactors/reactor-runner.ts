@@ -4,7 +4,7 @@ import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/event
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 
-import { GROUP_PREFIX, groupNameOf, reactorNameOf } from './reactor.ts';
+import { GROUP_PREFIX, groupNameOf, reactorNameOf, RetryLater } from './reactor.ts';
 import type { AnyReactor } from './reactor.ts';
 import type { ProcessTips } from './process-stream.ts';
 import { concerns, Step } from './step.ts';
@@ -218,7 +218,8 @@ export class ReactorRunner {
     }
     held.pauses += 1;
     const backoff = backoffMs(held.pauses, { firstMs: pauseMs?.first ?? 500, maxMs: pauseMs?.longest ?? 30_000 });
-    held.readyAtMs = performance.now() + Math.min(backoff, withinMs);
+    const waitMs = error instanceof RetryLater ? Math.max(backoff, error.afterMs) : backoff;
+    held.readyAtMs = performance.now() + Math.min(waitMs, withinMs);
     this.#schedule(held);
   }
 

@@ -37,6 +37,17 @@ export interface Process<State, E extends DomainEvent> {
   recordIntent(...events: readonly E[]): Promise<State>;
 }
 
+/** An attempt failed, and the next one is to wait at least this long: the other side has asked for that. */
+export class RetryLater extends Error {
+  override readonly name = 'RetryLater';
+  readonly afterMs: number;
+
+  constructor(message: string, afterMs: number) {
+    super(message);
+    this.afterMs = afterMs;
+  }
+}
+
 /** What the end of a process may need for its commands. */
 export type EndedProcess = Pick<Process<unknown, never>, 'id' | 'organizationId' | 'commandContext'>;
 
@@ -123,7 +134,7 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
    * Does what follows from the event, and returns the events that record it. Without events, an existing process that
    * has not ended is handled again after a pause; a process that does not exist stays so.
    *
-   * Errors: any; the event is handled again. A `Fault` (a store is away) is not counted as a failed attempt.
+   * Errors: any; the event is handled again, after a `RetryLater` not before its time. A `Fault` (a store is away) is not counted as a failed attempt.
    */
   handle(event: StreamEvent<Trigger>, process: Process<State, E>): Promise<readonly E[]> | readonly E[];
   /**

@@ -539,6 +539,73 @@ describe('the webhook of an agent', () => {
   });
 });
 
+describe('the URL of a webhook', () => {
+  it.each([
+    ['a private address', 'http://10.0.0.1/hook'],
+    ['a private address in another form', 'http://0x7f.1/hook'],
+    ['a user name', 'https://user:secret@example.org/hook'],
+    ['a port that is refused', 'https://example.org:8443/hook'],
+    ['a fragment', 'https://example.org/hook#now'],
+  ])('is not taken with %s', async (_what, url) => {
+    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
+    const refused = await api.call('POST', `/api/v1/agents/${id}/webhook`, { url });
+    expect([refused.status, refused.json.detail[0].loc]).toEqual([422, ['body', 'url']]);
+    expect((await api.call('GET', `/api/v1/agents/${id}`)).json.webhook_url).toBeNull();
+  });
+
+  it('is shown to administrators only', async () => {
+    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
+    const url = `http://127.0.0.1:${hook.port}/hook?token=secret`;
+    await api.call('POST', `/api/v1/agents/${id}/webhook`, { url });
+    const scopes = ['read', 'write'];
+    const { key: writer } = (await api.call('POST', '/api/v1/keys', { name: 'writer', scopes })).json;
+    const shown = [
+      await api.call('GET', `/api/v1/agents/${id}`, undefined, writer),
+      await api.call('GET', '/api/v1/agents?name=Hooked', undefined, writer),
+      await api.call('PATCH', `/api/v1/agents/${id}`, { description: 'x' }, writer),
+    ];
+    for (const { status, bytes } of shown) expect([status, String(bytes).includes('token=')]).toEqual([200, false]);
+    const abort = new AbortController();
+    const headers = { authorization: api.documents.api.rootKey, accept: 'text/event-stream', 'last-event-id': '0' };
+    const frames = await fetch(`${origin}/api/v1/agents/${id}/events`, { headers, signal: abort.signal });
+    let read = '';
+    for await (const chunk of frames.body!.pipeThrough(new TextDecoderStream())) {
+      read += chunk;
+      if (read.includes('"description":"x"')) break;
+    }
+    abort.abort();
+    expect(read).not.toContain('token=');
+    expect((await api.call('GET', `/api/v1/agents/${id}`)).json.webhook_url).toBe(url);
+  });
+});
+
+describe('a webhook that answers', () => {
+  it('429 gets the pause that it asks for', async () => {
+    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
+    await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: `http://127.0.0.1:${hook.port}/hook` });
+    hook.answers.push((response) => response.writeHead(429, { 'retry-after': '4' }).end());
+    const { runId } = await handedOver('Hello?', { agentId: id });
+    const times = hook.received
+      .filter(({ body }) => body.includes(runId))
+      .map(({ body }) => Date.parse((JSON.parse(body) as Json).timestamp));
+    expect(times).toHaveLength(2);
+    expect(times[1]! - times[0]!).toBeGreaterThanOrEqual(4_000);
+  });
+
+  it('410 is removed, and the invocation stays in the inbox', async () => {
+    const { id } = await api.newAgent({ name: 'Hooked', runtime: 'external' });
+    await api.call('POST', `/api/v1/agents/${id}/webhook`, { url: `http://127.0.0.1:${hook.port}/hook` });
+    hook.answers.push((response) => response.writeHead(410).end());
+    const asked = await handedOver('Hello?', { agentId: id });
+    expect(hook.received.filter(({ body }) => body.includes(asked.runId))).toHaveLength(1);
+    const events = await api.documents.events(`agent-${id}`);
+    expect(events.at(-1)).toEqual({ type: 'AgentWebhookSet.v1', data: { webhook: null, isGone: true } });
+    expect((await api.call('GET', `/api/v1/agents/${id}`)).json.webhook_url).toBeNull();
+    const answered = await team('POST', asked, 'response', { text: 'Yes.' }, await keyFor(id));
+    expect(answered.status).toBe(200);
+  });
+});
+
 describe('the secret of a webhook', () => {
   it('is not made up for a repeated request whose first answer was not stored', async () => {
     const { id } = await api.newAgent({ name: 'Repeated', runtime: 'external' });

@@ -165,6 +165,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents/{id}/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Ask the tool servers of an agent which tools it has, and which are left out */
+        get: operations["listAgentTools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents/{id}/webhook": {
         parameters: {
             query?: never;
@@ -1250,6 +1267,7 @@ export interface components {
             runtime: "parley" | "external";
             tools: string[] | null;
             voice_id: string;
+            /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
             webhook_url: string | null;
             website: string | null;
         };
@@ -1357,6 +1375,32 @@ export interface components {
             interaction_id: string;
             message_event_id: string;
             read_at: string;
+        };
+        AgentTool: {
+            description: string;
+            /** @description Whether Parley makes a call again whose outcome it does not know */
+            is_repeatable: boolean;
+            name: string;
+            /** @description The name by which the model calls it */
+            offered_as: string;
+        };
+        AgentTools: {
+            tool_servers: components["schemas"]["AgentToolServer"][];
+        };
+        AgentToolServer: {
+            /** @description Tools that the agent does not have; the name may be unknown */
+            left_out: components["schemas"]["LeftOutTool"][];
+            name: string;
+            /** @description Why the server is not `ready`. Words of the server are in quotes */
+            reason: string | null;
+            /**
+             * @description `pending`: the server has not answered yet
+             * @enum {string}
+             */
+            state: "ready" | "failed" | "pending";
+            /** @description The tools that the agent has */
+            tools: components["schemas"]["AgentTool"][];
+            url: string;
         };
         AgentUpdateInput: {
             agent_address?: string | null;
@@ -1495,6 +1539,53 @@ export interface components {
              * @enum {string}
              */
             type: "cancel_payment";
+        };
+        ChangedAgent: {
+            agent_address: string | null;
+            agent_capabilities: string | null;
+            agent_handle: string | null;
+            allow_html_responses: boolean;
+            category: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
+            created: string;
+            description: string;
+            features: components["schemas"]["AgentFeatures"];
+            id: string;
+            images: {
+                banner_url: string | null;
+                image_url: string | null;
+            };
+            instructions: string | null;
+            interest_tags: string[];
+            /** @description A deactivated agent joins no channels and answers nothing */
+            is_active: boolean;
+            /** @description Null also after the graph was deleted */
+            knowledge_graph: {
+                id: string;
+                name: string;
+            } | null;
+            logic_model_temperature: number;
+            mcp_servers: components["schemas"]["McpServer"][];
+            meta_data: {
+                [key: string]: unknown;
+            };
+            model_name: string | null;
+            modified: string;
+            name: string;
+            /** @description Null in frames */
+            organization: components["schemas"]["OrganizationSummary"] | null;
+            /** @description Lists omit the agent unless they ask for personal ones */
+            personal: boolean | null;
+            personality: string;
+            point_of_interest: components["schemas"]["PointOfInterest"] | null;
+            /** @enum {string} */
+            runtime: "parley" | "external";
+            /** @description What was found at the `mcp_servers` that the request sets */
+            tool_servers?: components["schemas"]["AgentToolServer"][];
+            tools: string[] | null;
+            voice_id: string;
+            /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
+            webhook_url: string | null;
+            website: string | null;
         };
         Channel: {
             agent_invocation_behavior: ("at_mentions_only" | "all_messages" | "all_messages_personal_agent" | "intelligent") | null;
@@ -2177,6 +2268,10 @@ export interface components {
             passage: string | null;
             url: string | null;
         };
+        LeftOutTool: {
+            name: string | null;
+            reason: string;
+        };
         McpServer: {
             /** @description The token itself is never answered */
             has_token: boolean;
@@ -2363,7 +2458,7 @@ export interface components {
             tools?: string[] | null;
             /**
              * Format: uri
-             * @description Its endpoint for streamable HTTP
+             * @description Its endpoint for streamable HTTP. Everybody who may read the agent sees it: put a secret into `token`
              */
             url: string;
         };
@@ -3076,7 +3171,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Agent"];
+                    "application/json": components["schemas"]["ChangedAgent"];
                 };
             };
             /** @description The request cannot be read, or its head is ambiguous */
@@ -3354,7 +3449,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Agent"];
+                    "application/json": components["schemas"]["ChangedAgent"];
                 };
             };
             /** @description The request cannot be read, or its head is ambiguous */
@@ -4428,6 +4523,143 @@ export interface operations {
             };
             /** @description `Accept` does not allow `text/event-stream` */
             406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A conflict with another request */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `If-Match` does not match */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not plain JSON in UTF-8 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A store is unavailable, or not caught up */
+            503: {
+                headers: {
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAgentTools: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Waits up to two seconds until the read models include this position */
+                "Parley-Position"?: string;
+            };
+            path: {
+                /** @description Id of the agent */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentTools"];
+                };
+            };
+            /** @description The request cannot be read, or its head is ambiguous */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid API key */
+            401: {
+                headers: {
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The API key lacks the scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Absent, or another organization's */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,15 +1,12 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
-import type { Knowledge } from '#libs/features/knowledge/index.ts';
-import type { OrganizationSummary } from '#libs/features/organizations/index.ts';
 import { accept } from '#libs/kernel/decider.ts';
-import { faultAfterWrite } from '#libs/kernel/faults.ts';
 import { derivedId } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
-import type { EntityResult, NotFound } from '#libs/platform/entity/index.ts';
+import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import {
   commandContext,
   etagOf,
@@ -23,32 +20,34 @@ import {
 import type { HttpApp } from '#libs/platform/http/index.ts';
 
 import type { Inboxes } from './agent.inbox.ts';
-import { agentEntity, nameFacet } from './agent.read.ts';
+import { sendAgent, withName, withNames, withTools } from './agent.replies.ts';
+import type { AgentReplyParts } from './agent.replies.ts';
+import { nameFacet } from './agent.read.ts';
 import type { Agents } from './agent.read.ts';
+import { agentToolsRoute, changedAgentSchema, requireServerUrls } from './agent.tools.http.ts';
 import { webhookRoute } from './agent.webhook.http.ts';
 import { agentPageSchema, agentParams, agentSchema } from './agent.schemas.ts';
 import { createAgentBody, listAgentsQuery, updateAgentBody } from './agent.schemas.ts';
 import type { AgentResource, UpdateAgentBody } from './agent.schemas.ts';
 import { decideActivate, decideDeactivate, decideUpdate, newAgent, settingsSet } from './agent.ts';
-import type { Agent, AgentChanges, AgentSettings, GivenMcpServer } from './agent.ts';
+import type { AgentChanges, AgentSettings, GivenMcpServer } from './agent.ts';
 
-export interface AgentRouteParts {
-  readonly agents: Agents;
+export interface AgentRouteParts extends AgentReplyParts {
   readonly inboxes: Inboxes;
-  readonly knowledge: Pick<Knowledge, 'graph'>;
-  /** The contract's summary of an organization; null for one that does not exist. */
-  readonly summarize: (organizationId: EntityId) => Promise<OrganizationSummary | null>;
+  readonly fetcher: Pick<Fetcher, 'check'>;
 }
 
 const { reads, writes } = routesTagged('agents');
 const params = agentParams;
 const response = { 200: agentSchema };
+const changed = { 200: changedAgentSchema };
 
 export function agentRoutes(app: HttpApp, parts: AgentRouteParts): void {
   readRoutes(app, parts);
   createRoute(app, parts);
   changeRoutes(app, parts);
-  webhookRoute(app, parts.agents);
+  agentToolsRoute(app, parts);
+  webhookRoute(app, parts);
 }
 
 function readRoutes(app: HttpApp, parts: AgentRouteParts): void {
@@ -71,7 +70,7 @@ function readRoutes(app: HttpApp, parts: AgentRouteParts): void {
       const page = openPage(request, request.query, { ...filter, organizationId });
       const found = await agents.page(organizationId, filter, page);
       const resources = found.documents.map(({ json }) => JSON.parse(json.toString()) as AgentResource);
-      return { items: await withNames(resources, organizationId, parts), meta: page.meta(found) };
+      return { items: await withNames(resources, request.principal, parts), meta: page.meta(found) };
     },
   );
 
@@ -84,7 +83,7 @@ function readRoutes(app: HttpApp, parts: AgentRouteParts): void {
       if (found === null) throw notFound();
       // No 304: the answer shows the names of the organization and the graph, which change without the revision.
       void reply.header('etag', etagOf(found.revision));
-      return withName(JSON.parse(found.json.toString()) as AgentResource, organizationId, parts);
+      return withName(JSON.parse(found.json.toString()) as AgentResource, request.principal, parts);
     },
   );
 
@@ -124,8 +123,9 @@ export function requireAgent({ principalType, principalId }: FastifyRequest['pri
 function createRoute(app: HttpApp, parts: AgentRouteParts): void {
   app.post(
     '/api/v1/agents',
-    writes({ operationId: 'createAgent', summary: 'Create an agent', body: createAgentBody, response }),
+    writes({ operationId: 'createAgent', summary: 'Create an agent', body: createAgentBody, response: changed }),
     async (request, reply) => {
+      requireServerUrls(request, parts.fetcher);
       const context = commandContext(request);
       const { name } = request.body;
       const data = newAgent(context.commandId, { ...(await changesOf(request, parts)), name });
@@ -136,7 +136,7 @@ function createRoute(app: HttpApp, parts: AgentRouteParts): void {
       const result = await parts.agents.run(context, data.id, (agent) =>
         agent === null ? accept(...events) : accept(),
       );
-      return sendAgent(request, reply, result, parts);
+      return withTools(await sendAgent(request, reply, result, parts), result, request.body, parts);
     },
   );
 }
@@ -151,16 +151,17 @@ function changeRoutes(app: HttpApp, parts: AgentRouteParts): void {
       summary: 'Change an agent: absent fields stay as they are, null gives a field its default',
       params,
       body: updateAgentBody,
-      response,
+      response: changed,
     }),
     async (request, reply) => {
       const { id } = request.params;
       if ((await agents.find(request.principal.organizationId, id)) === null) throw notFound();
+      requireServerUrls(request, parts.fetcher);
       const changes = await changesOf(request, parts);
       const context = commandContext(request);
       const settings = await settingsOf(context, id, request.body, parts);
       const result = await agents.update(context, id, (agent) => decideUpdate(agent, changes, settings));
-      return sendAgent(request, reply, result, parts);
+      return withTools(await sendAgent(request, reply, result, parts), result, request.body, parts);
     },
   );
 
@@ -246,43 +247,4 @@ async function changesOf(
     instructions: body.instructions,
     tools: body.tools,
   };
-}
-
-/** @throws Fault `outcome_unknown` where a name cannot be read: the agent has changed; the error of the rejection */
-async function sendAgent(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  result: EntityResult<Agent, NotFound>,
-  parts: AgentRouteParts,
-): Promise<AgentResource> {
-  const agent = new EntityReplies(parts.agents, {}).accepted(request, reply, result);
-  try {
-    return await withName(agentEntity.resource(agent) as AgentResource, agent.organizationId, parts);
-  } catch (error) {
-    throw faultAfterWrite(error);
-  }
-}
-
-async function withName(
-  agent: AgentResource,
-  organizationId: EntityId,
-  parts: AgentRouteParts,
-): Promise<AgentResource> {
-  const [named] = await withNames([agent], organizationId, parts);
-  return named ?? agent;
-}
-
-/** Agents with the summary of their organization, and the names that their graphs have now. */
-async function withNames(
-  agents: readonly AgentResource[],
-  organizationId: EntityId,
-  { knowledge, summarize }: AgentRouteParts,
-): Promise<AgentResource[]> {
-  const organization = agents.length === 0 ? null : await summarize(organizationId);
-  return Promise.all(
-    agents.map(async (agent) => {
-      const graph = agent.knowledge_graph && (await knowledge.graph(organizationId, agent.knowledge_graph.id));
-      return { ...agent, organization, knowledge_graph: graph && { id: graph.id, name: graph.name } };
-    }),
-  );
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { Entities, entity } from '#libs/platform/entity/index.ts';
 import type { EntityCore } from '#libs/platform/entity/index.ts';
 import { SharedCalls } from '#libs/platform/lifecycle/index.ts';
@@ -8,7 +9,7 @@ import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import type { AgentResource } from './agent.schemas.ts';
 import { AgentSecrets } from './agent.secrets.ts';
-import { AGENT, agentCodec, agentFold } from './agent.ts';
+import { AGENT, agentCodec, agentFold, decideDisableWebhook } from './agent.ts';
 import type { Agent, AgentEvent, AgentState } from './agent.ts';
 
 type AgentFacets = {
@@ -82,7 +83,11 @@ export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
     personal: agent.isPersonal,
     knowledge_graph: agent.knowledgeGraph?.id ?? null,
   }),
-  frame: ({ after, event }) => ({ type: FRAMES[event.type], json: JSON.stringify(after && resource(after)) }),
+  // Everybody who may read the agent receives its frames, and the URL of a webhook may hold a token.
+  frame: ({ after, event }) => ({
+    type: FRAMES[event.type],
+    json: JSON.stringify(after && { ...resource(after), webhook_url: null }),
+  }),
 });
 
 export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
@@ -105,6 +110,11 @@ export class Agents extends Entities<AgentState, AgentEvent, AgentFacets> {
   async agent(organizationId: EntityId, id: EntityId): Promise<Agent | null> {
     const agent = await this.#reads.of(id);
     return agent?.organizationId === organizationId ? agent : null;
+  }
+
+  /** Removes the webhook that has this secret: its server says that it is gone. */
+  async disableWebhook(context: CommandContext, id: EntityId, sealedSecret: string): Promise<void> {
+    await this.update(context, id, (agent) => decideDisableWebhook(agent, sealedSecret));
   }
 
   /** Null for a token that cannot be opened: the secret of this Parley was another one when it was given. */

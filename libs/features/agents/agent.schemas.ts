@@ -86,7 +86,10 @@ export const agentSchema = z
     tools: z.array(z.string()).nullable(),
     mcp_servers: z.array(mcpServer),
     runtime: agentRuntime,
-    webhook_url: z.string().nullable(),
+    webhook_url: z
+      .string()
+      .nullable()
+      .describe('Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames'),
     created: z.string(),
     modified: z.string(),
   })
@@ -148,7 +151,9 @@ const mcpServerInput = z
       pattern: /^[a-z0-9]+(-[a-z0-9]+)*$/,
       description: 'Begins the names of its tools. Lower-case letters, digits and single dashes',
     }),
-    url: httpUrl().describe('Its endpoint for streamable HTTP'),
+    url: httpUrl().describe(
+      'Its endpoint for streamable HTTP. Everybody who may read the agent sees it: put a secret into `token`',
+    ),
     tools: z
       .array(text({ min: 1, max: 256 }))
       .max(100)

@@ -134,7 +134,11 @@ export const agentCodec = defineEvents({
   'AgentMcpServersSet.v1': z.object({ servers: z.array(mcpServer) }),
   'AgentRuntimeSet.v1': z.object({ runtime: agentRuntime }),
   /** `sealedSecret`: signs what is sent, see `AgentSecrets`. */
-  'AgentWebhookSet.v1': z.object({ webhook: z.object({ url: z.string(), sealedSecret: z.string() }).nullable() }),
+  'AgentWebhookSet.v1': z.object({
+    webhook: z.object({ url: z.string(), sealedSecret: z.string() }).nullable(),
+    /** The server of the former webhook has answered 410 (gone). */
+    isGone: z.literal(true).optional(),
+  }),
   'AgentDeactivated.v1': z.object({}),
   'AgentActivated.v1': z.object({}),
 });
@@ -275,6 +279,12 @@ function changedFields(before: AgentFields, changes: AgentChanges): Partial<Agen
     return isDeepStrictEqual(after, before[name]) ? [] : [[name, after]];
   });
   return Object.fromEntries(changed) as Partial<AgentFields>;
+}
+
+/** Once, and not for a webhook that was set since. */
+export function decideDisableWebhook({ webhook }: Agent, sealedSecret: string): Decision<AgentEvent, never> {
+  if (webhook?.sealedSecret !== sealedSecret) return accept();
+  return accept({ type: 'AgentWebhookSet.v1', data: { webhook: null, isGone: true } });
 }
 
 export function decideDeactivate({ isActive }: Agent): Decision<AgentEvent, never> {

@@ -4,8 +4,10 @@ import { z } from 'zod';
 
 import { accept } from '#libs/kernel/decider.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
-import { commandContext, httpUrl, routesTagged, sendJson } from '#libs/platform/http/index.ts';
+import { commandContext, httpUrl, requireEndpoint, routesTagged, sendJson } from '#libs/platform/http/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
+
+import type { Fetcher } from '#libs/platform/fetch/index.ts';
 
 import type { Agents } from './agent.read.ts';
 import { agentParams } from './agent.schemas.ts';
@@ -26,7 +28,12 @@ const webhookSchema = z
   })
   .meta({ id: 'AgentWebhook' });
 
-export function webhookRoute(app: HttpApp, agents: Agents): void {
+export interface WebhookRouteParts {
+  readonly agents: Agents;
+  readonly fetcher: Pick<Fetcher, 'check'>;
+}
+
+export function webhookRoute(app: HttpApp, { agents, fetcher }: WebhookRouteParts): void {
   const replies = new EntityReplies(agents, {});
   app.post(
     '/api/v1/agents/:id/webhook',
@@ -40,6 +47,7 @@ export function webhookRoute(app: HttpApp, agents: Agents): void {
     async (request, reply) => {
       const { id } = request.params;
       const { url } = request.body;
+      if (url !== null) requireEndpoint(fetcher, url, ['body', 'url']);
       const secret = url === null ? null : `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
       const webhook = url === null || secret === null ? null : { url, sealedSecret: agents.secrets.seal(id, secret) };
       const event = { type: 'AgentWebhookSet.v1', data: { webhook } } as const;

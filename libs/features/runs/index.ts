@@ -3,7 +3,6 @@ import type { ExtractionPool } from '#libs/features/documents/index.ts';
 import type { InteractionCommands, InteractionQueries, Drafts } from '#libs/features/interactions/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { HttpApp } from '#libs/platform/http/index.ts';
-import { toolServers } from '#libs/platform/mcp/index.ts';
 import type { Core, Module } from '#libs/platform/runtime/index.ts';
 
 import { Openings } from './openings.ts';
@@ -11,7 +10,7 @@ import type { RunAgents } from './run.agent.ts';
 import { externalRunRoutes } from './run.external.http.ts';
 import { endedInvocations, externalRuns } from './run.external.ts';
 import type { ExternalParts } from './run.external.ts';
-import { McpTools } from './run.mcp.ts';
+import type { RunParts } from './run.parts.ts';
 import { runQuestions } from './run.questions.ts';
 import type { QuestionParts } from './run.questions.ts';
 import type { ChannelParts } from './run.channel.ts';
@@ -38,6 +37,7 @@ interface RunsDeps {
   };
   readonly reactions: { readonly commands: ChannelParts['receipts'] };
   readonly application: ChannelParts['application'];
+  readonly agentTools: RunParts['agentTools'];
   readonly inboxes: ExternalParts['inboxes'];
   readonly channels: Pick<QuestionParts, 'agentsIn'> & Pick<TurnParts, 'runConcurrency'>;
   readonly knowledge: Knowledge;
@@ -48,7 +48,7 @@ export const runsModule = {
   name: 'runs',
   projections: [runEntity.projection, runLaneEntity.projection],
   create(core: Core, deps: RunsDeps) {
-    const { agents, inboxes, channels, interactions, reactions, application, knowledge, extraction } = deps;
+    const { agents, agentTools, inboxes, channels, interactions, reactions, application, knowledge, extraction } = deps;
     const { store, log, fetcher, model, modelContextTokens, spans } = core;
     const runs = new Runs(core);
     const turns = { runs, inboxes, lanes: new RunLanes(core), runConcurrency: channels.runConcurrency };
@@ -59,7 +59,7 @@ export const runsModule = {
       tools: { knowledge, fetcher, extraction },
       runs,
       questions: { runs, agents, agentsIn: channels.agentsIn },
-      mcp: new McpTools({ servers: toolServers(fetcher), agents }),
+      agentTools,
       openings: new Openings(),
       turns,
       model,

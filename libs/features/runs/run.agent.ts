@@ -1,4 +1,5 @@
 import type { EntityId } from '#libs/kernel/ids.ts';
+import type { CommandContext } from '#libs/platform/commands/index.ts';
 
 /** What runs need to know of an agent. */
 export interface RunAgent {
@@ -40,6 +41,8 @@ export type ListedAgent = Pick<RunAgent, 'id' | 'name' | 'description'>;
 export interface RunAgents {
   /** As the log has it now, also a deactivated one; null if the organization has no such agent. @throws `Fault` `store_unavailable` */
   agent(organizationId: EntityId, id: EntityId): Promise<RunAgent | null>;
+  /** Removes the webhook that has this secret. */
+  disableWebhook(context: CommandContext, id: EntityId, sealedSecret: string): Promise<void>;
   /** Null for a token that cannot be opened. */
   tokenOf(agent: Pick<RunAgent, 'id'>, sealedToken: string): string | null;
   /** Active agents that are not personal, newest first, from the read model. @param name only those with this name */

@@ -1,3 +1,4 @@
+import type { AgentTools } from '#libs/features/agents/index.ts';
 import type { EventStore } from '#libs/platform/eventstore/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 import type { Model } from '#libs/platform/model/index.ts';
@@ -9,7 +10,6 @@ import type { Openings } from './openings.ts';
 import type { RunAgent, RunAgents } from './run.agent.ts';
 import type { ChannelParts, RunInChannel } from './run.channel.ts';
 import type { ConversationQueries } from './run.conversation.ts';
-import type { McpTools } from './run.mcp.ts';
 import type { QuestionParts } from './run.questions.ts';
 import type { ToolParts } from './run.tools.ts';
 import type { TurnParts } from './run.turns.ts';
@@ -22,7 +22,7 @@ export interface RunParts {
   readonly conversations: ConversationQueries;
   readonly tools: ToolParts;
   readonly questions: QuestionParts;
-  readonly mcp: McpTools;
+  readonly agentTools: Pick<AgentTools, 'of' | 'call'>;
   readonly openings: Openings;
   readonly turns: TurnParts;
   /** Null: answers are extractive. */

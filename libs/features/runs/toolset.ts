@@ -3,6 +3,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { RunAgent } from './run.agent.ts';
 import type { RunParts } from './run.parts.ts';
 import { overridesOf } from './run.prompt.ts';
+import { serverTools } from './run.mcp.ts';
 import type { MissedServer } from './run.mcp.ts';
 import { mentionTool } from './run.mentions.ts';
 import { askTool } from './run.questions.ts';
@@ -32,12 +33,12 @@ export async function toolsOf(
   agent: RunAgent,
   run: Run,
   { context, call, signal }: Step,
-  { model, tools, questions, mcp }: Pick<RunParts, 'model' | 'tools' | 'questions' | 'mcp'>,
+  { model, tools, questions, agentTools }: Pick<RunParts, 'model' | 'tools' | 'questions' | 'agentTools'>,
 ): Promise<Toolset> {
   const { general_web_search: mayRead, general_agent_search: mayAsk } = agent.features;
   const offers = (name: string) => mayAsk && model !== null && (call === null || call === name);
   const mention = offers(MENTION_TOOL) ? await mentionTool(run, context, questions) : null;
-  const remote = model === null ? { tools: [], missed: [] } : await mcp.of(agent, call, signal);
+  const remote = model === null ? { tools: [], missed: [] } : await serverTools(agent, { call, signal }, agentTools);
   const all = [
     ...(agent.knowledgeGraph === null ? [] : [searchTool(tools)]),
     ...(mayRead && overridesOf(agent, run).mayReadPages ? [readPageTool(tools)] : []),

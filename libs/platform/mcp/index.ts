@@ -1,3 +1,7 @@
-/** Tools of other servers, by the Model Context Protocol. */
-export { toolServers, ToolServerError } from './tool-servers.ts';
-export type { RemoteResult, RemoteTool, ToolServerAccess, ToolServers } from './tool-servers.ts';
+/** Servers with tools for the Model Context Protocol. */
+export type { LeftOutTool, RemoteTool } from './remote-tool.ts';
+export type { RemoteResult } from './remote-result.ts';
+export type { ToolServerAccess } from './sessions.ts';
+export { ToolServerError } from './tool-server-error.ts';
+export { toolServers } from './tool-servers.ts';
+export type { RemoteCall, RemoteTools, ToolServers } from './tool-servers.ts';

@@ -1,161 +1,108 @@
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { z } from 'zod';
 
-import { VERSION } from '#libs/platform/config/index.ts';
-import { FetchError, fetchLike } from '#libs/platform/fetch/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
-import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 
-export interface ToolServerAccess {
-  /** Of the endpoint for streamable HTTP. */
-  readonly url: string;
-  /** Sent as bearer token; null: none. */
-  readonly token: string | null;
+import { readResult } from './remote-result.ts';
+import type { RemoteResult } from './remote-result.ts';
+import { readTool } from './remote-tool.ts';
+import type { LeftOutTool, RemoteTool } from './remote-tool.ts';
+import { isRecord, textOf } from './server-words.ts';
+import { Sessions } from './sessions.ts';
+import type { Session, ToolServerAccess, ToolServerLimits } from './sessions.ts';
+import { ToolServerError } from './tool-server-error.ts';
+
+/** What a server has. */
+export interface RemoteTools {
+  readonly tools: readonly RemoteTool[];
+  readonly leftOut: readonly LeftOutTool[];
 }
 
-/** What a server says of one of its tools. All of it is data of someone else. */
-export interface RemoteTool {
+export interface RemoteCall {
   readonly name: string;
-  readonly description: string;
-  /** JSON schema of the arguments. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** The server says that a call may be made twice. */
-  readonly isRepeatable: boolean;
+  /** Of the tool, as it was listed: servers since 2026 may want arguments in headers. */
+  readonly schema: RemoteTool['input'];
 }
 
-export interface RemoteResult {
-  readonly isError: boolean;
-  /** The texts of the result; other parts are named by their types. */
-  readonly text: string;
-}
-
-/** Why a server could not be used: a sentence of ours, for users, without a full stop. */
-export class ToolServerError extends Error {
-  override readonly name = 'ToolServerError';
-}
-
-export interface ToolServerLimits {
-  /** For all tools of a server, or for one call, with the start of its session. */
-  readonly timeoutMs: number;
-  /** Of one response. */
-  readonly maxBytes: number;
-}
-
-const LIMITS: ToolServerLimits = { timeoutMs: 60_000, maxBytes: 2 * 1024 * 1024 };
-/** Pages of a list of tools that are read. */
-const MAX_PAGES = 4;
-/** For the request that ends a session, which servers need not answer. */
-const MAX_END_MS = 1_000;
+const LIMITS: ToolServerLimits = { timeoutMs: 60_000, maxBytes: 8 * 1024 * 1024 };
+/** Of one server that are read. */
+const MAX_TOOLS = 1_000;
+const MAX_PAGES = 100;
 
 /**
  * Port: servers that agents use the tools of. Guarantees: requests pass the guarded fetcher, follow no redirects, and have
- * bounded time and bytes. Omissions: nothing is retried or kept; a call that fails may have been made.
+ * bounded time and bytes; a tool, an item of a result or a message that cannot be read costs only itself. Omissions:
+ * no call is repeated that may have been made; nothing is kept.
  */
 export interface ToolServers {
   /** @throws ToolServerError; the reason of `signal` */
-  list(access: ToolServerAccess, signal: AbortSignal): Promise<readonly RemoteTool[]>;
-  /** @throws as `list` */
-  call(
-    access: ToolServerAccess,
-    call: { readonly name: string; readonly input: Readonly<Record<string, unknown>> },
-    signal: AbortSignal,
-  ): Promise<RemoteResult>;
+  list(access: ToolServerAccess, signal: AbortSignal): Promise<RemoteTools>;
+  /** A call that the server refuses is a result. @throws as `list` */
+  call(access: ToolServerAccess, call: RemoteCall, signal: AbortSignal): Promise<RemoteResult>;
 }
 
 export function toolServers(fetcher: Pick<Fetcher, 'open'>, limits = LIMITS): ToolServers {
-  const inSession = session(fetcher, limits);
+  const sessions = new Sessions(fetcher, limits);
   return {
-    list: (access, signal) =>
-      inSession(access, signal, async (client, options) => {
-        const { ListToolsResultSchema } = await import('@modelcontextprotocol/sdk/types.js');
-        const tools: RemoteTool[] = [];
-        let cursor: string | undefined;
-        for (let page = 0; page === 0 || (cursor !== undefined && page < MAX_PAGES); page += 1) {
-          // Not `listTools`: that compiles the schemas of the results, which a server may make arbitrarily costly.
-          const params = cursor === undefined ? {} : { cursor };
-          const listed = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, options);
-          for (const { name, description = '', inputSchema, annotations } of listed.tools) {
-            const isRepeatable = annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
-            tools.push({ name, description, input: inputSchema, isRepeatable });
-          }
-          cursor = listed.nextCursor;
-        }
-        return tools;
-      }),
-    call: (access, { name, input }, signal) =>
-      inSession(access, signal, async (client, options) => {
-        const { CallToolResultSchema } = await import('@modelcontextprotocol/sdk/types.js');
-        const params = { name, arguments: { ...input } };
-        const result = await client.request({ method: 'tools/call', params }, CallToolResultSchema, options);
-        const texts = result.content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`));
-        const { structuredContent } = result;
-        const text = texts.join('\n') || (structuredContent === undefined ? '' : JSON.stringify(structuredContent));
-        return { isError: result.isError === true, text };
-      }),
+    list: (access, signal) => sessions.use(access, signal, listedIn),
+    async call(access, call, signal) {
+      try {
+        return await sessions.use(access, signal, (session) => calledIn(session, call));
+      } catch (error) {
+        const { refusal = null, stage = null, message = '' } = error instanceof ToolServerError ? error : {};
+        // The server has answered the call: with a JSON-RPC error, which names wrong arguments, for instance.
+        if (stage !== 'opening' && refusal?.code !== null && refusal !== null) return { isError: true, text: message };
+        throw error;
+      }
+    },
   };
 }
 
-interface RequestOptions {
-  readonly signal: AbortSignal;
-  readonly timeout: number;
-}
-
-/** Does one thing in a session of its own, which is ended afterwards. The library is loaded with the first session. */
-function session(fetcher: Pick<Fetcher, 'open'>, limits: ToolServerLimits) {
-  const fetchOf = fetchLike(fetcher, limits);
-  return async <T>(
-    { url, token }: ToolServerAccess,
-    signal: AbortSignal,
-    use: (client: Client, options: RequestOptions) => Promise<T>,
-  ): Promise<T> => {
-    const [{ Client }, { StreamableHTTPClientTransport }] = await Promise.all([
-      import('@modelcontextprotocol/sdk/client/index.js'),
-      import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
-    ]);
-    const transport = new StreamableHTTPClientTransport(new URL(url), {
-      // Nothing that a server says without being asked is of interest.
-      fetch: async (to, init) => (init?.method === 'GET' ? new Response(null, { status: 405 }) : fetchOf(to, init)),
-      requestInit: { headers: token === null ? {} : { authorization: `Bearer ${token}` } },
-      reconnectionOptions: {
-        maxRetries: 0,
-        initialReconnectionDelay: 1,
-        maxReconnectionDelay: 1,
-        reconnectionDelayGrowFactor: 1,
-      },
-    });
-    const client = new Client({ name: 'Parley', version: VERSION });
-    const broken = new AbortController();
-    // Also for streams that break off: the library would wait for their end.
-    // eslint-disable-next-line unicorn/prefer-add-event-listener -- the client is no event target
-    client.onerror = (error) => broken.abort(error);
-    const late = AbortSignal.timeout(limits.timeoutMs);
-    const over = AbortSignal.any([signal, broken.signal, late]);
-    const options = { signal: over, timeout: limits.timeoutMs };
+/** Reads all pages, up to a bound. A later page that cannot be read costs only itself and those behind it. */
+async function listedIn(session: Session): Promise<RemoteTools> {
+  const found: (RemoteTool | LeftOutTool)[] = [];
+  const cursors = new Set<string | null>();
+  let cursor: string | null = null;
+  let cut: string | null = null;
+  do {
+    cursors.add(cursor);
     try {
-      // `Transport` has the members of the class; its types differ in how they write optional ones.
-      await unlessAborted(client.connect(transport as Parameters<Client['connect']>[0], options), over);
-      return await unlessAborted(use(client, options), over);
+      const page = await pageAt(session, cursor);
+      found.push(...page.tools.map(readTool));
+      cursor = page.next;
     } catch (error) {
-      signal.throwIfAborted();
-      throw late.aborted
-        ? new ToolServerError('the tool server did not answer in time', { cause: error })
-        : errorOf(error);
-    } finally {
-      await unlessAborted(transport.terminateSession(), AbortSignal.timeout(MAX_END_MS)).catch(() => undefined);
-      await client.close().catch(() => undefined);
+      if (found.length === 0 || session.options.signal.aborted) throw error;
+      cut = 'a page of the tools could not be read';
     }
+    if (cut === null && cursor !== null && (cursors.size >= MAX_PAGES || found.length >= MAX_TOOLS)) {
+      cut = `only the first ${Math.min(found.length, MAX_TOOLS)} tools of the server were read`;
+    }
+  } while (cut === null && cursor !== null && !cursors.has(cursor));
+  const read = found.slice(0, MAX_TOOLS);
+  return {
+    tools: read.filter((tool) => 'input' in tool),
+    leftOut: [...read.filter((tool) => 'reason' in tool), ...(cut === null ? [] : [{ name: null, reason: cut }])],
   };
 }
 
-function errorOf(error: unknown): ToolServerError {
-  const cause = { cause: error };
-  if (error instanceof FetchError) return new ToolServerError(error.message, cause);
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : null;
-  if (code !== null && code >= 400 && code <= 599) {
-    return new ToolServerError(`the tool server answered with the status ${code}`, cause);
-  }
-  // Of JSON-RPC: the text is the server's.
-  if (code !== null && code <= -32_000 && code >= -32_768) {
-    return new ToolServerError(`the tool server refused the request with the code ${code}`, cause);
-  }
-  return new ToolServerError('the tool server gave an answer that is not valid', cause);
+async function pageAt({ client, exchange, options }: Session, cursor: string | null) {
+  // Not `listTools`, which keeps the list and looks for headers in it. The result is in the exchange.
+  const params = cursor === null ? {} : { cursor };
+  await client.request({ method: 'tools/list', params }, z.unknown(), options);
+  const { answer } = exchange;
+  if (!isRecord(answer) || !Array.isArray(answer.tools)) throw notValid();
+  const next = textOf(answer.nextCursor);
+  return { tools: answer.tools as readonly unknown[], next: next === '' ? null : next };
+}
+
+async function calledIn({ client, exchange, options }: Session, { name, input, schema }: RemoteCall) {
+  const toolDefinition = { name, inputSchema: { ...schema, type: 'object' as const } };
+  await client.callTool({ name, arguments: { ...input } }, { ...options, toolDefinition });
+  const result = readResult(exchange.answer);
+  if (result === null) throw notValid();
+  return result;
+}
+
+function notValid(): ToolServerError {
+  return new ToolServerError('the tool server gave an answer that is not valid');
 }

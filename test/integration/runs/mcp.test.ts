@@ -1,7 +1,7 @@
 /** Agents with tools of other servers: a real MCP server, a real model endpoint, a whole Parley. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { listing, saysText, startMcpServer } from '#test/support/mcp-server.ts';
+import { listing, resetMcpServer, saysText, startMcpServer } from '#test/support/mcp-server.ts';
 import type { McpTestServer } from '#test/support/mcp-server.ts';
 import { says, startModelServer } from '#test/support/model-server.ts';
 import type { ModelServer } from '#test/support/model-server.ts';
@@ -16,15 +16,13 @@ beforeAll(async () => {
   [model, server] = await Promise.all([startModelServer(), startMcpServer()]);
   const limits = { totalMs: 60_000, firstPartMs: 50_000, idleMs: 20_000, maxAttempts: 1 };
   api = await RunsApi.start({
-    fetch: { allowHosts: [{ host: '127.0.0.1', port: server.port }] },
+    fetch: { allowHosts: [server.port, 1].map((port) => ({ host: '127.0.0.1', port })) },
     model: { baseUrl: model.baseUrl, apiKey: 'secret', name: 'small', limits },
   });
 });
 beforeEach(() => {
   model.requests.length = 0;
-  server.calls.length = 0;
-  server.instead = null;
-  server.tools.clear();
+  resetMcpServer(server);
 });
 afterAll(async () => {
   await api?.stop();
@@ -84,30 +82,33 @@ describe('an agent with servers of tools', () => {
     ]);
     expect(offered()[1].description).toHaveLength(1_000);
     expect(run.steps[0].missing_tool_servers).toEqual([
-      { name: 'orders', reason: '1 of its tools are too large or too many' },
+      { name: 'orders', reason: 'some of its tools are left out (huge: its input schema is too large)' },
     ]);
     expect(await resultsOf(asked)).toMatchObject([{ tool_result: { error: 'there is no such tool' } }]);
     expect(server.calls).toEqual([]);
   });
 
-  it('is offered the first 40 tools of a server, and its run says that others are left out', async () => {
+  it('is offered the first 40 tools of a server and 124 of all, and its run names the others', async () => {
     const names = Array.from({ length: 42 }, (_, index) => `tool${index}`);
     for (const name of names) server.tools.set(name, {});
-    const run = await api.ended((await askWith([orders()])).runId);
-    expect(offered().map(({ name }) => name)).toEqual(names.slice(0, 40).map((name) => `orders__${name}`));
+    const servers = ['a', 'b', 'c', 'd'].map((name) => orders({ name }));
+    const run = await api.ended((await askWith(servers)).runId);
+    const all = ['a', 'b', 'c', 'd'].flatMap((server) => names.slice(0, 40).map((name) => `${server}__${name}`));
+    expect(offered().map(({ name }) => name)).toEqual(all.slice(0, 124));
+    const beyond = 'tool40, tool41: an agent has at most 40 tools of a server';
+    const ofAll = `${names.slice(4, 14).join(', ')} and 26 more: an agent has at most 124 tools of all its servers`;
     expect(run.steps[0].missing_tool_servers).toEqual([
-      { name: 'orders', reason: '2 of its tools are too large or too many' },
+      ...['a', 'b', 'c'].map((name) => ({ name, reason: `some of its tools are left out (${beyond})` })),
+      { name: 'd', reason: `some of its tools are left out (${beyond}; ${ofAll})` },
     ]);
   });
 
   it('has no tool whose schema is nested too deeply to be written', async () => {
     const deep = `{"type":"object","deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
-    server.instead = listing(
-      `{"tools":[{"name":"deep","inputSchema":${deep}},{"name":"find","inputSchema":{"type":"object"}}]}`,
-    );
+    server.habits = { answer: listing(`{"tools":[{"name":"deep","inputSchema":${deep}},{"name":"find"}]}`) };
     const run = await api.ended((await askWith([orders()])).runId);
     expect(offered().map(({ name }) => name)).toEqual(['orders__find']);
-    const reason = '1 of its tools are too large or too many';
+    const reason = 'some of its tools are left out (deep: its input schema is too large)';
     expect(run).toMatchObject({ status: 'completed', steps: [{ missing_tool_servers: [{ name: 'orders', reason }] }] });
   });
 
@@ -156,6 +157,78 @@ describe('an agent with servers of tools', () => {
   });
 });
 
+describe('the tools of an agent', () => {
+  const toolsOf = async (id: string) => (await api.call('GET', `/api/v1/agents/${id}/tools`)).json.tool_servers;
+  const found = (more: object = {}) => ({
+    name: 'orders',
+    url: server.url,
+    state: 'ready',
+    reason: null,
+    tools: [{ name: 'find', offered_as: 'orders__find', description: 'Finds orders.', is_repeatable: true }],
+    left_out: [],
+    ...more,
+  });
+
+  it('are answered with the change that sets their servers, and later as they are then', async () => {
+    server.tools.set('find', { description: 'Finds orders.', annotations: { readOnlyHint: true } });
+    const created = await api.newAgent({ name: 'Clerk', mcp_servers: [orders()] });
+    expect(created.tool_servers).toEqual([found()]);
+    expect(await toolsOf(created.id)).toEqual([found()]);
+    server.tools.set('broken', { inputSchema: 5 });
+    server.tools.set('pay', {});
+    const url = `/api/v1/agents/${created.id}`;
+    const patched = await api.call('PATCH', url, { mcp_servers: [orders({ tools: ['find', 'broken', 'fnd'] })] });
+    const left_out = [
+      { name: 'broken', reason: 'its input schema is not that of an object' },
+      { name: 'fnd', reason: 'the server has no such tool' },
+      { name: 'pay', reason: 'the settings of the agent do not name it' },
+    ];
+    expect(patched.json.tool_servers).toEqual([found({ left_out })]);
+    expect(await toolsOf(created.id)).toEqual([found({ left_out })]);
+    expect((await api.call('PATCH', url, { description: 'x' })).json).not.toHaveProperty('tool_servers');
+    expect((await api.call('GET', url)).json).not.toHaveProperty('tool_servers');
+  });
+
+  it('are none of a server that is away or refuses, which says why, without its token', async () => {
+    server.instead = (response) => response.writeHead(401).end('{"error":"bad token the-token"}');
+    const away = { name: 'away', url: 'http://127.0.0.1:1/mcp' };
+    const { tool_servers } = await api.newAgent({ name: 'Clerk', mcp_servers: [orders({ token: 'the-token' }), away] });
+    expect(tool_servers).toEqual([
+      found({
+        state: 'failed',
+        reason: 'the tool server answered with the status 401; it does not accept the token: “bad token …”',
+        tools: [],
+      }),
+      { ...away, state: 'failed', reason: expect.stringContaining('no connection'), tools: [], left_out: [] },
+    ]);
+  });
+
+  it('are pending of a server that takes long, and the agent is changed all the same', async () => {
+    server.tools.set('find', { description: 'Finds orders.', annotations: { readOnlyHint: true } });
+    const waiting: (() => void)[] = [];
+    server.habits = {
+      answer: () => {
+        if (waiting.length > 0) return false;
+        return waiting.push(() => undefined) > 0;
+      },
+    };
+    const { id, tool_servers } = await api.newAgent({ name: 'Clerk', mcp_servers: [orders()] });
+    expect(tool_servers).toMatchObject([{ name: 'orders', state: 'pending', tools: [] }]);
+    expect((await api.call('GET', `/api/v1/agents/${id}`)).json.mcp_servers).toHaveLength(1);
+  });
+
+  it('of another organization, or of no agent, are 404', async () => {
+    const { id } = await api.newAgent({ name: 'Clerk' });
+    for (const [one, key] of [
+      [id, api.foreignKey],
+      ['none', undefined],
+    ] as const) {
+      expect((await api.call('GET', `/api/v1/agents/${one}/tools`, undefined, key)).status).toBe(404);
+    }
+    expect(await toolsOf(id)).toEqual([]);
+  });
+});
+
 describe('the token of a server', () => {
   const token = 'a-token-that-must-stay-secret';
   const serversOf = async (id: string) => (await api.call('GET', `/api/v1/agents/${id}`)).json.mcp_servers;
@@ -198,10 +271,17 @@ describe('the token of a server', () => {
     ['two servers of one name', [orders, orders]],
     ['a name with other characters', [() => orders({ name: 'a__b' })]],
     ['a URL that is none', [() => orders({ url: 'file:///etc/passwd' })]],
+    ['a private address', [() => orders({ url: 'http://10.0.0.1/mcp' })]],
+    ['a user name in its URL', [() => orders({ url: 'https://user@example.org/mcp' })]],
+    ['a port that is refused', [() => orders({ url: 'https://example.org:8443/mcp' })]],
+    ['a fragment in its URL', [() => orders({ url: 'https://example.org/mcp#tools' })]],
     ['a token that ends its header', [() => orders({ token: 'a\r\nX: b' })]],
     ['too many servers', Array.from({ length: 9 }, (_, index) => () => orders({ name: `s${index}` }))],
   ])('is not taken with %s', async (_what, servers) => {
     const body = { name: 'Wrong', mcp_servers: servers.map((one) => one()) };
     expect((await api.call('POST', '/api/v1/agents', body)).status).toBe(422);
+    const { id } = await api.newAgent({ name: 'Right' });
+    const patched = await api.call('PATCH', `/api/v1/agents/${id}`, { mcp_servers: body.mcp_servers });
+    expect([patched.status, patched.json.detail[0].loc.slice(0, 2)]).toEqual([422, ['body', 'mcp_servers']]);
   });
 });

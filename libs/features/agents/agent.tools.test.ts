@@ -2,13 +2,12 @@ import { expect, it } from 'vitest';
 
 import type { RemoteTool } from '#libs/platform/mcp/index.ts';
 
-import type { RunAgent } from './run.agent.ts';
-import { McpTools } from './run.mcp.ts';
+import { AgentTools } from './agent.tools.ts';
 
 it('keeps lists of servers within a bound for all of them together', async () => {
   const listed: string[] = [];
-  const tools = new McpTools({
-    agents: { tokenOf: () => null },
+  const tools = new AgentTools({
+    tokenOf: () => null,
     servers: {
       list: ({ url }) => {
         listed.push(url);
@@ -19,7 +18,7 @@ it('keeps lists of servers within a bound for all of them together', async () =>
           input,
           isRepeatable: false,
         });
-        return Promise.resolve(Array.from({ length: 300 }, (_, index) => tool(index)));
+        return Promise.resolve({ tools: Array.from({ length: 300 }, (_, index) => tool(index)), leftOut: [] });
       },
       call: () => Promise.reject(new Error('is not called')),
     },
@@ -28,7 +27,7 @@ it('keeps lists of servers within a bound for all of them together', async () =>
     const never = new AbortController().signal;
     for (const url of urls) {
       const mcpServers = [{ name: 'server', url, tools: null, sealedToken: null }];
-      await tools.of({ id: 'agent', mcpServers } as Pick<RunAgent, 'id' | 'mcpServers'> as RunAgent, null, never);
+      await tools.of({ id: 'agent', mcpServers, tools: null }, { signal: never });
     }
   };
   await list('small', 'large', 'large', 'small', 'other');

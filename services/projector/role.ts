@@ -5,14 +5,21 @@ import { KafkaConnection, kafkaOptionsOf, KafkaEventFeed, LogMessages, logTopics
 import type { LogTopics } from '#libs/platform/kafka/index.ts';
 import { pause, settledWithin, startBackgroundJob, unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import type { RunningRole } from '#libs/platform/lifecycle/index.ts';
-import { OldReadModels, PartitionCheckpoints, type ReadModelName } from '#libs/platform/readmodel/index.ts';
+import {
+  EntityCheck,
+  OldReadModels,
+  PartitionCheckpoints,
+  type Projector,
+  type ReadModelName,
+} from '#libs/platform/readmodel/index.ts';
 import type { Platform } from '#libs/platform/runtime/index.ts';
-import { composeReadModels } from '#services/features.ts';
+import { composeReadModels, PROJECTIONS } from '#services/features.ts';
 import { observePosition } from '#services/health.ts';
 import type { RoleContext } from '#services/role.ts';
 
 import { ProjectionLoop, type PartitionedSource } from './projection-loop.ts';
 import type { ProjectionProgress } from './progress.ts';
+import { ReadModelCheck } from './read-model-check.ts';
 import { RecentCheckpoints } from './recent-checkpoints.ts';
 
 /** Longest wait for silent brokers when the process stops: nothing depends on their answers. */
@@ -47,14 +54,18 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
         ? log.fatal({ err: error }, 'the projector has halted at an event that it cannot apply')
         : log.warn({ err: error }, 'the projector waits for a store'),
   });
-  observeLoop(platform, loop);
+  const check = readModelCheck(platform, projector, () => loop.progress.phase === 'live');
+  observeLoop(platform, loop, check);
   platform.metrics.observedGauge(
     'projector_states_bytes',
     'Memory of the states that the projector has folded last',
     () => projector.foldedBytes,
   );
   // A Redis (or a node of it) that comes back may have lost its newest writes.
-  const stopRestarting = redis.onReady(() => loop.goBack());
+  const stopRestarting = redis.onReady(() => {
+    loop.goBack();
+    check.again();
+  });
   const job = startBackgroundJob({
     name: 'projection',
     log,
@@ -70,16 +81,36 @@ export async function start({ platform, logChecked }: RoleContext, config: Confi
     log,
     run: (signal) => removeOld(old, { loop, log, signal }),
   });
+  const checking = startBackgroundJob({ name: 'check of the read models', log, run: (signal) => check.run(signal) });
   return {
     async stop() {
       stopRestarting();
-      await Promise.all([settledWithin(STOP_MS, job.stop()), cleaning.stop()]);
+      await Promise.all([settledWithin(STOP_MS, job.stop()), cleaning.stop(), settledWithin(STOP_MS, checking.stop())]);
       await kafka?.close();
     },
   };
 }
 
-function observeLoop(platform: Platform, loop: ProjectionLoop): void {
+function readModelCheck(platform: Platform, projector: Projector, isLive: () => boolean): ReadModelCheck {
+  const { feed, metrics, log } = platform;
+  const repaired = metrics.counter(
+    'read_model_repairs_total',
+    'Entities whose read models lacked or contradicted events, and were folded again',
+  );
+  return new ReadModelCheck({
+    feed,
+    check: new EntityCheck({ ...platform, projector, projections: PROJECTIONS }),
+    categories: projector.readModels.map(({ category }) => category),
+    isLive,
+    onRepaired({ category, organizationId, id }) {
+      repaired.add();
+      log.warn({ category, organization_id: organizationId, id }, 'repaired a read model that differed from the log');
+    },
+    onFailure: (error) => log.warn({ err: error }, 'a read model could not be compared with the log'),
+  });
+}
+
+function observeLoop(platform: Platform, loop: ProjectionLoop, check: ReadModelCheck): void {
   const { metrics, probes, feed } = platform;
   metrics.observedGauge(
     'projector_events_seen',
@@ -91,7 +122,12 @@ function observeLoop(platform: Platform, loop: ProjectionLoop): void {
     help: 'Commit position up to which the read models hold the log',
     read: () => loop.progress.position,
   });
-  probes.push(projectionProbe(loop, feed));
+  metrics.observedGauge(
+    'read_model_entities_checked',
+    'Entities that the current or the last check has compared with the log',
+    () => check.progress.entities,
+  );
+  probes.push(projectionProbe(loop, feed, check));
 }
 
 function partitionedSource(
@@ -135,7 +171,11 @@ async function removeOld(
  * until then lists may answer 503. Later, being behind is no reason to take it out of service, because single entities
  * are then folded on the spot; being stuck is one.
  */
-export function projectionProbe(loop: ProjectionLoop, feed: LogFeed): ReadinessProbe {
+export function projectionProbe(
+  loop: ProjectionLoop,
+  feed: LogFeed,
+  check?: Pick<ReadModelCheck, 'progress'>,
+): ReadinessProbe {
   let hasCaughtUp = false;
   return {
     name: 'projection',
@@ -154,6 +194,7 @@ export function projectionProbe(loop: ProjectionLoop, feed: LogFeed): ReadinessP
           position: position && encodePosition(position),
           head: head && encodePosition(head),
           caught_up: caughtUp,
+          ...(check && { check: check.progress }),
         },
       };
     },

@@ -3,6 +3,7 @@
  */
 export { CollectionReader } from './collection-reader.ts';
 export { composeProjections } from './compose-projections.ts';
+export { EntityCheck } from './entity-check.ts';
 export { encodeDocument } from './document.ts';
 export type { Document } from './document.ts';
 export { EntityReader } from './entity-reader.ts';

@@ -47,13 +47,15 @@ async function zero(file: string, kind: number): Promise<void> {
   const newest = [0, PAGE_BYTES].sort((a, b) =>
     Number(bytes.readBigUInt64LE(b + 152) - bytes.readBigUInt64LE(a + 152)),
   );
-  const roots = newest.slice(0, 1).flatMap((at) => [88, 136].map((root) => Number(bytes.readBigUInt64LE(at + root))));
+  const roots = new Set(
+    newest.slice(0, 1).flatMap((at) => [88, 136].map((of) => Number(bytes.readBigUInt64LE(at + of)))),
+  );
   const ofNewest = bytes.readBigUInt64LE((newest[0] ?? 0) + 152);
   for (let page = 2; page < bytes.length / PAGE_BYTES; page++) {
     const at = page * PAGE_BYTES;
     // Written by the newest commit, so it is in use.
     const isUsed = Number(bytes.readBigUInt64LE(at)) === page && bytes.readBigUInt64LE(at + 8) === ofNewest;
-    if (isUsed && bytes.readUInt16LE(at + 18) === kind && !roots.includes(page)) {
+    if (isUsed && bytes.readUInt16LE(at + 18) === kind && !roots.has(page)) {
       return overwrite(file, at, PAGE_BYTES, 0);
     }
   }

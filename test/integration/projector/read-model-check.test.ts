@@ -1,0 +1,101 @@
+/** Redis has lost or changed single keys of read models that are complete: the check finds it on the log, and repairs it. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { EntityCheck } from '#libs/platform/readmodel/index.ts';
+import { composeFeatures, composeReadModels, PROJECTIONS } from '#services/features.ts';
+import type { ReadModels } from '#services/features.ts';
+import { ProjectionLoop } from '#services/projector/projection-loop.ts';
+import { ReadModelCheck } from '#services/projector/read-model-check.ts';
+import { playChannels } from '#test/support/channel-history.ts';
+import { commandHistories, playHistory } from '#test/support/command-history.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { startTestPlatform } from '#test/support/platform.ts';
+import type { TestPlatform } from '#test/support/platform.ts';
+import { dumpReadModels } from '#test/support/read-model-dump.ts';
+import { nodeWith } from '#test/support/redis-commands.ts';
+
+let test: TestPlatform;
+let models: ReadModels;
+let live: Record<string, unknown>;
+
+beforeAll(async () => {
+  test = await startTestPlatform();
+  models = composeReadModels(test.platform);
+  const features = composeFeatures(test.platform);
+  await playChannels(features.channels, { seed: 7, commands: 200 });
+  for (const history of fc.sample(commandHistories({ minSteps: 50 }), { seed: 7, numRuns: 3 })) {
+    await playHistory([features, composeFeatures(test.platform)], history);
+  }
+  const abort = new AbortController();
+  const loop = new ProjectionLoop({ feed: test.platform.feed, ...models, onProblem: () => undefined });
+  const ended = loop.run(abort.signal);
+  await eventually(() => loop.progress.phase === 'live');
+  abort.abort();
+  await ended;
+  live = await dumpReadModels(test.platform.redis);
+});
+afterAll(() => test.stop());
+
+/** One pass. */
+async function pass(): Promise<{ entities: number; repaired: number }> {
+  const abort = new AbortController();
+  const check = new ReadModelCheck({
+    feed: test.platform.feed,
+    check: new EntityCheck({ ...test.platform, ...models, projections: PROJECTIONS }),
+    categories: models.projector.readModels.map(({ category }) => category),
+    isLive: () => true,
+    onRepaired: () => undefined,
+    onFailure(error) {
+      throw error;
+    },
+    rest: 0,
+  });
+  const running = check.run(abort.signal);
+  await eventually(() => check.progress.completed !== null);
+  abort.abort();
+  await running;
+  const { entities, repaired } = check.progress;
+  return { entities, repaired };
+}
+
+const keysOf = (pattern: RegExp): string[] => Object.keys(live).filter((key) => pattern.test(key));
+
+it('finds nothing to repair where nothing is damaged', async () => {
+  const { entities, repaired } = await pass();
+  expect(entities).toBeGreaterThan(5);
+  expect(repaired).toBe(0);
+  expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+});
+
+const damages: [what: string, keys: RegExp, harm: (key: string) => Promise<unknown>][] = [
+  ['a document is lost', /channel.*:document$/, (key) => node(key).del(key)],
+  ['a document is changed', /channel.*:document$/, (key) => node(key).setrange(key, 20, 'ZZZZ')],
+  ['a revision is lost', /channel.*:revision$/, (key) => node(key).del(key)],
+  ['a revision is set back', /channel.*:revision$/, (key) => node(key).set(key, '0')],
+  [
+    'a revision is changed to one that the log does not have',
+    /channel.*:revision$/,
+    (key) => node(key).set(key, '99999'),
+  ],
+  ['a state is changed', /channel.*:state:channel$/, (key) => node(key).set(key, 'null')],
+  ['the facets of list entries are lost', /list:.*:members$/, (key) => node(key).del(key)],
+  ['an index of a list is lost', /list:.*:by:/, (key) => node(key).del(key)],
+  [
+    'an interaction is lost',
+    /\}:interactions$/,
+    async (key) => node(key).hdel(key, (await node(key).hkeys(key))[0] ?? ''),
+  ],
+  ['an index of interactions lacks one', /channel.*:sequences:all$/, (key) => node(key).zpopmin(key)],
+];
+
+const node = (key: string) => nodeWith(test.platform.redis, key);
+
+it.each(damages)('repairs read models of which %s', async (_what, pattern, harm) => {
+  const keys = keysOf(pattern);
+  expect(keys).not.toEqual([]);
+  for (const key of keys.slice(0, 3)) await harm(key);
+  expect(await dumpReadModels(test.platform.redis)).not.toEqual(live);
+  expect((await pass()).repaired).toBeGreaterThan(0);
+  expect(await dumpReadModels(test.platform.redis)).toEqual(live);
+});

@@ -12,7 +12,7 @@ const FOLDERS = ['libs', 'services', 'infra'];
 /** Programs that the build runs. */
 const LEFT_OUT = /\.test\.ts$|\/(dist|node_modules)$|^infra\/(package|set-up)$/;
 /** Files besides code that are read at run time. */
-const ASSETS = new Set(['.lua']);
+const ASSETS = new Set(['.lua', '.cjs']);
 
 /** Copied unchanged. */
 const COMPILATION = {
@@ -22,6 +22,9 @@ const COMPILATION = {
     outDir: '../package',
     noEmit: false,
     declaration: true,
+    // What the oldest Node of the package knows: a newer function fails here, and `using` is translated.
+    target: 'es2024',
+    lib: ['es2024', 'esnext.array', 'esnext.collection', 'esnext.disposable', 'esnext.iterator'],
     rewriteRelativeImportExtensions: true,
   },
   include: FOLDERS,
@@ -36,8 +39,11 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-/** Entry points by module name. */
-const ENTRIES = { './testing': 'services/testing/index', './testing/container': 'services/testing/parley-container' };
+/** Entry points by module name: their declarations, and the file that is loaded. */
+const ENTRIES = {
+  './testing': ['services/testing/index.d.ts', 'services/testing/package-entry.cjs'],
+  './testing/container': ['services/testing/parley-container.d.ts', 'services/testing/parley-container.js'],
+} as const;
 /** Needed by one entry point only, so users of the others need not install it. */
 const OPTIONAL = 'testcontainers';
 
@@ -88,9 +94,12 @@ async function writeManifest(root: string, folder: string): Promise<void> {
   const { name, version, description, license, devDependencies } = manifest;
   // Parley runs on the Node of the project that installs the package.
   const { node: _pinned, ...dependencies } = manifest.dependencies;
-  const entries = Object.entries(ENTRIES).map(([entry, module]) => {
-    if (!existsSync(join(folder, `${module}.js`))) throw new Error(`${entry} is to be offered, and was not built`);
-    return [entry, { types: `./${module}.d.ts`, default: `./${module}.js` }];
+  const entries = Object.entries(ENTRIES).map(([entry, files]) => {
+    if (!files.every((file) => existsSync(join(folder, file)))) {
+      throw new Error(`${entry} is to be offered, and was not built`);
+    }
+    const [types, module] = files;
+    return [entry, { types: `./${types}`, default: `./${module}` }];
   });
   const own = {
     name,

@@ -39,7 +39,7 @@ export class StopSequence {
     for (let part = this.#parts.pop(); part !== undefined; part = this.#parts.pop()) {
       const { name, stop, limitMs } = part;
       try {
-        await within(limitMs, Promise.try(stop), () => new Error(`still busy after ${limitMs} ms`));
+        await within(limitMs, (async () => stop())(), () => new Error(`still busy after ${limitMs} ms`));
       } catch (error) {
         failed.push(name);
         this.#log.error({ err: error, part: name }, 'a part did not stop properly');

@@ -82,14 +82,21 @@ describe('the packed Parley', GENEROUS, () => {
     expect(output).toMatch(/^# fail 0$/m);
   });
 
-  it('runs the example of docs/testing.md with Vitest', async () => {
+  // In `vmThreads`, test files run in contexts of `node:vm` with a module loader of their own, as in Jest.
+  it.each(['forks', 'vmThreads'])('runs the example of docs/testing.md with Vitest in the pool %s', async (pool) => {
     const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-    const args = ['run', '--root', 'vitest', '--testTimeout=120000', '--hookTimeout=120000', '--reporter=json'];
+    const limits = ['--testTimeout=120000', '--hookTimeout=120000'];
+    const args = ['run', '--root', 'vitest', '--pool', pool, ...limits, '--reporter=json'];
     expect(JSON.parse(await project.run(process.execPath, vitest, ...args))).toMatchObject({
       success: true,
       numPassedTests: 1,
       numTotalTests: 1,
     });
+  });
+
+  it('can be required', async () => {
+    const code = "const { startParley } = require('parley/testing'); startParley().then((parley) => parley.stop());";
+    expect(await project.run(process.execPath, '--input-type=commonjs', '--eval', code)).toBe('');
   });
 
   it('brings the command', async () => {

@@ -14,6 +14,7 @@ const MAX_RESUMES = 20;
 /** Between two of them, whatever the server asks for. */
 const MIN_RETRY_MS = 100;
 const INTERNAL_ERROR = -32_603;
+export const UNSUPPORTED_VERSION = -32_022;
 /** A result that the library accepts in both eras of the protocol. What the server said is kept beside it. */
 const ACCEPTED = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools: [], content: [] };
 /** Failures before a request was sent. */
@@ -117,7 +118,10 @@ export class Exchange {
     const response = await this.#options.fetch(url, init);
     if (response.ok) return response;
     const { status, headers } = response;
-    const refusal = refusalIn(status, headers.get('content-type') ?? '', await response.text());
+    const body = await response.text();
+    const refusal = refusalIn(status, headers.get('content-type') ?? '', body);
+    // The library looks for another version in the answer.
+    if (refusal.code === UNSUPPORTED_VERSION) return Response.json(jsonOf(body));
     throw new ToolServerError(sentenceOf(refusal, headers.get('www-authenticate'), this.#options.token), { refusal });
   }
 
@@ -126,7 +130,10 @@ export class Exchange {
     if (json === undefined) throw isJson(response) ? notValid() : wrongType(response);
     const messages = [json].flat().flatMap((one) => this.#readable(one, id) ?? []);
     if (this.#open.has(id)) throw notValid();
-    return Response.json(messages);
+    // A header names the session.
+    const headers = new Headers(response.headers);
+    headers.set('content-type', 'application/json');
+    return new Response(JSON.stringify(messages), { headers });
   }
 
   /** @param id of the request that the stream answers; null: any of them */

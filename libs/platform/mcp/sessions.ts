@@ -6,7 +6,7 @@ import { FetchError, fetchLike } from '#libs/platform/fetch/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 
-import { Exchange } from './exchange.ts';
+import { Exchange, UNSUPPORTED_VERSION } from './exchange.ts';
 import { quoted } from './server-words.ts';
 import { ToolServerError } from './tool-server-error.ts';
 
@@ -22,6 +22,8 @@ export interface ToolServerLimits {
   readonly timeoutMs: number;
   /** Of one response. */
   readonly maxBytes: number;
+  /** How a server is spoken to that is not known. Default: `initialized`, which servers of the other eras refuse at once. */
+  readonly firstEra?: Era;
 }
 
 export interface Session {
@@ -37,6 +39,9 @@ export interface Session {
 type Era = 'initialized' | 'stateless' | 'streamed';
 
 const STATELESS_VERSION = '2026-07-28';
+const MISSING_CAPABILITY = -32_021;
+/** Codes of the library for results that ask for what only a user has. It follows those that ask for a repetition alone. */
+const NEEDS_INPUT = new Set(['CAPABILITY_NOT_SUPPORTED', 'UNSUPPORTED_RESULT_TYPE', 'INPUT_REQUIRED_ROUNDS_EXCEEDED']);
 /** Eras of servers by their URLs, except the one that is tried first anyway. */
 const ERA_TTL_MS = 600_000;
 const MAX_ERAS = 1_000;
@@ -56,11 +61,13 @@ const RESUMING = {
 export class Sessions {
   readonly #fetch: ReturnType<typeof fetchLike>;
   readonly #timeoutMs: number;
+  readonly #firstEra: Era;
   readonly #eras = new LRUCache<string, Era>({ max: MAX_ERAS, ttl: ERA_TTL_MS });
 
   constructor(fetcher: Pick<Fetcher, 'open'>, limits: ToolServerLimits) {
     this.#fetch = fetchLike(fetcher, limits);
     this.#timeoutMs = limits.timeoutMs;
+    this.#firstEra = limits.firstEra ?? 'initialized';
   }
 
   /** @throws ToolServerError; the reason of `signal` */
@@ -68,28 +75,27 @@ export class Sessions {
     const late = AbortSignal.timeout(this.#timeoutMs);
     const over = AbortSignal.any([signal, late]);
     const attempt = (era: Era) => this.#inEra(era, access, over, use);
-    const known = this.#eras.get(access.url);
     try {
-      return await (known === undefined ? this.#inItsEra(attempt) : attempt(known));
+      return await this.#inItsEra(attempt, this.#eras.get(access.url) ?? this.#firstEra);
     } catch (error) {
-      if (known !== undefined) this.#eras.delete(access.url);
       signal.throwIfAborted();
       if (!(error instanceof ToolServerError) || !late.aborted) throw error;
       throw new ToolServerError('the tool server did not answer in time', { cause: error, stage: error.stage });
     }
   }
 
-  async #inItsEra<T>(attempt: (era: Era) => Promise<T>): Promise<T> {
+  async #inItsEra<T>(attempt: (era: Era) => Promise<T>, first: Era): Promise<T> {
     try {
-      return await attempt('initialized');
+      return await attempt(first);
     } catch (error) {
       const { stage = 'called', refusal = null } = error instanceof ToolServerError ? error : {};
       if (stage === 'called' || refusal === null) throw error;
       // A session may end between two requests, with its server or in a balancer: its tool was not called.
-      if (stage === 'open' && refusal.status === 404) return attempt('initialized');
+      if (stage === 'open' && refusal.status === 404) return attempt(first);
       const isStreamed = refusal.code === null && WITHOUT_POST.has(refusal.status ?? 0);
       if (stage === 'open' || (refusal.code === null && !isStreamed)) throw error;
-      return attempt(isStreamed ? 'streamed' : 'stateless').catch((second: unknown) => {
+      const other = first === 'initialized' ? (isStreamed ? 'streamed' : 'stateless') : 'initialized';
+      return attempt(other).catch((second: unknown) => {
         // The first refusal says more of a server that speaks no era.
         throw second instanceof ToolServerError && second.stage === 'opening' ? error : second;
       });
@@ -117,10 +123,7 @@ export class Sessions {
     const transport = era === 'streamed' ? new SSEClientTransport(new URL(url), { fetch, requestInit }) : streamable;
     const client = new Client(
       { name: 'Parley', version: VERSION },
-      {
-        inputRequired: { autoFulfill: false },
-        ...(era === 'stateless' && { versionNegotiation: { mode: { pin: STATELESS_VERSION } } }),
-      },
+      era === 'stateless' ? { versionNegotiation: { mode: { pin: STATELESS_VERSION } } } : {},
     );
     const ended = AbortSignal.any([over, broken.signal]);
     const options = { signal: ended, timeout: this.#timeoutMs };
@@ -128,7 +131,8 @@ export class Sessions {
     try {
       await unlessAborted(client.connect(transport, options), ended);
       isOpen = true;
-      if (era !== 'initialized') this.#eras.set(url, era);
+      if (era === this.#firstEra) this.#eras.delete(url);
+      else this.#eras.set(url, era);
       return await unlessAborted(use({ client, exchange, options }), ended);
     } catch (error) {
       const stage = exchange.mayHaveCalled ? 'called' : isOpen ? 'open' : 'opening';
@@ -158,15 +162,17 @@ function errorOf(error: unknown, token: string | null, stage: ToolServerError['s
       refusal,
     });
   }
-  if (code === 'UNSUPPORTED_RESULT_TYPE') {
-    return new ToolServerError('the tool server asks for the input of a user, which is not supported', options);
+  if (typeof code === 'string' && NEEDS_INPUT.has(code)) {
+    const refusal = { status: null, code: MISSING_CAPABILITY, words: null };
+    const message = 'the tool server asks for the input of a user, which is not supported';
+    return new ToolServerError(message, { ...options, refusal });
   }
   if (error.cause instanceof Error) return errorOf(error.cause, token, stage);
   const version = /^Server's protocol version is not supported: (.*)$/s.exec(error.message)?.[1];
   if (version !== undefined) {
     return new ToolServerError(
       `the tool server speaks a version of the protocol that is not supported${quoted(version, token)}`,
-      options,
+      { ...options, refusal: { status: null, code: UNSUPPORTED_VERSION, words: version } },
     );
   }
   return new ToolServerError('the tool server gave an answer that is not valid', options);

@@ -325,28 +325,31 @@ describe('a stream that breaks off', () => {
 });
 
 describe('a session', () => {
-  it('has its id in all requests, is ended, and begins again where the server has lost it', async () => {
-    let session = 's1';
-    server.tools.set('find', { run: () => saysText('found') });
-    server.habits = { streams: true, session: () => session };
-    expect(await call('find')).toEqual({ isError: false, text: 'found' });
-    expect(server.received).toEqual(['initialize', 'notifications/initialized', 'tools/call', 'DELETE']);
-    expect(server.headers.map((headers) => headers['mcp-session-id'])).toEqual([undefined, 's1', 's1', 's1']);
-    expect(new Set(server.headers.slice(1).map((headers) => headers['mcp-protocol-version']))).toEqual(
-      new Set([expect.stringMatching(/^\d{4}-/)]),
-    );
-    server.received.length = 0;
-    server.habits = {
-      ...server.habits,
-      answer({ method }) {
-        if (method === 'tools/call' && session === 's1') session = 's2';
-        return false;
-      },
-    };
-    expect(await call('find')).toEqual({ isError: false, text: 'found' });
-    expect(server.received.filter((one) => one === 'tools/call')).toHaveLength(2);
-    expect(server.calls).toHaveLength(2);
-  });
+  it.each([true, false])(
+    'has its id in all requests, is ended, and begins again where it is lost (streams: %s)',
+    async (streams) => {
+      let session = 's1';
+      server.tools.set('find', { run: () => saysText('found') });
+      server.habits = { streams, session: () => session };
+      expect(await call('find')).toEqual({ isError: false, text: 'found' });
+      expect(server.received).toEqual(['initialize', 'notifications/initialized', 'tools/call', 'DELETE']);
+      expect(server.headers.map((headers) => headers['mcp-session-id'])).toEqual([undefined, 's1', 's1', 's1']);
+      expect(new Set(server.headers.slice(1).map((headers) => headers['mcp-protocol-version']))).toEqual(
+        new Set([expect.stringMatching(/^\d{4}-/)]),
+      );
+      server.received.length = 0;
+      server.habits = {
+        ...server.habits,
+        answer({ method }) {
+          if (method === 'tools/call' && session === 's1') session = 's2';
+          return false;
+        },
+      };
+      expect(await call('find')).toEqual({ isError: false, text: 'found' });
+      expect(server.received.filter((one) => one === 'tools/call')).toHaveLength(2);
+      expect(server.calls).toHaveLength(2);
+    },
+  );
 
   it('needs no answer to notifications', async () => {
     server.tools.set('find', {});
@@ -387,8 +390,13 @@ describe('a server of another era', () => {
         case 'tools/list':
           return send(200, { result: { ...complete, tools: [{ name: 'broken', inputSchema: 5 }, { name: 'find' }] } });
         case 'tools/call':
-          if (params.name === 'ask')
-            return send(200, { result: { resultType: 'input_required', inputRequests: { a: {} } } });
+          if (params.name === 'ask') {
+            const a = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: {} } };
+            return send(200, { result: { resultType: 'input_required', inputRequests: { a } } });
+          }
+          if (params.name === 'later' && params.requestState !== 's1') {
+            return send(200, { result: { resultType: 'input_required', requestState: 's1' } });
+          }
           return send(200, { result: { ...complete, content: [{ type: 'hologram' }] } });
         default:
           return send(400, { error: { code: -32_022, message: 'Unsupported', data: { supported: ['2026-07-28'] } } });
@@ -397,7 +405,11 @@ describe('a server of another era', () => {
     server.habits = { answer };
     expect(await list()).toMatchObject({ tools: [{ name: 'find' }], leftOut: [{ name: 'broken' }] });
     expect(await call('find')).toEqual({ isError: false, text: '[an item of the type "hologram"]' });
-    await expect(call('ask')).rejects.toThrow('the tool server asks for the input of a user, which is not supported');
+    expect(await call('ask')).toEqual({
+      isError: true,
+      text: 'the tool server asks for the input of a user, which is not supported',
+    });
+    expect(await call('later')).toEqual({ isError: false, text: '[an item of the type "hologram"]' });
     // The era is remembered.
     expect(server.received.filter((one) => one === 'initialize')).toHaveLength(1);
   });

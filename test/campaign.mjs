@@ -15,8 +15,8 @@ const CAMPAIGNS = {
   },
   // Workers and the S3 server are killed while 200 media items run and files are swept.
   media: {
-    env: { MEDIA_ITEMS: '200', MEDIA_ROUNDS: '20', MEDIA_STORE: 's3' },
-    args: ['test/e2e/media.test.ts'],
+    env: { MEDIA_ITEMS: '200', MEDIA_ROUNDS: '20', MEDIA_STORE: 's3', HOSTILE_PDFS: '24' },
+    args: ['test/e2e/media.test.ts', 'test/e2e/hostile-media.test.ts'],
   },
   // All tests, or those that arguments choose, with ten times the rounds of randomized tests.
   nightly: { env: { PARLEY_TEST_ROUNDS: '10', RUNS_COUNT: '12' }, args: [] },

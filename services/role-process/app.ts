@@ -83,6 +83,7 @@ async function start(
     relevance: config.relevance,
     tracing: config.tracing,
     prompts: config.prompts,
+    uploads: config.uploads,
     blobsDir: join(config.dataDir, 'blobs'),
     blobsS3: config.mediaS3,
     stopping: stops.stopping,

@@ -95,6 +95,7 @@ async function start(config: Config, parts: AllParts, stops: StopSequence): Prom
     relevance: config.relevance,
     tracing: config.tracing,
     prompts: config.prompts,
+    uploads: config.uploads,
     temporaryIn: folder.path,
     cacheDir: folder.path,
     blobsDir: join(folder.path, 'blobs'),

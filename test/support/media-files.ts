@@ -293,6 +293,12 @@ function pdfBomb(): Buffer {
   return pdfOf([{ filter: '/FlateDecode', content: deflated(2_048 * MIB) }]);
 }
 
+/** A few KiB whose only page has that many MiB: compressed, and then compressed again. */
+export function nestedPdfBomb(mib: number): Buffer {
+  const content = deflateSync(deflated(mib * MIB), { level: 9 });
+  return pdfOf([{ filter: '[/FlateDecode /FlateDecode]', content }]);
+}
+
 /** Its colours are computed for each pixel, in ten thousand steps. */
 export function spinningPdf(): Buffer {
   const steps = `{ add ${'sin cos '.repeat(5_000)} dup dup }`;

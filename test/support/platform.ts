@@ -30,6 +30,7 @@ export interface TestPlatformOptions {
   readonly model?: PlatformOptions['model'];
   readonly tracing?: PlatformOptions['tracing'];
   readonly prompts?: PlatformOptions['prompts'];
+  readonly uploads?: PlatformOptions['uploads'];
   readonly relevance?: PlatformOptions['relevance'];
 }
 export type WithOwnRedis = TestPlatformOptions & { readonly redis: 'own' };
@@ -55,6 +56,7 @@ export async function startTestPlatform(options?: TestPlatformOptions): Promise<
     ...(options?.model && { model: options.model }),
     ...(options?.tracing && { tracing: options.tracing }),
     ...(options?.prompts && { prompts: options.prompts }),
+    ...(options?.uploads && { uploads: options.uploads }),
     ...(options?.relevance && { relevance: options.relevance }),
   });
   await waitForRedis(platform.redis, 5_000);

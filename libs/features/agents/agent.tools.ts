@@ -107,13 +107,20 @@ export class AgentTools {
   ): Promise<FoundServer> {
     const { name, url, sealedToken } = server;
     const token = sealedToken === null ? null : this.#parts.tokenOf(agent, sealedToken);
-    const nothing = { name, access: { url, token }, failure: null, tools: [], leftOut: [], unchosen: [] };
+    const nothing = {
+      name,
+      access: { url, token, group: agent.id },
+      failure: null,
+      tools: [],
+      leftOut: [],
+      unchosen: [],
+    };
     if (token === null && sealedToken !== null) {
       return { ...nothing, failure: 'its token cannot be read, and has to be given again' };
     }
     const key = `${agent.id} ${name} ${url} ${sealedToken}`;
     if (isFresh) this.#listings.delete(key);
-    const listing = await this.#list({ url, token }, key, signal);
+    const listing = await this.#list({ url, token, group: agent.id }, key, signal);
     return 'failure' in listing ? { ...nothing, ...listing } : { ...nothing, ...chosenOf(listing, server, agent) };
   }
 

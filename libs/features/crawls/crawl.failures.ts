@@ -12,6 +12,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   connect_failed: 'is on a server that cannot be reached',
   tls_failed: 'is on a server that did not agree on a secure connection',
   timeout: 'did not arrive in time',
+  too_slow: 'arrived at less than 512 bytes a second',
   too_large: 'is larger than 5 MiB',
   too_many_redirects: 'redirects more than 5 times',
   redirect_loop: 'redirects in a circle',

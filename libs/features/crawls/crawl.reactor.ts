@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
+import { fetcherWith } from '#libs/platform/fetch/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 import type { Process } from '#libs/platform/reactors/index.ts';
 import type { StoreClock } from '#libs/platform/eventstore/index.ts';
@@ -24,6 +25,9 @@ export interface CrawlTools extends ScanTools {
 /** What one step does at most. */
 const STEP = { urls: 500, timeMs: 10_000 } as const;
 
+/** Of a page, and of what a site says about itself. */
+const LEAST_BYTES_PER_SECOND = 512;
+
 /** Characters. */
 const MAX_RULES_WITH_PAGES = 64 * 1024;
 
@@ -36,16 +40,20 @@ export function crawlReactor(tools: CrawlTools) {
     startRevision: (crawl) => crawl?.requestedRevision ?? null,
     isEnded: (crawl) => crawl !== null && hasEnded(crawl),
     handle(_event, process) {
-      const { state: crawl } = process;
+      const { state: crawl, organizationId: group } = process;
       if (crawl === null) return [];
-      return crawl.phase === 'queued' ? start(tools, crawl, process) : advance(tools, crawl, process);
+      const own = {
+        ...tools,
+        fetcher: fetcherWith(tools.fetcher, { group, leastBytesPerSecond: LEAST_BYTES_PER_SECOND }),
+      };
+      return crawl.phase === 'queued' ? start(own, crawl, process) : advance(own, crawl, process);
     },
     giveUp(crawl, { reason, lastError }) {
       if (crawl === null) return [];
       const why = reason === 'deadline' ? 'the crawl took too long' : `a step failed repeatedly: ${lastError}`;
       return [{ type: 'CrawlFailed.v1', data: { scan: crawl.scan, reason: why, removed: [] } }];
     },
-    limits: { concurrency: 5, stepTimeoutMs: 150_000, deadlineMs: BUDGET.timeMs + 20 * 60_000 },
+    limits: { concurrency: 12, perOrganization: 4, stepTimeoutMs: 150_000, deadlineMs: BUDGET.timeMs + 20 * 60_000 },
   });
 }
 

@@ -148,7 +148,7 @@ export class PageVisits {
     const validators = hasDocument ? previous : undefined;
     const documentAt = (url: string) => (this.#crawl.knowledgeGraph === null ? null : this.#documentId(url));
     const onRedirect = (to: string) => this.#checkRedirect(entry, to);
-    return visit(this.#tools, entry.url, { validators, signal, documentAt, onRedirect });
+    return visit(this.#tools, entry.url, { validators, signal, organizationId, documentAt, onRedirect });
   }
 
   #documentId(url: string): EntityId {
@@ -161,8 +161,8 @@ export class PageVisits {
     const isAllowed = fetcher.isAllowedHost(url);
     // Hosts of the operator have no limit but their own.
     if (isAllowed && crawlDelayMs === null) return async () => undefined;
-    const { signal } = this.#process;
-    return slots.take(siteOf(url), { intervalMs: crawlDelayMs ?? intervalMs, maxWaitMs, signal });
+    const { signal, organizationId } = this.#process;
+    return slots.take(siteOf(url), { organizationId, intervalMs: crawlDelayMs ?? intervalMs, maxWaitMs, signal });
   }
 
   async #checkRedirect({ depth }: FoundUrl, to: string): Promise<void> {

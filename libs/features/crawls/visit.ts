@@ -70,6 +70,7 @@ export interface VisitOptions {
   /** Of an earlier scan, whose document is still right if the page is unchanged. */
   readonly validators: Pick<CrawledPage, 'etag' | 'lastModified'> | undefined;
   readonly signal: AbortSignal;
+  readonly organizationId: EntityId;
   /** The document of a page that was found at a URL, whose facts are extracted; null for none. */
   documentAt(url: string): EntityId | null;
   /** @throws RedirectRefused */
@@ -154,7 +155,7 @@ async function readResponse(tools: VisitTools, response: Fetched, options: Visit
 async function readContent(
   { extraction }: VisitTools,
   { url, body, contentType, headers }: Fetched,
-  { signal, documentAt }: VisitOptions,
+  { signal, organizationId, documentAt }: VisitOptions,
 ): Promise<PageContent | null> {
   const type = (contentType ?? 'text/html').split(';', 1)[0]?.trim().toLowerCase();
   // Rules for other robots, `otherbot: noindex`, are not for Parley.
@@ -177,8 +178,8 @@ async function readContent(
   const readPage = async (): Promise<{ readonly page: Page; readonly facts: DocumentFacts | null }> => {
     const source = { url, contentType };
     const documentId = isIndexed ? documentAt(url) : null;
-    if (documentId !== null) return extraction.readPageWithFacts(body, source, documentId, { signal });
-    return { page: await extraction.readPage(body, source, { signal }), facts: null };
+    if (documentId !== null) return extraction.readPageWithFacts(body, source, documentId, { organizationId, signal });
+    return { page: await extraction.readPage(body, source, { organizationId, signal }), facts: null };
   };
   switch (type) {
     case 'text/html':

@@ -48,8 +48,7 @@ export function documentIngestion(parts: ReactorParts) {
       if (state === null || state.status === 'deleted') return [];
       return [failed(reason === 'deadline' ? 'It was not processed in time' : 'It cannot be processed')];
     },
-    // Two threads extract, and each document waits for those before it.
-    limits: { concurrency: 4, maxHeld: 1_000, stepTimeoutMs: 120_000, maxAttempts: 4 },
+    limits: { concurrency: 8, stepTimeoutMs: 120_000, maxAttempts: 4 },
   });
 }
 

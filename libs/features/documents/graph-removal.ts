@@ -40,7 +40,7 @@ export function graphRemoval(documents: Documents) {
       return [{ type: 'GraphDocumentsDeleted.v1', data: { documents: count } }];
     },
     giveUp: () => [],
-    limits: { concurrency: 2, stepTimeoutMs: 600_000, deadlineMs: 3_600_000 },
+    limits: { concurrency: 4, stepTimeoutMs: 600_000, deadlineMs: 3_600_000 },
   });
 }
 

@@ -43,7 +43,7 @@ export async function ingest(
   if (graphId === null) throw new TypeError(`the document ${id} has no graph`);
   let extraction: Extraction;
   try {
-    extraction = extracted(document, attempt) ?? (await extract(document, content, pool, attempt.signal));
+    extraction = extracted(document, attempt) ?? (await extract(document, content, pool, attempt));
   } catch (error) {
     if (!(error instanceof ExtractionError) || mayPass(error, attempt)) throw error;
     return failed(error.message);
@@ -87,20 +87,21 @@ async function extract(
   { id, name, url, contentType }: Document,
   { body, structured }: DocumentContent,
   pool: IngestionParts['pool'],
-  signal: AbortSignal,
+  { context: { organizationId }, signal }: Attempt,
 ): Promise<Extraction> {
   const content = { documentId: id, name, url };
+  const options = { organizationId, signal };
   switch (contentType.split(';')[0]) {
     case 'text/html': {
-      const page = await pool.readPage(body, { url: url ?? 'about:blank', contentType }, { signal });
+      const page = await pool.readPage(body, { url: url ?? 'about:blank', contentType }, options);
       const { title, text } = page;
       const read = { name: name || (title ?? ''), contentType: 'text/markdown', text } as const;
-      return pool.extractFacts({ ...content, ...read, structured: page.structured }, { signal });
+      return pool.extractFacts({ ...content, ...read, structured: page.structured }, options);
     }
     case 'application/pdf': {
-      const { title, text, truncated } = await pool.readPdf(body, { signal });
+      const { title, text, truncated } = await pool.readPdf(body, options);
       const read = { name: name || (title ?? ''), contentType: 'text/markdown', text } as const;
-      const extraction = await pool.extractFacts({ ...content, ...read }, { signal });
+      const extraction = await pool.extractFacts({ ...content, ...read }, options);
       return { ...extraction, truncated: truncated || extraction.truncated };
     }
     default: {
@@ -108,7 +109,7 @@ async function extract(
       const read = { contentType: textTypeOf(contentType), text };
       // Written by `put`, whose callers pass what `readPage` gave.
       const data = structured as Content['structured'];
-      return pool.extractFacts({ ...content, ...read, structured: data ?? null }, { signal });
+      return pool.extractFacts({ ...content, ...read, structured: data ?? null }, options);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import type { EntityId } from '#libs/kernel/ids.ts';
 import { missingBlob } from '#libs/platform/blobs/index.ts';
 import type { Blob, BlobStore } from '#libs/platform/blobs/index.ts';
 import { makeFolder } from '#libs/platform/files/index.ts';
@@ -26,7 +27,11 @@ type Written = Pick<InspectionRequest, 'previewPath'> & { readonly textPath: str
 export async function inspectBlob<Result>(
   { hash }: Blob,
   { blobs, inspector, temporaryDir }: InspectionTools,
-  { wantsText = false, signal }: { readonly wantsText?: boolean; readonly signal: AbortSignal },
+  {
+    wantsText = false,
+    organizationId,
+    signal,
+  }: { readonly wantsText?: boolean; readonly organizationId: EntityId; readonly signal: AbortSignal },
   use: (found: Inspected, written: Written) => Promise<Result>,
 ): Promise<Result> {
   // Systems remove temporary folders that were not used for days.
@@ -35,7 +40,10 @@ export async function inspectBlob<Result>(
   const [previewPath, textPath] = [join(folder, 'preview'), join(folder, 'text')];
   try {
     const found = await blobs.withFile(hash, (path) =>
-      inspector.inspect({ path, previewPath, textPath: wantsText ? textPath : null }, signal),
+      inspector.inspect(
+        { path, previewPath, textPath: wantsText ? textPath : null },
+        { group: organizationId, signal },
+      ),
     );
     if (found === null) throw missingBlob();
     return await use(found, { previewPath, textPath });

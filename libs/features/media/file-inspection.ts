@@ -41,27 +41,6 @@ export interface Inspected extends Measures {
   readonly text: InspectedText | null;
 }
 
-export interface InspectionFailure {
-  readonly ok: false;
-  readonly reason: string;
-  readonly type: FileType | null;
-  /** Nothing else but the file can be the reason. */
-  readonly isCertain: boolean;
-}
-
-export type InspectionAnswer = ({ readonly ok: true } & Inspected) | InspectionFailure;
-
-/** What the process is sent, and what it sends. */
-export interface InspectionTask extends InspectionRequest {
-  readonly id: number;
-}
-export interface InspectionReply {
-  readonly id: number;
-  readonly answer: InspectionAnswer;
-  /** The process must end, and inspects no further files: it holds much memory, or its state is unknown. */
-  readonly isLast: boolean;
-}
-
 /** The file cannot be processed, and never will be. The message is a sentence without a full stop, for users. */
 export class InspectionError extends Error {
   override readonly name = 'InspectionError';

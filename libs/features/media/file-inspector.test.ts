@@ -27,11 +27,11 @@ afterAll(async () => {
 });
 
 /** @returns what was found, with the contents of the files that were written */
-async function inspect(content: Uint8Array, { by = inspector, isTextWanted = false } = {}) {
+async function inspect(content: Uint8Array, { by = inspector, isTextWanted = false, group = 'an organization' } = {}) {
   const path = join(folder, String((count += 1)));
   const [previewPath, textPath] = [`${path}.preview`, `${path}.text`];
   await writeFile(path, content);
-  const found = await by.inspect({ path, previewPath, textPath: isTextWanted ? textPath : null }, signal);
+  const found = await by.inspect({ path, previewPath, textPath: isTextWanted ? textPath : null }, { group, signal });
   return {
     ...found,
     previewFile: found.preview && (await readFile(previewPath)),
@@ -98,7 +98,7 @@ describe('a hostile file', () => {
     const ended = inspect(await make());
     let peakBytes = 0;
     const watch = setInterval(() => {
-      peakBytes = Math.max(peakBytes, inspector.pid === undefined ? 0 : memoryPeakOf(inspector.pid));
+      peakBytes = Math.max(peakBytes, ...inspector.pids.map(memoryPeakOf));
     }, 5);
     try {
       expect(await failureOf(ended)).toMatch(failure ?? /^none$/);
@@ -110,7 +110,7 @@ describe('a hostile file', () => {
   });
 
   it('that takes too much time fails, and those beside it do not', async () => {
-    const by = new FileInspector({ timeoutMs: 2_000, concurrency: 4 });
+    const by = new FileInspector({ timeoutMs: 2_000, tasksAtOnce: 4 });
     try {
       // These take no libraries, so a busy machine does not make them late as well.
       const files = ['archive.zip', 'unknown.bin', 'utf8.txt'].map((name) => sample(name).make());
@@ -135,7 +135,7 @@ describe('a hostile file', () => {
   });
 
   it('that is damaged or ends the process fails, and those beside it do not', async () => {
-    const by = new FileInspector({ concurrency: 4 });
+    const by = new FileInspector({ tasksAtOnce: 4 });
     try {
       const make = (name: string) => HOSTILE_FILES.find((file) => file.name === name)!.make();
       const damaged = ['a PDF of forms in forms', 'a JPEG that is cut off', 'a PDF that is none'].map(make);
@@ -152,17 +152,32 @@ describe('a hostile file', () => {
 });
 
 it('files that are not wanted any longer do not disturb others', async () => {
-  const by = new FileInspector({ concurrency: 4 });
+  const by = new FileInspector({ tasksAtOnce: 4 });
   try {
     const cancelling = new AbortController();
     const path = join(folder, 'cancelled');
     await writeFile(path, spinningPdf());
     const request = { path, previewPath: `${path}.preview`, textPath: null };
-    const cancelled = failureOf(by.inspect(request, cancelling.signal));
+    const cancelled = failureOf(by.inspect(request, { group: 'an organization', signal: cancelling.signal }));
     const other = inspect(await sample('book.pdf').make(), { by });
     cancelling.abort(new Error('enough'));
     expect(await cancelled).toBe('enough');
     expect((await other).pages).toBe(200);
+  } finally {
+    await by.close();
+  }
+});
+
+it('files of one organization, whatever they do, hold the processes of no other', async () => {
+  const by = new FileInspector({ timeoutMs: 600_000, tasksAtOnce: 1 });
+  try {
+    // They compute until they are cancelled.
+    const spinning = Array.from({ length: 3 }, () => failureOf(inspect(spinningPdf(), { by, group: 'a' })));
+    const text = await sample('utf8.txt').make();
+    expect((await inspect(text, { by, group: 'b' })).type.format).toBe('txt');
+    expect((await inspect(text, { by, group: 'c' })).type.format).toBe('txt');
+    await by.close();
+    expect(await Promise.all(spinning)).toEqual(Array.from({ length: 3 }, () => 'the process stops'));
   } finally {
     await by.close();
   }

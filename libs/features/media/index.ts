@@ -14,6 +14,7 @@ import { mediaProcessing } from './media.reactor.ts';
 import { mediaEntity } from './media.read.ts';
 import { MEDIA } from './media.ts';
 import { uploadRoutes } from './upload.http.ts';
+import { UploadQuota } from './upload-quota.ts';
 import { Uploads } from './uploads.ts';
 
 export { UPLOAD_VALID_MS } from './uploads.ts';
@@ -33,13 +34,14 @@ export const mediaModule = {
     const inspector = new FileInspector();
     const { fetcher, blobs, redis, temporaryDir, closeFirst } = core;
     const uploads = new Uploads(redis, blobs);
+    const quota = new UploadQuota(redis, core.uploads);
     closeFirst.push(() => inspector.close());
     return {
       media,
       file: (organizationId: EntityId, id: EntityId) => fileOf(media, blobs, organizationId, id),
       routes(app: HttpApp) {
         mediaRoutes(app, { media, knowledge, channels, fetcher, blobs });
-        uploadRoutes(app, { media, knowledge, channels, blobs, uploads });
+        uploadRoutes(app, { media, knowledge, channels, blobs, uploads, quota });
       },
       reactors: [
         mediaProcessing({ fetcher, blobs, inspector, temporaryDir }),

@@ -56,7 +56,7 @@ async function firstPage(document: PDFiumDocument, previewPath: string): Promise
 /** @throws InspectionError */
 export async function writePdfText(path: string, textPath: string): Promise<InspectedText> {
   try {
-    const { text, title, truncated } = await readPdf(await bytesOf(path));
+    const { text, title, truncated } = await readPdf(await readFile(path));
     await writeFile(textPath, text);
     return { contentType: 'text/markdown', title, truncated };
   } catch (error) {
@@ -64,10 +64,4 @@ export async function writePdfText(path: string, textPath: string): Promise<Insp
     const isProtected = error.reason === 'encrypted';
     throw new InspectionError(isProtected ? 'the PDF is protected by a password' : 'the text of the PDF is damaged');
   }
-}
-
-/** PDF.js takes no `Buffer`. */
-async function bytesOf(path: string): Promise<Uint8Array> {
-  const { buffer, byteOffset, byteLength } = await readFile(path);
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -55,8 +55,7 @@ export function mediaDelivery(parts: Parts) {
       const problem = `the knowledge graph and the channel did not get the file ${why}`;
       return [{ type: 'MediaDelivered.v1', data: { documentId: null, interactionId: null, problem } }];
     },
-    // One process inspects, and files wait for those before them.
-    limits: { concurrency: 4, stepTimeoutMs: 180_000, deadlineMs: 60 * 60_000 },
+    limits: { concurrency: 8, stepTimeoutMs: 180_000, deadlineMs: 60 * 60_000 },
   });
 }
 
@@ -84,7 +83,7 @@ async function putDocument(media: Media, process: Delivery, parts: Parts): Promi
     return { id: null, problem: 'it was not learnt: the knowledge graph was deleted' };
   }
   try {
-    const text = await textOf(file, process.signal, parts);
+    const text = await textOf(file, process, parts);
     if (text === null) return NOTHING;
     const { contentType, title, bytes } = text;
     const document = documentOf(media, process, knowledgeGraph);
@@ -97,11 +96,11 @@ async function putDocument(media: Media, process: Delivery, parts: Parts): Promi
   }
 }
 
-function textOf(file: Blob, signal: AbortSignal, parts: Parts) {
+function textOf(file: Blob, { organizationId, signal }: Delivery, parts: Parts) {
   return inspectBlob(
     file,
     parts,
-    { wantsText: true, signal },
+    { wantsText: true, organizationId, signal },
     async ({ text }, { textPath }) => text && { ...text, bytes: await readFile(textPath) },
   );
 }

@@ -17,6 +17,7 @@ import type { FileType, Media, MediaEvent, MediaState, Preview } from './media.t
 import { MAX_FILE_BYTES } from './uploads.ts';
 
 const FETCH_TIMEOUT_MS = 120_000;
+const LEAST_BYTES_PER_SECOND = 1_024;
 /** Fetches that fail for reasons which may pass. */
 const FETCH_ATTEMPTS = 3;
 
@@ -50,8 +51,17 @@ export function mediaProcessing(tools: MediaTools) {
       const why = reason === 'deadline' ? 'it was not processed in time' : 'it cannot be processed';
       return [failed(why, state?.file ?? null)];
     },
-    // One process inspects, and files wait for those before them.
-    limits: { concurrency: 4, stepTimeoutMs: FETCH_TIMEOUT_MS + 180_000, maxAttempts: 5, deadlineMs: 60 * 60_000 },
+    // Uploads do not wait for files that are fetched, nor these for others from a slow server.
+    laneOf: ({ type, data }) => (type === 'MediaCreated.v1' && data.file === null ? 'fetch' : 'upload'),
+    resourceOf: ({ type, data }) => (type === 'MediaCreated.v1' ? hostOf(data.sourceUrl) : null),
+    limits: {
+      concurrency: 16,
+      perOrganization: 6,
+      perResource: 3,
+      stepTimeoutMs: FETCH_TIMEOUT_MS + 180_000,
+      maxAttempts: 5,
+      deadlineMs: 60 * 60_000,
+    },
   });
 }
 
@@ -67,7 +77,7 @@ async function processed(media: Media, process: Processing, tools: MediaTools): 
 
   // 2. Its type, measures and preview.
   try {
-    const { text: _text, ...found } = await inspect(file, process.signal, tools);
+    const { text: _text, ...found } = await inspect(file, process, tools);
     return [{ type: 'MediaProcessed.v1', data: { file, ...found } }];
   } catch (error) {
     if (!(error instanceof InspectionError)) throw error;
@@ -77,6 +87,10 @@ async function processed(media: Media, process: Processing, tools: MediaTools): 
 
 function failed(reason: string, file: Blob | null = null, type: FileType | null = null): MediaEvent {
   return { type: 'MediaFailed.v1', data: { reason, file, type } };
+}
+
+function hostOf(url: string | null): string | null {
+  return url !== null && URL.canParse(url) ? new URL(url).host : null;
 }
 
 /** The message is a sentence without a full stop, for users. */
@@ -90,13 +104,24 @@ class FetchFailed extends Error {
   }
 }
 
-const PASSING = new Set<FetchError['reason']>(['connect_failed', 'timeout', 'disconnected', 'name_not_found']);
+const PASSING = new Set<FetchError['reason']>([
+  'connect_failed',
+  'timeout',
+  'too_slow',
+  'disconnected',
+  'name_not_found',
+]);
 
 /** @throws FetchFailed; `Fault` `store_unavailable`; the reason of the signal */
-async function fetchFile(url: string, { signal }: Processing, { fetcher, blobs }: MediaTools): Promise<Blob> {
+async function fetchFile(
+  url: string,
+  { signal, organizationId }: Processing,
+  { fetcher, blobs }: MediaTools,
+): Promise<Blob> {
   try {
     const limits = { maxBytes: MAX_FILE_BYTES, timeoutMs: FETCH_TIMEOUT_MS };
-    const { status, body } = await fetcher.open(url, { ...limits, signal });
+    const shared = { group: organizationId, leastBytesPerSecond: LEAST_BYTES_PER_SECOND };
+    const { status, body } = await fetcher.open(url, { ...limits, ...shared, signal });
     if (status >= 200 && status < 300) return await blobs.put(body, limits);
     body.on('error', () => undefined).destroy();
     throw new FetchFailed(`the server answered ${status}`, status >= 500 || status === 429);
@@ -112,8 +137,8 @@ const TOO_LARGE = 'the file is larger than 100 MiB';
 
 type WithPreview = Omit<Inspected, 'preview'> & { readonly preview: Preview | null };
 
-function inspect(file: Blob, signal: AbortSignal, tools: MediaTools): Promise<WithPreview> {
-  return inspectBlob(file, tools, { signal }, async (found, { previewPath }) => {
+function inspect(file: Blob, { organizationId, signal }: Processing, tools: MediaTools): Promise<WithPreview> {
+  return inspectBlob(file, tools, { organizationId, signal }, async (found, { previewPath }) => {
     if (found.preview === null) return { ...found, preview: null };
     const blob = await tools.blobs.put(createReadStream(previewPath), { maxBytes: MAX_FILE_BYTES });
     return { ...found, preview: { ...blob, ...found.preview } };

@@ -10,7 +10,6 @@ import {
   ARRIVING_BODY_TIMEOUT_MS,
   arrivingBody,
   commandContext,
-  conflict,
   HttpError,
   invalid,
   notFound,
@@ -26,7 +25,9 @@ import { createItem, descriptionOf, requireDestinations, sendItem } from './medi
 import type { OwnDestinations } from './media.creation.ts';
 import type { MediaItems } from './media.read.ts';
 import { mediaSchema, uploadQuery } from './media.schemas.ts';
+import { otherOffset, quotaExceeded, tooLarge } from './upload.errors.ts';
 import { fileBody, PART_TYPE, patchHeaders, postHeaders, uploadParams, uploadSchema } from './upload.schemas.ts';
+import type { UploadQuota } from './upload-quota.ts';
 import { MAX_FILE_BYTES, MAX_PARTS, UPLOAD_VALID_MS, UploadContinued, UploadGone } from './uploads.ts';
 import type { Upload, Uploads } from './uploads.ts';
 
@@ -34,6 +35,7 @@ export interface UploadRouteParts extends OwnDestinations {
   readonly media: MediaItems;
   readonly blobs: BlobStore;
   readonly uploads: Uploads;
+  readonly quota: UploadQuota;
 }
 
 const { writes } = routesTagged('media');
@@ -140,16 +142,22 @@ function postRoute(app: HttpApp, parts: UploadRouteParts): void {
 async function begin(
   request: FastifyRequest,
   reply: FastifyReply,
-  { uploads }: UploadRouteParts,
+  { uploads, quota }: UploadRouteParts,
   { length, described }: Pick<Upload, 'length' | 'described'>,
 ): Promise<FastifyReply> {
   const { commandId: id, organizationId, at } = commandContext(request);
   const metadata = request.headers['upload-metadata']?.toString() ?? null;
   const name = described.name || fileNameOf(metadata ?? '');
   const expiresAtMs = Date.parse(at) + UPLOAD_VALID_MS;
+  const { keyId } = request.principal;
+  const exceeded = await quota.take({ organizationId, id, keyId, bytes: length, expiresAtMs });
+  if (exceeded !== null) throw quotaExceeded(exceeded, length);
   await uploads.begin(organizationId, id, { length, expiresAtMs, metadata, described: { ...described, name } });
   void reply.code(201).header('location', `/api/v1/media/uploads/${id}`);
-  return sendState(reply, await existing(uploads, organizationId, id));
+  const upload = await existing(uploads, organizationId, id);
+  // Begun again by a repeated request after its end.
+  if (upload.offset === upload.length) await quota.release(upload);
+  return sendState(reply, upload);
 }
 
 /** The name in `Upload-Metadata`: pairs of a key and a Base64 value, separated by commas. */
@@ -200,15 +208,17 @@ function patchRoute(app: HttpApp, parts: UploadRouteParts): void {
 async function continued(
   request: FastifyRequest,
   reply: FastifyReply,
-  { media, uploads }: UploadRouteParts,
+  { media, uploads, quota }: UploadRouteParts,
   upload: Upload,
 ): Promise<number> {
   try {
-    return await uploads.append(upload, arrivingBody(request, { isResumable: true }), async (file) => {
+    const offset = await uploads.append(upload, arrivingBody(request, { isResumable: true }), async (file) => {
       const created = await createItem(request, { media }, { ...upload.described, sourceUrl: null, file }, upload.id);
       const item = new EntityReplies(media, {}).accepted(request, reply, created);
       if (item.file?.hash !== file.hash) throw new UploadContinued();
     });
+    if (offset === upload.length) await quota.release(upload);
+    return offset;
   } catch (error) {
     if (error instanceof UploadContinued) throw otherOffset();
     if (error instanceof UploadGone) throw notFound();
@@ -217,7 +227,7 @@ async function continued(
   }
 }
 
-function stateRoutes(app: HttpApp, { uploads }: UploadRouteParts): void {
+function stateRoutes(app: HttpApp, { uploads, quota }: UploadRouteParts): void {
   app.get(
     '/api/v1/media/uploads/:id',
     writes({
@@ -244,6 +254,7 @@ function stateRoutes(app: HttpApp, { uploads }: UploadRouteParts): void {
     async (request, reply) => {
       const { id, organizationId } = await existing(uploads, request.principal.organizationId, request.params.id);
       await uploads.remove(organizationId, id);
+      await quota.release({ organizationId, id });
       return reply.code(204).send();
     },
   );
@@ -270,11 +281,4 @@ function sendStateHeaders(reply: FastifyReply, { offset, length, expiresAtMs, me
     ...(metadata !== null && { 'upload-metadata': metadata }),
     'cache-control': 'no-store',
   });
-}
-
-const tooLarge = (detail = 'A file has at most 100 MiB'): HttpError => new HttpError(413, 'body_too_large', detail);
-
-function otherOffset(offset?: number): HttpError {
-  const detail = 'The upload is not at this offset: read it again';
-  return conflict(detail, 'upload_offset', offset === undefined ? {} : { 'upload-offset': `${offset}` });
 }

@@ -44,7 +44,7 @@ export function reportResearch(knowledge: Graphs) {
       const why = reason === 'deadline' ? 'the research took too long' : 'a step of the research failed repeatedly';
       return [{ type: 'ReportFailed.v1', data: { reason: why } }];
     },
-    limits: { concurrency: 4 },
+    limits: { concurrency: 8 },
   });
 }
 

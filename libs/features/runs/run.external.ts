@@ -19,8 +19,6 @@ import type { Run, RunEvent, RunState } from './run.ts';
 
 /** From the claim of a run to the answer of its agent. */
 const ANSWER_TIMEOUT_MS = 600_000;
-/** Runs that wait hold no slot; their events are only timers. */
-const MAX_WAITING = 2_048;
 /** Between attempts to reach a webhook. */
 const PAUSES = { first: 1_000, longest: 60_000 };
 /** Reason of failures that agents report. */
@@ -66,9 +64,8 @@ export function externalRuns(parts: ExternalParts) {
       return [failed(reason === 'deadline' ? 'not_answered' : 'not_reached', why)];
     },
     limits: {
-      // A webhook that hangs occupies as many at most as its agent may leave unanswered.
       concurrency: 256,
-      maxHeld: MAX_WAITING,
+      perOrganization: 64,
       deadlineMs: ANSWER_TIMEOUT_MS,
       pauseMs: PAUSES,
     },
@@ -103,7 +100,7 @@ export function endedInvocations(parts: Omit<ExternalParts, 'runs' | 'inboxes'>)
       return [];
     },
     giveUp: () => [],
-    limits: { concurrency: 256, maxHeld: MAX_WAITING, pauseMs: PAUSES },
+    limits: { concurrency: 256, perOrganization: 64, pauseMs: PAUSES },
   });
 }
 

@@ -17,8 +17,6 @@ import type { Question, QuestionReceived, Run, RunEvent, RunState } from './run.
 
 /** The asking run is answered after this time at the latest: well before its own time is over. */
 const ANSWER_TIMEOUT_MS = 300_000;
-/** Runs that wait hold no slot; their events are only timers. */
-const MAX_WAITING = 2_048;
 /** Of one run that follows from no other one. Each further hop has half as many, so that agents do not multiply. */
 const MAX_QUESTIONS = 8;
 const MAX_QUESTION = 4_000;
@@ -201,7 +199,7 @@ export function runQuestions({ runs }: Pick<QuestionParts, 'runs'>) {
       const error = 'the agent has not answered in time';
       return run?.question ? [answered(run.question, { status: 'failure', result: { error } })] : [];
     },
-    limits: { concurrency: 32, maxHeld: MAX_WAITING, deadlineMs: ANSWER_TIMEOUT_MS },
+    limits: { concurrency: 32, deadlineMs: ANSWER_TIMEOUT_MS },
   });
 }
 

@@ -57,7 +57,7 @@ export function agentRuns(parts: RunParts) {
       const why = reason === 'deadline' ? 'the run took too long' : 'a step of the run failed repeatedly';
       return [failed(reason, why)];
     },
-    limits: { concurrency: 256, maxHeld: 512, stepTimeoutMs: STEP_TIMEOUT_MS },
+    limits: { concurrency: 256, stepTimeoutMs: STEP_TIMEOUT_MS },
   });
 }
 

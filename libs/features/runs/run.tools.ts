@@ -94,14 +94,15 @@ export function readPageTool({ fetcher, extraction }: Pick<ToolParts, 'fetcher' 
     input: pageInput,
     isRepeatable: true,
     displayText: ({ url }) => `Reading ${String(url)}`,
-    async run(input, { signal, update }) {
+    async run(input, { organizationId, signal, update }) {
       const { url } = pageInput.parse(input);
       try {
         const accept = 'text/html, application/xhtml+xml, text/markdown;q=0.9, text/plain;q=0.8';
-        const page = await fetcher.fetch(url, { accept, signal, maxBytes: MAX_PAGE_BYTES, timeoutMs: PAGE_TIMEOUT_MS });
+        const limits = { maxBytes: MAX_PAGE_BYTES, timeoutMs: PAGE_TIMEOUT_MS };
+        const page = await fetcher.fetch(url, { ...limits, accept, signal, group: organizationId });
         if (page.status < 200 || page.status > 299) return failure(`the page answered with the status ${page.status}`);
         await update(`Received ${page.body.length} bytes`);
-        return await textOfPage(page, extraction, signal);
+        return await textOfPage(page, extraction, { organizationId, signal });
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof FetchError) return failure(error.message);
@@ -115,7 +116,7 @@ export function readPageTool({ fetcher, extraction }: Pick<ToolParts, 'fetcher' 
 async function textOfPage(
   { url, body, contentType }: Fetched,
   extraction: ToolParts['extraction'],
-  signal: AbortSignal,
+  options: Pick<ToolUse, 'organizationId' | 'signal'>,
 ): Promise<ToolOutcome> {
   const type = (contentType ?? 'text/html').split(';', 1)[0]?.trim().toLowerCase();
   const cut = (text: string) => ({
@@ -125,7 +126,7 @@ async function textOfPage(
   switch (type) {
     case 'text/html':
     case 'application/xhtml+xml': {
-      const page = await extraction.readPage(body, { url, contentType }, { signal });
+      const page = await extraction.readPage(body, { url, contentType }, options);
       return { status: 'success', result: { url, title: page.title, ...cut(page.text) } };
     }
     case 'text/plain':

@@ -67,6 +67,7 @@ export async function callWebhook(
     maxRedirects: 0,
     maxBytes: Infinity,
     timeoutMs: TIMEOUT_MS,
+    group: agent.id,
     signal,
   });
   // The status is the answer, whatever follows it.

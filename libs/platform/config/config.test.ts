@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, parseConfig, type Needs, type Variables } from './config.ts';
 import { describeConfig } from './describe-config.ts';
+import { DEFAULT_UPLOAD_LIMITS } from './uploads.ts';
 
 describe('configuration', () => {
   it('has a default for everything', () => {
@@ -30,6 +31,7 @@ describe('configuration', () => {
       relevance: { timeoutMs: 5_000 },
       tracing: null,
       prompts: { timeoutMs: 60_000, publicPerAddress: 20, publicPerAgent: 1_000 },
+      uploads: DEFAULT_UPLOAD_LIMITS,
       rateLimitPerKey: 60_000,
       rateLimitPerAddress: 120_000,
       requestTimeoutMs: 15_000,

@@ -11,6 +11,7 @@ import { modelConfigOf, modelProblems, modelVariables } from './model.ts';
 import { DEFAULT_NODE_FLAGS } from './node-flags.ts';
 import { promptConfigOf, promptVariables } from './prompts.ts';
 import { tracingConfigOf, tracingVariables } from './tracing.ts';
+import { uploadConfigOf, uploadVariables } from './uploads.ts';
 import { integer, listOf, network, oneOf, origin, redisUrls, url } from './variables.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -70,6 +71,7 @@ export const environment = z.object({
   ...modelVariables,
   ...tracingVariables,
   ...promptVariables,
+  ...uploadVariables,
   RATE_LIMIT_PER_KEY: integer(0, 100_000_000)
     .prefault('60000')
     .describe('Requests per minute for one API key; 0 for no limit.'),
@@ -157,6 +159,7 @@ function configOf(values: z.output<typeof environment>) {
     ...modelConfigOf(values),
     tracing: tracingConfigOf(values),
     ...promptConfigOf(values),
+    ...uploadConfigOf(values),
     rateLimitPerKey: values.RATE_LIMIT_PER_KEY,
     rateLimitPerAddress: values.RATE_LIMIT_PER_ADDRESS,
     requestTimeoutMs: values.REQUEST_TIMEOUT_MS,

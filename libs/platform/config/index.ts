@@ -5,3 +5,4 @@ export type { EmbeddingConfig } from './embedding.ts';
 export type { KafkaConfig, KafkaSasl, KafkaTls } from './kafka.ts';
 export { VERSION } from './version.ts';
 export { DEFAULT_PROMPT_LIMITS, type PromptLimits } from './prompts.ts';
+export { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from './uploads.ts';

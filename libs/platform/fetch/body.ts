@@ -11,12 +11,17 @@ const RAW_EXCESS_BYTES = 64 * 1024;
 const MAX_CODINGS = 2;
 /** Memory of a zstd decoder: 8 MiB, as RFC 9659 demands for HTTP. */
 const MAX_ZSTD_WINDOW_LOG = 23;
+const RATE_WINDOW_MS = 10_000;
 
 export const ACCEPT_ENCODING = 'gzip, deflate, br, zstd';
 
 export interface BodyRules {
   /** Of the decoded body. */
   readonly maxBytes: number;
+  /** What the server must send on average of a window. Default: any. */
+  readonly leastBytesPerSecond?: number | undefined;
+  /** Default: 10,000. */
+  readonly rateWindowMs?: number | undefined;
   /** Called once: with null after the last byte, else with what `errorOf` returned, or undefined if the reader gave up. */
   onEnd(bytes: number, error: Error | null | undefined): void;
   /** The form in which the body fails. */
@@ -32,7 +37,7 @@ export interface BodyRules {
 export async function decodedBody(
   raw: Readable,
   contentEncoding: string,
-  { maxBytes, onEnd, errorOf }: BodyRules,
+  { maxBytes, leastBytesPerSecond, rateWindowMs = RATE_WINDOW_MS, onEnd, errorOf }: BodyRules,
 ): Promise<Readable> {
   const codings = codingsOf(contentEncoding);
   // Servers also name a coding where there is no body, for instance in a 304.
@@ -40,7 +45,10 @@ export async function decodedBody(
   const decoders = first === null ? [] : codings.toReversed().map((coding) => decoderOf(coding, first));
   const received = atMost(maxBytes + RAW_EXCESS_BYTES, maxBytes);
   const body = atMost(maxBytes, maxBytes);
+  const rate =
+    leastBytesPerSecond === undefined ? undefined : watchRate(raw, received, body, leastBytesPerSecond, rateWindowMs);
   body.transform._destroy = (error, callback) => {
+    clearInterval(rate);
     const isWhole = body.transform.readableEnded;
     const failure = error && errorOf(decodeErrorOf(error));
     if (failure instanceof FetchError) failure.bytes = Math.max(received.bytes(), body.bytes());
@@ -48,6 +56,23 @@ export async function decodedBody(
     callback(failure);
   };
   return pipeline([raw, received.transform, ...decoders, body.transform], () => undefined) as unknown as Readable;
+}
+
+/** Ends a transfer that is too slow, unless the reader has yet to take what has arrived. */
+function watchRate(
+  raw: Readable,
+  received: Counted,
+  body: Counted,
+  leastBytesPerSecond: number,
+  windowMs: number,
+): NodeJS.Timeout {
+  let before = 0;
+  return setInterval(() => {
+    const bytes = received.bytes() - before;
+    before = received.bytes();
+    if (body.transform.readableLength > 0 || bytes >= (leastBytesPerSecond * windowMs) / 1_000) return;
+    raw.destroy(new TransferError('too_slow', `the server sends less than ${leastBytesPerSecond} bytes a second`));
+  }, windowMs);
 }
 
 /** Whether the header `Content-Length` shows that the body is too large. */
@@ -87,7 +112,12 @@ async function peek(stream: Readable): Promise<Buffer | null> {
   }
 }
 
-function atMost(limit: number, maxBytes: number): { transform: Transform; bytes(): number } {
+interface Counted {
+  readonly transform: Transform;
+  bytes(): number;
+}
+
+function atMost(limit: number, maxBytes: number): Counted {
   let bytes = 0;
   const transform = new Transform({
     transform(chunk: Buffer, _encoding, callback) {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
 
 import { guardedConnector } from './guarded-connector.ts';
@@ -6,11 +7,43 @@ import type { ConnectionRules } from './guarded-connector.ts';
 const MAX_HEADER_BYTES = 32 * 1024;
 const CONNECTIONS_PER_ORIGIN = 8;
 /** With open connections. Idle ones close after `KEEP_ALIVE_MS`. */
-const MAX_ORIGINS = 1_000;
+const MAX_ORIGINS = 250;
+/** With connections that were used last. */
+const MAX_GROUPS = 1_000;
 const KEEP_ALIVE_MS = 4_000;
 
+/** The connections of each group. */
+export class GroupedDispatchers {
+  readonly #rules: ConnectionRules;
+  readonly #connectionsPerOrigin: number | undefined;
+  readonly #all = new Set<Agent>();
+  readonly #agents = new LRUCache<string, Agent>({
+    max: MAX_GROUPS,
+    // Waits for the requests under way.
+    dispose: (agent) => void agent.close().finally(() => this.#all.delete(agent)),
+  });
+
+  constructor(rules: ConnectionRules, connectionsPerOrigin?: number) {
+    this.#rules = rules;
+    this.#connectionsPerOrigin = connectionsPerOrigin;
+  }
+
+  of(group: string): Agent {
+    const known = this.#agents.get(group);
+    if (known !== undefined) return known;
+    const agent = guardedDispatcher(this.#rules, this.#connectionsPerOrigin);
+    this.#all.add(agent);
+    this.#agents.set(group, agent);
+    return agent;
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all([...this.#all].map((agent) => agent.destroy()));
+  }
+}
+
 /** Connections to addresses that come from outside. @param connectionsPerOrigin to one scheme, host and port */
-export function guardedDispatcher(rules: ConnectionRules, connectionsPerOrigin = CONNECTIONS_PER_ORIGIN): Agent {
+function guardedDispatcher(rules: ConnectionRules, connectionsPerOrigin = CONNECTIONS_PER_ORIGIN): Agent {
   return new Agent({
     connect: guardedConnector(rules),
     connections: connectionsPerOrigin,

@@ -9,6 +9,7 @@ export type FetchFailure =
   | 'connect_failed'
   | 'tls_failed'
   | 'timeout'
+  | 'too_slow'
   | 'too_large'
   | 'too_many_redirects'
   | 'redirect_loop'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-import type { Fetcher } from './fetcher.ts';
+import type { Fetcher, FetchOptions } from './fetcher.ts';
 
 /** Headers that do not hold for the decoded body. */
 const DECODED = new Set(['content-encoding', 'content-length']);
@@ -13,7 +13,7 @@ const WITHOUT_BODY = new Set([204, 205, 304]);
  */
 export function fetchLike(
   fetcher: Pick<Fetcher, 'open'>,
-  limits: { readonly maxBytes: number; readonly timeoutMs: number },
+  limits: Pick<FetchOptions, 'group'> & { readonly maxBytes: number; readonly timeoutMs: number },
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return (url, init = {}) => responseOf(fetcher, String(url), init, limits);
 }
@@ -22,7 +22,7 @@ async function responseOf(
   fetcher: Pick<Fetcher, 'open'>,
   url: string,
   { method = 'GET', headers, body, signal }: RequestInit,
-  limits: { readonly maxBytes: number; readonly timeoutMs: number },
+  limits: Pick<FetchOptions, 'maxBytes' | 'timeoutMs' | 'group'>,
 ): Promise<Response> {
   // The fetcher names itself.
   const given = [...new Headers(headers)].filter(([name]) => name !== 'user-agent');

@@ -7,6 +7,7 @@ import type { Metrics } from '#libs/platform/telemetry/index.ts';
 
 import { decodedBody, isTooLong, tooLarge } from './body.ts';
 import type { BodyRules } from './body.ts';
+import type { GroupedDispatchers } from './dispatcher.ts';
 import { FetchError, fetchErrorOf, TransferError } from './fetch-error.ts';
 import { followRedirects } from './follow-redirects.ts';
 import type { RedirectOptions } from './follow-redirects.ts';
@@ -21,6 +22,13 @@ export interface FetchOptions extends RedirectOptions {
   readonly maxBytes?: number;
   /** From the call to the end of the body, with all redirects. Default: 30,000. */
   readonly timeoutMs?: number;
+  /**
+   * Connections are shared within a group only, so that one that waits for a server delays no other. For work of an
+   * organization: its id. Default: the group of the process itself.
+   */
+  readonly group?: string;
+  /** On average of ten seconds, while the reader waits; a slower server ends the fetch as `too_slow`. Default: any. */
+  readonly leastBytesPerSecond?: number;
   /** Ends the fetch, which rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
 }
@@ -70,24 +78,28 @@ export interface FetcherOptions {
   readonly allowHosts?: readonly AllowedHost[] | undefined;
   /** `address` or `address:port`. Default: the system's resolver, with its hosts file. */
   readonly nameServers?: readonly string[] | undefined;
-  /** Connections to one scheme, host and port; further requests wait. Default: 8. */
+  /** Connections of a group to one scheme, host and port; further requests wait. Default: 8. */
   readonly connectionsPerOrigin?: number;
+  /** Over which `leastBytesPerSecond` is measured. Default: 10,000. */
+  readonly rateWindowMs?: number;
 }
 
 export function createFetcher(options: FetcherOptions): Fetcher {
-  const { metrics, allowHosts = [], nameServers, connectionsPerOrigin } = options;
+  const { metrics, allowHosts = [], nameServers, connectionsPerOrigin, rateWindowMs } = options;
   const rules = { allowHosts, resolve: nameServers === undefined ? systemResolver() : resolverOf(nameServers) };
-  let dispatcher: Promise<Dispatcher> | undefined;
+  let dispatchers: Promise<GroupedDispatchers> | undefined;
   /** Loaded with the first request: undici takes long to load, and most processes request nothing. */
-  const openDispatcher = (): Promise<Dispatcher> =>
-    (dispatcher ??= import('./dispatcher.ts').then(({ guardedDispatcher }) =>
-      guardedDispatcher(rules, connectionsPerOrigin),
-    ));
+  const dispatcherOf = async (group: string): Promise<Dispatcher> => {
+    dispatchers ??= import('./dispatcher.ts').then(
+      ({ GroupedDispatchers }) => new GroupedDispatchers(rules, connectionsPerOrigin),
+    );
+    return (await dispatchers).of(group);
+  };
   const closing = new AbortController();
   const startRecord = recorder(metrics);
 
   async function open(text: string, options: FetchOptions = {}): Promise<OpenedResponse> {
-    const { maxBytes = DEFAULT_MAX_BYTES, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+    const { maxBytes = DEFAULT_MAX_BYTES, timeoutMs = DEFAULT_TIMEOUT_MS, group = '', leastBytesPerSecond } = options;
     const deadline = startDeadline(timeoutMs);
     const record = startRecord();
     const signals = [deadline.signal, closing.signal, options.signal].filter((signal) => signal !== undefined);
@@ -98,9 +110,15 @@ export function createFetcher(options: FetcherOptions): Fetcher {
       record(bytes, error);
     };
     try {
-      const exchange = { dispatcher: await openDispatcher(), allowHosts, route, signal: AbortSignal.any(signals) };
+      const exchange = { dispatcher: await dispatcherOf(group), allowHosts, route, signal: AbortSignal.any(signals) };
       const response = await followRedirects(text, options, exchange);
-      const body = await bodyOf(response, options.method === 'HEAD', { maxBytes, errorOf, onEnd });
+      const body = await bodyOf(response, options.method === 'HEAD', {
+        maxBytes,
+        leastBytesPerSecond,
+        rateWindowMs,
+        errorOf,
+        onEnd,
+      });
       return { ...headOf(response, route), body };
     } catch (error) {
       const failure = error instanceof Error ? errorOf(error) : error;
@@ -120,7 +138,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
     },
     async close() {
       closing.abort(new TransferError('disconnected', 'the process stops'));
-      await (await dispatcher)?.destroy();
+      await (await dispatchers)?.destroy();
     },
   };
 }

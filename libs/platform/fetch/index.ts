@@ -3,4 +3,5 @@ export { FetchError } from './fetch-error.ts';
 export type { FetchFailure } from './fetch-error.ts';
 export { fetchLike } from './fetch-like.ts';
 export { createFetcher } from './fetcher.ts';
+export { fetcherWith } from './shared-fetcher.ts';
 export type { Fetched, Fetcher, FetcherOptions, FetchOptions, OpenedResponse, ResponseHead } from './fetcher.ts';

@@ -15,6 +15,8 @@ export interface ToolServerAccess {
   readonly url: string;
   /** Sent as bearer token; null: none. */
   readonly token: string | null;
+  /** Connections are shared within it: the id of the agent. Default: by all accesses without one. */
+  readonly group?: string;
 }
 
 export interface ToolServerLimits {
@@ -59,20 +61,20 @@ const RESUMING = {
 
 /** Sessions with servers: one for each use, which ends it. */
 export class Sessions {
-  readonly #fetch: ReturnType<typeof fetchLike>;
-  readonly #timeoutMs: number;
+  readonly #fetcher: Pick<Fetcher, 'open'>;
+  readonly #limits: ToolServerLimits;
   readonly #firstEra: Era;
   readonly #eras = new LRUCache<string, Era>({ max: MAX_ERAS, ttl: ERA_TTL_MS });
 
   constructor(fetcher: Pick<Fetcher, 'open'>, limits: ToolServerLimits) {
-    this.#fetch = fetchLike(fetcher, limits);
-    this.#timeoutMs = limits.timeoutMs;
+    this.#fetcher = fetcher;
+    this.#limits = limits;
     this.#firstEra = limits.firstEra ?? 'initialized';
   }
 
   /** @throws ToolServerError; the reason of `signal` */
   async use<T>(access: ToolServerAccess, signal: AbortSignal, use: (session: Session) => Promise<T>): Promise<T> {
-    const late = AbortSignal.timeout(this.#timeoutMs);
+    const late = AbortSignal.timeout(this.#limits.timeoutMs);
     const over = AbortSignal.any([signal, late]);
     const attempt = (era: Era) => this.#inEra(era, access, over, use);
     try {
@@ -105,14 +107,15 @@ export class Sessions {
   /** The library is loaded with the first session. */
   async #inEra<T>(
     era: Era,
-    { url, token }: ToolServerAccess,
+    { url, token, group = '' }: ToolServerAccess,
     over: AbortSignal,
     use: (session: Session) => Promise<T>,
   ): Promise<T> {
     const { Client, SSEClientTransport, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
     const broken = new AbortController();
     const onBroken = (error: Error) => broken.abort(error);
-    const exchange = new Exchange({ fetch: this.#fetch, token, hasOneStream: era === 'streamed', onBroken });
+    const fetchOf = fetchLike(this.#fetcher, { ...this.#limits, group });
+    const exchange = new Exchange({ fetch: fetchOf, token, hasOneStream: era === 'streamed', onBroken });
     const { fetch } = exchange;
     const requestInit = { headers: token === null ? {} : { authorization: `Bearer ${token}` } };
     const streamable = new StreamableHTTPClientTransport(new URL(url), {
@@ -126,7 +129,7 @@ export class Sessions {
       era === 'stateless' ? { versionNegotiation: { mode: { pin: STATELESS_VERSION } } } : {},
     );
     const ended = AbortSignal.any([over, broken.signal]);
-    const options = { signal: ended, timeout: this.#timeoutMs };
+    const options = { signal: ended, timeout: this.#limits.timeoutMs };
     let isOpen = false;
     try {
       await unlessAborted(client.connect(transport, options), ended);

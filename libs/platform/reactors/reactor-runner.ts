@@ -4,6 +4,8 @@ import type { ConsumerGroups, Delivery, StoredEvent } from '#libs/platform/event
 import { backoffMs, pause } from '#libs/platform/lifecycle/index.ts';
 import type { LifecycleLog } from '#libs/platform/lifecycle/index.ts';
 
+import { FairSlots } from './fair-slots.ts';
+import type { SlotUse } from './fair-slots.ts';
 import { GROUP_PREFIX, groupNameOf, reactorNameOf, RetryLater } from './reactor.ts';
 import type { AnyReactor } from './reactor.ts';
 import type { ProcessTips } from './process-stream.ts';
@@ -38,6 +40,7 @@ interface Held {
   /** The newest one, which alone can be answered. */
   delivery: Delivery;
   readonly step: AnyStep;
+  readonly use: SlotUse;
   state: 'ready' | 'running' | 'waiting';
   failures: number;
   pauses: number;
@@ -47,7 +50,8 @@ interface Held {
   timer: NodeJS.Timeout | undefined;
 }
 
-const MAX_HELD = 200;
+const MAX_HELD = 20_000;
+const CONCURRENCY = 10;
 /** Processes whose state is kept: its next step reads only what was appended since. */
 const MAX_TIPS = 20;
 /** Longest time that a worker that stops waits for steps under way. */
@@ -59,7 +63,8 @@ export class ReactorRunner {
   readonly #options: ReactorRunnerOptions;
   readonly #held = new Map<string, Held>();
   /** Events that a lost membership took away. They come back with their failures and pauses. */
-  readonly #lost: LRUCache<string, Held>;
+  readonly #lost = new Map<string, Held>();
+  readonly #slots: FairSlots<Held>;
   readonly #tips: ProcessTips = new LRUCache({ max: MAX_TIPS });
   readonly #leave = new AbortController();
   readonly #giveUp = new AbortController();
@@ -70,15 +75,20 @@ export class ReactorRunner {
   constructor(reactor: AnyReactor, options: ReactorRunnerOptions) {
     this.#reactor = reactor;
     this.#options = options;
-    this.#lost = new LRUCache({ max: reactor.limits?.maxHeld ?? MAX_HELD });
+    const { concurrency = CONCURRENCY, perOrganization, perResource = Infinity } = reactor.limits ?? {};
+    this.#slots = new FairSlots({
+      concurrency,
+      perOrganization: perOrganization ?? Math.ceil(concurrency / 2),
+      perResource,
+    });
   }
 
   get progress(): ReactorProgress {
-    const held = [...this.#held.values()];
-    const running = held.filter(({ state }) => state === 'running').length;
-    const oldestMs = Math.min(...held.map(({ delivery }) => delivery.event.createdMs));
-    const lagMs = held.length === 0 ? 0 : Math.max(0, Date.now() - oldestMs);
-    return { isJoined: this.#isJoined, running, held: held.length - running, lagMs };
+    const { running } = this.#slots;
+    const now = Date.now();
+    let oldestMs = now;
+    for (const { delivery } of this.#held.values()) oldestMs = Math.min(oldestMs, delivery.event.createdMs);
+    return { isJoined: this.#isJoined, running, held: this.#held.size - running, lagMs: now - oldestMs };
   }
 
   /** Consumes until `signal` aborts; then waits a few seconds for steps under way, and leaves the group. */
@@ -112,8 +122,14 @@ export class ReactorRunner {
     for (const [key, held] of this.#held) {
       if (held.state === 'running') continue;
       clearTimeout(held.timer);
+      if (held.state === 'ready') this.#slots.remove(held);
       this.#held.delete(key);
       this.#lost.set(key, held);
+    }
+    const { maxHeld = MAX_HELD } = this.#reactor.limits ?? {};
+    for (const key of this.#lost.keys()) {
+      if (this.#lost.size <= maxHeld) break;
+      this.#lost.delete(key);
     }
   }
 
@@ -144,6 +160,7 @@ export class ReactorRunner {
       const held: Held = {
         delivery,
         step,
+        use: step.use,
         state: 'ready',
         failures: 0,
         pauses: 0,
@@ -153,7 +170,7 @@ export class ReactorRunner {
       };
       this.#held.set(key, held);
       if (step.delayMs > 0) this.#schedule(held);
-      else this.#startReady();
+      else this.#ready(held);
     }
   }
 
@@ -165,24 +182,22 @@ export class ReactorRunner {
     }
   }
 
-  /** One event of a process at a time: two would only be in each other's way. */
+  #ready(held: Held): void {
+    held.state = 'ready';
+    this.#slots.add(held);
+    this.#startReady();
+  }
+
   #startReady(): void {
     if (this.#isStopping) return;
-    const { concurrency = 10 } = this.#reactor.limits ?? {};
-    const running = new Set<string>();
-    for (const { state, step } of this.#held.values()) if (state === 'running') running.add(step.processId);
-    for (const held of this.#held.values()) {
-      if (running.size >= concurrency) return;
-      if (held.state !== 'ready' || running.has(held.step.processId)) continue;
-      running.add(held.step.processId);
-      void this.#attempt(held);
-    }
+    for (let held = this.#slots.take(); held !== undefined; held = this.#slots.take()) void this.#attempt(held);
   }
 
   async #attempt(held: Held): Promise<void> {
     held.state = 'running';
     const { failures, lastError } = held;
     const result = await held.step.attempt({ failures, lastError, signal: this.#giveUp.signal });
+    this.#slots.release(held);
     this.#settle(held, result);
     this.#startReady();
     this.#onIdle?.();
@@ -226,13 +241,7 @@ export class ReactorRunner {
   /** Makes the event ready once its pause is over. */
   #schedule(held: Held): void {
     held.state = 'waiting';
-    held.timer = setTimeout(
-      () => {
-        held.state = 'ready';
-        this.#startReady();
-      },
-      Math.max(0, held.readyAtMs - performance.now()),
-    );
+    held.timer = setTimeout(() => this.#ready(held), Math.max(0, held.readyAtMs - performance.now()));
   }
 
   #park(delivery: Delivery, reason: string): void {
@@ -245,7 +254,7 @@ export class ReactorRunner {
   /** Nothing is begun any more. Once the group is left, the event store hands what is held to other workers. */
   async #stop(): Promise<void> {
     this.#isStopping = true;
-    const isIdle = (): boolean => this.progress.running === 0;
+    const isIdle = (): boolean => this.#slots.running === 0;
     const over = new AbortController();
     this.#onIdle = () => {
       if (isIdle()) over.abort();

@@ -59,11 +59,15 @@ export interface GivenUp {
 }
 
 export interface ReactorLimits {
-  /** Events handled at the same time by one worker. Default 10. */
+  /** Events handled at the same time by one worker, in each lane. Default 10. */
   readonly concurrency?: number;
+  /** Those of them that one organization may have. Default: half of `concurrency`, rounded up. */
+  readonly perOrganization?: number;
+  /** Those of them that one organization may have of one resource. Default: no limit of its own. */
+  readonly perResource?: number;
   /**
-   * Events that one worker holds, those that wait for their next attempt included. Beyond it, the reactor takes no
-   * further event. Default 200.
+   * Events that one worker holds, those that wait for their turn or their next attempt included. Organizations take turns
+   * within these: beyond them, the reactor takes events in the order of the log. Default 20,000.
    */
   readonly maxHeld?: number;
   /** Longest time that `handle` may take; what it returns later is dropped. Default 60,000. */
@@ -93,7 +97,8 @@ export interface ReactorLimits {
  * - A process always ends. An event is acknowledged only when its process has ended or holds a later event of `on`.
  *   Otherwise the event is handled again, with pauses, until it ends or
  *   reaches a cap; then `giveUp` ends it. After a time without workers, the first worker to start does this.
- * - Concurrency is bounded, and one worker handles one event of a process at a time.
+ * - Concurrency is bounded, and one worker handles one event of a process at a time. Organizations take turns, and none
+ *   has all slots: see `FairSlots`.
  * - Only events trigger effects: a rebuild of read models does not.
  *
  * Omissions:
@@ -126,6 +131,13 @@ export interface Reactor<State, E extends DomainEvent, Trigger extends DomainEve
    * worker. Default: the first event.
    */
   startRevision?(state: State): StreamRevision | null;
+  /**
+   * The lane whose slots the event takes: those that wait for others, such as fetches, do not hold up those that do not.
+   * Default: all events have one lane.
+   */
+  laneOf?(event: StreamEvent<Trigger>): string;
+  /** What several events of an organization may wait for, such as a host (`perResource`). Default: nothing. */
+  resourceOf?(event: StreamEvent<Trigger>): string | null;
   /** Milliseconds that the first attempt at an event waits: for what is usually done elsewhere by then. Default: none. */
   delayMs?(event: StreamEvent<Trigger>): number;
   /** Whether it is known here that the process has ended since the event. Saves the read of its stream. */

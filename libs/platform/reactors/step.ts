@@ -12,6 +12,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import type { EventStore, StoreClock, StoredEvent } from '#libs/platform/eventstore/index.ts';
 import { unlessAborted, withTimeLimit } from '#libs/platform/lifecycle/index.ts';
 
+import type { SlotUse } from './fair-slots.ts';
 import { ProcessStream } from './process-stream.ts';
 import type { ProcessTip, ProcessTips } from './process-stream.ts';
 import type { AnyReactor, EndedProcess, GivenUp, Process, Reactor } from './reactor.ts';
@@ -40,7 +41,7 @@ export interface StepContext {
 }
 
 /** The step of any reactor. */
-export type AnyStep = Pick<Step<unknown, DomainEvent, DomainEvent>, 'processId' | 'delayMs' | 'attempt'>;
+export type AnyStep = Pick<Step<unknown, DomainEvent, DomainEvent>, 'use' | 'delayMs' | 'attempt'>;
 
 /** Whether the event is of a process of the reactor: without `processOf`, types may also occur in other streams. */
 export function concerns({ processOf, process }: AnyReactor, { stream }: StoredEvent): boolean {
@@ -82,6 +83,16 @@ export class Step<State, E extends DomainEvent, Trigger extends DomainEvent> {
     this.#event = event;
     this.#stream = new ProcessStream(process, context, this.processId, tips);
     this.#id = this.#derivedId(`${stored.stream}@${stored.revision}`);
+  }
+
+  get use(): SlotUse {
+    const { laneOf, resourceOf } = this.#reactor;
+    return {
+      lane: laneOf?.(this.#event) ?? '',
+      organizationId: this.#event.metadata.organizationId,
+      resource: resourceOf?.(this.#event) ?? null,
+      processId: this.processId,
+    };
   }
 
   /** How long the first attempt waits. */

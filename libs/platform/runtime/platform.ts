@@ -6,8 +6,8 @@ import { Fault } from '#libs/kernel/faults.ts';
 import { StartRefusal, throwUncaught } from '#libs/platform/lifecycle/index.ts';
 import { connectEventStore } from '#libs/platform/eventstore/index.ts';
 import type { ConsumerGroups, EventStore, LogFeed, StoreClock } from '#libs/platform/eventstore/index.ts';
-import { DEFAULT_PROMPT_LIMITS } from '#libs/platform/config/index.ts';
-import type { EmbeddingConfig, PromptLimits } from '#libs/platform/config/index.ts';
+import { DEFAULT_PROMPT_LIMITS, DEFAULT_UPLOAD_LIMITS } from '#libs/platform/config/index.ts';
+import type { EmbeddingConfig, PromptLimits, UploadLimits } from '#libs/platform/config/index.ts';
 import { folderBlobStore, s3BlobStore, type BlobStore, type S3Options } from '#libs/platform/blobs/index.ts';
 import { openTemporaryFolder } from '#libs/platform/files/index.ts';
 import { createFetcher, type Fetcher, type FetcherOptions } from '#libs/platform/fetch/index.ts';
@@ -42,6 +42,7 @@ export interface Platform {
   /** Longest time that the model is asked whether a message concerns an agent, in milliseconds; 0: never. */
   readonly relevance: { readonly timeoutMs: number };
   readonly prompts: PromptLimits;
+  readonly uploads: UploadLimits;
   /** Files. The same in all processes of one Parley. */
   readonly blobs: BlobStore;
   readonly log: Logger;
@@ -83,6 +84,8 @@ export interface PlatformOptions {
   readonly relevance?: Platform['relevance'];
   /** Default: as without variables. */
   readonly prompts?: PromptLimits;
+  /** Default: as without variables. */
+  readonly uploads?: UploadLimits;
   /** Where traces are exported to. Default: nowhere. */
   readonly tracing?: OtlpOptions | null;
   /** Default: never aborts. */
@@ -133,6 +136,7 @@ export function openPlatform(options: PlatformOptions): Platform {
     modelContextTokens: options.modelContextTokens ?? 24_000,
     relevance: options.relevance ?? { timeoutMs: 5_000 },
     prompts: options.prompts ?? DEFAULT_PROMPT_LIMITS,
+    uploads: options.uploads ?? DEFAULT_UPLOAD_LIMITS,
     log,
     metrics,
     spans,

@@ -17,6 +17,7 @@ import { Step } from '#libs/platform/reactors/step.ts';
 import { openCore, openPlatform } from '#libs/platform/runtime/index.ts';
 import { createMetrics } from '#libs/platform/telemetry/index.ts';
 import { DocumentsApi } from '#test/support/documents-api.ts';
+import { eventually } from '#test/support/eventually.ts';
 
 let documents: DocumentsApi;
 let graph: string;
@@ -105,7 +106,7 @@ describe('the ingestion of a document', () => {
     };
     const first = (await worker(id, 0, { learn })).attempt(attempt());
     // The second one finds that the first has started, so that it may have learnt something.
-    await expect.poll(() => learning).toBe(1);
+    await eventually(() => expect(learning).toBe(1));
     const second = (await worker(id, 0, { learn })).attempt(attempt());
     await Promise.all([first, second]);
     const third = await (await worker(id, 0, { learn: () => expect.unreachable() })).attempt(attempt());
@@ -138,11 +139,11 @@ describe('the ingestion of a document', () => {
     const learn = () => Promise.reject(new Error('always'));
     expect(await (await worker(id, 0, { learn })).attempt(attempt())).toMatchObject({ kind: 'again', isFailure: true });
     expect(await (await worker(id, 0, { learn })).attempt(attempt(4))).toEqual({ kind: 'done', isGivenUp: true });
-    expect((await documents.get(id)).json.status).toBe('Failed: It cannot be processed');
+    expect((await documents.settled(id)).status).toBe('Failed: It cannot be processed');
     await put(id, '# Cursed');
     expect((await documents.get(id)).json.status).toBe('Queued');
     expect(await (await worker(id, 3)).attempt(attempt())).toMatchObject({ kind: 'done' });
-    expect((await documents.get(id)).json.status).toBe('Ready');
+    expect((await documents.settled(id)).status).toBe('Ready');
   });
 
   it('fails when its graph was deleted', async () => {
@@ -296,8 +297,10 @@ it('a page that is read while the process closes its clients is given up', async
   });
   const page = new TextEncoder().encode('<p>word <b>word</b>'.repeat(500_000));
   const source = { url: 'https://example.org/', contentType: 'text/html' };
-  const given = extraction.readPage(page, source).catch((error: unknown) => error);
+  const given = extraction.readPage(page, source, { organizationId: newId() }).catch((error: unknown) => error);
   await closing.close();
   expect(await given).toMatchObject({ reason: 'closed' });
-  await expect(extraction.readPage(page, source)).rejects.toMatchObject({ reason: 'closed' });
+  await expect(extraction.readPage(page, source, { organizationId: newId() })).rejects.toMatchObject({
+    reason: 'closed',
+  });
 });

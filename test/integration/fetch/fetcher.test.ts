@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import * as tls from 'node:tls';
 import * as zlib from 'node:zlib';
@@ -35,6 +36,7 @@ beforeAll(async () => {
     else if (kind === 'not-modified')
       socket.write(response('', { 'content-encoding': 'gzip', etag: '"1"' }, '304 Not Modified'));
     else if (kind === 'cookie') socket.write(response('', { 'set-cookie': 'a=b', __proto__x: '1', ETag: '"1"' }));
+    else if (kind === 'drops') drip(socket, Number(text));
     else if (kind !== 'silence') socket.write(response(path, { 'Content-Type': 'text/plain' }, '404 Not Found'));
   });
   there = await startRawServer((socket) => socket.write(response('elsewhere')));
@@ -256,3 +258,40 @@ describe('with TLS', () => {
     await plain.close();
   });
 });
+
+describe('slow servers', () => {
+  it('hold the connections of one group only', async () => {
+    const url = `http://127.0.0.1:${here.port}/silence`;
+    const stop = new AbortController();
+    const held = Array.from({ length: 20 }, () =>
+      fetcher.fetch(url, { group: 'a', signal: stop.signal }).catch((error: unknown) => error),
+    );
+    await eventually(() => expect(here.open).toBeGreaterThanOrEqual(8));
+    const { status } = await fetcher.fetch(`http://127.0.0.1:${here.port}/other`, { group: 'b' });
+    expect(status).toBe(404);
+    stop.abort(new Error('enough'));
+    expect(await Promise.all(held)).toEqual(held.map(() => new Error('enough')));
+  });
+
+  it('are given up where they send less than the least rate', async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    const allowHosts = [{ host: '127.0.0.1', port: here.port }];
+    const impatient = createFetcher({ metrics, allowHosts, rateWindowMs: 300 });
+    try {
+      const url = `http://127.0.0.1:${here.port}/drops=1`;
+      await expect(impatient.fetch(url, { leastBytesPerSecond: 1_000 })).rejects.toMatchObject({
+        reason: 'too_slow',
+        message: 'the server sends less than 1000 bytes a second',
+      });
+    } finally {
+      await impatient.close();
+    }
+  });
+});
+
+/** A body of that many bytes at a time, which does not end. */
+function drip(socket: Socket, bytes: number): void {
+  socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n');
+  const timer = setInterval(() => socket.write('x'.repeat(bytes)), 50);
+  socket.on('close', () => clearInterval(timer));
+}

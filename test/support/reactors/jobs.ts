@@ -82,9 +82,18 @@ export async function requestJob(
   store: EventStore,
   category: string,
   steps: number,
-  { id = newId(), expected = NO_EVENTS }: { readonly id?: string; readonly expected?: StreamRevision } = {},
+  {
+    id = newId(),
+    expected = NO_EVENTS,
+    organizationId = 'organization-1',
+  }: { readonly id?: string; readonly expected?: StreamRevision; readonly organizationId?: string } = {},
 ): Promise<string> {
-  const event = { id: newId(), type: 'JobRequested.v1', data: { steps }, metadata: logMetadata(newId()) };
+  const event = {
+    id: newId(),
+    type: 'JobRequested.v1',
+    data: { steps },
+    metadata: { ...logMetadata(newId()), organizationId },
+  };
   const result = await store.append(`${category}-${id}`, expected, [event]);
   if (result.kind !== 'appended') throw new Error(`the job ${id} is not at revision ${expected}`);
   return id;

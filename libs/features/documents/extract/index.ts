@@ -2,7 +2,7 @@ import type { PdfText } from './extraction.ts';
 
 export * from './extraction.ts';
 export { decodeText, type DecodedText } from './charset.ts';
-export { ExtractionPool, type TaskLimits } from './extraction-pool.ts';
+export { ExtractionPool, type ExtractionOptions } from './extraction-pool.ts';
 
 /** As in `pdf.ts`. Loads its parser with the first call, so that only processes that read a PDF have it in memory. */
 export async function readPdf(bytes: Uint8Array): Promise<PdfText> {

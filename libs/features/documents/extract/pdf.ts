@@ -5,6 +5,7 @@ import { ExtractionError, type PdfText } from './extraction.ts';
 const MAX_PAGES = 500;
 /** Characters of text. */
 const MAX_TEXT = 5 * 1024 * 1024;
+const MAX_TITLE = 1_000;
 
 /**
  * Text of a PDF: a heading for each page, and its lines under it. Pages that hold only images have no text.
@@ -12,8 +13,8 @@ const MAX_TEXT = 5 * 1024 * 1024;
  * @throws ExtractionError `encrypted` or `unreadable`
  */
 export async function readPdf(bytes: Uint8Array): Promise<PdfText> {
-  // The parser takes possession of the buffer.
-  const pdf = await getDocumentProxy(bytes.slice(), { verbosity: 0 }).catch((error: unknown) => {
+  // The parser takes possession of the buffer, and takes no `Buffer`.
+  const pdf = await getDocumentProxy(new Uint8Array(bytes), { verbosity: 0 }).catch((error: unknown) => {
     throw failureOf(error);
   });
   try {
@@ -46,7 +47,7 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfText> {
 async function titleOf(pdf: Parameters<typeof getMeta>[0]): Promise<string | null> {
   const { info } = await getMeta(pdf);
   const title: unknown = info['Title'];
-  return typeof title === 'string' && title.trim() !== '' ? title.trim() : null;
+  return typeof title === 'string' && title.trim() !== '' ? title.trim().slice(0, MAX_TITLE) : null;
 }
 
 function failureOf(error: unknown): ExtractionError {

@@ -1,0 +1,9 @@
+/**
+ * Child processes that open what others wrote: files, pages, documents. The system bounds their memory and time, so that
+ * nothing which a parser does can harm the process that uses the result.
+ */
+export { BoundedPool } from './bounded-pool.ts';
+export type { BoundedPoolOptions, TaskOptions } from './bounded-pool.ts';
+export { TaskError } from './bounded-task.ts';
+export type { TaskFailureKind } from './bounded-task.ts';
+export { lacksMemory, serveTasks } from './serve-tasks.ts';

@@ -164,6 +164,29 @@ export function refuses(status: number, headers: Record<string, string> = {}, me
   };
 }
 
+/** A stream of events with the given text, as it is. `after`: default, ends the response. */
+export function streams(
+  text: string,
+  after: (response: ServerResponse) => void = (response) => response.end(),
+): Answer {
+  return (response) => {
+    begin(response);
+    response.write(text, () => after(response));
+  };
+}
+
+/** Chunks of an answer, as an endpoint writes them: each object in an event of its own. */
+export function chunks(...objects: readonly object[]): string {
+  return objects.map(event).join('');
+}
+
+/** A chunk with one choice. */
+export function delta(members: object | null, finish: string | null = null): object {
+  return { id: 'answer', model: 'small-2026', choices: [{ index: 0, delta: members, finish_reason: finish }] };
+}
+
+export const DONE = 'data: [DONE]\n\n';
+
 /** Accepts the request and never answers. */
 export const hangs: Answer = () => undefined;
 

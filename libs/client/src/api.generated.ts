@@ -1266,6 +1266,7 @@ export interface components {
             /** @enum {string} */
             runtime: "parley" | "external";
             tools: string[] | null;
+            use_default_temperature: boolean;
             voice_id: string;
             /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
             webhook_url: string | null;
@@ -1275,7 +1276,7 @@ export interface components {
             agent_address?: string | null;
             agent_capabilities?: string | null;
             agent_handle?: string | null;
-            /** @description Whether clients may render the HTML of its answers */
+            /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
             allow_html_responses?: boolean | null;
             category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
             description?: string | null;
@@ -1304,6 +1305,8 @@ export interface components {
             runtime?: ("parley" | "external") | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
+            /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
+            use_default_temperature?: boolean | null;
             voice_id?: string | null;
             website?: string | null;
         };
@@ -1406,7 +1409,7 @@ export interface components {
             agent_address?: string | null;
             agent_capabilities?: string | null;
             agent_handle?: string | null;
-            /** @description Whether clients may render the HTML of its answers */
+            /** @description Whether clients may render the HTML of its answers; otherwise they escape it */
             allow_html_responses?: boolean | null;
             category?: ("business_owner" | "co_founder" | "marketing" | "sales" | "operations" | "research" | "freelancer" | "influencers" | "gig_economy" | "companies" | "brands" | "community_leader" | "developer" | "education" | "personal" | "alliance" | "solo_preneur" | "content_creator" | "consultant" | "tech_startup" | "agent_creator") | null;
             description?: string | null;
@@ -1435,6 +1438,8 @@ export interface components {
             runtime?: ("parley" | "external") | null;
             /** @description The only tools that the agent may use; default: all that its features allow */
             tools?: string[] | null;
+            /** @description Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent */
+            use_default_temperature?: boolean | null;
             voice_id?: string | null;
             website?: string | null;
         };
@@ -1582,6 +1587,7 @@ export interface components {
             /** @description What was found at the `mcp_servers` that the request sets */
             tool_servers?: components["schemas"]["AgentToolServer"][];
             tools: string[] | null;
+            use_default_temperature: boolean;
             voice_id: string;
             /** @description Shown to keys with the scope `admin`, as it may hold a token; null for all others, and in frames */
             webhook_url: string | null;
@@ -2729,14 +2735,19 @@ export interface components {
             /** @description From the request to the end; null until then */
             duration_ms: number | null;
             error: {
+                /** @description What the model endpoint said; null for keys without the scope `admin`, and if it said nothing */
+                detail: string | null;
                 message: string;
                 reason: string;
             } | null;
+            /** @description Why the model ended its last message: `stop`, `length`, `tool_calls`, `content_filter` or a word of its own */
+            finish_reason: string | null;
             id: string;
             /** @description Id of the user turn */
             interaction_id: string;
             /** @description Id of the interaction that is answered */
             message_id: string;
+            /** @description What answers; the name is the one that the endpoint gave with its last answer */
             model: {
                 kind: string;
                 name: string;
@@ -2787,6 +2798,8 @@ export interface components {
                 name: string;
                 reason: string;
             }[];
+            /** @description What the request of a model step left out, since the endpoint refuses it: parameters, tools */
+            omitted: string[];
             started: string;
             /** @description Why the model stopped, or the status of the tool call; `running` until it has finished */
             status: string;

@@ -235,6 +235,7 @@ async function changesOf(
     website: body.website,
     agentCapabilities: body.agent_capabilities,
     temperature: body.logic_model_temperature,
+    usesDefaultTemperature: body.use_default_temperature,
     agentAddress: body.agent_address,
     agentHandle: body.agent_handle,
     voiceId: body.voice_id,

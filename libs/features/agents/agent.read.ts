@@ -35,6 +35,7 @@ function resource(agent: Agent): AgentResource {
     website: agent.website,
     agent_capabilities: agent.agentCapabilities,
     logic_model_temperature: agent.temperature,
+    use_default_temperature: agent.usesDefaultTemperature ?? false,
     agent_address: agent.agentAddress,
     agent_handle: agent.agentHandle,
     voice_id: agent.voiceId,
@@ -72,7 +73,7 @@ const FRAMES: Readonly<Record<AgentEvent['type'], string>> = {
 
 export const agentEntity = entity<AgentState, AgentEvent, AgentFacets>({
   category: AGENT,
-  version: 4,
+  version: 5,
   codec: agentCodec,
   fold: agentFold,
   resource,

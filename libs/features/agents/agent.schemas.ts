@@ -72,6 +72,7 @@ export const agentSchema = z
     website: z.string().nullable(),
     agent_capabilities: z.string().nullable(),
     logic_model_temperature: z.number(),
+    use_default_temperature: z.boolean(),
     agent_address: z.string().nullable(),
     agent_handle: z.string().nullable(),
     voice_id: z.string(),
@@ -179,6 +180,10 @@ const inputs = {
   website: httpUrl().nullish(),
   agent_capabilities: paragraph.nullish(),
   logic_model_temperature: z.number().min(0).max(2).nullish().describe(`Default: ${DEFAULTS.temperature}`),
+  use_default_temperature: z
+    .boolean()
+    .nullish()
+    .describe("Whether the model endpoint's own default is used, and `logic_model_temperature` is not sent"),
   agent_address: line.nullish(),
   agent_handle: line.nullish(),
   voice_id: text({ min: 1, max: 256, description: `Default: \`${DEFAULTS.voiceId}\`` }).nullish(),
@@ -186,7 +191,10 @@ const inputs = {
   category: agentCategory.nullish(),
   interest_tags: z.array(line).max(100).nullish(),
   meta_data: jsonMap().nullish(),
-  allow_html_responses: z.boolean().nullish().describe('Whether clients may render the HTML of its answers'),
+  allow_html_responses: z
+    .boolean()
+    .nullish()
+    .describe('Whether clients may render the HTML of its answers; otherwise they escape it'),
   model_name: text({
     min: 1,
     max: 256,

@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { unlessAborted } from '#libs/platform/lifecycle/index.ts';
 import { ToolServerError } from '#libs/platform/mcp/index.ts';
 import type { LeftOutTool, RemoteTool, RemoteTools, ToolServerAccess, ToolServers } from '#libs/platform/mcp/index.ts';
+import { strictSchemaOf } from '#libs/platform/model/index.ts';
 
 import type { Agent, McpServer } from './agent.ts';
 
@@ -198,7 +199,9 @@ function chosenOf(
     const isChosen = (chosen?.includes(tool.name) ?? true) && (ofAgent?.includes(offeredAs) ?? true);
     if (!isChosen) unchosen.push(tool.name);
     else if (input === null) leftOut.push({ name: tool.name, reason: 'its input schema is too large' });
-    else if (tools.some((one) => one.offeredAs === offeredAs)) {
+    else if (strictSchemaOf({ jsonSchema: input }) === null) {
+      leftOut.push({ name: tool.name, reason: 'model endpoints take no tool with such an input schema' });
+    } else if (tools.some((one) => one.offeredAs === offeredAs)) {
       leftOut.push({ name: tool.name, reason: 'another tool of the server has the same name' });
     } else if (tools.length >= MAX_TOOLS) {
       leftOut.push({ name: tool.name, reason: `an agent has at most ${MAX_TOOLS} tools of a server` });

@@ -97,6 +97,8 @@ const fields = {
   agentCapabilities: z.string().nullable(),
   /** Temperature of the model, for its answers. */
   temperature: z.number(),
+  /** Whether the endpoint's default temperature is used instead. Absent in earlier events: false. */
+  usesDefaultTemperature: z.boolean().optional(),
   agentAddress: z.string().nullable(),
   agentHandle: z.string().nullable(),
   voiceId: z.string(),
@@ -173,6 +175,7 @@ export const DEFAULTS: Omit<AgentFields, 'name'> = {
   website: null,
   agentCapabilities: null,
   temperature: 0.1,
+  usesDefaultTemperature: false,
   agentAddress: null,
   agentHandle: null,
   voiceId: 'jqcCZkN6Knx8BJ5TBdYR',

@@ -1,7 +1,7 @@
 import type { Agent } from '#libs/features/agents/index.ts';
 import type { Knowledge } from '#libs/features/knowledge/index.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
-import { untrusted } from '#libs/platform/model/index.ts';
+import { asText, untrusted } from '#libs/platform/model/index.ts';
 import type { Model, ModelCall, ModelEnd } from '#libs/platform/model/index.ts';
 
 import { BY_WORDS } from './invocation.ts';
@@ -111,7 +111,7 @@ function callOf({ text, agent, traceparent }: Question): ModelCall {
     interests: interestTags.join(', ').slice(0, MAX_TEXT),
   };
   return {
-    instructions: `${RULES}\n\nThe agent: ${JSON.stringify(described)}`,
+    instructions: `${RULES}\n\nThe agent: ${asText(JSON.stringify(described))}`,
     messages: [{ role: 'user', text: untrusted({ message: text.slice(0, MAX_TEXT) }) }],
     tools: [],
     model: modelName,

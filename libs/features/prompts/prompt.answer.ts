@@ -1,5 +1,4 @@
-import type { Agent } from '#libs/features/agents/index.ts';
-import { shownAnswer } from '#libs/features/runs/index.ts';
+import { answerText } from '#libs/features/runs/index.ts';
 import type { Run } from '#libs/features/runs/index.ts';
 import { conflict, HttpError } from '#libs/platform/http/index.ts';
 
@@ -23,7 +22,7 @@ export function idsOf({ runId, channelId }: PostedPrompt): ShownIds {
  * @throws HttpError 409 for a run that was cancelled, and for an agent that was deactivated meanwhile; 502 for one that
  *   failed, or could not be started; 504 for one that took too long
  */
-export function answerOf(ending: Ending, agent: Agent, shown: ShownIds): string {
+export function answerOf(ending: Ending, shown: ShownIds): string {
   if (ending.kind === 'withheld') {
     if (ending.reason === 'inactive') throw deactivated();
     const members = { ...shown, reason: ending.reason };
@@ -34,17 +33,18 @@ export function answerOf(ending: Ending, agent: Agent, shown: ShownIds): string 
   const { run } = ending;
   if (run.phase === 'cancelled') throw conflict('The run was cancelled', 'run_cancelled', {}, shown);
   if (run.failure !== null) throw failed(run.failure, shown);
-  return shownAnswer(run, agent);
+  return answerText(run);
 }
 
 /** What became of a prompt, for the end of its stream. A run that failed or was cancelled may have said something. */
-export function outcomeOf(ending: Ending, agent: Agent, { runId: run_id }: Pick<PostedPrompt, 'runId'>): object {
+export function outcomeOf(ending: Ending, { runId: run_id }: Pick<PostedPrompt, 'runId'>): object {
   if (ending.kind === 'withheld') {
     const error = { reason: ending.reason, message: 'the agent was not invoked' };
     return { status: 'failed', message: '', run_id, error };
   }
   const { run } = ending;
-  return { status: run.phase, message: shownAnswer(run, agent), run_id, error: run.failure };
+  const error = run.failure && { reason: run.failure.reason, message: run.failure.message };
+  return { status: run.phase, message: answerText(run), run_id, error };
 }
 
 export function deactivated(): HttpError {

@@ -89,7 +89,7 @@ export function promptRoute(app: HttpApp, parts: PromptRouteParts): void {
       requireAnswering(agent, parts);
       const posted = await postDirectly(commandContext(request), { agent, text: request.body.prompt }, parts);
       const shown = idsOf(posted);
-      const message = await awaitAnswer(request, reply, { posted, agent, shown }, parts);
+      const message = await awaitAnswer(request, reply, { posted, shown }, parts);
       setPosition(request, reply, { stream: streamName(CHANNEL, posted.channelId), revision: posted.revision });
       return { message, ...shown };
     },
@@ -122,7 +122,7 @@ export function requireAnswering({ isActive }: Agent, { redis }: Pick<PromptRout
 export async function awaitAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { posted, agent, shown }: { readonly posted: PostedPrompt; readonly agent: Agent; readonly shown: ShownIds },
+  { posted, shown }: { readonly posted: PostedPrompt; readonly shown: ShownIds },
   parts: RunWatchParts & Pick<PromptRouteParts, 'limits'>,
 ): Promise<string> {
   const over = new AbortController();
@@ -137,7 +137,7 @@ export async function awaitAnswer(
   // It may have left while the prompt was posted.
   if (reply.raw.destroyed) onGone();
   try {
-    return answerOf(await endOf(posted, parts, over.signal), agent, shown);
+    return answerOf(await endOf(posted, parts, over.signal), shown);
   } finally {
     clearTimeout(timer);
     closing.removeEventListener('abort', onStop);

@@ -117,7 +117,7 @@ async function answer(request: PublicRequest, reply: FastifyReply, agent: Agent,
     parts,
   );
   const shown = { conversation_id: tokens.seal([context], posted.channelId) };
-  return { message: await awaitAnswer(request, reply, { posted, agent, shown }, parts), ...shown };
+  return { message: await awaitAnswer(request, reply, { posted, shown }, parts), ...shown };
 }
 
 /** In the conversation; in a new one if the organization has archived it. */

@@ -65,7 +65,7 @@ export function streamPromptRoute(app: HttpApp, parts: StreamPromptParts): void 
       const agent = await agentInLog(request.principal.organizationId, request.params.id, parts);
       const resumed = await resumedPrompt(request, agent, parts.store);
       const started = resumed ?? (await newPrompt(request, agent, request.body.prompt, parts));
-      return openTurnStream(request, reply, { agent, isNew: resumed === null, ...started }, parts);
+      return openTurnStream(request, reply, { isNew: resumed === null, ...started }, parts);
     },
   );
 }
@@ -94,14 +94,13 @@ const postedSchema = z.object({
 }) satisfies z.ZodType<PostedPrompt>;
 
 interface Opened extends ResumedPrompt {
-  readonly agent: Agent;
   readonly isNew: boolean;
 }
 
 async function openTurnStream(
   request: FastifyRequest,
   reply: FastifyReply,
-  { agent, isNew, posted, position, known }: Opened,
+  { isNew, posted, position, known }: Opened,
   parts: StreamPromptParts,
 ): Promise<FastifyReply> {
   const node = parts.realtime().node();
@@ -113,7 +112,7 @@ async function openTurnStream(
   const stream = new TurnStream(node, { grant, channel, frames }, reply.raw);
   if (isNew) stream.writeEvent('prompt', shownPrompt(posted), cursorOf(posted, position));
   stream.open(position);
-  void finish(stream, channel, { posted, agent }, parts);
+  void finish(stream, channel, posted, parts);
   return reply;
 }
 
@@ -125,7 +124,7 @@ function shownPrompt({ runId, channelId, messageId, turnId }: PostedPrompt): obj
 async function finish(
   stream: TurnStream,
   channel: LiveChannel,
-  { posted, agent }: { readonly posted: PostedPrompt; readonly agent: Agent },
+  posted: PostedPrompt,
   parts: StreamPromptParts,
 ): Promise<void> {
   const gone = new AbortController();
@@ -137,7 +136,7 @@ async function finish(
     await channel.reaches(head ?? 0);
     await Promise.race([stream.live, stream.closed()]);
     channel.flush();
-    stream.writeEvent('answer', outcomeOf(ending, agent, posted));
+    stream.writeEvent('answer', outcomeOf(ending, posted));
     stream.end();
   } catch (error) {
     if (!stream.isOpen) return;

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 
-import type { Model, ModelCall, ModelPart, ModelUsage } from '#libs/platform/model/index.ts';
+import { NO_USAGE } from '#libs/platform/model/index.ts';
+import type { Model, ModelCall, ModelPart } from '#libs/platform/model/index.ts';
 
 import { SEARCH_TOOL } from './run.tools.ts';
 
 /** Tokens are those of language models. */
-const NO_TOKENS: ModelUsage = { inputTokens: null, cachedInputTokens: null, outputTokens: null, reasoningTokens: null };
+const END = { type: 'finish', model: 'extractive', usage: NO_USAGE, cost: 0, sent: null, omitted: [] } as const;
 const MAX_QUERY = 1_000;
 const MAX_QUOTE = 1_000;
 
@@ -38,12 +39,12 @@ export const extractiveModel: Model = {
       };
       const input = { query: query.slice(0, MAX_QUERY).toWellFormed() };
       yield { type: 'tool_call', call: { id: 'search', name: SEARCH_TOOL, input } };
-      yield { type: 'finish', reason: 'tool_calls', usage: NO_TOKENS, cost: 0 };
+      yield { ...END, reason: 'tool_calls' };
       return;
     }
     const result = last?.role === 'tool' ? resultOf(last.result) : null;
     for (const text of piecesOf(query, result)) yield { type: 'text', text };
-    yield { type: 'finish', reason: 'stop', usage: NO_TOKENS, cost: 0 };
+    yield { ...END, reason: 'stop' };
   },
 };
 

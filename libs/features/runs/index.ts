@@ -21,9 +21,8 @@ import { runTurns } from './run.turns.ts';
 import type { TurnParts } from './run.turns.ts';
 import { runEntity, Runs } from './run.read.ts';
 
-export { shownAnswer } from './response.ts';
 export type { RunAgent, RunAgents } from './run.agent.ts';
-export { hasEnded, RUN } from './run.ts';
+export { answerText, hasEnded, RUN } from './run.ts';
 export type { Run, RunRequested } from './run.ts';
 export { runEntity } from './run.read.ts';
 export type { Runs } from './run.read.ts';

@@ -1,9 +1,10 @@
 import { streamRevision } from '#libs/kernel/event.ts';
+import { admitText } from '#libs/kernel/text.ts';
 import { pause } from '#libs/platform/lifecycle/index.ts';
-import type { Model, ModelMessage, ModelPart, ModelTool } from '#libs/platform/model/index.ts';
+import { NO_USAGE } from '#libs/platform/model/index.ts';
+import type { Model, ModelEnd, ModelMessage, ModelPart, ModelTool } from '#libs/platform/model/index.ts';
 import { streamName } from '#libs/platform/readmodel/index.ts';
 
-import { TagEscaper, escapedTags } from './html.ts';
 import { endLateResponse, metadataOf } from './response.ts';
 import { ResponseDraft } from './response-draft.ts';
 import { ChannelRefusal } from './run.channel.ts';
@@ -11,10 +12,10 @@ import type { MissedServer } from './run.mcp.ts';
 import { callOfModel } from './run.prompt.ts';
 import { failed } from './run.parts.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
-import { answerText, MAX_TOOL_CALLS, RUN } from './run.ts';
-import type { Run, RunEvent, ToolCall } from './run.ts';
+import { answerText, MAX_TOOL_CALLS, RUN, SEPARATOR } from './run.ts';
+import type { Run, RunEvent, RunModel, ToolCall } from './run.ts';
 
-/** Of the text and of the reasoning of one step: an interaction holds no more. */
+/** Of the text of all steps, and of the reasoning of one: an interaction holds no more. */
 const MAX_CHARS = 100_000;
 /** Between two looks at whether the run was cancelled, or continued by another worker. */
 const WATCH_MS = 1_000;
@@ -25,6 +26,7 @@ interface ModelParts extends Pick<RunParts, 'store' | 'maxTokens' | 'log' | 'ope
   readonly model: Model;
   readonly conversation: readonly ModelMessage[];
   readonly tools: readonly ModelTool[];
+  readonly mayCallTools: boolean;
   readonly missed: readonly MissedServer[];
   /** For the request. */
   readonly traceparent: string | undefined;
@@ -49,7 +51,8 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
     run = (await process.recordIntent(started, ...missed)) ?? run;
   }
   const call = callOfModel({ ...parts, agent: one.agent, run });
-  const answer = new AnswerOfStep({ ...one, run }, parts.model, step);
+  const about = { kind: parts.model.kind, name: call.model ?? parts.model.name };
+  const answer = new AnswerOfStep({ ...one, run }, about, { step, isLast: !parts.mayCallTools });
   if (parts.openings.isText(call, parts.model)) answer.begin();
   const over = new AbortController();
   const signal = AbortSignal.any([process.signal, over.signal]);
@@ -74,7 +77,7 @@ export async function runModelStep(one: StepOfRun, parts: ModelParts, step: numb
   }
 }
 
-type ModelFailure = Extract<ModelPart, { type: 'error' }>;
+type ModelFailure = Extract<ModelEnd, { type: 'error' }>;
 
 async function outcomeOf(
   answer: AnswerOfStep,
@@ -85,16 +88,15 @@ async function outcomeOf(
     if (part.type === 'error') {
       onFailure(part);
       await answer.settled();
-      return failed(`model_${part.reason}`, part.message);
+      const { reason, message, detail, usage, cost } = part;
+      return failed(`model_${reason}`, message, { detail, usage: { ...usage }, cost });
     }
     if (part.type === 'finish') return answer.finished(part);
     await answer.add(part);
-    if (answer.isTooLong) return answer.finished({ type: 'finish', reason: 'length', usage: NO_USAGE, cost: null });
+    if (answer.isFull) return answer.finished({ reason: 'length', usage: NO_USAGE, cost: null });
   }
   throw new TypeError('a stream of a model has no end');
 }
-
-const NO_USAGE = { inputTokens: null, cachedInputTokens: null, outputTokens: null, reasoningTokens: null };
 
 /** Resolves with true once the stream of the run has an event that this worker did not append; with false at the end. */
 async function watched(store: RunParts['store'], { id, changedRevision }: Run, signal: AbortSignal): Promise<boolean> {
@@ -113,13 +115,20 @@ async function watched(store: RunParts['store'], { id, changedRevision }: Run, s
 
 type CallPart = Extract<ModelPart, { type: 'tool_call' | 'invalid_tool_call' }>;
 type TextPart = Extract<ModelPart, { readonly text: string }>;
+type Restart = Extract<ModelPart, { type: 'restart' }>;
+type Finish = Extract<ModelEnd, { type: 'finish' }>;
+/** Without what a message has that was not read to its end. */
+type Finished = Pick<Finish, 'reason' | 'usage' | 'cost'> & Partial<Pick<Finish, 'model' | 'sent' | 'omitted'>>;
 
 /** What the model has said in one step, and what of it the channel shows. */
 class AnswerOfStep {
   readonly #one: StepOfRun;
-  readonly #model: Model;
+  readonly #model: RunModel;
   readonly #step: number;
-  readonly #escaper: TagEscaper | null;
+  /** Whether the model may call no tools. */
+  readonly #isLast: boolean;
+  /** Characters that the text may still have. */
+  #room: number;
   readonly #calls: ToolCall[] = [];
   #text = '';
   #reasoning = '';
@@ -129,11 +138,13 @@ class AnswerOfStep {
   /** Null also if the channel takes no incomplete interaction, or shows nothing of the run. */
   #draft: ResponseDraft | null = null;
 
-  constructor(one: StepOfRun, model: Model, step: number) {
+  constructor(one: StepOfRun, model: RunModel, { step, isLast }: { readonly step: number; readonly isLast: boolean }) {
     this.#one = one;
     this.#model = model;
     this.#step = step;
-    this.#escaper = one.agent.allowHtmlResponses ? null : new TagEscaper();
+    this.#isLast = isLast;
+    const before = answerText(one.run);
+    this.#room = MAX_CHARS - (before === '' ? 0 : before.length + SEPARATOR.length);
   }
 
   /** Whether the response is posted, and incomplete. */
@@ -149,8 +160,9 @@ class AnswerOfStep {
     return this.#reasoning !== '';
   }
 
-  get isTooLong(): boolean {
-    return answerText(this.#one.run).length + this.#text.length > MAX_CHARS;
+  /** Whether the answer of the run can have no further text. */
+  get isFull(): boolean {
+    return this.#room <= 0;
   }
 
   /** Posts the response before the model has written anything. What fails then is thrown with its first text. */
@@ -164,9 +176,14 @@ class AnswerOfStep {
     await this.#posting?.catch(() => undefined);
   }
 
-  async add(part: TextPart | CallPart): Promise<void> {
+  async add(part: TextPart | CallPart | Restart): Promise<void> {
+    if (part.type === 'restart') {
+      this.#reasoning = '';
+      return;
+    }
     if (part.type === 'reasoning') {
-      this.#reasoning = `${this.#reasoning}${part.text}`.slice(0, MAX_CHARS);
+      const room = MAX_CHARS - this.#reasoning.length;
+      if (room > 0) this.#reasoning += admitText(part.text, room);
       return;
     }
     await this.#showReasoning();
@@ -174,18 +191,27 @@ class AnswerOfStep {
       if (this.#calls.length < MAX_TOOL_CALLS) this.#calls.push(this.#callOf(part));
       return;
     }
-    this.#text += part.text;
+    const text = admitText(part.text, Math.max(0, this.#room));
+    // Nothing follows a text that was cut.
+    this.#room = text.length < part.text.length ? 0 : this.#room - text.length;
+    if (text === '') return;
+    this.#text += text;
     await (this.#posting ??= this.#postResponse());
-    this.#draft?.add(this.#escaper?.add(part.text) ?? part.text);
+    this.#draft?.add(text);
   }
 
-  async finished({ reason, usage, cost }: Extract<ModelPart, { type: 'finish' }>): Promise<RunEvent> {
+  async finished({ reason, usage, cost, model, sent, omitted }: Finished): Promise<RunEvent> {
     await this.#showReasoning();
-    await this.#posting;
-    this.#draft?.add(this.#escaper?.end() ?? '');
     await this.settled();
-    const data = { step: this.#step, text: this.#text, reasoning: this.#reasoning, toolCalls: this.#calls };
-    return { type: 'ModelStepFinished.v1', data: { ...data, finish: reason, usage, cost } };
+    const { text, toolCalls } = { text: this.#text, toolCalls: this.#calls };
+    const said = { step: this.#step, text, reasoning: this.#reasoning, toolCalls, finish: reason };
+    const about = {
+      ...(model !== undefined && { model }),
+      ...(sent && { sent: { ...sent, message: { ...sent.message } } }),
+      ...(omitted !== undefined && omitted.length > 0 && { omitted: [...omitted] }),
+      ...(this.#isLast && { isLast: true }),
+    };
+    return { type: 'ModelStepFinished.v1', data: { ...said, usage: { ...usage }, cost, ...about } };
   }
 
   /** Waits until subscribers have all that the model has written. */
@@ -203,15 +229,14 @@ class AnswerOfStep {
   }
 
   async #postResponse(): Promise<void> {
-    const { run, channel, agent } = this.#one;
+    const { run, channel } = this.#one;
     const metadata = metadataOf(run, this.#model);
     const before = answerText(run);
     const posted = { role: 'agent_response', content: [], name: 'response', complete: false, metadata } as const;
     try {
       const ref = await channel.post(posted);
       if (ref === null) return;
-      const shown = before === '' ? '' : `${agent.allowHtmlResponses ? before : escapedTags(before)}\n\n`;
-      this.#draft = new ResponseDraft(channel, ref, shown);
+      this.#draft = new ResponseDraft(channel, ref, before === '' ? '' : `${before}${SEPARATOR}`);
     } catch (error) {
       // Then it is posted when it is complete.
       if (!(error instanceof ChannelRefusal && error.reason === 'too_many_open')) throw error;
@@ -222,7 +247,10 @@ class AnswerOfStep {
   #callOf(part: CallPart): ToolCall {
     const id = `call-${this.#step}-${this.#calls.length + 1}`;
     if (part.type === 'tool_call') return { id, name: part.call.name, input: { ...part.call.input }, problem: null };
-    const problem = part.problem === 'unknown_tool' ? 'there is no such tool' : 'the arguments do not fit the tool';
-    return { id, name: part.name.slice(0, 200), input: { invalid: part.input.slice(0, MAX_SHOWN_INPUT) }, problem };
+    const { name } = part;
+    const input = { invalid: admitText(part.input, MAX_SHOWN_INPUT) };
+    if (part.problem === 'invalid_arguments') return { id, name, input, problem: 'the arguments do not fit the tool' };
+    const problem = this.#isLast ? 'no tool may be called any longer' : 'there is no such tool';
+    return { id, name, input, problem, isOffered: false };
   }
 }

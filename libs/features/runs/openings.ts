@@ -4,7 +4,7 @@ import type { Model, ModelCall } from '#libs/platform/model/index.ts';
 
 const MAX_MODELS = 1_000;
 
-type Call = Pick<ModelCall, 'model' | 'tools' | 'reasoningEffort' | 'thinkingBudget'>;
+type Call = Pick<ModelCall, 'model' | 'tools' | 'mayCallTools' | 'reasoningEffort' | 'thinkingBudget'>;
 
 /**
  * What the answers of models begin with, as this process has seen it. The response of an answer that begins with text can
@@ -16,7 +16,7 @@ export class Openings {
   readonly #known = new LRUCache<string, 'text' | 'reasoning'>({ max: MAX_MODELS });
 
   isText(call: Call, model: Pick<Model, 'name'>): boolean {
-    return call.tools.length === 0 && !isAskedToReason(call) && this.#known.get(call.model ?? model.name) === 'text';
+    return !mayCallTools(call) && !isAskedToReason(call) && this.#known.get(call.model ?? model.name) === 'text';
   }
 
   /** @param answer what the model has written, also before a failure */
@@ -30,8 +30,12 @@ export class Openings {
     if (answer.hasReasoning) this.#known.set(name, 'reasoning');
     else if (answer.hasText) this.#known.set(name, 'text');
     // While an endpoint fails, channels show no empty responses.
-    else if (call.tools.length === 0) this.#known.delete(name);
+    else if (!mayCallTools(call)) this.#known.delete(name);
   }
+}
+
+function mayCallTools({ tools, mayCallTools = true }: Call): boolean {
+  return mayCallTools && tools.length > 0;
 }
 
 function isAskedToReason({ reasoningEffort, thinkingBudget }: Call): boolean {

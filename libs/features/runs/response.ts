@@ -1,44 +1,31 @@
-import type { Model } from '#libs/platform/model/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
-import { escapedTags } from './html.ts';
-import type { RunAgent } from './run.agent.ts';
 import { ChannelRefusal } from './run.channel.ts';
 import type { RunInChannel } from './run.channel.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
 import { runEntity } from './run.read.ts';
 import { configOfResponse } from './run.mentions.ts';
 import { sourcesOf } from './run.sources.ts';
-import { answerText, hasEnded } from './run.ts';
-import type { Run, RunEvent } from './run.ts';
+import { answerText, finishOf, hasEnded, modelOf } from './run.ts';
+import type { Run, RunEvent, RunModel } from './run.ts';
 
-/** The metadata of a response: what wrote it, from which sources. */
-export function metadataOf(
-  run: Run,
-  { kind, name }: Pick<Model, 'name'> & { readonly kind: string },
-): Record<string, unknown> {
-  return { run_id: run.id, model: { kind, name }, sources: sourcesOf(run) };
+/**
+ * The metadata of a response: what wrote it, why it ended, from which sources.
+ *
+ * @param requested the model that is asked, until one has answered
+ */
+export function metadataOf(run: Run, requested: RunModel): Record<string, unknown> {
+  const { kind, name } = modelOf(run) ?? requested;
+  return { run_id: run.id, model: { kind, name }, finish_reason: finishOf(run), sources: sourcesOf(run) };
 }
 
-/** The answer as channels show it: its HTML is escaped unless the agent may send some. */
-export function shownAnswer(run: Pick<Run, 'steps'>, agent: Pick<RunAgent, 'allowHtmlResponses'>): string {
-  return agent.allowHtmlResponses ? answerText(run) : escapedTags(answerText(run));
-}
-
-export async function complete(
-  { run, agent, channel }: StepOfRun,
-  model: Pick<Model, 'name'> & { readonly kind: string },
-): Promise<RunEvent> {
-  const text = shownAnswer(run, agent);
+export async function complete({ run, channel }: StepOfRun, requested: RunModel): Promise<RunEvent> {
+  if (run.asked !== null) return { type: 'RunCompleted.v1', data: { responseId: null } };
+  const text = answerText(run);
   const open = await channel.openResponse();
-  if (text === '' || run.asked !== null) {
-    // One that was posted while the model started.
-    if (open !== null) await channel.fail(open, 'the answer is empty');
-    return { type: 'RunCompleted.v1', data: { responseId: null } };
-  }
   const content = [{ type: 'text', text }];
   // An open response was posted without what the run has found and mentioned since.
-  const details = { metadata: metadataOf(run, model), invocationConfig: configOfResponse(run) };
+  const details = { metadata: metadataOf(run, requested), invocationConfig: configOfResponse(run) };
   const posted = { role: 'agent_response', content, name: 'response', ...details } as const;
   // Posting is repeatable, but finds a response that was posted in the log only: a read model may lag.
   const ref = open ?? (await channel.post(posted));
@@ -52,7 +39,7 @@ export async function showEnd(run: Run, channel: RunInChannel): Promise<void> {
   try {
     const response = await channel.openResponse();
     if (response !== null) {
-      const text = (await channel.draftOf(response)) || escapedTags(answerText(run));
+      const text = (await channel.draftOf(response)) || answerText(run);
       if (text === '') await channel.fail(response, message);
       else await channel.complete(response, text);
     }

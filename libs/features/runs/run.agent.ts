@@ -14,9 +14,10 @@ export interface RunAgent {
   readonly knowledgeGraph: { readonly id: EntityId; readonly name: string } | null;
   /** Of the model: 0 is the most predictable. */
   readonly temperature: number;
+  /** Whether the endpoint's default is used in its place. */
+  readonly usesDefaultTemperature?: boolean | undefined;
   /** Null: the configured model. */
   readonly modelName: string | null;
-  readonly allowHtmlResponses: boolean;
   /** Names of the only tools that it may use; null: all that its features allow. */
   readonly tools: readonly string[] | null;
   readonly mcpServers: readonly McpServerOfAgent[];

@@ -149,14 +149,12 @@ function deltaRoute(app: HttpApp, { runs, channel: channelParts, store }: Parts)
       const obstacle = obstacleOf(run);
       if (obstacle !== null) throw conflictOf(obstacle);
       const { offset = null, text: piece } = request.body;
-      // A tag may be cut into pieces, and the agent may not send any: see `escapedTags` for the whole answer.
-      const shown = piece.replaceAll('<', '&lt;');
-      const length = (offset ?? 0) + shown.length;
+      const length = (offset ?? 0) + piece.length;
       const channel = new RunInChannel(run, channelParts, commandContext(request));
       const response = responses.get(run.id) ?? (await postedResponse({ run, channel }, store));
       if (response === null) return { length };
       responses.set(run.id, response);
-      const put = await channel.putDraft(response, offset, shown);
+      const put = await channel.putDraft(response, offset, piece);
       if (!put.ok) throw draftConflict(put.reason);
       return { length };
     },

@@ -10,10 +10,10 @@ import { tellEnd } from './run.inbox.ts';
 import type { RunInboxes } from './run.inbox.ts';
 import { callWebhook } from './webhook.ts';
 import type { WebhookParts } from './webhook.ts';
-import { escapedTags } from './html.ts';
 import { failed } from './run.parts.ts';
 import { runEntity } from './run.read.ts';
 import type { Runs } from './run.read.ts';
+import { NO_USAGE } from '#libs/platform/model/index.ts';
 import { EXTERNAL, hasEnded, isAtAgent } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 
@@ -114,22 +114,19 @@ export function obstacleOf(run: Run): ExternalRejection | null {
   return hasEnded(run) ? { reason: 'run_ended' } : null;
 }
 
-const NO_TOKENS = { inputTokens: null, cachedInputTokens: null, outputTokens: null, reasoningTokens: null };
-
 /** The answer becomes the only step of the run. Repeated with the same text, it changes nothing. */
 export function decideResponse(run: Run, text: string): Decision<RunEvent, ExternalRejection> {
   const [step] = run.steps;
   if (step?.kind === 'model' && step.text === text && run.claim?.model.kind === EXTERNAL) return accept();
   const obstacle = obstacleOf(run);
   if (obstacle !== null) return refuse(obstacle);
-  const said = { text, reasoning: '', toolCalls: [], finish: 'stop', usage: NO_TOKENS, cost: null };
+  const said = { text, reasoning: '', toolCalls: [], finish: 'stop', usage: { ...NO_USAGE }, cost: null };
   return accept({ type: 'ModelStepFinished.v1', data: { step: 1, ...said } });
 }
 
 /** Users read the message. Repeated, it changes nothing. */
 export function decideFailure(run: Run, message: string): Decision<RunEvent, ExternalRejection> {
-  const shown = escapedTags(message);
-  if (run.failure?.reason === FAILED && run.failure.message === shown) return accept();
+  if (run.failure?.reason === FAILED && run.failure.message === message) return accept();
   const obstacle = obstacleOf(run);
-  return obstacle === null ? accept(failed(FAILED, shown)) : refuse(obstacle);
+  return obstacle === null ? accept(failed(FAILED, message)) : refuse(obstacle);
 }

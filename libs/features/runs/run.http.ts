@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { refuse } from '#libs/kernel/decider.ts';
 import { EntityReplies } from '#libs/platform/entity/index.ts';
 import { idParam, idReference, liveCommand, notFound, routesTagged } from '#libs/platform/http/index.ts';
-import type { HttpApp, LiveCommandType } from '#libs/platform/http/index.ts';
+import type { HttpApp, LiveCommandType, Principal } from '#libs/platform/http/index.ts';
 
 import { runSchema } from './run.read.ts';
 import type { Runs } from './run.read.ts';
@@ -19,7 +19,11 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
   app.get(
     '/api/v1/runs/:id',
     reads({ operationId: 'getRun', summary: 'Read a run of an agent, with its steps', params, response }),
-    (request, reply) => replies.sendOne(request, reply, request.principal.organizationId, request.params.id),
+    (request, reply) => {
+      const { principal, params: of } = request;
+      const shown = principal.scopes.has('admin') ? (json: Buffer) => withDetail(json, principal, runs) : undefined;
+      return replies.sendOne(request, reply, principal.organizationId, of.id, shown);
+    },
   );
 
   app.post(
@@ -32,6 +36,14 @@ export function runRoutes(app: HttpApp, runs: Runs): void {
     }),
     (request, reply) => replies.sendUpdated(request, reply, decideCancel),
   );
+}
+
+/** A failed run with what the endpoint of the model said, which the read model does not hold. */
+async function withDetail(json: Buffer, { organizationId }: Principal, runs: Runs): Promise<Buffer> {
+  const shown = JSON.parse(json.toString()) as z.infer<typeof runSchema>;
+  if (shown.error === null) return json;
+  const detail = (await runs.inLog(organizationId, shown.id))?.failure?.detail ?? null;
+  return Buffer.from(JSON.stringify({ ...shown, error: { ...shown.error, detail } }));
 }
 
 /** The commands of sockets: the same as `POST /api/v1/runs/{id}/cancel`, for the runs of the socket's channel. */

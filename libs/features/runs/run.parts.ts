@@ -43,6 +43,12 @@ export interface StepOfRun {
   readonly channel: RunInChannel;
 }
 
-export function failed(reason: string, message: string): RunEvent {
-  return { type: 'RunFailed.v1', data: { reason, message } };
+type Failed = Extract<RunEvent, { type: 'RunFailed.v1' }>;
+
+export function failed(
+  reason: string,
+  message: string,
+  more: Pick<Failed['data'], 'detail' | 'usage' | 'cost'> = {},
+): RunEvent {
+  return { type: 'RunFailed.v1', data: { reason, message, ...more } };
 }

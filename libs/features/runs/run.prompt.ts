@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { boundedHistory, untrusted } from '#libs/platform/model/index.ts';
+import { asText, boundedHistory, inOneLine, untrusted } from '#libs/platform/model/index.ts';
 import type { ModelCall, ModelMessage, ModelTool } from '#libs/platform/model/index.ts';
 
 import type { RunAgent } from './run.agent.ts';
@@ -53,6 +53,8 @@ export interface Prompt {
   /** The conversation up to the message that is answered, oldest first. */
   readonly conversation: readonly ModelMessage[];
   readonly tools: readonly ModelTool[];
+  /** Default: true. */
+  readonly mayCallTools?: boolean;
   /** Servers whose tools are missing. */
   readonly missed?: readonly { readonly name: string }[];
   /** Estimated tokens of the conversation at most. */
@@ -61,46 +63,54 @@ export interface Prompt {
 }
 
 export function callOfModel(prompt: Prompt): ModelCall {
-  const { agent, run, conversation, tools, missed = [], maxTokens, traceparent } = prompt;
+  const { agent, run, conversation, tools, mayCallTools = true, missed = [], maxTokens, traceparent } = prompt;
   const { model, thinkingBudget, reasoningEffort } = overridesOf(agent, run);
   const messages = [...conversation, ...messagesOfSteps(run)];
   return {
     instructions: [instructionsOf(agent), ...missed.map(missing)].join('\n\n'),
     messages: boundedHistory(messages, maxTokens),
     tools,
+    mayCallTools,
     model,
-    temperature: agent.temperature,
+    temperature: temperatureOf(agent),
     reasoningEffort,
     thinkingBudget,
     traceparent,
   };
 }
 
+/** Null: the endpoint's default. */
+export function temperatureOf(agent: Pick<RunAgent, 'temperature' | 'usesDefaultTemperature'>): number | null {
+  return agent.usesDefaultTemperature === true ? null : agent.temperature;
+}
+
 function missing({ name }: { readonly name: string }): string {
-  return `Tools of the server ${name} are not available now. Say so if the answer needs them.`;
+  return `Tools of the server ${inOneLine(name)} are not available now. Say so if the answer needs them.`;
 }
 
 function instructionsOf({ name, description, personality, instructions }: RunAgent): string {
   const parts = [
-    `You are ${name}.`,
-    description,
-    personality === '' ? '' : `Your personality: ${personality}`,
-    instructions ?? '',
+    `You are ${inOneLine(name)}.`,
+    asText(description),
+    personality === '' ? '' : `Your personality: ${asText(personality)}`,
+    asText(instructions ?? ''),
     RULES,
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
+
+const NOT_MADE = 'the call was not made: the run has used up what it may use';
 
 /** What the model and the tools of this run have said so far. */
 function messagesOfSteps({ steps }: Run): ModelMessage[] {
   const results = new Map(steps.flatMap((one) => (one.kind === 'tool' ? [[one.callId, one] as const] : [])));
   return steps.flatMap((one): ModelMessage[] => {
     if (one.kind === 'tool') return [];
-    const answered = one.toolCalls.map(({ id, name }): ModelMessage => {
-      const result = results.get(id)?.result ?? { error: 'the call was not finished' };
+    const answered = one.toolCalls.map(({ id, name, problem }): ModelMessage => {
+      const result = results.get(id)?.result ?? { error: problem ?? NOT_MADE };
       return { role: 'tool', callId: id, name, result: untrusted(result) };
     });
     const toolCalls = one.toolCalls.map(({ id, name, input }) => ({ id, name, input }));
-    return [{ role: 'assistant', text: one.text, toolCalls }, ...answered];
+    return [{ role: 'assistant', text: one.text, toolCalls, sent: one.sent ?? null }, ...answered];
   });
 }

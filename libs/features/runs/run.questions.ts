@@ -4,6 +4,7 @@ import { MAX_HOPS } from '#libs/features/invocations/index.ts';
 import { derivedId, ENTITY_ID } from '#libs/kernel/ids.ts';
 import type { EntityId } from '#libs/kernel/ids.ts';
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { inOneLine } from '#libs/platform/model/index.ts';
 import { reactor } from '#libs/platform/reactors/index.ts';
 
 import type { ListedAgent, RunAgent, RunAgents } from './run.agent.ts';
@@ -105,17 +106,13 @@ function withheldBy({ invocationConfig }: Run): ReadonlySet<EntityId> {
 
 /** A line of its own for each agent, whatever its texts contain. */
 export function lineOf({ id, name, description }: ListedAgent): string {
-  const about = inOneLine(description).slice(0, MAX_DESCRIPTION);
+  const about = inOneLine(description, MAX_DESCRIPTION);
   return `- ${inOneLine(name)} (${id})${about === '' ? '' : `: ${about}`}`;
 }
 
 /** Whether a model means the agent by a name that it has read in the line of the agent. */
 export function isNamed({ name }: ListedAgent, named: string): boolean {
   return inOneLine(name) === inOneLine(named);
-}
-
-function inOneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim();
 }
 
 /** How many other agents a run may ask, and how many it may mention. */

@@ -15,7 +15,7 @@ import { EXTERNAL, hasEnded, isAtAgent, isWaiting, nextStep } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 import { takeTurn } from './run.turns.ts';
 import { runToolStep } from './tool-step.ts';
-import { overridesOf } from './run.prompt.ts';
+import { overridesOf, temperatureOf } from './run.prompt.ts';
 import { chatSpan, RunTrace, toolSpan } from './run.trace.ts';
 import { toolsOf } from './toolset.ts';
 
@@ -115,6 +115,7 @@ async function next(parts: RunParts, run: Run, process: Process<RunState, RunEve
     return { type: 'RunClaimed.v1', data: { agentName: agent.name, model: { kind, name } } };
   }
   const todo = nextStep(run);
+  if (todo.kind === 'fail') return failed(todo.reason, todo.message);
   if (todo.kind === 'complete') {
     const completed = await complete(step, run.claim?.model ?? model);
     trace.ended(null);
@@ -130,8 +131,8 @@ async function next(parts: RunParts, run: Run, process: Process<RunState, RunEve
     case 'model': {
       const conversation = await conversationOf(parts.conversations, run);
       if (conversation === null) return failed('message_gone', 'the message does not exist');
-      const given = { ...parts, model, conversation, missed, tools: todo.mayCallTools ? tools : [] };
-      const span = chatSpan(model, { ...overridesOf(agent, run), temperature: agent.temperature, step: todo.step });
+      const given = { ...parts, model, conversation, missed, tools, mayCallTools: todo.mayCallTools };
+      const span = chatSpan(model, { ...overridesOf(agent, run), temperature: temperatureOf(agent), step: todo.step });
       return trace.step(span, (traceparent) => runModelStep(step, { ...given, traceparent }, todo.step));
     }
   }

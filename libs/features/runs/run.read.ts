@@ -7,7 +7,7 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import { totalCost, totalUsage } from './run.totals.ts';
-import { hasEnded, RUN, runCodec, runFold } from './run.ts';
+import { finishOf, hasEnded, modelOf, RUN, runCodec, runFold } from './run.ts';
 import type { Run, RunEvent, RunRequested, RunState, Step, TokenUsage } from './run.ts';
 
 const milliseconds = z.int().nullable();
@@ -33,6 +33,9 @@ const stepSchema = z
     duration_ms: milliseconds,
     usage: usageSchema.nullable(),
     cost,
+    omitted: z
+      .array(z.string())
+      .describe('What the request of a model step left out, since the endpoint refuses it: parameters, tools'),
     missing_tool_servers: z
       .array(z.object({ name: z.string(), reason: z.string() }))
       .describe('Servers whose tools, or some of them, the model did not have'),
@@ -50,8 +53,26 @@ export const runSchema = z
     asked_by: z.string().nullable().describe('Id of the run that waits for this one; null for the answer to a message'),
     depth: z.int().describe('Hops between agents in this turn before this run'),
     status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']),
-    error: z.object({ reason: z.string(), message: z.string() }).nullable(),
-    model: z.object({ kind: z.string(), name: z.string() }).nullable(),
+    error: z
+      .object({
+        reason: z.string(),
+        message: z.string(),
+        detail: z
+          .string()
+          .nullable()
+          .describe('What the model endpoint said; null for keys without the scope `admin`, and if it said nothing'),
+      })
+      .nullable(),
+    model: z
+      .object({ kind: z.string(), name: z.string() })
+      .nullable()
+      .describe('What answers; the name is the one that the endpoint gave with its last answer'),
+    finish_reason: z
+      .string()
+      .nullable()
+      .describe(
+        'Why the model ended its last message: `stop`, `length`, `tool_calls`, `content_filter` or a word of its own',
+      ),
     steps: z.array(stepSchema),
     usage: usageSchema,
     cost,
@@ -74,8 +95,9 @@ function resource(run: Run): RunResource {
     asked_by: run.asked?.askedBy.runId ?? null,
     depth: run.depth,
     status: run.phase,
-    error: run.failure,
-    model: run.claim?.model ?? null,
+    error: run.failure && { reason: run.failure.reason, message: run.failure.message, detail: null },
+    model: modelOf(run),
+    finish_reason: finishOf(run),
     steps: [...run.steps.map(finishedStep), ...runningStep(run)].map((one) => ({
       ...one,
       missing_tool_servers: run.missed.flatMap(({ step, servers }) => (step === one.step ? servers : [])),
@@ -104,6 +126,7 @@ function finishedStep(one: Step): ShownStep {
     duration_ms: Date.parse(finishedAt) - Date.parse(startedAt),
     usage: isTool ? null : usageOf(one.usage),
     cost: isTool ? null : one.cost,
+    omitted: isTool ? [] : (one.omitted ?? []),
   };
 }
 
@@ -123,6 +146,7 @@ function runningStep({ started, steps }: Run): ShownStep[] {
       duration_ms: null,
       usage: null,
       cost: null,
+      omitted: [],
     },
   ];
 }
@@ -140,7 +164,7 @@ type RunFacets = { readonly status: string; readonly agent: string; readonly cha
 
 export const runEntity = entity<RunState, RunEvent, RunFacets>({
   category: RUN,
-  version: 3,
+  version: 4,
   codec: runCodec,
   fold: runFold,
   resource,

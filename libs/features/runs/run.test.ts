@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 
 import type { RunAgent } from './run.agent.ts';
 import { extractiveModel } from './extractive-model.ts';
-import { escapedTags, TagEscaper } from './html.ts';
 import { callOfModel, overridesOf } from './run.prompt.ts';
 import samples from './run.events.samples.json' with { type: 'json' };
-import { answerText, decideCancel, hasEnded, MAX_MODEL_STEPS, nextStep, runCodec, runFold } from './run.ts';
+import { answerText, decideCancel, hasEnded, MOST, nextStep, runCodec, runFold } from './run.ts';
 import { totalUsage } from './run.totals.ts';
 import type { Run, RunEvent } from './run.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
@@ -76,7 +75,7 @@ describe('the steps of a run', () => {
   });
 
   it('are bounded: the last call of the model is without tools', () => {
-    const steps = Array.from({ length: MAX_MODEL_STEPS - 1 }, (_, index) => [
+    const steps = Array.from({ length: MOST.modelCalls - 1 }, (_, index) => [
       said(2 * index + 1, '', [`call-${index}`]),
       found(2 * index + 2, `call-${index}`),
     ]).flat();
@@ -118,7 +117,6 @@ const agent: RunAgent = {
   knowledgeGraph: null,
   temperature: 0.3,
   modelName: 'small',
-  allowHtmlResponses: false,
   tools: null,
   mcpServers: [],
   runtime: 'parley',
@@ -148,19 +146,6 @@ describe('the call of the model', () => {
     expect(given(null)).toEqual(nothing);
     expect(given({ model_name: null, thinking: null, enable_web_search: null })).toEqual(nothing);
     expect(given({ ...asked, thinking: false })).toMatchObject({ thinkingBudget: null, reasoningEffort: null });
-  });
-});
-
-describe('the text of an agent', () => {
-  it('has its tags escaped, however it is cut into pieces', () => {
-    const text = 'a < b, <b>bold</b>, <!-- note -->, 1<2, <';
-    const whole = 'a < b, &lt;b>bold&lt;/b>, &lt;!-- note -->, 1<2, <';
-    expect(escapedTags(text)).toBe(whole);
-    for (let size = 1; size < 6; size += 1) {
-      const escaper = new TagEscaper();
-      const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
-      expect(`${pieces.map((piece) => escaper.add(piece)).join('')}${escaper.end()}`).toBe(whole);
-    }
   });
 });
 

@@ -1,8 +1,10 @@
 import type { Run, TokenUsage } from './run.ts';
 
-/** Tokens of all steps; a sum is null if no step knows it. */
-export function totalUsage({ steps }: Pick<Run, 'steps'>): TokenUsage {
-  const usages = steps.flatMap((one) => (one.kind === 'model' ? [one.usage] : []));
+type Spent = Pick<Run, 'steps' | 'failure'>;
+
+/** Tokens of all steps, the failed one included; a sum is null if no step knows it. */
+export function totalUsage({ steps, failure }: Spent): TokenUsage {
+  const usages = [...steps.flatMap((one) => (one.kind === 'model' ? [one.usage] : [])), failure?.usage ?? []].flat();
   return {
     inputTokens: sumOf(usages.map(({ inputTokens }) => inputTokens)),
     cachedInputTokens: sumOf(usages.map(({ cachedInputTokens }) => cachedInputTokens)),
@@ -12,8 +14,8 @@ export function totalUsage({ steps }: Pick<Run, 'steps'>): TokenUsage {
 }
 
 /** Null if no step knows its cost. */
-export function totalCost({ steps }: Pick<Run, 'steps'>): number | null {
-  const sum = sumOf(steps.flatMap((one) => (one.kind === 'model' ? [one.cost] : [])));
+export function totalCost({ steps, failure }: Spent): number | null {
+  const sum = sumOf([...steps.flatMap((one) => (one.kind === 'model' ? [one.cost] : [])), failure?.cost ?? null]);
   // 0.1 + 0.2 is 0.3.
   return sum && Number(sum.toFixed(12));
 }

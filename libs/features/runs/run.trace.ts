@@ -97,7 +97,7 @@ function spanIdOf(runId: string): string {
 
 export function chatSpan(
   model: Pick<Model, 'kind' | 'name' | 'server'>,
-  request: { readonly model: string | null; readonly temperature: number; readonly step: number },
+  request: { readonly model: string | null; readonly temperature: number | null; readonly step: number },
 ): DescribesStep {
   const name = request.model ?? model.name;
   const about: Attributes = {
@@ -116,6 +116,7 @@ export function chatSpan(
       kind: model.server === null ? 'internal' : 'client',
       attributes: {
         ...about,
+        ...(finished?.model !== undefined && { 'gen_ai.response.model': finished.model }),
         ...(finished && { 'gen_ai.response.finish_reasons': [finished.finish], ...usageAttributes(finished.usage) }),
       },
       error: errorOf(outcome),

@@ -13,6 +13,8 @@ import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
+import { totalUsage } from './run.totals.ts';
+
 /** Category of the streams, `run-<id>`. */
 export const RUN = 'run';
 
@@ -24,6 +26,8 @@ const toolCall = z.object({
   input: jsonMap,
   /** Why the call is answered with a failure instead of being run; null for one that can be run. */
   problem: z.string().nullable(),
+  /** False for a tool that the model was not offered: the model reads that, and the run has no step for it. */
+  isOffered: z.boolean().optional(),
 });
 
 const tokens = z.int().nullable();
@@ -73,7 +77,11 @@ export const runCodec = defineEvents({
   'StepStarted.v1': z.object({ step, callId: z.string().nullable() }),
   /** Tools that a step of the model does without. */
   'ToolServersMissed.v1': z.object({ step, servers: z.array(z.object({ name: z.string(), reason: z.string() })) }),
-  /** `text` and `reasoning` as the model wrote them. `cost`: in the currency of the configured prices; null without. */
+  /**
+   * `text` and `reasoning` as the model wrote them. `cost`: in the currency of the configured prices; null without.
+   * `model`: what the endpoint calls the model that answered. `sent`: what the endpoint wants to get back, see
+   * `SentMessage`. `omitted`: what the endpoint refused in the request. `isLast`: the model could call no tools.
+   */
   'ModelStepFinished.v1': z.object({
     step,
     text: z.string(),
@@ -82,6 +90,10 @@ export const runCodec = defineEvents({
     finish: z.string(),
     usage,
     cost: z.number().nullable(),
+    model: z.string().optional(),
+    sent: z.object({ source: z.string(), message: jsonMap }).nullish(),
+    omitted: z.array(z.string()).optional(),
+    isLast: z.boolean().optional(),
   }),
   'ToolStepFinished.v1': z.object({ step, callId: z.string(), ...toolOutcome }),
   /** A tool call asks another agent. The run waits for the run `runId`, which is requested next. */
@@ -96,8 +108,17 @@ export const runCodec = defineEvents({
   'QuestionAnswered.v1': z.object({ callId: z.string(), runId: z.string(), ...toolOutcome }),
   /** `responseId`: the interaction with the answer; null if the answer is empty. */
   'RunCompleted.v1': z.object({ responseId: z.string().nullable() }),
-  /** `message`: a sentence for users, without a full stop. */
-  'RunFailed.v1': z.object({ reason: z.string(), message: z.string() }),
+  /**
+   * `message`: a sentence for users, without a full stop. `detail`: what the endpoint of the model said, for administrators.
+   * `usage`, `cost`: of the failed step.
+   */
+  'RunFailed.v1': z.object({
+    reason: z.string(),
+    message: z.string(),
+    detail: z.string().nullish(),
+    usage: usage.optional(),
+    cost: z.number().nullish(),
+  }),
   'RunCancelled.v1': z.object({}),
   /** The channel shows the end of a run that failed or was cancelled. */
   'RunEndShown.v1': z.object({}),
@@ -148,6 +169,8 @@ export type Run = RunRequested &
     /** The step that has started and not finished. */
     readonly started: { readonly step: number; readonly callId: string | null; readonly at: Timestamp } | null;
     readonly missed: readonly Data<'ToolServersMissed.v1'>[];
+    /** Characters that the outcomes of the steps have as JSON. */
+    readonly size: number;
     readonly responseId: string | null;
     readonly failure: Data<'RunFailed.v1'> | null;
     readonly endedAt: Timestamp | null;
@@ -184,6 +207,7 @@ function requested(event: StreamEvent<Extract<RunEvent, { type: 'RunRequested.v1
     steps: [],
     started: null,
     missed: [],
+    size: 0,
     responseId: null,
     failure: null,
     endedAt: null,
@@ -215,7 +239,8 @@ function changes(run: Run, { type, data, metadata: { at }, revision }: StreamEve
         'callId' in data
           ? { kind: 'tool', name: callOf(run, data.callId)?.name ?? '', ...times, ...data }
           : { kind: 'model', ...times, ...data };
-      return { steps: [...run.steps, finished], started: null, question: null, stepRevision: revision };
+      const size = run.size + JSON.stringify(data).length;
+      return { steps: [...run.steps, finished], size, started: null, question: null, stepRevision: revision };
     }
     case 'QuestionAsked.v1':
       return { question: { ...data, revision, answer: null } };
@@ -256,22 +281,72 @@ export function isAtAgent({ claim, steps }: Pick<Run, 'claim' | 'steps'>): boole
 export type NextStep =
   | { readonly kind: 'model'; readonly step: number; readonly mayCallTools: boolean }
   | { readonly kind: 'tool'; readonly step: number; readonly call: ToolCall }
-  | { readonly kind: 'complete' };
+  | { readonly kind: 'complete' }
+  | { readonly kind: 'fail'; readonly reason: string; readonly message: string };
 
-/** Times that the model is called in one run; the last time without tools, so that it answers. */
-export const MAX_MODEL_STEPS = 8;
+/**
+ * What one run may use. Once it has reached one of these, the model is called a last time, without tools, so that it
+ * answers. The time of a run is limited by its reactor, and that of a call by the model.
+ */
+export const MOST = {
+  modelCalls: 8,
+  toolCalls: 40,
+  /** As the endpoint counts them. */
+  tokens: 1_000_000,
+  /** Of the outcomes of all steps, as JSON. */
+  characters: 4_000_000,
+};
 /** Of one answer of the model; further calls are not run. */
 export const MAX_TOOL_CALLS = 8;
 
 export function nextStep(run: Run): NextStep {
   const step = run.steps.length + 1;
-  const models = run.steps.filter((one) => one.kind === 'model');
-  const last = models.at(-1);
+  const last = run.steps.findLast((one) => one.kind === 'model');
+  if (last === undefined) return { kind: 'model', step, mayCallTools: true };
   const done = new Set(run.steps.flatMap((one) => (one.kind === 'tool' ? [one.callId] : [])));
-  const call = last?.toolCalls.find(({ id }) => !done.has(id));
-  if (call !== undefined) return { kind: 'tool', step, call };
-  if (last !== undefined && last.toolCalls.length === 0) return { kind: 'complete' };
-  return { kind: 'model', step, mayCallTools: models.length + 1 < MAX_MODEL_STEPS };
+  const calls = last.toolCalls.filter(isOffered);
+  const call = calls.find(({ id }) => !done.has(id));
+  if (call !== undefined && !isUsedUp(run)) return { kind: 'tool', step, call };
+  if (last.toolCalls.length === 0 || last.isLast === true || countOf(run, 'model') >= MOST.modelCalls) {
+    return endOf(run, last);
+  }
+  return { kind: 'model', step, mayCallTools: countOf(run, 'model') + 1 < MOST.modelCalls && !isUsedUp(run) };
+}
+
+function isOffered(call: ToolCall): boolean {
+  return call.isOffered !== false;
+}
+
+function countOf({ steps }: Pick<Run, 'steps'>, kind: Step['kind']): number {
+  return steps.filter((one) => one.kind === kind).length;
+}
+
+function isUsedUp(run: Run): boolean {
+  const { inputTokens, outputTokens } = totalUsage(run);
+  return (
+    countOf(run, 'tool') >= MOST.toolCalls ||
+    (inputTokens ?? 0) + (outputTokens ?? 0) >= MOST.tokens ||
+    run.size >= MOST.characters
+  );
+}
+
+/** A run ends with an answer, or with the reason why there is none. */
+function endOf(run: Run, { text, finish, toolCalls }: ModelStep): NextStep {
+  const isBlank = text.trim() === '';
+  if (isBlank && finish === 'content_filter') {
+    return { kind: 'fail', reason: 'model_content_filter', message: 'the filter of the model withheld the answer' };
+  }
+  if (answerText(run).trim() !== '') return { kind: 'complete' };
+  if (finish === 'length') {
+    return { kind: 'fail', reason: 'model_length', message: 'the model reached its limit before it wrote an answer' };
+  }
+  if (toolCalls.length > 0) {
+    const message = 'the run has used up what it may use, and the model called a tool instead of answering';
+    return { kind: 'fail', reason: 'limit_reached', message };
+  }
+  // A word of the endpoint, which a message may name if it is one.
+  const why = finish !== 'stop' && /^\w{1,40}$/.test(finish) ? ` (${finish})` : '';
+  return { kind: 'fail', reason: 'model_no_answer', message: `the answer has no text${why}` };
 }
 
 export function callOf({ steps }: Pick<Run, 'steps'>, callId: string): ToolCall | null {
@@ -279,9 +354,25 @@ export function callOf({ steps }: Pick<Run, 'steps'>, callId: string): ToolCall 
   return calls.find(({ id }) => id === callId) ?? null;
 }
 
+/** Between the texts of two steps. */
+export const SEPARATOR = '\n\n';
+
 /** The answer so far: what the model has written in all of its steps. */
 export function answerText({ steps }: Pick<Run, 'steps'>): string {
-  return steps.flatMap((one) => (one.kind === 'model' && one.text !== '' ? [one.text] : [])).join('\n\n');
+  return steps.flatMap((one) => (one.kind === 'model' && one.text !== '' ? [one.text] : [])).join(SEPARATOR);
+}
+
+export type RunModel = Data<'RunClaimed.v1'>['model'];
+
+/** What answers: until the endpoint has named a model, the configured one. Null before the claim. */
+export function modelOf({ claim, steps }: Pick<Run, 'claim' | 'steps'>): RunModel | null {
+  const named = steps.findLast((one) => one.kind === 'model' && one.model !== undefined) as ModelStep | undefined;
+  return claim && { kind: claim.model.kind, name: named?.model ?? claim.model.name };
+}
+
+/** Why the model ended its last message; null before there is one. */
+export function finishOf({ steps }: Pick<Run, 'steps'>): string | null {
+  return steps.findLast((one) => one.kind === 'model')?.finish ?? null;
 }
 
 /** An answer that the run does not wait for, or not any longer, is dropped. */

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Readable } from 'node:stream';
 
 import type { CommandContext } from '#libs/platform/commands/index.ts';
+import { retryAfterMs } from '#libs/platform/fetch/index.ts';
 import type { Fetcher } from '#libs/platform/fetch/index.ts';
 import { RetryLater } from '#libs/platform/reactors/index.ts';
 
@@ -78,15 +79,8 @@ export async function callWebhook(
     return;
   }
   const message = `the webhook answered with the status ${status}`;
-  const afterMs = LATER.has(status) ? waitOf(headers.get('retry-after')) : null;
-  throw afterMs === null ? new Error(message) : new RetryLater(message, afterMs);
-}
-
-/** Seconds, or a date (RFC 9110, 10.2.3), within a bound. Null for anything else. */
-function waitOf(retryAfter: string | undefined): number | null {
-  if (retryAfter === undefined) return null;
-  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - Date.now();
-  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), MAX_WAIT_MS);
+  const afterMs = LATER.has(status) ? retryAfterMs(headers) : null;
+  throw afterMs === null ? new Error(message) : new RetryLater(message, Math.min(afterMs, MAX_WAIT_MS));
 }
 
 /** Never rejects. The deadline of the request ends it. */

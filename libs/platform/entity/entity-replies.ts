@@ -45,17 +45,23 @@ export class EntityReplies<
     this.#errors = errors;
   }
 
-  /** Answers 304 where `If-None-Match` names the entity's `ETag`. @throws HttpError 404 */
+  /**
+   * Answers 304 where `If-None-Match` names the entity's `ETag`.
+   *
+   * @param shown what this caller is shown of the document, if it is not the document itself
+   * @throws HttpError 404
+   */
   async sendOne(
     request: FastifyRequest,
     reply: FastifyReply,
     organizationId: EntityId,
     id: EntityId,
+    shown?: (json: Buffer) => Promise<Buffer>,
   ): Promise<FastifyReply> {
     const found = await this.#entities.document(organizationId, id);
     if (found === null) throw notFound();
     if (notModified(request, reply, found.revision)) return reply;
-    return sendJson(reply, found.json);
+    return sendJson(reply, (await shown?.(found.json)) ?? found.json);
   }
 
   async sendPage(

@@ -5,3 +5,4 @@ export { fetchLike } from './fetch-like.ts';
 export { createFetcher } from './fetcher.ts';
 export { fetcherWith } from './shared-fetcher.ts';
 export type { Fetched, Fetcher, FetcherOptions, FetchOptions, OpenedResponse, ResponseHead } from './fetcher.ts';
+export { retryAfterMs } from './retry-after.ts';

@@ -73,7 +73,11 @@ function shortened(message: ModelMessage, tokens: number): ModelMessage {
   const head = wholeCharacters(bytes.subarray(0, half));
   const tail = wholeCharacters(bytes.subarray(bytes.length - half));
   const short = `${head}${CUT}${tail}`;
-  return message.role === 'tool' ? { ...message, result: short } : { ...message, text: short };
+  if (message.role === 'tool') return { ...message, result: short };
+  if (message.role === 'user') return { ...message, text: short };
+  // The content as it was sent would be repeated in the place of the text.
+  const { content: _whole, ...others } = message.sent?.message ?? {};
+  return { ...message, text: short, ...(message.sent && { sent: { ...message.sent, message: others } }) };
 }
 
 /** Without the parts of characters that a cut has left at the ends. */
@@ -89,7 +93,8 @@ function tokensOf(message: ModelMessage): number {
       return (
         TOKENS_OF_MESSAGE +
         estimatedTokens(message.text) +
-        message.toolCalls.reduce((sum, call) => sum + estimatedTokens(JSON.stringify(call)), 0)
+        // Calls are part of what was sent.
+        estimatedTokens(JSON.stringify(message.sent?.message ?? message.toolCalls))
       );
     case 'tool':
       return TOKENS_OF_MESSAGE + estimatedTokens(message.result);

@@ -3,6 +3,7 @@ export { boundedHistory, estimatedTokens } from './history.ts';
 export { openAICompatibleModel } from './model.openai-compatible.ts';
 export type { ModelLimits } from './model.deadlines.ts';
 export type { ModelEndpoint, ModelEndpointOptions, ModelPrices } from './model.openai-compatible.ts';
+export { NO_USAGE } from './model.ts';
 export type {
   Model,
   ModelCall,
@@ -13,5 +14,7 @@ export type {
   ModelTool,
   ModelToolCall,
   ModelUsage,
+  SentMessage,
 } from './model.ts';
-export { untrusted } from './untrusted.ts';
+export { strictSchemaOf } from './tool-schema.ts';
+export { asText, inOneLine, untrusted } from './untrusted.ts';

@@ -3,31 +3,35 @@ import { Failure } from './model.failures.ts';
 export interface ModelLimits {
   /** From the call to the last part, with all retries. Default: 120,000. */
   readonly totalMs?: number;
-  /** From the call to the first part, with all retries. Default: 60,000. */
+  /** From the call to the first byte of an answer, with all retries. Default: 60,000. */
   readonly firstPartMs?: number;
-  /** Between two parts. Default: 30,000. */
+  /** Between two bytes of an answer. Default: 30,000. */
   readonly idleMs?: number;
   /** Of a response, with its framing. Default: 32 MiB. */
   readonly maxBytes?: number;
-  /** Requests for one call. Default: 4. */
+  /** Requests for one call, besides those that leave out what the endpoint refused. Default: 4. */
   readonly maxAttempts?: number;
 }
 
-/** Aborts with a `Failure` when the answer, its first part or its next part is late, or when the caller aborts. */
+/** Aborts with a `Failure` when the answer, its first byte or its next byte is late, or when the caller aborts. */
 export class Deadlines implements Disposable {
   readonly #abort = new AbortController();
   readonly #caller: AbortSignal;
   readonly #limits: Required<ModelLimits>;
   readonly #total: NodeJS.Timeout;
-  #next: NodeJS.Timeout;
-  #nextAt: number;
+  readonly #firstAt: number;
+  #next: NodeJS.Timeout | undefined;
+  #nextAt = 0;
+  /** When the timer fires. */
+  #timerAt = Infinity;
+  #lateness = 'the model did not begin to answer in time';
 
   constructor(limits: Required<ModelLimits>, caller: AbortSignal) {
     this.#limits = limits;
     this.#caller = caller;
-    this.#total = this.#after(limits.totalMs, 'the model did not finish its answer in time');
-    this.#next = this.#after(limits.firstPartMs, 'the model did not begin to answer in time');
-    this.#nextAt = performance.now() + limits.firstPartMs;
+    this.#total = setTimeout(() => this.#isLate('the model did not finish its answer in time'), limits.totalMs);
+    this.#firstAt = performance.now() + limits.firstPartMs;
+    this.#expectBytesBy(this.#firstAt);
     caller.addEventListener('abort', this.#onCaller, { once: true });
     if (caller.aborted) this.#onCaller();
   }
@@ -36,28 +40,46 @@ export class Deadlines implements Disposable {
     return this.#abort.signal;
   }
 
-  /** Until the next part is late. */
+  /** Until the next byte is late. */
   get remainingMs(): number {
     return this.#nextAt - performance.now();
   }
 
-  onPart(): void {
-    clearTimeout(this.#next);
-    this.#next = this.#after(this.#limits.idleMs, 'the model stopped in the middle of its answer');
-    this.#nextAt = performance.now() + this.#limits.idleMs;
+  /** Any byte counts: a model may write long arguments, or say that it still works. */
+  onBytes(): void {
+    this.#lateness = 'the model stopped in the middle of its answer';
+    this.#expectBytesBy(performance.now() + this.#limits.idleMs);
+  }
+
+  /** Another request begins. */
+  onAttempt(): void {
+    if (this.#firstAt > this.#nextAt) this.#expectBytesBy(this.#firstAt);
   }
 
   [Symbol.dispose](): void {
     clearTimeout(this.#total);
     clearTimeout(this.#next);
     this.#caller.removeEventListener('abort', this.#onCaller);
-    // Ends the request of a consumer that has stopped reading.
-    this.#abort.abort();
   }
 
   readonly #onCaller = (): void => this.#abort.abort(new Failure('aborted', 'the call was cancelled'));
 
-  #after(ms: number, message: string): NodeJS.Timeout {
-    return setTimeout(() => this.#abort.abort(new Failure('timeout', message)), ms);
+  /** A timer that fires too early is set again then: bytes arrive more often than timers should be set. */
+  #expectBytesBy(at: number): void {
+    this.#nextAt = at;
+    if (at >= this.#timerAt) return;
+    clearTimeout(this.#next);
+    this.#timerAt = at;
+    this.#next = setTimeout(this.#onTimer, Math.max(0, Math.ceil(at - performance.now())));
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timerAt = Infinity;
+    if (this.remainingMs <= 0) this.#isLate(this.#lateness);
+    else this.#expectBytesBy(this.#nextAt);
+  };
+
+  #isLate(message: string): void {
+    this.#abort.abort(new Failure('timeout', message));
   }
 }

@@ -86,8 +86,11 @@ describe('an answer', () => {
       {
         type: 'finish',
         reason: 'tool_calls',
+        model: 'small',
         usage: { inputTokens: 12, cachedInputTokens: 4, outputTokens: 5, reasoningTokens: 2 },
         cost: null,
+        sent: expect.objectContaining({ message: expect.objectContaining({ reasoning_content: 'Let me think.' }) }),
+        omitted: [],
       },
     ]);
   });
@@ -127,8 +130,8 @@ describe('a request', () => {
     await partsOf(model(), {
       messages: [
         { role: 'user', text: 'Find me.' },
-        { role: 'assistant', text: '', toolCalls: [{ id: 'a', name: 'search', input: { query: 'me' } }] },
-        { role: 'tool', callId: 'a', name: 'search', result: 'nothing' },
+        { role: 'assistant', text: '', toolCalls: [{ id: 'abcdefghi', name: 'search', input: { query: 'me' } }] },
+        { role: 'tool', callId: 'abcdefghi', name: 'search', result: 'nothing' },
       ],
     });
     const [{ headers, body } = { headers: {}, body: null }] = server.requests;
@@ -141,9 +144,9 @@ describe('a request', () => {
       {
         role: 'assistant',
         content: null,
-        tool_calls: [{ id: 'a', type: 'function', function: { name: 'search', arguments: '{"query":"me"}' } }],
+        tool_calls: [{ id: 'abcdefghi', type: 'function', function: { name: 'search', arguments: '{"query":"me"}' } }],
       },
-      { role: 'tool', tool_call_id: 'a', content: 'nothing' },
+      { role: 'tool', tool_call_id: 'abcdefghi', content: 'nothing' },
     ]);
     expect(body?.tools?.[0]?.function).toMatchObject({ name: 'search', parameters: { required: ['query'] } });
     for (const name of ['temperature', 'reasoning_effort', 'thinking_budget', 'max_tokens']) {
@@ -319,7 +322,7 @@ const CASES: readonly Case[] = [
     what: 'an error in the stream',
     answer: saysThen({ text: ['So'] }, (response) => response.end('data: {"error":{"message":"overloaded"}}\n\n')),
     before: [{ type: 'text', text: 'So' }],
-    end: { type: 'error', reason: 'bad_response' },
+    end: { type: 'error', reason: 'unavailable' },
   },
 ];
 

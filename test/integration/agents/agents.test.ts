@@ -72,6 +72,7 @@ describe('an agent', () => {
       meta_data: {},
       is_active: true,
       allow_html_responses: false,
+      use_default_temperature: false,
       model_name: null,
       instructions: null,
       tools: null,

@@ -186,7 +186,7 @@ describe('an external agent', () => {
     expect(response).toMatchObject({
       id: run.response_id,
       complete: true,
-      content: [{ text: 'Two &lt;b>it&lt;/b> is.' }],
+      content: [{ text: 'Two <b>it</b> is.' }],
       metadata: { run_id: second.runId, model: { kind: 'external', name: 'Echo' } },
     });
     const message = (await api.call('GET', `/api/v1/interactions/${second.message.id}`)).json;
@@ -207,18 +207,20 @@ describe('an external agent', () => {
 
   it('streams its answer, which readers see before it is complete', async () => {
     const asked = await handedOver();
-    expect((await team('POST', asked, 'deltas', { text: 'It <' })).json).toEqual({ length: 7 });
-    expect((await team('POST', asked, 'deltas', { offset: 7, text: 'is nine.' })).json).toEqual({ length: 15 });
+    expect((await team('POST', asked, 'deltas', { text: 'It <' })).json).toEqual({ length: 4 });
+    expect((await team('POST', asked, 'deltas', { offset: 4, text: 'is nine.' })).json).toEqual({ length: 12 });
     const drafts = () => api.documents.api.features.interactions.drafts.current(api.organizationId, asked.channelId);
-    expect(JSON.stringify(await drafts())).toContain('It &lt;is nine.');
+    expect(JSON.stringify(await drafts())).toContain('It <is nine.');
     expect(await api.response(asked)).toMatchObject({ complete: false });
     expect(await team('POST', asked, 'deltas', { offset: 3, text: 'x' })).toMatchObject({
       status: 409,
       json: { code: 'wrong_offset' },
     });
     const long = '<'.repeat(100_000);
-    for (const offset of [null, 400_000]) await team('POST', asked, 'deltas', { offset, text: long });
-    expect(await team('POST', asked, 'deltas', { offset: 800_000, text: long })).toMatchObject({
+    for (let count = 0; count < 10; count += 1) {
+      await team('POST', asked, 'deltas', { offset: count === 0 ? null : count * 100_000, text: long });
+    }
+    expect(await team('POST', asked, 'deltas', { offset: 1_000_000, text: long })).toMatchObject({
       status: 409,
       json: { code: 'draft_too_long' },
     });
@@ -247,7 +249,7 @@ describe('an external agent', () => {
     const failure = { message: 'the oracle is <closed>' };
     expect((await team('POST', asked, 'failure', failure)).json).toMatchObject({
       status: 'failed',
-      error: { reason: 'agent_failed', message: 'the oracle is &lt;closed>' },
+      error: { reason: 'agent_failed', message: 'the oracle is <closed>' },
     });
     await eventually(async () => expect(await roles(asked)).toEqual(['agent_response', 'internal_error']));
     expect(await api.response(asked)).toMatchObject({ complete: true, content: [{ text: 'Well' }] });

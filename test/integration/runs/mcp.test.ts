@@ -84,7 +84,8 @@ describe('an agent with servers of tools', () => {
     expect(run.steps[0].missing_tool_servers).toEqual([
       { name: 'orders', reason: 'some of its tools are left out (huge: its input schema is too large)' },
     ]);
-    expect(await resultsOf(asked)).toMatchObject([{ tool_result: { error: 'there is no such tool' } }]);
+    expect(await resultsOf(asked)).toEqual([]);
+    expect(model.requests.at(-1)?.body.messages.at(-1)?.content).toContain('there is no such tool');
     expect(server.calls).toEqual([]);
   });
 

@@ -95,10 +95,10 @@ describe('a response that nothing is expected to precede', () => {
   it('fails when the model writes nothing', async () => {
     const { asked, release } = await askShown(await newAgent(), says({}));
     release();
-    expect(await api.ended(asked.runId)).toMatchObject({ status: 'completed', response_id: null });
-    expect(await api.tree(asked)).toMatchObject([
-      { complete: true, content: [], metadata: { failure: 'the answer is empty' } },
-    ]);
+    expect(await api.ended(asked.runId)).toMatchObject({ status: 'failed', error: { reason: 'model_no_answer' } });
+    const failed = { complete: true, content: [], metadata: { failure: 'the answer has no text' } };
+    const error = { content_role: 'internal_error', metadata: { reason: 'model_no_answer' } };
+    await eventually(async () => expect(await api.tree(asked)).toMatchObject([failed, error]));
   });
 
   it('ends with the run that finds its channel archived', async () => {

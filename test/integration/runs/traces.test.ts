@@ -79,7 +79,7 @@ describe('the trace of a message', () => {
   it('has its request, the run, and the calls of the model and of tools, without their texts', async () => {
     const read = { id: 'a', name: 'read_web_page', arguments: JSON.stringify({ url: `${site.origin}/hours` }) };
     server.script(
-      says({ reasoning: ['Confidential thought.'], toolCalls: [read, { id: 'b', name: 'destroy', arguments: '{}' }] }),
+      says({ reasoning: ['Confidential thought.'], toolCalls: [read, { ...read, id: 'b', arguments: '{}' }] }),
       says({ text: ['Confidential answer.'] }),
       says({ text: ['Not sampled.'] }),
       refuses(400),
@@ -138,12 +138,15 @@ describe('the trace of a message', () => {
       expect(chat.startMs).toBeGreaterThanOrEqual(run.startMs);
       expect(chat.endMs).toBeLessThanOrEqual(run.endMs);
     }
-    expect(only('a', 'execute_tool read_web_page')).toMatchObject({
+    const [found, failed] = named('a', 'execute_tool read_web_page').toSorted(
+      (x, y) => Number(x.isError) - Number(y.isError),
+    );
+    expect(found).toMatchObject({
       parentSpanId: run.spanId,
       isError: false,
       attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'read_web_page' },
     });
-    expect(only('a', 'execute_tool destroy')).toMatchObject({
+    expect(failed).toMatchObject({
       isError: true,
       attributes: { 'error.type': 'failure' },
     });

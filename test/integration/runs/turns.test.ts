@@ -7,7 +7,7 @@ import { newId } from '#libs/kernel/ids.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { logEvent } from '#test/support/log-events.ts';
 import { says, saysThen, startModelServer } from '#test/support/model-server.ts';
-import type { Answer, ModelServer } from '#test/support/model-server.ts';
+import type { Answer, ModelRequest, ModelServer } from '#test/support/model-server.ts';
 import { RunsApi } from '#test/support/runs-api.ts';
 import type { Asked, Json } from '#test/support/runs-api.ts';
 
@@ -24,12 +24,17 @@ afterAll(async () => {
   await server?.stop();
 });
 
+/** The message that is answered: it is joined with those before it that have no answer. */
+function lastOf({ body }: ModelRequest): string {
+  return body.messages.at(-1)?.content?.split('\n\n').at(-1) ?? '';
+}
+
 /** Answers `One?` with `Re: One?`; the first message only once it is released. */
 function answersHolding(first: string): { readonly answer: Answer; release(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return {
     async answer(response, request) {
-      const message = request.body.messages.at(-1)?.content ?? '';
+      const message = lastOf(request);
       if (message === first) await promise;
       await says({ text: [`Re: ${message}`] })(response, request);
     },
@@ -75,7 +80,7 @@ async function enterLane(
 }
 
 const requestsFor = (message: string) =>
-  server.requests.filter(({ body }) => body.messages.at(-1)?.content === message).map(({ body }) => body.messages);
+  server.requests.filter((request) => lastOf(request) === message).map(({ body }) => body.messages);
 
 /** The messages and answers of a channel, in order. */
 async function textsIn(channelId: string): Promise<string[]> {

@@ -31,7 +31,7 @@ export function pathOf(n: number, step: number): string {
 function placeOf({ body }: ModelRequest): { readonly n: number; readonly step: number } {
   const last = body.messages.findLastIndex(({ role }) => role === 'user');
   const step = body.messages.slice(last).filter(({ role }) => role === 'tool').length;
-  return { n: Number(/Question (\d+)/.exec(body.messages[last]?.content ?? '')?.[1]), step };
+  return { n: Number([...(body.messages[last]?.content ?? '').matchAll(/Question (\d+)/g)].at(-1)?.[1]), step };
 }
 
 /** `worker question step` of a request; its API key identifies the worker. */

@@ -12,8 +12,10 @@ import type { MissedServer } from './run.mcp.ts';
 import { callOfModel } from './run.prompt.ts';
 import { failed } from './run.parts.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
-import { answerText, MAX_TOOL_CALLS, RUN, SEPARATOR } from './run.ts';
-import type { Run, RunEvent, RunModel, ToolCall } from './run.ts';
+import { answerText, RUN, SEPARATOR } from './run.ts';
+import { MAX_TOOL_CALLS } from './run.next.ts';
+import type { RunModel } from './run.answer.ts';
+import type { Run, RunEvent, ToolCall } from './run.ts';
 
 /** Of the text of all steps, and of the reasoning of one: an interaction holds no more. */
 const MAX_CHARS = 100_000;

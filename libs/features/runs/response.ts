@@ -6,8 +6,10 @@ import type { RunParts, StepOfRun } from './run.parts.ts';
 import { runEntity } from './run.read.ts';
 import { configOfResponse } from './run.mentions.ts';
 import { sourcesOf } from './run.sources.ts';
-import { answerText, finishOf, hasEnded, modelOf } from './run.ts';
-import type { Run, RunEvent, RunModel } from './run.ts';
+import { answerText, hasEnded } from './run.ts';
+import { finishOf, modelOf } from './run.answer.ts';
+import type { RunModel } from './run.answer.ts';
+import type { Run, RunEvent } from './run.ts';
 
 /**
  * The metadata of a response: what wrote it, why it ended, from which sources.

@@ -11,12 +11,13 @@ import { failed } from './run.parts.ts';
 import type { RunParts, StepOfRun } from './run.parts.ts';
 import { answerAsker, endQuestion, isAwaited } from './run.questions.ts';
 import { runEntity } from './run.read.ts';
-import { EXTERNAL, hasEnded, isAtAgent, isWaiting, nextStep } from './run.ts';
+import { EXTERNAL, hasEnded, isAtAgent, isWaiting } from './run.ts';
 import type { Run, RunEvent, RunState } from './run.ts';
 import { takeTurn } from './run.turns.ts';
 import { runToolStep } from './tool-step.ts';
 import { overridesOf, temperatureOf } from './run.prompt.ts';
 import { chatSpan, RunTrace, toolSpan } from './run.trace.ts';
+import { nextStep } from './run.next.ts';
 import { toolsOf } from './toolset.ts';
 
 /** Longest time of a step; a model has less. */

@@ -7,7 +7,8 @@ import type { CommandContext } from '#libs/platform/commands/index.ts';
 import { foldStream } from '#libs/platform/readmodel/index.ts';
 
 import { totalCost, totalUsage } from './run.totals.ts';
-import { finishOf, hasEnded, modelOf, RUN, runCodec, runFold } from './run.ts';
+import { hasEnded, RUN, runCodec, runFold } from './run.ts';
+import { finishOf, modelOf } from './run.answer.ts';
 import type { Run, RunEvent, RunRequested, RunState, Step, TokenUsage } from './run.ts';
 
 const milliseconds = z.int().nullable();
@@ -96,7 +97,7 @@ function resource(run: Run): RunResource {
     depth: run.depth,
     status: run.phase,
     error: run.failure && { reason: run.failure.reason, message: run.failure.message, detail: null },
-    model: modelOf(run),
+    model: modelOf(run) ?? run.claim?.model ?? null,
     finish_reason: finishOf(run),
     steps: [...run.steps.map(finishedStep), ...runningStep(run)].map((one) => ({
       ...one,

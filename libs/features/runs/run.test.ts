@@ -4,10 +4,11 @@ import type { RunAgent } from './run.agent.ts';
 import { extractiveModel } from './extractive-model.ts';
 import { callOfModel, overridesOf } from './run.prompt.ts';
 import samples from './run.events.samples.json' with { type: 'json' };
-import { answerText, decideCancel, hasEnded, MOST, nextStep, runCodec, runFold } from './run.ts';
+import { answerText, decideCancel, hasEnded, runCodec, runFold } from './run.ts';
 import { totalUsage } from './run.totals.ts';
 import type { Run, RunEvent } from './run.ts';
 import { describeStoredEvents } from '#test/support/event-samples.ts';
+import { MOST, nextStep } from './run.next.ts';
 import { stateAfter } from '#test/support/log-events.ts';
 
 const requested: RunEvent = {

@@ -5,7 +5,8 @@ import { newSpanId, parseTraceparent, traceparentFor } from '#libs/platform/tele
 import type { EndedSpan, Spans, TraceContext } from '#libs/platform/telemetry/index.ts';
 
 import { totalUsage } from './run.totals.ts';
-import type { NextStep, Run, RunEvent, TokenUsage } from './run.ts';
+import type { NextStep } from './run.next.ts';
+import type { Run, RunEvent, TokenUsage } from './run.ts';
 
 type Attributes = EndedSpan['attributes'];
 

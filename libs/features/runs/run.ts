@@ -13,8 +13,6 @@ import type { StreamEvent, StreamRevision } from '#libs/kernel/event.ts';
 import { defineEvents } from '#libs/platform/eventstore/index.ts';
 import type { EventOf } from '#libs/platform/eventstore/index.ts';
 
-import { totalUsage } from './run.totals.ts';
-
 /** Category of the streams, `run-<id>`. */
 export const RUN = 'run';
 
@@ -109,8 +107,8 @@ export const runCodec = defineEvents({
   /** `responseId`: the interaction with the answer; null if the answer is empty. */
   'RunCompleted.v1': z.object({ responseId: z.string().nullable() }),
   /**
-   * `message`: a sentence for users, without a full stop. `detail`: what the endpoint of the model said, for administrators.
-   * `usage`, `cost`: of the failed step.
+   * `message`: a sentence for users, without a full stop. `detail`: what the endpoint said, for administrators. `usage`,
+   * `cost`: of the failed step.
    */
   'RunFailed.v1': z.object({
     reason: z.string(),
@@ -182,7 +180,6 @@ export type Run = RunRequested &
 
 /** `null` until the run is requested. */
 export type RunState = Run | null;
-
 export const runFold: Fold<RunState, RunEvent> = {
   initialState: null,
   evolve(state, event) {
@@ -269,84 +266,12 @@ export function isWaiting({ question }: Pick<Run, 'question'>): boolean {
   return question !== null && question.answer === null;
 }
 
-/** Kind of the model of runs that the teams of their agents answer. */
+/** Kind of the model of runs of external agents. */
 export const EXTERNAL = 'external';
 
 /** Whether the team of an external agent is to answer. */
 export function isAtAgent({ claim, steps }: Pick<Run, 'claim' | 'steps'>): boolean {
   return claim?.model.kind === EXTERNAL && steps.length === 0;
-}
-
-/** What follows from the steps that have finished. */
-export type NextStep =
-  | { readonly kind: 'model'; readonly step: number; readonly mayCallTools: boolean }
-  | { readonly kind: 'tool'; readonly step: number; readonly call: ToolCall }
-  | { readonly kind: 'complete' }
-  | { readonly kind: 'fail'; readonly reason: string; readonly message: string };
-
-/**
- * What one run may use. Once it has reached one of these, the model is called a last time, without tools, so that it
- * answers. The time of a run is limited by its reactor, and that of a call by the model.
- */
-export const MOST = {
-  modelCalls: 8,
-  toolCalls: 40,
-  /** As the endpoint counts them. */
-  tokens: 1_000_000,
-  /** Of the outcomes of all steps, as JSON. */
-  characters: 4_000_000,
-};
-/** Of one answer of the model; further calls are not run. */
-export const MAX_TOOL_CALLS = 8;
-
-export function nextStep(run: Run): NextStep {
-  const step = run.steps.length + 1;
-  const last = run.steps.findLast((one) => one.kind === 'model');
-  if (last === undefined) return { kind: 'model', step, mayCallTools: true };
-  const done = new Set(run.steps.flatMap((one) => (one.kind === 'tool' ? [one.callId] : [])));
-  const calls = last.toolCalls.filter(isOffered);
-  const call = calls.find(({ id }) => !done.has(id));
-  if (call !== undefined && !isUsedUp(run)) return { kind: 'tool', step, call };
-  if (last.toolCalls.length === 0 || last.isLast === true || countOf(run, 'model') >= MOST.modelCalls) {
-    return endOf(run, last);
-  }
-  return { kind: 'model', step, mayCallTools: countOf(run, 'model') + 1 < MOST.modelCalls && !isUsedUp(run) };
-}
-
-function isOffered(call: ToolCall): boolean {
-  return call.isOffered !== false;
-}
-
-function countOf({ steps }: Pick<Run, 'steps'>, kind: Step['kind']): number {
-  return steps.filter((one) => one.kind === kind).length;
-}
-
-function isUsedUp(run: Run): boolean {
-  const { inputTokens, outputTokens } = totalUsage(run);
-  return (
-    countOf(run, 'tool') >= MOST.toolCalls ||
-    (inputTokens ?? 0) + (outputTokens ?? 0) >= MOST.tokens ||
-    run.size >= MOST.characters
-  );
-}
-
-/** A run ends with an answer, or with the reason why there is none. */
-function endOf(run: Run, { text, finish, toolCalls }: ModelStep): NextStep {
-  const isBlank = text.trim() === '';
-  if (isBlank && finish === 'content_filter') {
-    return { kind: 'fail', reason: 'model_content_filter', message: 'the filter of the model withheld the answer' };
-  }
-  if (answerText(run).trim() !== '') return { kind: 'complete' };
-  if (finish === 'length') {
-    return { kind: 'fail', reason: 'model_length', message: 'the model reached its limit before it wrote an answer' };
-  }
-  if (toolCalls.length > 0) {
-    const message = 'the run has used up what it may use, and the model called a tool instead of answering';
-    return { kind: 'fail', reason: 'limit_reached', message };
-  }
-  // A word of the endpoint, which a message may name if it is one.
-  const why = finish !== 'stop' && /^\w{1,40}$/.test(finish) ? ` (${finish})` : '';
-  return { kind: 'fail', reason: 'model_no_answer', message: `the answer has no text${why}` };
 }
 
 export function callOf({ steps }: Pick<Run, 'steps'>, callId: string): ToolCall | null {
@@ -360,19 +285,6 @@ export const SEPARATOR = '\n\n';
 /** The answer so far: what the model has written in all of its steps. */
 export function answerText({ steps }: Pick<Run, 'steps'>): string {
   return steps.flatMap((one) => (one.kind === 'model' && one.text !== '' ? [one.text] : [])).join(SEPARATOR);
-}
-
-export type RunModel = Data<'RunClaimed.v1'>['model'];
-
-/** What answers: until the endpoint has named a model, the configured one. Null before the claim. */
-export function modelOf({ claim, steps }: Pick<Run, 'claim' | 'steps'>): RunModel | null {
-  const named = steps.findLast((one) => one.kind === 'model' && one.model !== undefined) as ModelStep | undefined;
-  return claim && { kind: claim.model.kind, name: named?.model ?? claim.model.name };
-}
-
-/** Why the model ended its last message; null before there is one. */
-export function finishOf({ steps }: Pick<Run, 'steps'>): string | null {
-  return steps.findLast((one) => one.kind === 'model')?.finish ?? null;
 }
 
 /** An answer that the run does not wait for, or not any longer, is dropped. */

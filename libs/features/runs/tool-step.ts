@@ -1,7 +1,8 @@
-import type { NextStep, RunEvent } from './run.ts';
+import type { RunEvent } from './run.ts';
 import type { StepOfRun } from './run.parts.ts';
 import { failure } from './run.tools.ts';
 import type { Asks, ToolOutcome } from './run.tools.ts';
+import type { NextStep } from './run.next.ts';
 import type { Toolset } from './toolset.ts';
 
 const UNFINISHED = 'the call was started, and what came of it is not known; it was not made again';

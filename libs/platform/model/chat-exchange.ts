@@ -11,9 +11,15 @@ import type { ModelLimits } from './model.deadlines.ts';
 import { EndpointError, Failure, failureOf } from './model.failures.ts';
 import { NO_USAGE } from './model.ts';
 import type { ModelCall, ModelEnd, ModelFailure, ModelPart, ModelUsage } from './model.ts';
-import type { ModelPrices } from './model.openai-compatible.ts';
 import { refusedBy } from './refusals.ts';
 import { sourceOf } from './sent-message.ts';
+
+/** Of a million tokens. */
+export interface ModelPrices {
+  /** Cached ones included. */
+  readonly input: number;
+  readonly output: number;
+}
 
 export interface ChatEndpoint {
   readonly baseUrl: string;

@@ -2,7 +2,8 @@
 export { boundedHistory, estimatedTokens } from './history.ts';
 export { openAICompatibleModel } from './model.openai-compatible.ts';
 export type { ModelLimits } from './model.deadlines.ts';
-export type { ModelEndpoint, ModelEndpointOptions, ModelPrices } from './model.openai-compatible.ts';
+export type { ModelPrices } from './chat-exchange.ts';
+export type { ModelEndpoint, ModelEndpointOptions } from './model.openai-compatible.ts';
 export { NO_USAGE } from './model.ts';
 export type {
   Model,

@@ -5,19 +5,12 @@ import { LRUCache } from 'lru-cache';
 import type { FetcherOptions } from '#libs/platform/fetch/index.ts';
 
 import { ChatExchange } from './chat-exchange.ts';
-import type { ChatEndpoint } from './chat-exchange.ts';
+import type { ChatEndpoint, ModelPrices } from './chat-exchange.ts';
 import { textOf } from './chat-stream.ts';
 import { endpointConnection } from './endpoint-connection.ts';
 import type { ModelLimits } from './model.deadlines.ts';
 import { EndpointError } from './model.failures.ts';
 import type { Model } from './model.ts';
-
-/** Of a million tokens. */
-export interface ModelPrices {
-  /** Cached ones included. */
-  readonly input: number;
-  readonly output: number;
-}
 
 export interface ModelEndpointOptions extends Pick<FetcherOptions, 'metrics' | 'nameServers'> {
   /** `https://api.example.com/v1`: `/chat/completions` is appended. */
